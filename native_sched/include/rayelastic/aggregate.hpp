@@ -1,0 +1,40 @@
+// The built-in aggregate: groups by key fields and keeps count, sum, min, max, mean, first, last of fields, natively.
+// Nulls are ignored as in SQL and Arrow. Without key fields there is one global group, which exists once a tuple came.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rayelastic/operator.hpp"
+
+namespace rayelastic {
+
+enum class AggregateFunction : std::uint8_t { Count, Sum, Min, Max, Mean, First, Last };
+
+struct Aggregate {
+  AggregateFunction function = AggregateFunction::Count;
+  std::string field;  // empty for a count of tuples; a count of a field counts what isn't null
+};
+
+enum class Emit : std::uint8_t {
+  Final,  // one record a key when the input ends, in the order in which the keys came
+  Update  // one record for each input record: the aggregates after it
+};
+
+// "count", "sum", ...; throws std::invalid_argument.
+[[nodiscard]] AggregateFunction aggregate_function_of(std::string_view name);
+
+// The type of an aggregate of a field: count int64; sum int64 of integers and bool, float64 of floats, duration of durations;
+// mean float64; min, max, first, last the field's own. Throws std::invalid_argument for a sum of texts and the like.
+[[nodiscard]] Type type_of_aggregate(AggregateFunction function, Type field);
+
+// `output` is the key fields, then one field an aggregate, in order; an aggregate (not a count) of a nullable field is nullable.
+// Throws std::invalid_argument naming operator and field if input, keys, aggregates and output don't fit. An int64 sum that
+// overflows fails the operator. The table is in OperatorSpec::keyed, without REL_KEYED: the operator looks up itself.
+[[nodiscard]] OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
+                                          const std::vector<std::string>& keys, const std::vector<Aggregate>& aggregates, Emit emit);
+
+}  // namespace rayelastic

@@ -1,0 +1,122 @@
+// The state of a keyed operator, owned by the runtime (Joker J05, J06): a record per key at an address that stays the
+// same for the key's life, found in bulk. Export and import by hash range are flat bytes (J16).
+//
+// Owners: the operator's thread at a time; size() and bytes() may be read by any thread at any time; everything else only
+//   while the operator isn't running (the engine's port lock orders successive threads).
+// Layout: buckets {high half of the hash, slot number + 1}, linear probing, at most 3/4 full; slots {hash, key, state} in
+//   blocks that never move. Keys and texts in states live in TextRooms, so no chunk of a run is retained.
+// A text read from a state is valid until the next keep_text on that field: copy it (rel_allocate) before emitting it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rayelastic/key_extractor.hpp"
+#include "rayelastic/schema.hpp"
+#include "rayelastic/string_view.hpp"
+#include "rayelastic/text_rooms.hpp"
+
+namespace rayelastic {
+
+// Bytes that can't be imported, or keys that are here already.
+class StateError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class KeyedState {
+ public:
+  // `state_size` bytes of state a key, a copy of initial[0, state_size) for a new key. `text_offsets` are those of the string views
+  // in the state. A default text of more than 12 bytes stands behind the record in `initial`, its view having the offset in
+  // `initial` in place of the pointer. Throws std::invalid_argument for unknown key fields and inconsistent arguments.
+  KeyedState(std::shared_ptr<const Schema> input, std::span<const std::string> keys, std::size_t state_size,
+             std::span<const std::byte> initial, std::span<const std::size_t> text_offsets = {});
+
+  // slots[i] = state of the key of record i, made if it is new. Throws std::bad_alloc.
+  void lookup(const std::byte* records, std::size_t count, void** slots);
+  // The same for keys made by extractor().
+  void lookup_keys(const StringView* keys, std::size_t count, void** slots);
+  // The state of `key`, null if there is none.
+  [[nodiscard]] void* find(const StringView& key) const noexcept;
+
+  // What rel_keep_text does: `field` is a string view in a state record of this table.
+  void keep_text(void* field, const char* text, std::uint32_t bytes) { texts_.assign(*static_cast<StringView*>(field), text, bytes); }
+
+  // The key that a slot belongs to.
+  [[nodiscard]] static const StringView& key_of(const void* state) noexcept { return static_cast<const Slot*>(state)[-1].key; }
+  [[nodiscard]] static std::uint64_t hash_of_slot(const void* state) noexcept { return static_cast<const Slot*>(state)[-1].hash; }
+
+  // Calls visit(key, state) for all keys in the order in which they came (after remove_range new keys take old places).
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    for (std::size_t index = 0; index < slot_count_; ++index) {
+      Slot* slot = slot_at(index);
+      if (!is_removed(slot->key)) visit(static_cast<const StringView&>(slot->key), static_cast<std::byte*>(state_of(slot)));
+    }
+  }
+
+  // Keys whose hash lies in [low, high], both included.
+  [[nodiscard]] std::vector<std::byte> export_range(std::uint64_t low, std::uint64_t high);
+  // All or nothing. Throws StateError for bytes that aren't an export of a table like this, and for keys that are here already.
+  std::size_t import_range(std::span<const std::byte> bytes);
+  std::size_t remove_range(std::uint64_t low, std::uint64_t high);
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }    // keys
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }  // memory in use
+  [[nodiscard]] std::size_t state_size() const noexcept { return state_size_; }
+  [[nodiscard]] KeyExtractor& extractor() noexcept { return extractor_; }
+
+ private:
+  struct Slot {  // the state record follows
+    std::uint64_t hash;
+    StringView key;  // or the mark of a removed one
+  };
+  struct Bucket {
+    std::uint32_t tag;   // high half of the hash
+    std::uint32_t slot;  // number + 1, 0 if empty
+  };
+  static constexpr std::size_t kBatch = 32;  // keys in flight while memory is prefetched
+
+  [[nodiscard]] static bool is_removed(const StringView& key) noexcept { return key.length == 0 && key.prefix[0] == 2; }
+  [[nodiscard]] static void* state_of(Slot* slot) noexcept { return slot + 1; }
+  [[nodiscard]] Slot* slot_at(std::size_t index) const noexcept {
+    return reinterpret_cast<Slot*>(blocks_[index >> block_shift_].get() + (index & block_mask_) * stride_);
+  }
+  [[nodiscard]] Slot* find_slot(const StringView& key, std::uint64_t hash) const noexcept;
+  [[nodiscard]] Slot* insert(const StringView& key, std::uint64_t hash);
+  void lookup_batch(const StringView* keys, std::size_t count, void** slots);
+  void reserve(std::size_t keys);
+  void place(std::uint64_t hash, std::uint32_t slot_number) noexcept;
+  void rebuild(std::size_t buckets);
+  void publish() noexcept;
+  [[nodiscard]] std::uint64_t layout_digest() const;
+
+  KeyExtractor extractor_;
+  std::size_t state_size_;
+  std::vector<std::byte> initial_;
+  std::vector<std::size_t> text_offsets_;
+  std::size_t stride_;
+  std::size_t block_shift_;
+  std::size_t block_mask_;
+  TextRooms texts_;
+
+  struct FreeBlock {
+    void operator()(std::byte* block) const noexcept;
+  };
+  std::vector<std::unique_ptr<std::byte[], FreeBlock>> blocks_;
+  std::size_t slot_count_ = 0;               // slots ever used, removed ones included
+  std::vector<std::uint32_t> free_slots_;    // removed ones
+  std::vector<Bucket> buckets_;
+  std::size_t bucket_mask_ = 0;
+  std::atomic<std::size_t> size_{0};   // relaxed: a figure for other threads, nothing is published by it
+  std::atomic<std::size_t> bytes_{0};  // the same
+};
+
+}  // namespace rayelastic
