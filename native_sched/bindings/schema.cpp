@@ -1,0 +1,71 @@
+// rayelastic._native.Schema: the layout of a record, as the graph layer declared it.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string_view>
+
+#include "wrappers.hpp"
+
+namespace rayelastic::python {
+
+namespace {
+
+// In the order of Type; the values of graph.DataType.
+constexpr std::array<std::string_view, 20> kTypeNames = {"bool",   "int8",   "int16",   "int32",  "int64",  "uint8",  "uint16", "uint32",    "uint64",   "float16",
+                                                         "float32", "float64", "date32", "date64", "time32", "time64", "timestamp", "duration", "string", "binary"};
+
+Type type_named(const std::string& name, const std::string& field) {
+  const auto found = std::ranges::find(kTypeNames, name);
+  if (found == kTypeNames.end()) throw std::invalid_argument("field '" + field + "' has type '" + name + "', which a record can't hold");
+  return static_cast<Type>(found - kTypeNames.begin());
+}
+
+using FieldTuple = std::tuple<std::string, std::string, bool, std::string>;
+
+std::shared_ptr<const Schema> make_schema(const std::vector<FieldTuple>& declared) {
+  std::vector<Field> fields;
+  fields.reserve(declared.size());
+  for (const auto& [name, type, nullable, format] : declared) {
+    fields.push_back(Field{.name = name, .type = type_named(type, name), .nullable = nullable, .format = format});
+    if (type_of_format(format, name) != fields.back().type) {
+      throw std::invalid_argument("field '" + name + "' has type '" + type + "', but its Arrow format '" + format + "' says another");
+    }
+  }
+  return std::make_shared<const Schema>(std::move(fields));
+}
+
+}  // namespace
+
+void bind_schema(nb::module_& module) {
+  nb::class_<SchemaObject>(module, "Schema", "The layout of a record: fields in order, natural alignment, then validity bits, size a multiple of 8.")
+      .def(
+          "__init__", [](SchemaObject* self, const std::vector<FieldTuple>& fields) { new (self) SchemaObject{make_schema(fields)}; }, nb::arg("fields"),
+          "Fields as (name, type, nullable, Arrow format string). ValueError for a duplicate name or an unknown type.")
+      .def_prop_ro("record_size", [](const SchemaObject& self) { return self.schema->record_size(); }, "Bytes of a record.")
+      .def_prop_ro("validity_offset", [](const SchemaObject& self) { return self.schema->validity_offset(); }, "Where the validity bits start.")
+      .def_prop_ro(
+          "offsets",
+          [](const SchemaObject& self) {
+            std::vector<std::size_t> offsets;
+            for (const Field& field : self.schema->fields()) offsets.push_back(field.offset);
+            return offsets;
+          },
+          "Byte offset of each field.")
+      .def_prop_ro(
+          "fields",
+          [](const SchemaObject& self) {
+            std::vector<FieldTuple> fields;
+            for (const Field& field : self.schema->fields()) {
+              fields.emplace_back(field.name, std::string(kTypeNames[static_cast<std::size_t>(field.type)]), field.nullable, field.format);
+            }
+            return fields;
+          },
+          "What the schema was made of.");
+}
+
+}  // namespace rayelastic::python
