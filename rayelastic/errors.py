@@ -1,0 +1,199 @@
+"""Every error that a user can meet, each saying what is wrong, in which operator, and the way out.
+
+Message form: ``operator 'x' (file.py:12): what is wrong. way out``. All of them survive pickling, so that an error
+raised in another process arrives as it was. Imports nothing of the package.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import os
+from typing import Any, Self
+
+__all__ = [
+    "ConfigError",
+    "DeclarationError",
+    "GraphError",
+    "JavaNotFoundError",
+    "JobCancelledError",
+    "JobFailedError",
+    "LaneError",
+    "LinkError",
+    "NotShippableError",
+    "RayUnreachableError",
+    "RayelasticError",
+    "SchemaError",
+    "SetupError",
+    "SinkError",
+    "SourceError",
+    "SparkError",
+]
+
+
+class RayelasticError(Exception):
+    """The base of all errors that rayelastic raises on purpose.
+
+    Args:
+        problem: what is wrong, one sentence without a full stop.
+        way_out: what to do about it, one sentence.
+    """
+
+    def __init__(self, problem: str, *, way_out: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.way_out = way_out
+
+    def _subject(self) -> str:
+        return ""
+
+    def __str__(self) -> str:
+        text = self._subject() + self.problem
+        return f"{text}. {self.way_out}" if self.way_out else text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # BaseException would call the class with args alone, losing the keywords.
+        return copyreg.__newobj__, (type(self), *self.args), dict(self.__dict__)  # type: ignore[attr-defined]
+
+
+class DeclarationError(RayelasticError):
+    """What the user declared can't run; raised before anything starts.
+
+    Args:
+        problem: what is wrong, one sentence without a full stop.
+        way_out: what to do about it.
+        operator: name of the operator, where there is one.
+        location: 'file.py:12' of the user's declaration.
+
+    >>> print(GraphError("no field 'prize'", operator="vwap", location="job.py:12", way_out="Did you mean 'price'?"))
+    operator 'vwap' (job.py:12): no field 'prize'. Did you mean 'price'?
+    """
+
+    def __init__(self, problem: str, *, way_out: str = "", operator: str | None = None, location: str = "") -> None:
+        super().__init__(problem, way_out=way_out)
+        self.operator = operator
+        self.location = location
+
+    def at(self, operator: str, location: str) -> Self:
+        """Returns this error, told which operator it concerns where it did not know."""
+        if self.operator is None:
+            self.operator = operator
+        self.location = self.location or location
+        return self
+
+    def _subject(self) -> str:
+        where = f" ({_shortened(self.location)})" if self.location else ""
+        if self.operator is not None:
+            return f"operator '{self.operator}'{where}: "
+        return f"{_shortened(self.location)}: " if self.location else ""
+
+
+def _shortened(location: str) -> str:
+    """The location relative to the working directory where it lies below."""
+    prefix = os.getcwd() + os.sep
+    return location.removeprefix(prefix)
+
+
+class SchemaError(DeclarationError):
+    """A schema can't be laid out as a record, or doesn't match the data."""
+
+
+class GraphError(DeclarationError):
+    """The streams and operators don't form a topology that can run."""
+
+
+class LaneError(DeclarationError):
+    """An operator can't run in the lane that was asked for."""
+
+
+class SourceError(DeclarationError):
+    """A source can't be read: missing file, no permission, unreadable content."""
+
+
+class SinkError(DeclarationError):
+    """A sink can't be written."""
+
+
+class NotShippableError(DeclarationError):
+    """A function or description can't be sent to another process."""
+
+
+class ConfigError(DeclarationError):
+    """A setting of the job is out of range, or names what the topology doesn't have."""
+
+
+class SetupError(RayelasticError):
+    """The machine or the cluster lacks what the job needs."""
+
+
+class JavaNotFoundError(SetupError):
+    """Spark needs a Java virtual machine and none was found."""
+
+
+class RayUnreachableError(SetupError):
+    """No Ray cluster answers at the address."""
+
+
+class SparkError(SetupError):
+    """Spark or RayDP could not be started, or refused a request."""
+
+
+class LinkError(RayelasticError):
+    """A link between two processing elements was refused or broke.
+
+    Args:
+        problem: what is wrong.
+        way_out: what to do about it.
+        link: name of the link, 'from->to'.
+    """
+
+    def __init__(self, problem: str, *, way_out: str = "", link: str | None = None) -> None:
+        super().__init__(problem, way_out=way_out)
+        self.link = link
+
+    def _subject(self) -> str:
+        return f"link '{self.link}': " if self.link else ""
+
+
+class JobFailedError(RayelasticError):
+    """A job stopped because of an error; raised by ``run`` and ``job.wait``.
+
+    Args:
+        reason: what happened, one sentence.
+        job: name of the job.
+        operator: the operator in which it happened, where known.
+        failing_tuple: the input tuple whose processing raised, where there is one.
+        traceback_text: the traceback of the user's own exception, as text.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        job: str,
+        operator: str | None = None,
+        failing_tuple: object = None,
+        traceback_text: str = "",
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.job = job
+        self.operator = operator
+        self.failing_tuple = failing_tuple
+        self.traceback_text = traceback_text
+
+    def __str__(self) -> str:
+        where = f", operator '{self.operator}'" if self.operator else ""
+        text = f"job '{self.job}'{where}: {self.reason}"
+        if self.failing_tuple is not None:
+            text += f"\nfailing tuple: {self.failing_tuple!r}"
+        if self.traceback_text:
+            text += "\n" + self.traceback_text.rstrip()
+        return text
+
+
+class JobCancelledError(RayelasticError):
+    """A job was cancelled before its sources ended; raised by ``job.wait``."""
+
+    def __init__(self, job: str) -> None:
+        super().__init__(f"job '{job}' was cancelled")
+        self.job = job

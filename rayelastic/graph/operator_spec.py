@@ -1,0 +1,193 @@
+"""What an operator is, as the layers below the graph see it: kind, lane, state, schemas, and what it runs.
+
+Knows no threads, PEs or native code. The compiler is a Protocol: what it makes is opaque here but for lane, reason and
+output schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal, Protocol
+
+from rayelastic.graph.aggregates import Aggregation
+from rayelastic.graph.schema import Schema
+
+__all__ = [
+    "CompiledFunction",
+    "FunctionCompiler",
+    "FunctionRequest",
+    "Lane",
+    "OperatorKind",
+    "OperatorSpec",
+    "SinkDescription",
+    "SourceDescription",
+    "StateKind",
+]
+
+
+class Lane(Enum):
+    """How an operator runs."""
+
+    BUILT_IN = "built-in"  # C++ over records, never needs the GIL
+    COMPILED = "compiled"  # a Python function compiled to machine code, never needs the GIL
+    VECTORISED = "vectorised"  # a Python function of a whole run
+    PYTHON = "python"  # a Python function of one tuple
+
+    @property
+    def needs_python(self) -> bool:
+        """Whether it runs under the Python token."""
+        return self in (Lane.VECTORISED, Lane.PYTHON)
+
+
+class OperatorKind(Enum):
+    """What an operator does to its input."""
+
+    SOURCE = "source"
+    MAP = "map"
+    FILTER = "filter"
+    FLAT_MAP = "flat_map"
+    AGGREGATE = "aggregate"
+    SINK = "sink"
+
+
+class StateKind(Enum):
+    """What an operator remembers between tuples (Joker section 2; J05)."""
+
+    STATELESS = "stateless"
+    PARTITIONED = "partitioned"  # independent state per key
+    STATEFUL = "stateful"  # state that may depend on the whole stream
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRequest:
+    """A user's function to be made into an operator function.
+
+    Args:
+        operator: name of the operator, for messages.
+        kind: MAP, FILTER or FLAT_MAP.
+        function: of one tuple, or of a tuple and the state of its key where `state` is given.
+        input_schema: of the tuples that it gets.
+        output: what it gives, where declared; None: find out. FILTER keeps the input schema.
+        keys: the key fields where it is keyed, else empty.
+        state: NamedTuple class with defaults (fixed layout), or any callable without arguments that makes the initial
+            state of a key; None: stateless.
+        lane: 'auto', or the lane that the user asked for.
+        location: 'file.py:12' of the declaration.
+    """
+
+    operator: str
+    kind: OperatorKind
+    function: Callable[..., Any]
+    input_schema: Schema
+    output: Schema | None = None
+    keys: tuple[str, ...] = ()
+    state: Callable[[], Any] | None = None
+    lane: Literal["auto"] | Lane = "auto"
+    location: str = ""
+
+
+class CompiledFunction(Protocol):
+    """What the graph knows of a compiled function. Picklable."""
+
+    @property
+    def lane(self) -> Lane:
+        """The lane that it was given."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why that lane, in words."""
+        ...
+
+    @property
+    def output_schema(self) -> Schema:
+        """Of the tuples that it emits."""
+        ...
+
+
+class FunctionCompiler(Protocol):
+    """Makes operator functions of Python functions."""
+
+    def compile(self, request: FunctionRequest) -> CompiledFunction:
+        """Compiles, or finds the python lane. Raises LaneError or SchemaError naming the operator."""
+        ...
+
+
+class SourceDescription(Protocol):
+    """Where tuples come from: a value that can be shipped and started again, never a live iterator."""
+
+    @property
+    def schema(self) -> Schema:
+        """Of the tuples that it gives."""
+        ...
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why that lane, in words."""
+        ...
+
+    def check(self, operator: str) -> None:
+        """Raises SourceError, naming the operator, if it can't be read."""
+        ...
+
+
+class SinkDescription(Protocol):
+    """Where tuples go."""
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why that lane, in words."""
+        ...
+
+    def check(self, operator: str) -> None:
+        """Raises SinkError, naming the operator, if it can't be written."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSpec:
+    """One declared operator.
+
+    Args:
+        name: unique in the topology; keys metrics, state and plans.
+        kind: what it does.
+        inputs: names of the upstream operators; several are a union, none for a source.
+        input_schema: None for a source.
+        output_schema: None for a sink.
+        keys: key fields of a PARTITIONED operator, else empty.
+        state_kind: what it remembers.
+        body: SourceDescription, SinkDescription, Aggregation, or CompiledFunction, by kind.
+        location: 'file.py:12' of the declaration.
+    """
+
+    name: str
+    kind: OperatorKind
+    inputs: tuple[str, ...]
+    input_schema: Schema | None
+    output_schema: Schema | None
+    keys: tuple[str, ...]
+    state_kind: StateKind
+    body: SourceDescription | SinkDescription | Aggregation | CompiledFunction
+    location: str = ""
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs."""
+        return Lane.BUILT_IN if isinstance(self.body, Aggregation) else self.body.lane
+
+    @property
+    def reason(self) -> str:
+        """Why in that lane, in words."""
+        return self.body.reason
