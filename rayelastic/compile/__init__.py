@@ -1,0 +1,8 @@
+"""A Python function of one tuple becomes an operator function in one of the lanes (architecture section 4).
+
+Knows no plans, no scheduling, no Ray. Importing it imports neither Numba nor llvmlite.
+"""
+
+from rayelastic.compile.code import Explanation, Flags, LoadedFunction, MachineCode, OperatorCode, View
+
+__all__ = ["Explanation", "Flags", "LoadedFunction", "MachineCode", "OperatorCode", "View"]
