@@ -1,0 +1,112 @@
+// The native scheduler of one PE: operators, ports between them, threads, counters (PLDI'17 section 4.1, threading models of
+// Middleware'19 section 2). It carries out a desired state and reports what is in force; it knows no goal, no trend, no
+// clock period, no Python and no network.
+//
+// Use: add_operator and connect in any order, start once, then apply / sample / wait_for / failure from any thread, stop at the
+// end (the destructor does it without draining).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rayelastic/chunk.hpp"
+#include "rayelastic/operator.hpp"
+#include "rayelastic/token.hpp"
+
+namespace rayelastic {
+
+using OperatorId = std::size_t;
+
+struct SchedulerOptions {
+  std::size_t queue_records = 1024;     // per port; rounded up to a power of two; P09
+  std::size_t queue_bytes = 64U << 20;  // heap bytes that a queue may keep alive; one run always fits
+  std::size_t run_records = 256;        // largest output run
+  std::size_t run_bytes = 16384;        // bounds the run's records too, but never below 64 records
+  unsigned max_threads = 256;           // bound of Desired::thread_count
+  bool deep_copy = false;               // queues copy texts too, as the papers' engine did: for benchmarks alone
+  ThreadHooks hooks = {};               // see token.hpp
+};
+
+// What shall be. Operators that are not named keep their model. Sources have a thread of their own whatever is asked.
+struct Desired {
+  unsigned thread_count = 1;  // scheduler threads; at least 1, at most max_threads
+  std::map<OperatorId, ThreadingModel> models = {};
+};
+
+// What is. A thread that is stuck in user code still counts; a port switches when its next run arrives (an idle port keeps
+// its old model until then).
+struct InForce {
+  unsigned thread_count = 0;
+  std::vector<ThreadingModel> models = {};  // by operator; sources: Dedicated
+};
+
+struct OperatorSample {
+  std::uint64_t tuples_in = 0;
+  std::uint64_t tuples_out = 0;
+  std::size_t queued = 0;  // records in its port
+  std::size_t queue_capacity = 0;
+  ThreadingModel model = ThreadingModel::Manual;  // in force
+  bool final = false;                             // has seen all its final marks
+};
+
+struct Sample {
+  std::vector<OperatorSample> operators = {};
+  unsigned thread_count = 0;  // scheduler threads that are not suspended
+  unsigned threads_idle = 0;  // of these, asleep for want of work
+  std::uint64_t token_wait_ns = 0;
+  std::uint64_t token_refusals = 0;  // dynamic ports put aside because the token was taken
+  std::uint64_t reschedules = 0;     // pushes that found a full queue (P17)
+  std::uint64_t sleeps = 0;          // of these, that had to sleep
+};
+
+// An error of user code as a value. `record` is the input record that failed (empty if there is none); `chunks` keeps alive what
+// its string views point to.
+struct Failure {
+  OperatorId operator_id = 0;
+  std::string operator_name;
+  std::int64_t index = -1;  // within the run that was processed
+  std::vector<std::byte> record = {};
+  std::vector<ChunkRef> chunks = {};
+  std::string message;  // empty if the function only returned REL_FAILED
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(SchedulerOptions options = {});
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // Throws std::invalid_argument, naming the operator, when the specification contradicts itself.
+  OperatorId add_operator(OperatorSpec spec);
+  // Throws std::invalid_argument for unknown operators, a source as target, a sink as origin, or records of different size.
+  void connect(OperatorId from, OperatorId to);
+
+  // Starts all threads. Throws std::invalid_argument for a cycle, an operator that nothing feeds, or an unknown operator in
+  // `desired`; std::system_error when threads can't be had. `desired.models` goes before OperatorSpec::model.
+  void start(const Desired& desired);
+  // Idempotent, on a live PE; waits up to 50 ms for the change to happen, then answers with what is in force.
+  InForce apply(const Desired& desired);
+  [[nodiscard]] InForce in_force() const;
+  [[nodiscard]] Sample sample() const;
+
+  // True when the PE is over: all operators final, failed, or stopped. False after `duration`.
+  bool wait_for(std::chrono::nanoseconds duration) const;
+  // The first failure, if any.
+  [[nodiscard]] std::optional<Failure> failure() const;
+  // drain: sources end, what is under way is processed, then threads end; otherwise what is under way is dropped. Blocks until
+  // all threads have ended; may be called again, and stop(false) from another thread cuts a drain short. Call without the GIL.
+  void stop(bool drain);
+
+ private:
+  class Engine;
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace rayelastic
