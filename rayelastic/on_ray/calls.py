@@ -1,0 +1,54 @@
+"""Waits for the answer of an actor call, and says in our own errors why none came."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.runtime.host import PELostError
+
+if TYPE_CHECKING:
+    from ray import ObjectRef
+
+
+def answer(reference: ObjectRef[Any], who: str, what: str, timeout: float) -> Any:
+    """Waits for the answer of a call.
+
+    Args:
+        reference: what the call gave.
+        who: the callee, for messages.
+        what: the method, for messages.
+        timeout: seconds.
+
+    Raises:
+        PELostError: the callee's process is gone, for good.
+        TimeoutError: no answer in time, or the callee can't be reached at the moment: it may have run or not.
+        Exception: what the method raised, as it was raised.
+    """
+    import ray
+    from ray import exceptions
+
+    try:
+        return ray.get(reference, timeout=timeout)
+    except exceptions.GetTimeoutError as error:
+        raise TimeoutError(f"{who} didn't answer {what!r} within {timeout:g} s") from error
+    except exceptions.ActorUnavailableError as error:
+        raise TimeoutError(f"{who} can't be reached: {_reason(error)}") from error
+    except exceptions.RayActorError as error:
+        raise PELostError(f"{who} is gone: {_reason(error)}") from error
+    except exceptions.RayTaskError as error:
+        if isinstance(error.cause, Exception):
+            raise error.cause from None
+        raise
+
+
+def _reason(error: Exception) -> str:
+    """The sentence of Ray's long text that says why."""
+    text = " ".join(str(error).split())
+    for pattern in (r"(The actor died because of an error raised in its creation task.*)",
+                    r"Worker exit detail: (.*?)(?: There are some potential root causes.*)?$",
+                    r"(The actor is dead because .*?)(?:\. |$)",
+                    r"(The node .*?)(?:\. |$)"):  # fmt: skip
+        if match := re.search(pattern, text):
+            return match[1].strip()
+    return text

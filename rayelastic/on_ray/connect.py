@@ -1,0 +1,81 @@
+"""Connects this process to Ray: to the cluster that the user names, or to one of its own.
+
+Java is looked for first: a raylet offers Java workers, which RayDP needs, only if `java` was on PATH when it started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+
+from rayelastic.errors import JavaNotFoundError, RayUnreachableError
+from rayelastic.on_ray.java import ensure_java
+
+NAMESPACE = "rayelastic"  # of the named actors of all jobs
+CONNECT_TIMEOUT = 5.0  # seconds until a named address has to accept a connection; Ray itself tries for a minute
+
+
+def ensure_ray(address: str | None = None, *, start: bool = True) -> str:
+    """Makes sure that this process is connected to Ray.
+
+    Args:
+        address: 'host:port' of a cluster, 'auto' for the one on this machine, 'local' for a new one. `None`: what
+            RAY_ADDRESS names, else the one that runs on this machine, else a new one.
+        start: whether a new local cluster may be started.
+
+    Returns:
+        The address that this node has in Ray, which other nodes reach it under.
+
+    Raises:
+        RayUnreachableError: no Ray at the address, or none that may be started.
+    """
+    import ray
+
+    if not ray.is_initialized():
+        _connect(address, start)
+    host: str = ray.util.get_node_ip_address()
+    return host
+
+
+def is_connected() -> bool:
+    """Whether this process is connected to Ray."""
+    import ray
+
+    return bool(ray.is_initialized())
+
+
+def _connect(address: str | None, start: bool) -> None:
+    import ray
+
+    with contextlib.suppress(JavaNotFoundError):  # only Spark needs it, and asks for it itself
+        ensure_java()
+    address = address or os.environ.get("RAY_ADDRESS") or (None if start else "auto")
+    if address and ":" in address and "://" not in address:
+        _check_reachable(address)
+    if address in (None, "local"):  # Ray generates and keeps the token of a new cluster; of others it must be there
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what Ray's next default is; silences its notice
+    try:
+        ray.init(address=address, logging_level="error", include_dashboard=False if address in (None, "local") else None)
+    except Exception as error:  # Ray raises ConnectionError, RuntimeError, ValueError, AuthenticationError and more
+        raise RayUnreachableError(
+            f"no Ray cluster at {address or 'this machine'}: {_first_line(error)}",
+            way_out="Check that `ray status` works with the same RAY_ADDRESS, or give no address to start one here",
+        ) from error
+
+
+def _check_reachable(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT).close()
+    except (OSError, ValueError) as error:
+        raise RayUnreachableError(
+            f"no Ray cluster at {address}: {error}",
+            way_out="Start one there with `ray start --head`, or give no address to start one here",
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

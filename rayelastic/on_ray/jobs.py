@@ -1,0 +1,166 @@
+"""The jobs of a Ray cluster: each has a detached coordinator actor, found by the job's name from any driver."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.errors import RayelasticError
+from rayelastic.on_ray.actors import COORDINATOR_CLASS, CoordinatorActor
+from rayelastic.on_ray.calls import answer
+from rayelastic.on_ray.connect import NAMESPACE, ensure_ray
+from rayelastic.on_ray.ray_host import CONTROL_THREADS, PlacementSettings
+from rayelastic.runtime.host import PELostError
+
+if TYPE_CHECKING:
+    from ray.actor import ActorHandle
+
+    from rayelastic.runtime.specs import JobSpec
+    from rayelastic.runtime.status import JobStatus
+
+PREFIX = "job:"  # of the name of a coordinator's actor
+STATUS_TIMEOUT = 10.0  # seconds for a coordinator to say how its job is
+CLOSE_TIMEOUT = 30.0  # seconds for a coordinator to end its processing elements
+
+
+class JobExistsError(RayelasticError):
+    """A job of this name runs on the cluster."""
+
+
+class JobNotFoundError(RayelasticError):
+    """No job of this name is on the cluster."""
+
+
+class RayControl:
+    """A coordinator in its actor.
+
+    Args:
+        job: the name of the job.
+        actor: the coordinator's actor.
+    """
+
+    def __init__(self, job: str, actor: ActorHandle[CoordinatorActor]) -> None:
+        self._job = job
+        self._actor = actor
+
+    def call(self, method: str, *arguments: Any, timeout: float) -> Any:
+        """Calls a method of the coordinator and waits for its answer.
+
+        Raises:
+            PELostError: the coordinator's process is gone.
+            TimeoutError: no answer in time; it may have run or not.
+            Exception: what the method raised.
+        """
+        reference = self._actor.call.remote(method, arguments)  # type: ignore[attr-defined]
+        return answer(reference, f"the coordinator of job {self._job!r}", method, timeout)
+
+    def close(self) -> None:
+        """Ends the coordinator and everything that it started; safe to repeat, and after Ray was shut down."""
+        import ray
+
+        if not ray.is_initialized():
+            return
+        with contextlib.suppress(PELostError, TimeoutError):
+            self.call("close", timeout=CLOSE_TIMEOUT)
+        ray.kill(self._actor, no_restart=True)
+
+
+def start_coordinator(
+    spec: JobSpec,
+    *,
+    address: str | None = None,
+    settings: PlacementSettings | None = None,
+    coordinator_class: str = COORDINATOR_CLASS,
+) -> RayControl:
+    """Makes the coordinator of a job in a detached actor of its own; it starts nothing yet.
+
+    The name of a job that has ended is free again.
+
+    Args:
+        spec: the job.
+        address: the Ray cluster, as for `ensure_ray`.
+        settings: how its processing elements are placed; on several nodes if there are several elements and nodes.
+        coordinator_class: the import path of what the actor hosts.
+
+    Raises:
+        RayUnreachableError: there is no Ray.
+        JobExistsError: a job of this name runs.
+    """
+    ensure_ray(address)
+    import ray
+
+    _free_name(spec.name)
+    settings = settings or PlacementSettings(spread=len(spec.plan.pes) > 1)
+    try:
+        actor = (
+            ray.remote(CoordinatorActor)
+            .options(
+                name=PREFIX + spec.name,
+                namespace=NAMESPACE,
+                lifetime="detached",
+                num_cpus=0,
+                max_restarts=0,
+                max_concurrency=2 * CONTROL_THREADS,
+            )
+            .remote(coordinator_class, spec, settings)
+        )
+    except ValueError as error:  # somebody else took the name meanwhile
+        raise _exists(spec.name) from error
+    return RayControl(spec.name, actor)
+
+
+def find_coordinator(name: str, *, address: str | None = None) -> RayControl:
+    """Finds the coordinator of a job by the job's name, from any driver of the cluster.
+
+    Raises:
+        RayUnreachableError: there is no Ray.
+        JobNotFoundError: no job of this name.
+    """
+    ensure_ray(address, start=False)
+    import ray
+
+    try:
+        return RayControl(name, ray.get_actor(PREFIX + name, namespace=NAMESPACE))
+    except ValueError as error:
+        running = ", ".join(repr(job) for job in _names()) or "none"
+        raise JobNotFoundError(f"no job {name!r} on this cluster; there are: {running}") from error
+
+
+def list_jobs(*, address: str | None = None) -> list[JobStatus]:
+    """The status of every job on the cluster whose coordinator answers.
+
+    Raises:
+        RayUnreachableError: there is no Ray.
+    """
+    ensure_ray(address, start=False)
+    found = []
+    for name in _names():
+        with contextlib.suppress(JobNotFoundError, PELostError, TimeoutError):  # gone meanwhile
+            found.append(find_coordinator(name).call("status", timeout=STATUS_TIMEOUT))
+    return found
+
+
+def _names() -> list[str]:
+    import ray
+
+    actors = ray.util.list_named_actors(all_namespaces=True)
+    names = (actor["name"] for actor in actors if actor["namespace"] == NAMESPACE)
+    return sorted(name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
+
+
+def _free_name(name: str) -> None:
+    """Removes the coordinator of a job of this name that has ended; refuses if it hasn't."""
+    if name not in _names():
+        return
+    with contextlib.suppress(JobNotFoundError, PELostError):
+        control = find_coordinator(name)
+        if not control.call("status", timeout=STATUS_TIMEOUT).state.is_final:
+            raise _exists(name)
+        control.close()
+
+
+def _exists(name: str) -> JobExistsError:
+    return JobExistsError(
+        f"a job {name!r} runs on this cluster already",
+        way_out=f"Give another name, attach to it (rel.attach({name!r})), or end it (rayelastic cancel {name})",
+    )

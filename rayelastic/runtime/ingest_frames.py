@@ -1,0 +1,127 @@
+"""The frames that feed a source from outside (Spark's Python workers): what both ends of an ingest connection agree on.
+
+After the data port's handshake a connection carries one partition:
+
+    OPEN(schema) BATCH* END   from the worker,   then ACCEPTED or REFUSED(reason) from the processing element.
+
+A batch is an Arrow IPC message, numbered by its partition and by the row that it starts at. Lengths are checked before
+memory is allocated, contents before they are used, and nothing is ever unpickled (reliability rules D4, D5, D6).
+Must not know Spark, Ray or the native scheduler.
+"""
+
+from __future__ import annotations
+
+import enum
+import socket
+import struct
+import zlib
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+MAGIC = b"REIN"
+MAX_FRAME = 16 << 20  # bytes of payload; a worker cuts larger batches, a larger frame is refused
+MAX_REASON = 4096  # bytes of a refusal's text
+_HEADER = struct.Struct("<4sBxxxIQIII")  # magic, kind, partition, first row, rows, payload bytes, CRC-32 of the payload
+
+
+class FrameKind(enum.IntEnum):
+    """What a frame says."""
+
+    OPEN = 1
+    BATCH = 2
+    END = 3
+    ACCEPTED = 4
+    REFUSED = 5
+
+
+class FrameError(ConnectionError):
+    """Bytes that are no frame of this protocol, or a connection that ended within one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame as it arrived.
+
+    Args:
+        kind: what it says.
+        partition: the partition that the connection carries.
+        first_row: BATCH: the number of its first row within the partition; END, ACCEPTED: the partition's row count.
+        rows: BATCH: how many rows it has.
+        payload: OPEN: an Arrow schema message; BATCH: an Arrow batch message; REFUSED: the reason, UTF-8.
+        checksum: CRC-32 of the payload, verified.
+    """
+
+    kind: FrameKind
+    partition: int
+    first_row: int
+    rows: int
+    payload: pa.Buffer
+    checksum: int
+
+
+def send_frame(
+    connection: socket.socket,
+    kind: FrameKind,
+    partition: int,
+    *,
+    first_row: int = 0,
+    rows: int = 0,
+    payload: pa.Buffer | bytes = b"",
+) -> None:
+    """Sends one frame; blocks while the other end doesn't read.
+
+    Raises:
+        OSError: the connection is broken.
+    """
+    body = memoryview(payload)
+    header = _HEADER.pack(MAGIC, kind, partition, first_row, rows, len(body), zlib.crc32(body))
+    sent = connection.sendmsg([header, body])
+    if sent < len(header):
+        connection.sendall(header[sent:])
+        sent = len(header)
+    connection.sendall(body[sent - len(header) :])
+
+
+def receive_frame(connection: socket.socket, *, max_frame: int = MAX_FRAME) -> Frame | None:
+    """Reads one frame.
+
+    Args:
+        connection: after the handshake.
+        max_frame: the most payload bytes that memory is allocated for.
+
+    Returns:
+        The frame, or `None` when the other end closed the connection between two frames.
+
+    Raises:
+        FrameError: not a frame, too long, damaged, or cut off.
+        OSError: the connection is broken.
+    """
+    header = _receive(connection, _HEADER.size, may_end=True)
+    if header is None:
+        return None
+    magic, kind, partition, first_row, rows, length, checksum = _HEADER.unpack(header)
+    if magic != MAGIC:
+        raise FrameError("bytes that are not an ingest frame")
+    if not FrameKind.OPEN <= kind <= FrameKind.REFUSED:
+        raise FrameError(f"unknown kind of frame {kind}")
+    if length > max_frame:
+        raise FrameError(f"a frame of {length} bytes; at most {max_frame} are accepted")
+    payload = _receive(connection, length)
+    if payload is None or zlib.crc32(payload) != checksum:
+        raise FrameError("a frame was damaged on the way")
+    return Frame(FrameKind(kind), partition, first_row, rows, payload, checksum)
+
+
+def _receive(connection: socket.socket, length: int, *, may_end: bool = False) -> pa.Buffer | None:
+    buffer = pa.allocate_buffer(length)
+    view = memoryview(buffer).cast("B")
+    filled = 0
+    while filled < length:
+        count = connection.recv_into(view[filled:], length - filled, socket.MSG_WAITALL)
+        if count == 0:
+            if may_end and filled == 0:
+                return None
+            raise FrameError("the connection ended within a frame")
+        filled += count
+    return buffer
