@@ -13,7 +13,19 @@ from enum import Enum
 from rayelastic.errors import GraphError, SchemaError
 from rayelastic.graph.schema import DataType, Field, Schema, laid_out
 
-__all__ = ["AggregateFunction", "AggregateSpec", "Aggregation", "Emit", "count", "first", "last", "max", "mean", "min", "sum"]
+__all__ = [
+    "AggregateFunction",
+    "AggregateSpec",
+    "Aggregation",
+    "Emit",
+    "count",
+    "first",
+    "last",
+    "max",
+    "mean",
+    "min",
+    "sum",
+]
 
 
 class AggregateFunction(Enum):
@@ -60,7 +72,7 @@ class Aggregation:
 
 
 def count() -> AggregateSpec:
-    """Counts tuples: int64, never null. As a sink, counts the tuples of the stream.
+    """Count tuples: int64, never null. As a sink, count the tuples of the stream.
 
     >>> print(count())
     count()
@@ -68,38 +80,40 @@ def count() -> AggregateSpec:
     return AggregateSpec(AggregateFunction.COUNT)
 
 
-def sum(field: str) -> AggregateSpec:
-    """Sums a numeric field: int64 of integers (wraps around), float64 of floats."""
+def sum(field: str) -> AggregateSpec:  # noqa: A001  (the public name is rel.sum)
+    """Sum a numeric field: int64 of integers (wraps around), float64 of floats."""
     return AggregateSpec(AggregateFunction.SUM, field)
 
 
-def min(field: str) -> AggregateSpec:
-    """The least value of a field, of the field's type."""
+def min(field: str) -> AggregateSpec:  # noqa: A001  (the public name is rel.min)
+    """Find the least value of a field, of the field's type."""
     return AggregateSpec(AggregateFunction.MIN, field)
 
 
-def max(field: str) -> AggregateSpec:
-    """The greatest value of a field, of the field's type."""
+def max(field: str) -> AggregateSpec:  # noqa: A001  (the public name is rel.max)
+    """Find the greatest value of a field, of the field's type."""
     return AggregateSpec(AggregateFunction.MAX, field)
 
 
 def mean(field: str) -> AggregateSpec:
-    """The arithmetic mean of a numeric field: float64."""
+    """Compute the arithmetic mean of a numeric field: float64."""
     return AggregateSpec(AggregateFunction.MEAN, field)
 
 
 def first(field: str) -> AggregateSpec:
-    """The value in the key's first tuple, of the field's type; null if that was null."""
+    """Keep the value in the key's first tuple, of the field's type; null if that was null."""
     return AggregateSpec(AggregateFunction.FIRST, field)
 
 
 def last(field: str) -> AggregateSpec:
-    """The value in the key's latest tuple, of the field's type; null if that was null."""
+    """Keep the value in the key's latest tuple, of the field's type; null if that was null."""
     return AggregateSpec(AggregateFunction.LAST, field)
 
 
-def aggregated_schema(name: str, source: Schema, keys: tuple[str, ...], aggregates: Mapping[str, AggregateSpec]) -> Schema:
-    """The schema that an aggregate gives: the key fields, then one field per aggregate, in declared order.
+def aggregated_schema(
+    name: str, source: Schema, keys: tuple[str, ...], aggregates: Mapping[str, AggregateSpec]
+) -> Schema:
+    """Lay out the schema that an aggregate gives: the key fields, then one field per aggregate, in declared order.
 
     Raises:
         GraphError: no aggregate, not an aggregate, or one named like a key.

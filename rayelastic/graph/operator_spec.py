@@ -111,7 +111,7 @@ class FunctionCompiler(Protocol):
     """Makes operator functions of Python functions."""
 
     def compile(self, request: FunctionRequest) -> CompiledFunction:
-        """Compiles, or finds the python lane. Raises LaneError or SchemaError naming the operator."""
+        """Compile, or find the python lane. Raises LaneError or SchemaError naming the operator."""
         ...
 
 
@@ -134,7 +134,7 @@ class SourceDescription(Protocol):
         ...
 
     def check(self, operator: str) -> None:
-        """Raises SourceError, naming the operator, if it can't be read."""
+        """Raise SourceError, naming the operator, if it can't be read."""
         ...
 
 
@@ -152,7 +152,7 @@ class SinkDescription(Protocol):
         ...
 
     def check(self, operator: str) -> None:
-        """Raises SinkError, naming the operator, if it can't be written."""
+        """Raise SinkError, naming the operator, if it can't be written."""
         ...
 
 

@@ -1,0 +1,85 @@
+"""File names as users give them: one or several, globs, '~', directories where a source takes them. Looks, reads nothing."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from rayelastic.errors import SinkError, SourceError
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def expanded(paths: Paths, operator: str, *, directories: bool) -> tuple[str, ...]:
+    """List the files that the paths and globs mean, absolute, each pattern's matches sorted.
+
+    Args:
+        paths: one path or several; `*`, `?`, `[...]` and `**` are globs.
+        operator: for the message.
+        directories: whether a directory stands for all files below it.
+
+    Raises:
+        SourceError: a pattern that matches nothing, a directory where none is taken, or a file that can't be read.
+    """
+    found: list[str] = []
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not given:
+        raise SourceError("no path was given", operator=operator, way_out="Give a file, a glob or several of them")
+    for one in given:
+        pattern = os.path.expanduser(os.fspath(one))
+        matches = sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else [pattern]
+        before = len(found)
+        for match in matches:
+            path = Path(match)
+            if path.is_dir() and directories:
+                found.extend(sorted(str(f) for f in path.rglob("*") if f.is_file()))
+            elif not path.is_dir() or not glob.has_magic(pattern):
+                found.append(match)
+        if len(found) == before:
+            raise SourceError(f"no file matches {os.fspath(one)!r}", operator=operator, way_out=_nearest(pattern))
+    for name in found:
+        _check_readable(name, operator)
+    return tuple(os.path.abspath(name) for name in found)
+
+
+def _check_readable(name: str, operator: str) -> None:
+    path = Path(name)
+    if path.is_dir():
+        way_out = f"Name files, for example {name.rstrip('/')}/*"
+        raise SourceError(f"{name!r} is a directory", operator=operator, way_out=way_out)
+    if not path.exists():
+        raise SourceError(f"there is no file {name!r}", operator=operator, way_out=_nearest(name))
+    if not os.access(name, os.R_OK):
+        raise SourceError(
+            f"{name!r} can't be read", operator=operator, way_out="Give the user that runs this permission"
+        )
+
+
+def _nearest(name: str) -> str:
+    """Say which part of a path exists."""
+    parent = Path(name).absolute().parent
+    while glob.has_magic(str(parent)) or not parent.exists():
+        parent = parent.parent
+    return f"Check the path: {parent} exists, what follows it doesn't"
+
+
+def check_writable(path: str, operator: str) -> None:
+    """Check that a file or directory could be made at the path.
+
+    Raises:
+        SinkError: the nearest existing directory above it is no directory, or can't be written.
+    """
+    target = Path(path)
+    if target.exists():
+        if not os.access(target, os.W_OK):
+            raise SinkError(f"{path!r} can't be written", operator=operator, way_out="Choose another path or permit it")
+        return
+    parent = target.absolute().parent
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir():
+        raise SinkError(f"{path!r}: {parent} is no directory", operator=operator, way_out="Choose another path")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise SinkError(f"{path!r}: nothing can be made in {parent}", operator=operator, way_out="Choose another path")

@@ -1,0 +1,105 @@
+"""Sinks as descriptions: values that say where tuples go. What writes them lives in the runtime."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rayelastic.errors import SinkError
+from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.paths import check_writable
+
+__all__ = ["ArrowSink", "CallSink", "CountSink", "CsvSink", "ListSink", "ParquetSink", "call", "list"]
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetSink:
+    """Writes Parquet: one file, or part files into a directory where the path ends in '/' or has no suffix."""
+
+    path: str
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "Arrow batches to Parquet"
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError if nothing can be written there."""
+        check_writable(self.path, operator)
+
+
+@dataclass(frozen=True, slots=True)
+class CsvSink:
+    """Writes CSV with a header: one file, or part files into a directory where the path ends in '/' or has no suffix."""
+
+    path: str
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "Arrow batches to CSV"
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError if nothing can be written there."""
+        check_writable(self.path, operator)
+
+
+@dataclass(frozen=True, slots=True)
+class CallSink:
+    """Calls a Python function with each tuple."""
+
+    function: Callable[[Any], Any]
+    lane: Lane = Lane.PYTHON
+    reason: str = "a Python function called with each tuple"
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError if it is no function."""
+        if not builtins.callable(self.function):
+            raise SinkError(
+                f"rel.call needs a function, not {self.function!r}",
+                operator=operator,
+                way_out="Give the function itself, not what it returns",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ListSink:
+    """Collects tuples into a Python list."""
+
+    lane: Lane = Lane.PYTHON
+    reason: str = "collects Python tuples"
+
+    def check(self, operator: str) -> None:
+        """Do nothing: a list can always be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountSink:
+    """Counts tuples and drops them."""
+
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "native counter"
+
+    def check(self, operator: str) -> None:
+        """Do nothing: counting is always possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowSink:
+    """Collects tuples into a pyarrow.Table."""
+
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "native conversion to Arrow batches"
+
+    def check(self, operator: str) -> None:
+        """Do nothing: a table can always be made."""
+
+
+def call(function: Callable[[Any], Any]) -> CallSink:
+    """Call a Python function with each tuple, in order, never from two threads at once.
+
+    Args:
+        function: of one tuple; what it returns is dropped.
+    """
+    return CallSink(function)
+
+
+def list() -> ListSink:  # noqa: A001  (the public name is rel.list)
+    """Collect the tuples into a list, which the job gives back by the sink's name."""
+    return ListSink()
