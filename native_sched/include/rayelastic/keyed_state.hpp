@@ -47,7 +47,10 @@ class KeyedState {
   [[nodiscard]] void* find(const StringView& key) const noexcept;
 
   // What rel_keep_text does: `field` is a string view in a state record of this table.
-  void keep_text(void* field, const char* text, std::uint32_t bytes) { texts_.assign(*static_cast<StringView*>(field), text, bytes); }
+  void keep_text(void* field, const char* text, std::uint32_t bytes) {
+    texts_.assign(*static_cast<StringView*>(field), text, bytes);
+    publish();
+  }
 
   // The key that a slot belongs to.
   [[nodiscard]] static const StringView& key_of(const void* state) noexcept { return static_cast<const Slot*>(state)[-1].key; }

@@ -1,7 +1,7 @@
 /* Text functions with the semantics of CPython's str, over UTF-8 bytes; callable from compiled code by these names.
  *
  * Texts are (pointer, bytes) and valid UTF-8 (see rel_text_is_valid). Offsets are in bytes, indexes in code points, as each
- * function says. Nothing is allocated, nothing is kept, no locale is asked. Thread-safe.
+ * function says. Nothing is kept, no locale is asked. Thread-safe.
  */
 #ifndef RAYELASTIC_TEXT_H
 #define RAYELASTIC_TEXT_H
