@@ -1,4 +1,4 @@
-"""File names as users give them: one or several, globs, '~', directories where a source takes them. Looks, reads nothing."""
+"""File names as users give them: one or several, globs, '~', directories where a source takes them. Reads nothing."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ def expanded(paths: Paths, operator: str, *, directories: bool) -> tuple[str, ..
     if not given:
         raise SourceError("no path was given", operator=operator, way_out="Give a file, a glob or several of them")
     for one in given:
-        pattern = os.path.expanduser(os.fspath(one))
-        matches = sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else [pattern]
+        pattern = str(Path(one).expanduser())
+        # Path.glob takes no absolute pattern.
+        matches = sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207
         before = len(found)
         for match in matches:
             path = Path(match)
@@ -41,7 +42,7 @@ def expanded(paths: Paths, operator: str, *, directories: bool) -> tuple[str, ..
             raise SourceError(f"no file matches {os.fspath(one)!r}", operator=operator, way_out=_nearest(pattern))
     for name in found:
         _check_readable(name, operator)
-    return tuple(os.path.abspath(name) for name in found)
+    return tuple(str(Path(name).absolute()) for name in found)
 
 
 def _check_readable(name: str, operator: str) -> None:

@@ -29,7 +29,7 @@ class ParquetSink:
 
 @dataclass(frozen=True, slots=True)
 class CsvSink:
-    """Writes CSV with a header: one file, or part files into a directory where the path ends in '/' or has no suffix."""
+    """Writes CSV with a header: one file, or part files where the path ends in '/' or has no suffix."""
 
     path: str
     lane: Lane = Lane.BUILT_IN

@@ -94,17 +94,15 @@ def arrow_source(table: Any, schema: object = None) -> ArrowSource:
     """Describe a pyarrow.Table, RecordBatch, or pandas DataFrame as a source; see ``arrow``."""
     import pyarrow as pa
 
-    if builtins.callable(getattr(table, "to_pandas", None)) and not isinstance(table, pa.Table | pa.RecordBatch):
-        raise SchemaError(f"rel.arrow can't take a {type(table).__name__}", way_out="Give a pyarrow.Table")
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
-    elif not isinstance(table, pa.Table):
-        if type(table).__module__.partition(".")[0] != "pandas":
-            raise SchemaError(
-                f"rel.arrow can't take a {type(table).__name__}",
-                way_out="Give a pyarrow.Table, a pyarrow.RecordBatch or a pandas DataFrame",
-            )
+    elif type(table).__module__.partition(".")[0] == "pandas":
         table = pa.Table.from_pandas(table, preserve_index=False)
+    elif not isinstance(table, pa.Table):
+        raise SchemaError(
+            f"rel.arrow can't take a {type(table).__name__}",
+            way_out="Give a pyarrow.Table, a pyarrow.RecordBatch or a pandas DataFrame",
+        )
     table, declared = matched(table, schema)
     return ArrowSource(table, declared)
 
@@ -154,7 +152,7 @@ class RowsSource:
         """Raise SourceError naming the first row that has another length than the schema."""
         width = len(self.schema.fields)
         for i, row in enumerate(self.rows):
-            if not isinstance(row, tuple) or len(row) != width:
+            if not _fits(row, width):
                 raise SourceError(
                     f"row {i} is {row!r}, which is no tuple of the {width} fields of {self.schema}",
                     operator=operator,
@@ -272,6 +270,10 @@ def sequence(count: int, payload_bytes: int = 0) -> SequenceSource:
     """
     fields: dict[str, type] = {"value": int} | ({"payload": bytes} if payload_bytes else {})
     return SequenceSource(count, payload_bytes, Schema.of(fields, name="Sequence"))
+
+
+def _fits(row: object, width: int) -> bool:
+    return isinstance(row, tuple) and len(row) == width
 
 
 def _check_function(function: object, whose: str, operator: str) -> None:

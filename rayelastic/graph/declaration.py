@@ -1,0 +1,99 @@
+"""Checks of what users pass to a declaration: names, functions, states, lanes. Each raises a typed error."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from rayelastic.errors import GraphError, LaneError
+from rayelastic.graph.operator_spec import Lane, OperatorKind, OperatorSpec
+
+_NAME_WAY_OUT = "Give it a short printable name, such as 'word_count'"
+LaneChoice = Lane | Literal["auto", "compiled", "vectorised", "python"]
+
+
+def check_name(name: object, what: str = "an operator") -> None:
+    """Refuse a name that can't key metrics, state, plans and links."""
+    if not isinstance(name, str):
+        raise GraphError(
+            f"the name of {what} is {name!r}, which is no str", way_out=f"The name comes first. {_NAME_WAY_OUT}"
+        )
+    if not name or name != name.strip():
+        raise GraphError(f"the name of {what} is {name!r}: empty or with space around", way_out=_NAME_WAY_OUT)
+    if "/" in name or "->" in name or not name.isprintable():
+        raise GraphError(
+            f"the name of {what} is {name!r}: '/', '->' and control characters are taken", way_out=_NAME_WAY_OUT
+        )
+
+
+def check_new(name: str, operators: Mapping[str, OperatorSpec]) -> None:
+    """Refuse a name that an operator has already."""
+    if name in operators:
+        there = operators[name]
+        raise GraphError(
+            f"the name is taken by the {there.kind.value} declared at {there.location or 'an unknown place'}",
+            way_out="Give each operator of a topology its own name",
+        )
+
+
+def check_function(function: Any, kind: OperatorKind, state: object) -> None:
+    """Refuse what can't be called with one tuple, or with a tuple and a state."""
+    verb = kind.value
+    if not callable(function):
+        raise GraphError(f"{verb} needs a function, not {function!r}", way_out=f"Write .{verb}(name, function)")
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise GraphError("an async function can't be an operator", way_out="Make it a plain function")
+    if kind is not OperatorKind.FLAT_MAP and inspect.isgeneratorfunction(function):
+        raise GraphError(f"{verb} got a function that yields", way_out="Use flat_map, or return instead of yield")
+    arguments = (None,) if state is None else (None, None)
+    given = "one tuple" if state is None else "a tuple and the state of its key"
+    if not _binds(function, arguments):
+        hint = " For a state of the key, write .key_by(...) before and state= here" if state is None else ""
+        raise GraphError(
+            f"{verb} calls its function with {given}, but it takes {inspect.signature(function)}",
+            way_out=f"Give it {len(arguments)} positional argument{'s' * (len(arguments) > 1)}.{hint}",
+        )
+
+
+def check_state(state: Any) -> None:
+    """Refuse what can't make the initial state of a key."""
+    if not callable(state):
+        raise GraphError(
+            f"state={state!r} can't make the state of a key",
+            way_out="Give a NamedTuple class with defaults, or a function without arguments",
+        )
+    if not _binds(state, ()):
+        missing = [n for n in getattr(state, "_fields", ()) if n not in state._field_defaults]
+        what = f"its fields {', '.join(missing)} have no default" if missing else "it takes arguments"
+        raise GraphError(
+            f"state={state.__name__} can't make the state of a key: {what}",
+            way_out="Give every field its initial value, or a function without arguments",
+        )
+
+
+def _binds(function: Callable[..., Any], arguments: tuple[object, ...]) -> bool:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # many built-in functions have none
+        return True
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        return False
+    return True
+
+
+def lane_of(choice: object) -> Literal["auto"] | Lane:
+    """Turn a user's choice of lane into the enum."""
+    if choice == "auto":
+        return "auto"
+    try:
+        lane = Lane(choice)
+    except ValueError:
+        lane = Lane.BUILT_IN
+    if lane is Lane.BUILT_IN:
+        raise LaneError(
+            f"lane={choice!r} is no lane of a function", way_out="Choose 'auto', 'compiled', 'vectorised' or 'python'"
+        )
+    return lane

@@ -1,0 +1,137 @@
+"""A topology: the operators that a user declared, by name. Knows no threads, plans or engines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from rayelastic.errors import DeclarationError, GraphError, NotShippableError
+from rayelastic.graph.declaration import check_name, check_new
+from rayelastic.graph.location import caller_location
+from rayelastic.graph.operator_spec import FunctionCompiler, OperatorKind, OperatorSpec, SourceDescription, StateKind
+from rayelastic.graph.order import consumers, topological_order
+from rayelastic.graph.schema import Schema
+from rayelastic.graph.stream import Stream, check_at
+
+__all__ = ["Topology"]
+
+
+class Topology:
+    """Streams and operators, with no degree of parallelism anywhere (J07).
+
+    Args:
+        name: of the topology, and of its jobs by default.
+        compiler: makes operator functions of Python functions.
+
+    >>> from rayelastic.graph import sinks, sources
+    >>> topology = Topology("squares", compiler=None)  # no function in it, so nothing to compile
+    >>> numbers = topology.source("numbers", sources.sequence(10))
+    >>> numbers.sink("out", sinks.list())
+    <sink out>
+    >>> list(topology.operators)
+    ['numbers', 'out']
+    """
+
+    def __init__(self, name: str, *, compiler: FunctionCompiler) -> None:
+        try:
+            check_name(name, "a topology")
+        except GraphError as error:
+            error.location = caller_location()
+            raise
+        self.name = name
+        self.compiler = compiler
+        self._operators: dict[str, OperatorSpec] = {}
+
+    @property
+    def operators(self) -> Mapping[str, OperatorSpec]:
+        """The operators by name, in declared order; read only."""
+        return MappingProxyType(self._operators)
+
+    def source(self, name: str, source: Any) -> Stream:
+        """Declare where tuples come from.
+
+        Args:
+            name: of the operator.
+            source: such as rel.text(paths), rel.csv(path), rel.parquet(path), rel.arrow(table), rel.rows(...).
+
+        Raises:
+            GraphError: no source, or the name is taken or bad.
+            SourceError: it can't be read.
+            SchemaError: it has a field that records can't hold.
+        """
+        location = caller_location()
+        check_at(name, location)
+        try:
+            check_new(name, self._operators)
+            body = _source_description(source, name)
+            body.check(name)
+        except DeclarationError as error:
+            error.at(name, location)
+            raise
+        return self._add(
+            OperatorSpec(name, OperatorKind.SOURCE, (), None, body.schema, (), StateKind.STATEFUL, body, location)
+        )
+
+    def _add(self, spec: OperatorSpec) -> Stream:
+        self._operators[spec.name] = spec
+        return Stream(self, (spec.name,), spec.output_schema or _NOTHING)
+
+    def validate(self, *, shipped: bool = True) -> None:
+        """Check the topology as a whole.
+
+        Args:
+            shipped: whether functions and descriptions will be sent to other processes, and so must pickle.
+
+        Raises:
+            GraphError: no source, a stream without a sink, a cycle.
+            NotShippableError: a function can't be pickled; names the operator and what in it can't.
+        """
+        if not any(spec.kind is OperatorKind.SOURCE for spec in self._operators.values()):
+            raise GraphError(f"topology '{self.name}' has no source", way_out="Start with topology.source(name, ...)")
+        topological_order(self._operators)
+        for name, taken_by in consumers(self._operators).items():
+            spec = self._operators[name]
+            if not taken_by and spec.kind is not OperatorKind.SINK:
+                raise GraphError(
+                    "nothing takes its output: a stream without a sink",
+                    operator=name,
+                    location=spec.location,
+                    way_out="End it with .sink(name, ...), such as rel.count(), or leave the operator out",
+                )
+        if shipped:
+            for spec in self._operators.values():
+                _check_shippable(spec)
+
+    def __repr__(self) -> str:
+        return f"<Topology {self.name}: {len(self._operators)} operators>"
+
+
+_NOTHING = Schema("Nothing", (), 8, 0)  # what a sink gives
+
+
+def _source_description(source: Any, operator: str) -> SourceDescription:
+    if hasattr(source, "as_source"):
+        made: SourceDescription = source.as_source(operator)
+        return made
+    if not hasattr(source, "check") or not hasattr(source, "schema"):
+        raise GraphError(
+            f"{source!r} is no source",
+            way_out="Use rel.text, csv, parquet, arrow, rows, generate, callable or sequence",
+        )
+    described: SourceDescription = source
+    return described
+
+
+def _check_shippable(spec: OperatorSpec) -> None:
+    import cloudpickle
+
+    try:
+        cloudpickle.dumps(spec.body)
+    except Exception as error:  # whatever a user's __reduce__ raises
+        raise NotShippableError(
+            f"it can't be sent to another process: {error}",
+            operator=spec.name,
+            location=spec.location,
+            way_out="Make what its function needs inside the function, or pass plain values instead of open things",
+        ) from error
