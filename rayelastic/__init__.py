@@ -1,0 +1,76 @@
+"""rayelastic: elastic stream processing for Python on Ray.
+
+Declare a topology without any degree of parallelism in it, and run it in this process (`rel.run`) or on Ray
+(`rel.submit`). Everything public is here; the parts are loaded when they are first used, so the import is cheap.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rayelastic import errors as errors
+    from rayelastic import spark as spark
+    from rayelastic.graph.aggregates import count as count
+    from rayelastic.graph.aggregates import first as first
+    from rayelastic.graph.aggregates import last as last
+    from rayelastic.graph.aggregates import max as max
+    from rayelastic.graph.aggregates import mean as mean
+    from rayelastic.graph.aggregates import min as min
+    from rayelastic.graph.aggregates import sum as sum
+    from rayelastic.graph.files import arrow as arrow
+    from rayelastic.graph.files import csv as csv
+    from rayelastic.graph.files import parquet as parquet
+    from rayelastic.graph.operator_spec import Lane as Lane
+    from rayelastic.graph.schema import Schema as Schema
+    from rayelastic.graph.sinks import call as call
+    from rayelastic.graph.sinks import list as list
+    from rayelastic.graph.sources import callable as callable
+    from rayelastic.graph.sources import generate as generate
+    from rayelastic.graph.sources import rows as rows
+    from rayelastic.graph.sources import sequence as sequence
+    from rayelastic.graph.sources import text as text
+    from rayelastic.job import Job as Job
+    from rayelastic.job import JobResult as JobResult
+    from rayelastic.job import attach as attach
+    from rayelastic.job import run as run
+    from rayelastic.job import start as start
+    from rayelastic.job import submit as submit
+    from rayelastic.on_ray.dataset import dataset as dataset
+    from rayelastic.plan.config import JobConfig as JobConfig
+    from rayelastic.topology import Topology as Topology
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "rayelastic.graph.aggregates": ("count", "first", "last", "max", "mean", "min", "sum"),
+    "rayelastic.graph.files": ("arrow", "csv", "parquet"),
+    "rayelastic.graph.operator_spec": ("Lane",),
+    "rayelastic.graph.schema": ("Schema",),
+    "rayelastic.graph.sinks": ("call", "list"),
+    "rayelastic.graph.sources": ("callable", "generate", "rows", "sequence", "text"),
+    "rayelastic.job": ("Job", "JobResult", "attach", "run", "start", "submit"),
+    "rayelastic.on_ray.dataset": ("dataset",),
+    "rayelastic.plan.config": ("JobConfig",),
+    "rayelastic.topology": ("Topology",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = ("errors", "spark")
+
+__all__ = sorted([*_HOME_OF, *_MODULES])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value = getattr(importlib.import_module(_HOME_OF[name]), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"rayelastic.{name}")
+    else:
+        raise AttributeError(f"module 'rayelastic' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

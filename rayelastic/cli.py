@@ -1,0 +1,160 @@
+"""The command line: `rayelastic plan | run | submit | jobs | inspect | cancel`.
+
+`plan`, `run` and `submit` take a topology file and turn the parameters of its `build` into options, so
+`rayelastic run topologies/word_count.py --help` lists them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from rayelastic import job as jobs
+from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError
+from rayelastic.plan.config import JobConfig
+from rayelastic.progress import Progress, progress_line
+from rayelastic.topology_file import TopologyFile
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Args:
+        arguments: without the program's name; the process's own if not given.
+
+    Returns:
+        The exit status: 0, 1 for a job that failed, 2 for a mistake in what was asked, 130 after Ctrl-C.
+    """
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        options = _parse(arguments)
+        command: Callable[[argparse.Namespace], int] = options.command
+        return command(options)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+    except (JobFailedError, JobCancelledError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except RayelasticError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="rayelastic", description="Elastic stream processing on Ray.")
+    commands = parser.add_subparsers(required=True, metavar="plan | run | submit | jobs | inspect | cancel")
+    plan = commands.add_parser("plan", help="show regions, lanes and placement of a topology; starts nothing")
+    run = commands.add_parser("run", help="run a topology in this process")
+    submit = commands.add_parser("submit", help="run a topology on Ray")
+    for command, action in ((plan, _plan), (run, _run), (submit, _submit)):
+        command.add_argument("topology", help="a Python file or module with build()")
+        command.add_argument("--pes", type=int, default=1, help="processing elements (default: 1, everything fused)")
+        command.set_defaults(command=action)
+    for command in (run, submit):
+        command.add_argument("--threads", type=int, help="scheduler threads of each processing element")
+        command.add_argument(
+            "--threading", choices=("manual", "dynamic", "dedicated"), help="one threading model for all"
+        )
+        command.add_argument("--quiet", action="store_true", help="no progress line")
+    submit.add_argument("--name", help="the name of the job (default: the topology's)")
+    submit.add_argument("--no-wait", action="store_true", help="return as soon as the job runs")
+    listing = commands.add_parser("jobs", help="list the jobs on a Ray cluster")
+    listing.set_defaults(command=_jobs)
+    inspect = commands.add_parser("inspect", help="show plan, state and counters of a job on Ray")
+    inspect.add_argument("job")
+    inspect.set_defaults(command=_inspect)
+    cancel = commands.add_parser("cancel", help="stop a job on Ray")
+    cancel.add_argument("job")
+    cancel.add_argument("--no-drain", action="store_true", help="stop at once, don't let tuples on their way arrive")
+    cancel.set_defaults(command=_cancel)
+    for command in (submit, listing, inspect, cancel):
+        command.add_argument("--address", help="the Ray cluster (default: the one that is found, or a new local one)")
+
+    words = [argument for argument in arguments if not argument.startswith("-")]
+    takers = {"plan": plan, "run": run, "submit": submit}
+    if len(words) >= 2 and words[0] in takers:  # the file's parameters become options, so it is loaded before --help
+        known, _ = parser.parse_known_args([argument for argument in arguments if argument not in ("-h", "--help")])
+        file = TopologyFile(known.topology)
+        file.add_options(takers[words[0]])
+        takers[words[0]].set_defaults(file=file)
+    return parser.parse_args(arguments)
+
+
+def _config(options: argparse.Namespace) -> JobConfig:
+    return JobConfig(
+        pes=options.pes,
+        threads=getattr(options, "threads", None),
+        threading=getattr(options, "threading", None),
+    )
+
+
+def _plan(options: argparse.Namespace) -> int:
+    print(options.file.build(options).explain(_config(options)))
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    return _finish(jobs.start(options.file.build(options), _config(options)), options)
+
+
+def _submit(options: argparse.Namespace) -> int:
+    topology = options.file.build(options)
+    job = jobs.submit(topology, _config(options), name=options.name, address=options.address)
+    if options.no_wait:
+        print(f"job {job.name} runs; rayelastic inspect {job.name}")
+        return 0
+    return _finish(job, options)
+
+
+def _finish(job: jobs.Job, options: argparse.Namespace) -> int:
+    """Waits for a job, showing its progress, and prints what its topology file reports."""
+    try:
+        if options.quiet:
+            result = job.wait()
+        else:
+            with Progress(job):
+                result = job.wait()
+            print(progress_line(None, result.metrics), file=sys.stderr)
+    finally:
+        job.close()
+    text = options.file.report(result, options)
+    if text:
+        print(text)
+    return 0
+
+
+def _jobs(options: argparse.Namespace) -> int:
+    from rayelastic.on_ray.jobs import list_jobs
+
+    for status in list_jobs(address=options.address):
+        print(f"{status.name:<30} {status.state.value:<10} {len(status.pes)} PEs")
+    return 0
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    job = jobs.attach(options.job, address=options.address)
+    status, metrics = job.status, job.metrics()
+    print(f"job {status.name}: {status.state.value}")
+    if status.failure is not None:
+        print(f"  {status.failure.reason}")
+    for pe in status.pes:
+        print(f"  {pe.pe}: {pe.state.value} on {pe.node or '?'}, process {pe.pid}")
+    print(job.plan().text())
+    print(f"{'operator':<24} {'model':<10} {'in':>14} {'out':>14} {'queued':>10}")
+    for sample in metrics.pes:
+        for operator in sample.operators:
+            counts = f"{operator.tuples_in:>14,} {operator.tuples_out:>14,} {operator.queued:>10,}"
+            print(f"{operator.name:<24} {operator.model:<10} {counts}")
+    return 0
+
+
+def _cancel(options: argparse.Namespace) -> int:
+    jobs.attach(options.job, address=options.address).cancel(drain=not options.no_drain)
+    print(f"job {options.job} is being cancelled")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

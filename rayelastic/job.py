@@ -1,0 +1,323 @@
+"""Running a topology: `run` in this process, `submit` on Ray, `attach` to what already runs there.
+
+A `Job` looks the same whichever way it was started: it talks to a coordinator through one small interface.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError
+from rayelastic.plan.config import JobConfig
+from rayelastic.plan.fusion import plan_topology
+from rayelastic.runtime.coordinator import Coordinator
+from rayelastic.runtime.external_source import ExternalSource
+from rayelastic.runtime.host import InProcessHost
+from rayelastic.runtime.specs import IngestAddress, JobSpec
+from rayelastic.runtime.status import Failure, JobMetrics, JobStatus, SinkResult, State
+
+if TYPE_CHECKING:
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.topology import Topology
+
+CONTROL_TIMEOUT = 30.0  # seconds for a control call
+START_TIMEOUT = 300.0  # seconds until every processing element runs
+WAIT_PERIOD = 1.0  # seconds that one waiting call stays with the coordinator, so that Ctrl-C is never far
+
+
+class Control(Protocol):
+    """A coordinator, in this process or in an actor."""
+
+    def call(self, method: str, *arguments: Any, timeout: float) -> Any:
+        """Calls a method of the coordinator and waits for its answer."""
+        ...
+
+    def close(self) -> None:
+        """Ends the coordinator and everything that it started."""
+        ...
+
+
+class LocalControl:
+    """A coordinator in this process."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+
+    def call(self, method: str, *arguments: Any, timeout: float) -> Any:  # noqa: ARG002  (nothing can be lost here)
+        """Calls the method right away."""
+        return getattr(self._coordinator, method)(*arguments)
+
+    def close(self) -> None:
+        """Ends the coordinator and everything that it started."""
+        self._coordinator.close()
+
+
+class JobResult(Mapping[str, Any]):
+    """What the sinks of a finished job left, by operator name.
+
+    Args:
+        values: for each sink: a list, a table, a DataFrame, a path or a number of rows, as the sink says.
+        metrics: the last counters.
+        seconds: from start to end.
+    """
+
+    def __init__(self, values: dict[str, Any], metrics: JobMetrics, seconds: float) -> None:
+        self._values = values
+        self.metrics = metrics
+        self.seconds = seconds
+
+    def __getitem__(self, sink: str) -> Any:
+        return self._values[sink]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"JobResult(sinks={list(self._values)}, seconds={self.seconds:.3f})"
+
+
+class Job:
+    """A running job.
+
+    Args:
+        name: the name of the job.
+        control: its coordinator.
+        topology: what runs, where it is known; `None` after `attach`.
+    """
+
+    def __init__(self, name: str, control: Control, topology: Topology | None = None) -> None:
+        self.name = name
+        self._control = control
+        self._topology = topology
+        self._final: JobStatus | None = None
+        self._result: JobResult | None = None
+        self._metrics: JobMetrics | None = None
+        self._plan: ExecPlan | None = None
+        self._started_at = time.monotonic()
+        self._external: dict[str, ExternalSource] = {}
+
+    @property
+    def status(self) -> JobStatus:
+        """The state of the job and of its processing elements."""
+        status: JobStatus = self._final or self._control.call("status", timeout=CONTROL_TIMEOUT)
+        return status
+
+    def metrics(self) -> JobMetrics:
+        """Counters of every operator, link and processing element."""
+        if self._final is None or self._metrics is None:
+            self._metrics = self._control.call("metrics", timeout=CONTROL_TIMEOUT)
+        metrics: JobMetrics = self._metrics
+        return metrics
+
+    def plan(self) -> ExecPlan:
+        """The plan in force: regions, and which operators run in which processing element."""
+        if self._plan is None:
+            self._plan = self._control.call("plan", timeout=CONTROL_TIMEOUT)
+        plan: ExecPlan = self._plan
+        return plan
+
+    def cancel(self, drain: bool = True) -> None:
+        """Stops the job.
+
+        Args:
+            drain: stop the sources and let what they sent reach the sinks; otherwise stop at once.
+        """
+        if self._final is None:
+            for source in self._external.values():
+                source.cancel()
+            self._control.call("cancel", drain, timeout=CONTROL_TIMEOUT)
+
+    def wait(self, timeout: float | None = None) -> JobResult:
+        """Waits for the end of the job and gives what its sinks left.
+
+        Args:
+            timeout: seconds; `None` waits for ever.
+
+        Raises:
+            JobFailedError: the job failed; the error names the operator and holds the traceback of the user's code.
+            JobCancelledError: the job was cancelled.
+            TimeoutError: the job still runs.
+        """
+        if self._result is None:
+            status = self._wait_until_final(timeout)
+            self._raise_unless_finished(status)
+            left: dict[str, SinkResult] = self._control.call("results", timeout=START_TIMEOUT)
+            self._result = JobResult(
+                {sink: self._finish_sink(result) for sink, result in left.items()},
+                self.metrics(),
+                time.monotonic() - self._started_at,
+            )
+            self.close()
+        return self._result
+
+    def close(self) -> None:
+        """Ends the job if it still runs and frees what it holds; safe to repeat."""
+        if self._final is None or not self._final.state.is_final:
+            for source in self._external.values():
+                source.cancel()
+        self._control.close()
+
+    # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self._control.call("start", timeout=START_TIMEOUT)
+        self.plan()
+        self._started_at = time.monotonic()
+        if self._topology is not None:
+            self._external = {
+                operator.name: operator.body
+                for operator in self._topology.operators.values()
+                if isinstance(operator.body, ExternalSource)
+            }
+        for operator, source in self._external.items():
+            threading.Thread(target=self._feed, args=(operator, source), name=f"feed-{operator}", daemon=True).start()
+
+    def _feed(self, operator: str, source: ExternalSource) -> None:
+        """Has a source that lives outside push its rows, and tells the coordinator how that ended."""
+        try:
+            address: IngestAddress = self._control.call("ingest_address", operator, timeout=CONTROL_TIMEOUT)
+            rows = source.push(address, operator)
+            self._control.call("finish_source", operator, rows, timeout=CONTROL_TIMEOUT)
+        except Exception as error:  # whatever the source raises is the job's failure
+            try:
+                self._control.call("fail_source", operator, str(error), timeout=CONTROL_TIMEOUT)
+            except RayelasticError:
+                return  # the coordinator is gone: the job has ended already
+
+    def _wait_until_final(self, timeout: float | None) -> JobStatus:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self._final is None:
+            period = WAIT_PERIOD if deadline is None else min(WAIT_PERIOD, deadline - time.monotonic())
+            status: JobStatus = self._control.call("wait", max(0.0, period), timeout=CONTROL_TIMEOUT)
+            if status.state.is_final:
+                self.metrics()
+                self._final = status
+            elif deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"job {self.name!r} still runs after {timeout} s")
+        return self._final
+
+    def _raise_unless_finished(self, status: JobStatus) -> None:
+        if status.state is State.FINISHED:
+            return
+        self.close()
+        if status.state is State.CANCELLED:
+            raise JobCancelledError(self.name)
+        failure = status.failure or Failure("it gave no reason")
+        raise JobFailedError(
+            failure.reason,
+            job=self.name,
+            operator=failure.operator,
+            failing_tuple=failure.failing_tuple,
+            traceback_text=failure.traceback,
+        )
+
+    def _finish_sink(self, result: SinkResult) -> Any:
+        if self._topology is None:
+            return result.value if result.value is not None else result.rows
+        return self._topology.operators[result.sink].body.finish(result.rows, result.value)
+
+
+def prepare(topology: Topology, config: JobConfig | None = None, *, name: str | None = None) -> JobSpec:
+    """Validates and plans a topology without starting anything.
+
+    Args:
+        topology: what to run.
+        config: `JobConfig()` if not given.
+        name: the name of the job; the topology's if not given.
+
+    Raises:
+        DeclarationError: the topology, a source, a sink or the configuration is wrong.
+    """
+    config = config or JobConfig()
+    topology.validate()
+    return JobSpec(
+        name=name or topology.name,
+        operators={operator.name: operator.for_pe() for operator in topology.operators.values()},
+        plan=plan_topology(topology, config),
+        config=config,
+    )
+
+
+def start(topology: Topology, config: JobConfig | None = None) -> Job:
+    """Starts a topology in this process and gives the running job; `run` is this and `wait`."""
+    job = Job(topology.name, LocalControl(Coordinator(prepare(topology, config), InProcessHost())), topology)
+    job._start()
+    return job
+
+
+def run(topology: Topology, config: JobConfig | None = None) -> JobResult:
+    """Runs a topology in this process, without Ray, until its sources end.
+
+    Ctrl-C stops it and frees everything.
+
+    Args:
+        topology: what to run.
+        config: thread counts, threading models and number of processing elements, where they shall be fixed.
+
+    Returns:
+        What the sinks left, by their names.
+
+    Raises:
+        DeclarationError: the topology is wrong; nothing was started.
+        JobFailedError: an operator raised; the error names it, its tuple and the traceback.
+
+    Example:
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("squares")
+        >>> numbers = topology.source("numbers", rel.rows([(1,), (2,), (3,)], schema={"n": int}))
+        >>> numbers.map("square", lambda t: t.n * t.n, lane="python", schema={"value": int}).sink("out", rel.list())
+        >>> [t.value for t in rel.run(topology)["out"]]
+        [1, 4, 9]
+    """
+    job = start(topology, config)
+    try:
+        return job.wait()
+    finally:
+        job.close()
+
+
+def submit(
+    topology: Topology, config: JobConfig | None = None, *, name: str | None = None, address: str | None = None
+) -> Job:
+    """Starts a topology on Ray and returns at once.
+
+    One actor hosts each processing element; a detached coordinator actor watches them.
+
+    Args:
+        topology: what to run.
+        config: as for `run`.
+        name: the name of the job, unique on the cluster; the topology's if not given.
+        address: the Ray cluster; an initialised Ray is used as it is, otherwise one is found or started.
+
+    Raises:
+        DeclarationError: the topology is wrong; nothing was started.
+        RayUnreachableError: there is no Ray at the address.
+    """
+    spec = prepare(topology, config, name=name)
+    from rayelastic.on_ray.jobs import start_coordinator
+
+    job = Job(spec.name, start_coordinator(spec, address=address), topology)
+    try:
+        job._start()
+    except BaseException:
+        job.close()
+        raise
+    return job
+
+
+def attach(name: str, *, address: str | None = None) -> Job:
+    """Finds a job that runs on Ray by its name.
+
+    Raises:
+        RayUnreachableError: there is no Ray at the address.
+        JobNotFoundError: no such job.
+    """
+    from rayelastic.on_ray.jobs import find_coordinator
+
+    return Job(name, find_coordinator(name, address=address))

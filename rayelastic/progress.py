@@ -1,0 +1,94 @@
+"""One line that says how far a running job is: tuples a second, for each operator.
+
+On a terminal the line is rewritten in place; elsewhere a new line comes every few seconds.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Self, TextIO
+
+if TYPE_CHECKING:
+    from rayelastic.job import Job
+    from rayelastic.runtime.status import JobMetrics
+
+TERMINAL_PERIOD = 0.5  # seconds
+FILE_PERIOD = 5.0  # seconds
+
+
+def short(number: float) -> str:
+    """A count in at most five characters.
+
+    >>> short(950), short(12_300), short(4_560_000)
+    ('950', '12.3k', '4.56M')
+    """
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= limit:
+            return f"{number / limit:.3g}{unit}"
+    return f"{number:.0f}"
+
+
+def progress_line(before: JobMetrics | None, now: JobMetrics) -> str:
+    """The line for two successive readings: total and current rate of each operator."""
+    parts = []
+    for pe in now.pes:
+        for operator in pe.operators:
+            count = max(operator.tuples_in, operator.tuples_out)
+            rate = 0.0
+            if before is not None and now.seconds > before.seconds:
+                try:
+                    earlier = before.operator(operator.name)
+                    rate = (count - max(earlier.tuples_in, earlier.tuples_out)) / (now.seconds - before.seconds)
+                except KeyError:
+                    rate = 0.0
+            parts.append(f"{operator.name} {short(count)} ({short(rate)}/s)")
+    return f"{now.seconds:5.1f} s  " + "  ".join(parts)
+
+
+class Progress:
+    """Shows the progress of a job while a `with` block lasts.
+
+    Args:
+        job: the running job.
+        stream: where to write; standard error by default.
+    """
+
+    def __init__(self, job: Job, stream: TextIO = sys.stderr) -> None:
+        self._job = job
+        self._stream = stream
+        self._in_place = stream.isatty()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join(timeout=5.0)
+        if self._in_place:
+            self._stream.write("\n")
+            self._stream.flush()
+
+    def _show(self) -> None:
+        before: JobMetrics | None = None
+        next_line = time.monotonic()
+        while not self._done.wait(TERMINAL_PERIOD):
+            try:
+                now = self._job.metrics()
+            except Exception:  # the job ended under our hands; whoever waits for it reports how
+                return
+            line = progress_line(before, now)
+            before = now
+            if self._in_place:
+                width = shutil.get_terminal_size().columns - 1
+                self._stream.write("\r" + line[:width].ljust(width))
+                self._stream.flush()
+            elif time.monotonic() >= next_line:
+                self._stream.write(line + "\n")
+                self._stream.flush()
+                next_line = time.monotonic() + FILE_PERIOD

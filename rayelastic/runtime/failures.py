@@ -1,0 +1,39 @@
+"""What the native scheduler says of a failure, told to the user: the operator, the tuple, and the true traceback.
+
+A compiled function can't raise; it says which tuple it failed on, and the Python function is run again on that tuple.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.compile import OperatorCode, load
+from rayelastic.graph.operator_spec import Lane
+from rayelastic.runtime.status import Failure
+
+if TYPE_CHECKING:
+    from rayelastic.graph.operator_spec import OperatorSpec
+
+
+def explain_failure(native: Mapping[str, Any], operators: Mapping[str, OperatorSpec]) -> Failure:
+    """Explains a failure.
+
+    Args:
+        native: what `Scheduler.failure()` gave: `operator`, `message`, `tuple` (or `None`), `exception` (or `None`).
+        operators: those of the processing element, by name.
+    """
+    name: str = native["operator"]
+    record: tuple[Any, ...] | None = native.get("tuple")
+    shown = repr(record) if record is not None else None
+    exception: BaseException | None = native.get("exception")
+    if exception is not None:
+        reason = "".join(traceback.format_exception_only(exception)).strip()
+        return Failure(reason, name, shown, "".join(traceback.format_exception(exception)))
+    spec = operators.get(name)
+    code = spec.body if spec is not None else None
+    if record is not None and isinstance(code, OperatorCode) and code.lane is Lane.COMPILED:
+        explanation = load(code).explain(record)
+        return Failure(explanation.message, name, repr(code.input_schema.tuple_type(*record)), explanation.traceback)
+    return Failure(native["message"] or "it failed without saying why", name, shown)

@@ -1,0 +1,57 @@
+"""User functions and aggregates become native operators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayelastic import _native
+from rayelastic.compile import OperatorCode, load
+from rayelastic.graph.aggregates import Aggregation
+from rayelastic.graph.operator_spec import Lane, OperatorKind
+from rayelastic.runtime.native_schema import native_schema
+
+if TYPE_CHECKING:
+    from rayelastic.graph.operator_spec import OperatorSpec
+
+_KINDS = {OperatorKind.MAP: "map", OperatorKind.FILTER: "filter", OperatorKind.FLAT_MAP: "flat_map"}
+
+
+def function_operator(spec: OperatorSpec) -> _native.Operator:
+    """Makes the operator of a user's function in its lane."""
+    code = spec.body
+    assert isinstance(code, OperatorCode)
+    loaded = load(code)
+    source, target = native_schema(code.input_schema), native_schema(code.output_schema)
+    keys = list(code.keys)
+    if code.lane is Lane.COMPILED:
+        keyed = _native.KeyedState(source, keys, loaded.state_size, loaded.state_initial) if keys else None
+        return _native.Operator.compiled(
+            spec.name, loaded.address, loaded.flags, source, target, keyed, owner=loaded.owner
+        )
+    keyed = _native.KeyedState.of_objects(source, keys, code.state) if keys else None
+    return _native.Operator.python(
+        spec.name,
+        loaded.function,
+        _KINDS[code.kind],
+        source,
+        target,
+        code.input_schema.tuple_type,
+        view=code.view.value,
+        keyed=keyed,
+    )
+
+
+def aggregate_operator(spec: OperatorSpec) -> _native.Operator:
+    """Makes the operator of an aggregate."""
+    body = spec.body
+    assert isinstance(body, Aggregation)
+    assert spec.input_schema is not None
+    assert spec.output_schema is not None
+    return _native.Operator.aggregate(
+        spec.name,
+        native_schema(spec.input_schema),
+        native_schema(spec.output_schema),
+        list(spec.keys),
+        [(aggregate.function.value, aggregate.field or "") for _, aggregate in body.aggregates],
+        body.emit.value,
+    )

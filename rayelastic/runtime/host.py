@@ -1,0 +1,82 @@
+"""Where processing elements live: the one interface between the coordinator and the world that hosts them.
+
+`InProcessHost` keeps them in the calling process (`rel.run`); `rayelastic.on_ray` has the host that puts each into a
+Ray actor. The coordinator can't tell the difference.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rayelastic.errors import RayelasticError
+from rayelastic.runtime.processing_element import ProcessingElement
+
+if TYPE_CHECKING:
+    from rayelastic.runtime.specs import PESpec
+
+
+class PELostError(RayelasticError):
+    """The process of a processing element is gone, or can't be reached any more."""
+
+
+class PEHandle(Protocol):
+    """A processing element, wherever it lives."""
+
+    @property
+    def pe(self) -> str:
+        """The id of the processing element."""
+        ...
+
+    def call(self, method: str, *arguments: Any, timeout: float) -> Any:
+        """Calls a method of the processing element and waits for its answer.
+
+        Args:
+            method: the name of a public method of `ProcessingElement`.
+            arguments: its positional arguments.
+            timeout: seconds to wait for the answer.
+
+        Raises:
+            PELostError: its process is gone.
+            TimeoutError: no answer in time.
+        """
+        ...
+
+    def kill(self) -> None:
+        """Ends the processing element and frees what it holds; safe to repeat."""
+        ...
+
+
+class PEHost(Protocol):
+    """Makes processing elements."""
+
+    def start_pe(self, spec: PESpec) -> PEHandle:
+        """Makes a processing element; it does nothing yet."""
+        ...
+
+
+class InProcessHandle:
+    """A processing element in this process."""
+
+    def __init__(self, element: ProcessingElement) -> None:
+        self._element = element
+
+    @property
+    def pe(self) -> str:
+        """The id of the processing element."""
+        return self._element.spec.pe
+
+    def call(self, method: str, *arguments: Any, timeout: float) -> Any:  # noqa: ARG002  (nothing can be lost here)
+        """Calls the method right away."""
+        return getattr(self._element, method)(*arguments)
+
+    def kill(self) -> None:
+        """Ends the processing element; the process goes on."""
+        self._element.close()
+
+
+class InProcessHost:
+    """Keeps processing elements in the calling process; their links are real sockets on the loopback address."""
+
+    def start_pe(self, spec: PESpec) -> InProcessHandle:
+        """Makes a processing element in this process."""
+        return InProcessHandle(ProcessingElement(spec))

@@ -1,0 +1,285 @@
+"""A processing element (PE): hosts one native scheduler, its operators, and the links that enter and leave it (P01).
+
+A plain object: `rel.run` keeps it in the calling process, `rel.submit` puts it into a Ray actor. It touches tuples (in
+native threads) and decides nothing about other PEs. Its life: `open` its data port, `connect` to the PEs downstream,
+`start`, run until its streams are final, `close`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from rayelastic import _native
+from rayelastic.errors import LinkError
+from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.runtime.data_port import DataPort, Hello, PortAddress, derive_secret, dial
+from rayelastic.runtime.failures import explain_failure
+from rayelastic.runtime.function_operators import aggregate_operator, function_operator
+from rayelastic.runtime.native_schema import native_schema
+from rayelastic.runtime.sink_operators import SinkOperator, sink_operator
+from rayelastic.runtime.source_operators import SourceOperator, source_operator
+from rayelastic.runtime.specs import IngestAddress, LinkSpec, PESpec
+from rayelastic.runtime.status import Failure, OperatorSample, PESample, PEStatus, SinkResult, State
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LINK_TIMEOUT = 60.0  # seconds for the producers of the links to connect; they may still be compiling
+DIAL_TIMEOUT = 10.0  # seconds for one handshake, on a machine that is busy starting
+
+
+class ProcessingElement:
+    """One process's share of a job.
+
+    Args:
+        spec: its operators, links and configuration.
+        host: the address of this node that its data port binds to.
+    """
+
+    def __init__(self, spec: PESpec, *, host: str = "127.0.0.1") -> None:
+        self.spec = spec
+        self._host = host
+        self._port: DataPort | None = None
+        self._sources: dict[str, SourceOperator] = {}
+        self._sinks: dict[str, SinkOperator] = {}
+        self._links: dict[str, _native.Link] = {}
+        self._expected = {link.name: link for link in spec.links_in}
+        self._arrived = threading.Condition()
+        self._ids: dict[str, int] = {}
+        self._scheduler: _native.Scheduler | None = None
+        self._stop_lock = threading.Lock()
+        self._state = State.CREATED
+        self._failure: Failure | None = None
+        self._started_at = time.monotonic()
+
+    def open(self) -> PortAddress | None:
+        """Makes sources and sinks, and opens the data port if anybody has to reach this PE.
+
+        Returns:
+            Where it listens; `None` if nobody connects to it.
+        """
+        for operator in self.spec.operators:
+            if operator.kind is OperatorKind.SOURCE:
+                self._sources[operator.name] = source_operator(operator)
+            elif operator.kind is OperatorKind.SINK:
+                self._sinks[operator.name] = sink_operator(operator)
+        if self._expected or any(source.ingest for source in self._sources.values()):
+            spec = self.spec
+            self._port = DataPort(spec.job_id, spec.pe, spec.secret, self._host, self._on_connection, spec.epoch)
+        return self._port.address if self._port is not None else None
+
+    def connect(self, peers: Mapping[str, PortAddress | None]) -> None:
+        """Opens the links that leave this PE.
+
+        Args:
+            peers: where each PE of the job listens, by its id.
+
+        Raises:
+            LinkError: a peer doesn't listen, or refuses.
+        """
+        for link in self.spec.links_out:
+            address = peers[link.to_pe]
+            if address is None:
+                raise LinkError(f"{link.to_pe} has no data port", link=link.name)
+            connection = dial(
+                address,
+                job_id=self.spec.job_id,
+                sender=self.spec.pe,
+                receiver=link.to_pe,
+                channel=f"link:{link.name}",
+                epoch=self.spec.epoch,
+                secret=self.spec.secret,
+                timeout=DIAL_TIMEOUT,
+            )
+            self._links[link.name] = _native.Link(connection.detach(), name=link.name, peer=link.to_pe)
+
+    def start(self) -> None:
+        """Builds the operators and runs them.
+
+        Raises:
+            LinkError: a link that should arrive didn't.
+        """
+        with self._arrived:
+            if not self._arrived.wait_for(lambda: not self._expected, LINK_TIMEOUT):
+                missing = ", ".join(f"{link.name} from {link.from_pe}" for link in self._expected.values())
+                raise LinkError(
+                    f"{self.spec.pe} still waits for {missing}", way_out="Is there a firewall between the nodes?"
+                )
+        config = self.spec.config
+        scheduler = _native.Scheduler(**config.scheduler_options())
+        self._ids = {operator.name: scheduler.add(self._native_operator(operator)) for operator in self.spec.operators}
+        for operator in self.spec.operators:
+            for origin in operator.inputs:
+                if origin in self._ids:
+                    scheduler.connect(self._ids[origin], self._ids[operator.name])
+        self._add_links(scheduler)
+        models = {self._ids[name]: model for name, model in config.models(self.spec.operators).items()}
+        scheduler.start(config.threads or 1, models)
+        self._scheduler = scheduler
+        self._started_at = time.monotonic()
+        self._state = State.RUNNING
+        for name, source in self._sources.items():
+            source.start(name)
+
+    def wait(self, timeout: float) -> PEStatus:
+        """Waits until this PE is final.
+
+        Args:
+            timeout: seconds.
+
+        Returns:
+            The status then; not final if the time ran out.
+        """
+        if self._scheduler is not None and not self._state.is_final and self._scheduler.wait(timeout):
+            self._conclude()
+        return self.status()
+
+    def status(self) -> PEStatus:
+        """Where this PE is in its life, and why it failed if it did."""
+        return PEStatus(self.spec.pe, self._state, self._failure, socket.gethostname(), os.getpid())
+
+    def sample(self) -> PESample:
+        """Counters so far."""
+        operators: list[OperatorSample] = []
+        threads, token_wait = 0, 0.0
+        if self._scheduler is not None:
+            sample = self._scheduler.sample()
+            threads, token_wait = sample["threads"], sample["token_wait_ns"] / 1e9
+            for name, number in self._ids.items():
+                counters = sample["operators"][number]
+                operators.append(
+                    OperatorSample(
+                        name, counters["model"], counters["tuples_in"], counters["tuples_out"], counters["queued"]
+                    )
+                )
+        return PESample(
+            pe=self.spec.pe,
+            seconds=time.monotonic() - self._started_at,
+            threads=threads,
+            token_wait_seconds=token_wait,
+            operators=tuple(operators),
+            links={name: link.counters() for name, link in self._links.items()},
+            port=self._port.counters if self._port is not None else {},
+        )
+
+    def results(self) -> dict[str, SinkResult]:
+        """What the sinks of a finished PE left, by operator."""
+        taken = {operator.name: operator.tuples_in for operator in self.sample().operators}
+        return {name: SinkResult(name, taken[name], sink.close()) for name, sink in self._sinks.items()}
+
+    def ingest_address(self, source: str) -> IngestAddress:
+        """Where the rows of a source that is fed from outside are to be pushed to."""
+        assert self._port is not None
+        channel = f"ingest:{source}"
+        return IngestAddress(
+            address=self._port.address,
+            job_id=self.spec.job_id,
+            pe=self.spec.pe,
+            channel=channel,
+            secret=derive_secret(self.spec.secret, channel),
+            epoch=self.spec.epoch,
+        )
+
+    def finish_source(self, source: str, rows: dict[int, int]) -> None:
+        """Ends a source that is fed from outside.
+
+        Args:
+            source: the operator.
+            rows: how many rows each partition had, by its number.
+
+        Raises:
+            IngestError: other rows arrived.
+        """
+        ingest = self._sources[source].ingest
+        assert ingest is not None
+        ingest.finish(rows)
+
+    def stop(self, drain: bool) -> None:
+        """Stops this PE.
+
+        Args:
+            drain: end its sources and return; what they sent still reaches the sinks, and `wait` tells when. Otherwise
+                drop what is on its way, and return when every thread has ended.
+        """
+        if self._scheduler is None:
+            return
+        if not drain:
+            self._scheduler.stop(False)
+        else:
+            self._scheduler.end_sources([self._ids[name] for name in self._sources])
+
+    def close(self) -> None:
+        """Ends everything that this PE holds; safe to repeat."""
+        with self._stop_lock:
+            if self._port is not None:
+                self._port.close()
+            for source in self._sources.values():
+                if source.ingest is not None:
+                    source.ingest.close()
+            if self._scheduler is not None:
+                self._scheduler.stop(False)
+            if not self._state.is_final:
+                self._state = State.CANCELLED
+            for link in self._links.values():
+                link.interrupt()
+
+    # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _native_operator(self, spec: OperatorSpec) -> _native.Operator:
+        if spec.kind is OperatorKind.SOURCE:
+            return self._sources[spec.name].native
+        if spec.kind is OperatorKind.SINK:
+            return self._sinks[spec.name].native
+        return aggregate_operator(spec) if spec.kind is OperatorKind.AGGREGATE else function_operator(spec)
+
+    def _add_links(self, scheduler: _native.Scheduler) -> None:
+        schemas = {operator.name: operator for operator in self.spec.operators}
+        for link in self.spec.links_in:
+            schema = schemas[link.target].input_schema
+            assert schema is not None
+            arriving = _native.Operator.link_in(link.name, native_schema(schema), self._links[link.name])
+            scheduler.connect(scheduler.add(arriving), self._ids[link.target])
+        for link in self.spec.links_out:
+            schema = schemas[link.source].output_schema
+            assert schema is not None
+            leaving = _native.Operator.link_out(link.name, native_schema(schema), self._links[link.name])
+            scheduler.connect(self._ids[link.source], scheduler.add(leaving))
+
+    def _on_connection(self, connection: socket.socket, hello: Hello) -> None:
+        """Takes a connection whose handshake succeeded; raises if it has no place here, and the port closes it."""
+        kind, _, name = hello.channel.partition(":")
+        if kind == "ingest" and name in self._sources and (ingest := self._sources[name].ingest) is not None:
+            ingest.serve(connection)
+            return
+        with self._arrived:
+            link: LinkSpec | None = self._expected.get(name) if kind == "link" else None
+            if link is None or link.from_pe != hello.sender:
+                raise LinkError(f"nobody waits for {hello.channel!r} from {hello.sender!r}")
+            self._links[name] = _native.Link(connection.detach(), name=name, peer=hello.sender)
+            del self._expected[name]
+            self._arrived.notify_all()
+
+    def _conclude(self) -> None:
+        """Makes the state final once the scheduler has ended by itself."""
+        assert self._scheduler is not None
+        with self._stop_lock:
+            if self._state.is_final:
+                return
+            failure = self._scheduler.failure()
+            if failure is None:
+                try:
+                    for sink in self._sinks.values():
+                        sink.close()
+                except Exception as error:
+                    self._failure = Failure(f"a sink could not be completed: {error}")
+            else:
+                self._failure = explain_failure(failure, {operator.name: operator for operator in self.spec.operators})
+            self._state = State.FINISHED if self._failure is None else State.FAILED
+        if self._failure is not None:
+            with contextlib.suppress(Exception):
+                self.close()

@@ -1,0 +1,145 @@
+"""Source descriptions become native source operators, with a thread that feeds those that are read through pyarrow.
+
+Knows neither Ray nor Spark: a source that is fed from outside is an ingest server behind the data port.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rayelastic import _native
+from rayelastic.errors import SourceError
+from rayelastic.graph.files import CsvSource, ParquetSource
+from rayelastic.graph.sources import (
+    ArrowSource,
+    CallableSource,
+    GenerateSource,
+    RowsSource,
+    SequenceSource,
+    TextSource,
+)
+from rayelastic.runtime.external_source import IngestSource
+from rayelastic.runtime.ingest import IngestServer
+from rayelastic.runtime.native_schema import native_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.graph.schema import Schema
+
+FEEDER_BYTES = 64 << 20  # Arrow batches that wait in front of a source
+BATCH_ROWS = 65_536  # rows of one Arrow batch read from a table or file
+
+
+@dataclass(slots=True)
+class SourceOperator:
+    """A source, ready to be added to a scheduler.
+
+    Args:
+        native: the operator.
+        feed: reads batches and gives them to the operator; runs in a thread of its own once the scheduler runs.
+        ingest: takes the connections of those who push, for a source that is fed from outside.
+        finish: makes the source end as if it had no more tuples; `None` where only the scheduler can do that.
+    """
+
+    native: _native.Operator
+    feed: Callable[[], None] | None = None
+    ingest: IngestServer | None = None
+    finish: Callable[[], None] | None = None
+
+    def start(self, name: str) -> None:
+        """Starts feeding, if somebody has to."""
+        if self.feed is not None:
+            threading.Thread(target=self.feed, name=f"feed-{name}", daemon=True).start()
+
+
+def source_operator(spec: OperatorSpec) -> SourceOperator:
+    """Makes the native operator of a source.
+
+    Raises:
+        SourceError: nobody knows how to read such a description.
+    """
+    assert spec.output_schema is not None
+    name, body, schema = spec.name, spec.body, native_schema(spec.output_schema)
+    match body:
+        case TextSource():
+            return SourceOperator(_native.Operator.text_source(name, schema, list(body.paths)))
+        case SequenceSource():
+            return SourceOperator(_native.Operator.sequence_source(name, schema, body.count, body.payload_bytes))
+        case RowsSource():
+            return _python_source(spec, lambda: iter(body.rows))
+        case GenerateSource():
+            numbers = itertools.count if body.count is None else lambda: iter(range(body.count or 0))
+            return _python_source(spec, lambda: map(body.function, numbers()))
+        case CallableSource():
+            return _python_source(spec, body.function)
+        case ArrowSource() | CsvSource() | ParquetSource():
+            return _batch_source(spec, lambda: _batches(body))
+        case IngestSource():
+            feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
+            ingest = IngestServer(name, spec.output_schema.to_arrow(), feeder)
+            operator = _native.Operator.arrow_source(name, schema, feeder)
+            return SourceOperator(operator, ingest=ingest, finish=feeder.finish)
+    raise SourceError(
+        f"{type(body).__name__} can't be read here", operator=name, way_out="Use one of the sources of rayelastic"
+    )
+
+
+def _python_source(spec: OperatorSpec, make_iterator: Callable[[], Iterator[Any]]) -> SourceOperator:
+    assert spec.output_schema is not None
+    schema = spec.output_schema
+    operator = _native.Operator.python_source(spec.name, make_iterator, native_schema(schema), schema.tuple_type)
+    return SourceOperator(operator)
+
+
+def _batch_source(spec: OperatorSpec, batches: Callable[[], Iterator[pa.RecordBatch]]) -> SourceOperator:
+    assert spec.output_schema is not None
+    schema = native_schema(spec.output_schema)
+    feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
+
+    def feed() -> None:
+        try:
+            for batch in batches():
+                feeder.push(batch)
+            feeder.finish()
+        except _native.Stopped:
+            return
+        except Exception as error:  # a broken file, a failing cast: the source fails with it
+            feeder.fail(f"{type(error).__name__}: {error}")
+
+    return SourceOperator(_native.Operator.arrow_source(spec.name, schema, feeder), feed=feed, finish=feeder.finish)
+
+
+def _batches(body: ArrowSource | CsvSource | ParquetSource) -> Iterator[pa.RecordBatch]:
+    if isinstance(body, ArrowSource):
+        return iter(body.table.to_batches(max_chunksize=BATCH_ROWS))
+    return (batch for path in body.paths for batch in _file_batches(body, path))
+
+
+def _file_batches(body: CsvSource | ParquetSource, path: str) -> Iterator[pa.RecordBatch]:
+    if isinstance(body, ParquetSource):
+        from pyarrow.parquet import ParquetFile
+
+        with ParquetFile(path) as file:
+            for batch in file.iter_batches(BATCH_ROWS, columns=list(body.schema.names)):
+                yield _cast(batch, body.schema)
+        return
+    from pyarrow import csv
+
+    types = {field.name: field.type for field in body.schema.to_arrow()}
+    convert = csv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=True)
+    with csv.open_csv(
+        path, parse_options=csv.ParseOptions(delimiter=body.delimiter), convert_options=convert
+    ) as reader:
+        for batch in reader:
+            yield _cast(batch, body.schema)
+
+
+def _cast(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
+    target = schema.to_arrow()
+    return batch if batch.schema.equals(target) else batch.select(list(schema.names)).cast(target)

@@ -1,0 +1,115 @@
+"""What a job and each of its processing elements are made from: values that are shipped once, before anything starts.
+
+The secret of a job travels in them through Ray's authenticated channel and is never shown (reliability rule D2).
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.plan.config import JobConfig
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.data_port import PortAddress
+
+SECRET_BYTES = 32  # 256 bits, reliability rule D2
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSpec:
+    """A stream that crosses processing elements.
+
+    Args:
+        source: the operator that produces it.
+        target: the operator that consumes it.
+        from_pe: where the producer lives.
+        to_pe: where the consumer lives.
+    """
+
+    source: str
+    target: str
+    from_pe: str
+    to_pe: str
+
+    @property
+    def name(self) -> str:
+        """How the link is called in metrics and in the handshake.
+
+        >>> LinkSpec("words", "counts", "pe0", "pe1").name
+        'words->counts'
+        """
+        return f"{self.source}->{self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class PESpec:
+    """Everything that a processing element needs.
+
+    Args:
+        pe: its id, unique in the job.
+        job: the name of the job.
+        job_id: an id that no other run of the job has.
+        secret: the job's 32 bytes that its links prove to know.
+        operators: what it hosts, in topological order.
+        links_in: streams that arrive from other processing elements.
+        links_out: streams that leave for other processing elements.
+        config: the job's configuration.
+        epoch: the routing epoch that its links are opened in.
+    """
+
+    pe: str
+    job: str
+    job_id: str
+    secret: bytes = field(repr=False)
+    operators: tuple[OperatorSpec, ...]
+    links_in: tuple[LinkSpec, ...]
+    links_out: tuple[LinkSpec, ...]
+    config: JobConfig
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """A job as the coordinator gets it.
+
+    Args:
+        name: the name of the job.
+        operators: every operator by name, in topological order.
+        plan: which operators go into which processing element.
+        config: the job's configuration.
+        job_id: an id that no other run of the job has.
+        secret: 32 random bytes, new for each job.
+    """
+
+    name: str
+    operators: Mapping[str, OperatorSpec]
+    plan: ExecPlan
+    config: JobConfig
+    job_id: str = field(default_factory=lambda: secrets.token_hex(8))
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(SECRET_BYTES), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IngestAddress:
+    """Where a source that is fed from outside (Spark) is to be pushed to.
+
+    Args:
+        address: the data port of the processing element.
+        job_id: the id of the job.
+        pe: the processing element.
+        channel: the channel to ask for in the handshake.
+        secret: the secret of this channel alone, derived from the job's.
+        epoch: the routing epoch.
+    """
+
+    address: PortAddress
+    job_id: str
+    pe: str
+    channel: str
+    secret: bytes = field(repr=False)
+    epoch: int = 0

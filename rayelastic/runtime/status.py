@@ -1,0 +1,171 @@
+"""What processing elements and jobs say of themselves: immutable values that cross processes.
+
+Must not know how they are carried (Ray, or a call in the same process).
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class State(enum.Enum):
+    """The life of a processing element and of a job."""
+
+    CREATED = "created"
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing more will happen.
+
+        >>> State.RUNNING.is_final, State.FAILED.is_final
+        (False, True)
+        """
+        return self in (State.FINISHED, State.FAILED, State.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a processing element or a job failed.
+
+    Args:
+        reason: one line in plain words.
+        operator: the operator whose code or source failed; `None` if it was not an operator.
+        failing_tuple: the tuple that was being processed, as text; `None` if unknown.
+        traceback: the traceback of the user's code as text; empty if there is none.
+    """
+
+    reason: str
+    operator: str | None = None
+    failing_tuple: str | None = None
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSample:
+    """Counters of one operator since its start.
+
+    Args:
+        name: the operator.
+        model: its threading model in force: `manual`, `dynamic` or `dedicated`.
+        tuples_in: tuples consumed.
+        tuples_out: tuples submitted.
+        queued: tuples that wait in its queue now.
+    """
+
+    name: str
+    model: str
+    tuples_in: int
+    tuples_out: int
+    queued: int
+
+
+@dataclass(frozen=True, slots=True)
+class PESample:
+    """What a processing element counted so far.
+
+    Args:
+        pe: its id.
+        seconds: since its start.
+        threads: scheduler threads in force.
+        token_wait_seconds: time that threads waited for the Python token, summed.
+        operators: one sample an operator, in topological order.
+        links: counters by link, e.g. `bytes_sent`, `frames_received`, `refused`.
+        port: counters of the data port, e.g. `accepted`, `refused_secret`.
+    """
+
+    pe: str
+    seconds: float
+    threads: int
+    token_wait_seconds: float
+    operators: tuple[OperatorSample, ...]
+    links: dict[str, dict[str, int]] = field(default_factory=dict)
+    port: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PEStatus:
+    """The state of a processing element.
+
+    Args:
+        pe: its id.
+        state: where it is in its life.
+        failure: why it failed, if it did.
+        node: the host that it runs on.
+        pid: its operating system process.
+    """
+
+    pe: str
+    state: State
+    failure: Failure | None = None
+    node: str = ""
+    pid: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JobStatus:
+    """The state of a job and of its processing elements.
+
+    Args:
+        name: the job.
+        state: where it is in its life.
+        failure: why it failed, if it did.
+        pes: the state of each processing element.
+    """
+
+    name: str
+    state: State
+    failure: Failure | None = None
+    pes: tuple[PEStatus, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JobMetrics:
+    """Counters of a whole job.
+
+    Args:
+        name: the job.
+        seconds: since its start.
+        pes: one sample a processing element.
+    """
+
+    name: str
+    seconds: float
+    pes: tuple[PESample, ...]
+
+    def operator(self, name: str) -> OperatorSample:
+        """Counters of one operator, summed over the processing elements that host it.
+
+        Raises:
+            KeyError: no such operator.
+        """
+        found = [sample for pe in self.pes for sample in pe.operators if sample.name == name]
+        if not found:
+            raise KeyError(name)
+        return OperatorSample(
+            name=name,
+            model=found[0].model,
+            tuples_in=sum(sample.tuples_in for sample in found),
+            tuples_out=sum(sample.tuples_out for sample in found),
+            queued=sum(sample.queued for sample in found),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SinkResult:
+    """What a sink leaves when its stream is final.
+
+    Args:
+        sink: the operator.
+        rows: tuples that it took.
+        value: what it collected (a `pyarrow.Table`), where it wrote (a path as `str`), or `None`.
+    """
+
+    sink: str
+    rows: int
+    value: Any = None

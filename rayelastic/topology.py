@@ -1,0 +1,57 @@
+"""`rel.Topology`: the graph's topology, with the compiler for Python functions and the planner behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayelastic.compile.compiler import Compiler
+from rayelastic.graph.topology import Topology as GraphTopology
+from rayelastic.plan.config import JobConfig
+from rayelastic.plan.explain import explain
+from rayelastic.plan.fusion import plan_topology
+
+if TYPE_CHECKING:
+    from rayelastic.plan.exec_plan import ExecPlan
+
+
+class Topology(GraphTopology):
+    """Streams and operators, with no degree of parallelism anywhere.
+
+    Args:
+        name: of the topology, and of its jobs by default.
+
+    Raises:
+        GraphError: the name is empty or has characters that a name can't have.
+
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("word_count")
+    >>> lines = topology.source("lines", rel.rows([("to be or not to be",)], schema={"line": str}))
+    >>> def words(t):
+    ...     for word in t.line.split():
+    ...         yield (word,)
+    >>> counts = lines.flat_map("words", words, schema={"word": str}).key_by("word").aggregate("counts", n=rel.count())
+    >>> counts.sink("out", rel.list())
+    <sink out>
+    >>> sorted(tuple(t) for t in rel.run(topology)["out"])
+    [('be', 2), ('not', 1), ('or', 1), ('to', 2)]
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, compiler=Compiler())
+
+    def plan(self, config: JobConfig | None = None) -> ExecPlan:
+        """Regions, and which operators go into which processing element; starts nothing.
+
+        Args:
+            config: `JobConfig()` if not given.
+
+        Raises:
+            GraphError: the topology can't run as a whole.
+            ConfigError: the configuration doesn't fit the topology.
+        """
+        self.validate(shipped=False)
+        return plan_topology(self, config or JobConfig())
+
+    def explain(self, config: JobConfig | None = None) -> str:
+        """Regions, operators, and for each its lane and why; text for people, starts nothing."""
+        return explain(self, self.plan(config))

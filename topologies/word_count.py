@@ -1,0 +1,90 @@
+"""Word count (Joker section 5, feature J34): text in, how often each word occurs out.
+
+A word is what `str.split()` gives: a run of characters without white space, case and punctuation kept.
+
+    rayelastic run topologies/word_count.py --input 'books/*.txt'
+    rayelastic submit topologies/word_count.py --spark
+"""
+
+from __future__ import annotations
+
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import rayelastic as rel
+
+
+class Line(NamedTuple):
+    """A line of text."""
+
+    line: str
+
+
+class Word(NamedTuple):
+    """One occurrence of a word."""
+
+    word: str
+
+
+def words(t: Line) -> Iterator[Word]:
+    """Every word of a line."""
+    for word in t.line.split():
+        yield Word(word)
+
+
+def default_input() -> list[str]:
+    """Real text that every machine has: the sources of Python's standard library, without its tests (some of those
+    are in other encodings on purpose) and without installed packages.
+    """
+    library = Path(sysconfig.get_path("stdlib"))
+    left_out = {"site-packages", "dist-packages", "test", "tests", "idle_test", "lib2to3", "__pycache__"}
+    return sorted(
+        str(path) for path in library.rglob("*.py") if not left_out & set(path.relative_to(library).parts[:-1])
+    )
+
+
+def build(
+    input: str | None = None, output: str = "results/word_count", spark: bool = False, executors: int = 1
+) -> rel.Topology:
+    """Declares the topology.
+
+    Args:
+        input: a text file, a folder or a glob of UTF-8 text; the sources of Python's standard library if not given.
+        output: the folder that the counts are written to, as Parquet.
+        spark: read the text with Spark and give the counts back as a Spark DataFrame.
+        executors: Spark executors, each with one core.
+    """
+    paths = [input] if input else default_input()
+    topology = rel.Topology("word_count")
+    if spark:
+        session = rel.spark.session("word_count", executors=executors)
+        lines = topology.source("lines", rel.spark.source(session.read.text(paths).toDF("line"), schema=Line))
+        sink = rel.spark.sink(session)
+    else:
+        lines = topology.source("lines", rel.text(paths))
+        sink = rel.parquet(output)
+    lines.flat_map("words", words).key_by("word").aggregate("counts", n=rel.count()).sink("out", sink)
+    return topology
+
+
+def report(result: rel.JobResult, output: str = "results/word_count", spark: bool = False, top: int = 20) -> str:
+    """The most frequent words and where the result lies.
+
+    Args:
+        result: what the job left.
+        output: the folder of the counts.
+        spark: the result is a Spark DataFrame, which is written to the folder now.
+        top: how many words to show.
+    """
+    import pyarrow.dataset as dataset
+
+    if spark:
+        result["out"].write.mode("overwrite").parquet(output)
+    table = dataset.dataset(output, format="parquet").to_table()
+    first = table.sort_by([("n", "descending"), ("word", "ascending")]).slice(0, top).to_pylist()
+    total = sum(table["n"].to_pylist())
+    width = max((len(row["word"]) for row in first), default=0)
+    lines = [f"{row['word']:<{width}}  {row['n']:>9,}" for row in first]
+    return "\n".join([*lines, f"{total:,} words, {table.num_rows:,} distinct; all counts: {Path(output).resolve()}"])
