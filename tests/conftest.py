@@ -1,0 +1,131 @@
+"""Rules of the tests, by directory.
+
+`tests/unit`: no Ray, no sleep, no wall clock; whoever tries gets an error that says so.
+`tests/component`: threads and native code, waiting on events and counters.
+`tests/cluster`: real Ray and Spark; marked `cluster`, with a longer timeout, and nothing may be left behind.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+UNIT = TESTS / "unit"
+CLUSTER = TESTS / "cluster"
+SHARED_DATA = TESTS.parent.parent / "shared" / "data"
+CLUSTER_TIMEOUT = 300  # seconds
+LEFT_BEHIND_WAIT = 20.0  # seconds; Ray's own processes need a moment to go after ray.shutdown()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if CLUSTER in item.path.parents:
+            item.add_marker(pytest.mark.cluster)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(CLUSTER_TIMEOUT))
+
+
+# --- unit tests know no clock -------------------------------------------------------------------------------------
+
+
+class ForbiddenInUnitTestError(AssertionError):
+    """A unit test reached for the world."""
+
+
+def _called_by_tested_code(frame: FrameType | None) -> bool:
+    """Whether the nearest caller is this project's; Hypothesis, pytest and the standard library keep the clock."""
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name != __name__:
+            file = frame.f_code.co_filename
+            return name.split(".")[0] in ("rayelastic", "topologies") or file.startswith(str(TESTS))
+        frame = frame.f_back
+    return False
+
+
+def _guarded(what: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def guard(*args: Any, **kwargs: Any) -> Any:
+        if _called_by_tested_code(sys._getframe()):
+            raise ForbiddenInUnitTestError(f"{what} in a unit test: pass a clock in, or write a component test")
+        return original(*args, **kwargs)
+
+    return guard
+
+
+@pytest.fixture(autouse=True)
+def no_world_in_unit_tests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes `import ray`, `ray.init`, `time.sleep`, the clocks and new threads raise in tests/unit."""
+    if UNIT not in request.path.parents:
+        return
+    for name in ("sleep", "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"):
+        monkeypatch.setattr(time, name, _guarded(f"time.{name}()", getattr(time, name)))
+    monkeypatch.setattr(threading.Thread, "start", _guarded("a new thread", threading.Thread.start))
+    ray = sys.modules.get("ray")
+    if ray is not None:
+        monkeypatch.setattr(ray, "init", _guarded("ray.init()", ray.init))
+    monkeypatch.setitem(sys.modules, "ray", None)
+
+
+# --- data ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder with public data sets beside the clone; it is never part of the repository."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip(f"no shared data: {SHARED_DATA} is missing")
+    return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def ssh_log(shared_data: Path) -> Path:
+    """2,000 lines of a real sshd log (CRLF line ends)."""
+    return _present(shared_data / "OpenSSH_2k.log")
+
+
+@pytest.fixture(scope="session")
+def trades_and_quotes(shared_data: Path) -> Path:
+    """29,999 stock events, gzipped CSV with many empty fields."""
+    return _present(shared_data / "TradesAndQuotes.csv.gz")
+
+
+def _present(path: Path) -> Path:
+    if not path.is_file():
+        pytest.skip(f"no shared data: {path} is missing")
+    return path
+
+
+# --- nothing is left behind ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    """After the last test no process that descends from this one and no shared-memory file of one may be left."""
+    before = _shared_memory()
+    yield
+    psutil = pytest.importorskip("psutil")
+    ray = sys.modules.get("ray")
+    if ray is not None and ray.is_initialized():
+        ray.shutdown()
+    _, alive = psutil.wait_procs(psutil.Process().children(recursive=True), timeout=LEFT_BEHIND_WAIT)
+    left = [f"{process.pid} {' '.join(process.cmdline())[:100]}" for process in alive if _is_running(process)]
+    files = sorted(name for name in _shared_memory() - before if name.startswith("rayelastic"))
+    if left or files:
+        pytest.fail("left behind by the tests: " + "; ".join([*left, *files]))
+
+
+def _is_running(process: Any) -> bool:
+    return bool(process.is_running() and process.status() != "zombie" and process.cmdline())
+
+
+def _shared_memory() -> set[str]:
+    folder = Path("/dev/shm")
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()

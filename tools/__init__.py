@@ -1,0 +1,1 @@
+"""Programs that the task runner calls; not part of the package."""

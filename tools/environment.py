@@ -1,0 +1,249 @@
+"""The development environment: `.venv` from requirements.lock, and the package built and installed editable into it.
+
+Three steps, each skipped while a stamp says that its inputs are what it was last done with. Only the standard
+library is used, since it runs before anything is installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+LOCK = ROOT / "requirements.lock"
+LOG = VENV / "setup.log"
+PIP_OPTIONS = ("--no-input", "--disable-pip-version-check", "--progress-bar=off")
+
+Step = tuple[str, Callable[[], None]]
+
+
+class SetupError(Exception):
+    """A step that can't go on, in words for the person at the keyboard."""
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def setup(arguments: list[str] | None = None) -> int:
+    """Three steps, each skipped when a stamp says that its inputs are unchanged."""
+    started = time.monotonic()
+    steps = [step for step in (environment_step(), packages_step(), extension_step()) if step is not None]
+    for number, (title, act) in enumerate(steps, start=1):
+        say(f"[{number}/{len(steps)}] {title}")
+        act()
+    if steps:
+        say(f"ready in {time.monotonic() - started:.0f} s")
+    elif arguments is not None:
+        say("nothing to do")
+    return 0
+
+
+def environment_step() -> Step | None:
+    if PYTHON.exists() and (VENV / "pyvenv.cfg").exists():
+        return None
+    check_machine()
+
+    def act() -> None:
+        shutil.rmtree(VENV, ignore_errors=True)
+        made = subprocess.run([sys.executable, "-m", "venv", str(VENV)], capture_output=True, text=True, check=False)
+        if made.returncode:
+            shutil.rmtree(VENV, ignore_errors=True)
+            raise SetupError(
+                f"{sys.executable} can't create a virtual environment:\n{made.stdout}{made.stderr}"
+                "On Debian or Ubuntu: apt install python3-venv"
+            )
+
+    return f"virtual environment in .venv, Python {platform.python_version()}", act
+
+
+def packages_step() -> Step | None:
+    stamp = Stamp("packages", [LOCK])
+    if stamp.valid():
+        return None
+
+    def act() -> None:
+        # A new pip first: it reads the index in half the time of the one that Python 3.11 brings.
+        text = LOCK.read_text()
+        newest = re.search(r"(?m)^pip==.*(?:\\\n.*)*", text)
+        total = len(re.findall(r"(?m)^[A-Za-z0-9._-]+==", text))
+        if newest:
+            only_pip = VENV / "pip.lock"
+            only_pip.write_text(newest.group())
+            pip(
+                ["install", "--quiet", "--no-deps", "--require-hashes", "-r", str(only_pip)], Counter("pip", 1, r"(?!)")
+            )
+        pip(
+            ["install", "--no-compile", "--no-deps", "--require-hashes", "-r", str(LOCK)],
+            Counter("fetched", total, r"^(?:Collecting|Requirement already satisfied:) ([^\s=<>;\[]+)"),
+        )
+        stamp.write()
+
+    return "packages of requirements.lock (1.4 GB on disk, Spark, Ray and a JVM among them)", act
+
+
+def extension_step() -> Step | None:
+    native = [path for folder in ("include", "src", "bindings") for path in (ROOT / "native_sched" / folder).rglob("*")]
+    stamp = Stamp("extension", [LOCK, ROOT / "pyproject.toml", ROOT / "native_sched" / "CMakeLists.txt", *native])
+    if stamp.valid():
+        return None
+    check_machine()
+
+    def act() -> None:
+        pip(
+            ["install", "--verbose", "--no-deps", "--no-build-isolation", "--editable", "."],
+            Counter("compiled", 0, r"^\s*\[(\d+/\d+)\]"),
+        )
+        stamp.write()
+
+    return "the package: native extension built, installed editable", act
+
+
+def check_machine() -> None:
+    """What the steps need from the machine, with the way to get it."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - a program is run by whatever Python it meets
+        raise SetupError(
+            f"Python 3.11 or newer is needed, this is {platform.python_version()}. Try: python3.11 ./dev setup"
+        )
+    missing = []
+    try:
+        import ensurepip  # noqa: F401
+        import venv  # noqa: F401
+    except ImportError:
+        missing.append(("Python's venv and ensurepip", "python3-venv"))
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        missing.append(("Python's C headers", "python3-dev"))
+    compiler = os.environ.get("CXX", "c++").split()[0]
+    if not any(shutil.which(name) for name in (compiler, "g++", "clang++")):
+        missing.append(("a C++20 compiler (g++ 11 or newer)", "g++"))
+    if missing:
+        what = ", ".join(name for name, _ in missing)
+        raise SetupError(
+            f"missing: {what}. On Debian or Ubuntu: apt install {' '.join(package for _, package in missing)}"
+        )
+
+
+class Stamp:
+    """Remembers the inputs that a step was last done with."""
+
+    def __init__(self, name: str, inputs: Iterable[Path]) -> None:
+        self._path = VENV / f"{name}.stamp"
+        digest = hashlib.sha256(str(ROOT).encode())
+        for path in sorted(set(inputs)):
+            if path.is_file():
+                digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+        self._digest = digest.hexdigest()
+
+    def valid(self) -> bool:
+        return self._path.exists() and self._path.read_text() == self._digest
+
+    def write(self) -> None:
+        self._path.write_text(self._digest)
+
+
+class Counter:
+    """Shows how far a step is, from the lines that its command prints.
+
+    On a terminal one line is rewritten in place; elsewhere a line comes every ten seconds.
+    """
+
+    def __init__(self, verb: str, total: int, pattern: str) -> None:
+        self._verb, self._total, self._pattern = verb, total, re.compile(pattern)
+        self._count = 0
+        self._shown = time.monotonic()
+        self._terminal = sys.stdout.isatty()
+
+    def line(self, text: str) -> None:
+        found = self._pattern.search(text)
+        if found:
+            self._count += 1
+            state = f"{self._count}/{self._total} {found[1]}" if self._total else found[1]
+            self._show(f"      {self._verb} {state}")
+        elif text.startswith("Building wheel"):
+            self._show(f"      {text.strip()}")
+        elif text.startswith("Installing collected packages"):
+            self._show("      installing what was fetched", at_once=True)
+
+    def _show(self, text: str, at_once: bool = False) -> None:
+        if self._terminal:
+            width = shutil.get_terminal_size().columns - 1
+            print("\r" + text[:width].ljust(width), end="", flush=True)
+        elif at_once or time.monotonic() - self._shown >= 10:
+            self._shown = time.monotonic()
+            print(text, flush=True)
+
+    def done(self) -> None:
+        if self._terminal:
+            print("\r" + " " * (shutil.get_terminal_size().columns - 1) + "\r", end="", flush=True)
+
+
+def pip(arguments: Sequence[str], counter: Counter) -> None:
+    """Runs pip in the environment, shows its progress, keeps its output in .venv/setup.log."""
+    command = [str(PYTHON), "-m", "pip", *arguments, *PIP_OPTIONS]
+    environment = environment_variables()
+    environment.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count() or 2))
+    with LOG.open("a") as log:
+        log.write(f"$ {' '.join(command)}\n")
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        assert process.stdout is not None
+        last: list[str] = []
+        try:
+            for text in process.stdout:
+                log.write(text)
+                last = [*last[-39:], text]
+                counter.line(text)
+        except BaseException:
+            process.terminate()
+            raise
+        finally:
+            process.wait()
+            counter.done()
+    if process.returncode:
+        raise SetupError(f"pip failed:\n{''.join(last)}(all of it: {LOG})")
+
+
+def environment_variables() -> dict[str, str]:
+    """The caller's, with the environment's programs first on PATH (Spark starts `python3` from there)."""
+    variables = dict(os.environ)
+    variables["PATH"] = f"{VENV / 'bin'}{os.pathsep}{variables.get('PATH', os.defpath)}"
+    variables["VIRTUAL_ENV"] = str(VENV)
+    variables.pop("PYTHONHOME", None)
+    return variables
+
+
+def run(command: Sequence[str], quiet: bool = False) -> int:
+    """Runs a program of the environment from the repository's root; a quiet one is shown only if it fails."""
+    variables = environment_variables()
+    program = shutil.which(command[0], path=variables["PATH"]) or str(ROOT / command[0])
+    full = [program, *command[1:]]
+    if not quiet:
+        return subprocess.run(full, cwd=ROOT, env=variables, check=False).returncode
+    result = subprocess.run(
+        full, cwd=ROOT, env=variables, check=False, capture_output=True, text=True, errors="replace"
+    )
+    if result.returncode:
+        print(result.stdout + result.stderr, file=sys.stderr)
+    return result.returncode
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
