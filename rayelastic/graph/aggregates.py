@@ -71,17 +71,17 @@ class Aggregation:
         return ", ".join(f"{name}={spec}" for name, spec in self.aggregates)
 
 
-def count() -> AggregateSpec:
-    """Count tuples: int64, never null. As a sink, count the tuples of the stream.
+def count(field: str | None = None) -> AggregateSpec:
+    """Count tuples, or those in which a field isn't null: int64, never null. As a sink, count the tuples of the stream.
 
     >>> print(count())
     count()
     """
-    return AggregateSpec(AggregateFunction.COUNT)
+    return AggregateSpec(AggregateFunction.COUNT, field)
 
 
 def sum(field: str) -> AggregateSpec:  # noqa: A001  (the public name is rel.sum)
-    """Sum a numeric field: int64 of integers (wraps around), float64 of floats."""
+    """Sum a field: int64 of integers and bools, float64 of floats, durations of durations. Overflow fails the job."""
     return AggregateSpec(AggregateFunction.SUM, field)
 
 
@@ -136,15 +136,32 @@ def aggregated_schema(
 
 def _result(spec: AggregateSpec, source: Schema) -> tuple[str, bool]:
     """Arrow format and nullability of an aggregate's result."""
-    if spec.function is AggregateFunction.COUNT or spec.field is None:
+    if spec.field is None:
+        if spec.function is not AggregateFunction.COUNT:
+            raise GraphError(f"{spec} needs a field", way_out=source.suggestion(""))
         return DataType.INT64.default_format, False
     field: Field = source.field(spec.field)
-    if spec.function in (AggregateFunction.SUM, AggregateFunction.MEAN):
-        if not field.type.is_numeric:
-            raise SchemaError(
-                f"{spec} needs a number, but field '{field.name}' of {source.name} is {field.type.value}",
-                way_out="Map the field to int or float first, or use rel.count(), first or last",
-            )
-        whole = spec.function is AggregateFunction.SUM and field.type.is_integer
-        return (DataType.INT64 if whole else DataType.FLOAT64).default_format, field.nullable
+    if spec.function is AggregateFunction.COUNT:
+        return DataType.INT64.default_format, False
+    if spec.function is AggregateFunction.SUM:
+        return _sum_format(spec, field, source), field.nullable
+    if spec.function is AggregateFunction.MEAN:
+        _check_number(spec, field, source, field.type.is_numeric)
+        return DataType.FLOAT64.default_format, field.nullable
     return field.format, field.nullable
+
+
+def _sum_format(spec: AggregateSpec, field: Field, source: Schema) -> str:
+    summable = field.type.is_numeric or field.type in (DataType.BOOL, DataType.DURATION)
+    _check_number(spec, field, source, summable)
+    if field.type is DataType.DURATION:
+        return field.format
+    return (DataType.FLOAT64 if field.type.is_float else DataType.INT64).default_format
+
+
+def _check_number(spec: AggregateSpec, field: Field, source: Schema, fits: bool) -> None:
+    if not fits:
+        raise SchemaError(
+            f"{spec} needs a number, but field '{field.name}' of {source.name} is {field.type.value}",
+            way_out="Map the field to int or float first, or use rel.count(), first or last",
+        )

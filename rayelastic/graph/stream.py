@@ -308,7 +308,7 @@ def _declaring(operator: str, location: str) -> Iterator[None]:
 
 
 def _sink_description(sink: Any, operator: str) -> SinkDescription:
-    if isinstance(sink, AggregateSpec) and sink.function is AggregateFunction.COUNT:
+    if sink == AggregateSpec(AggregateFunction.COUNT):
         return CountSink()
     if hasattr(sink, "as_sink"):
         made: SinkDescription = sink.as_sink(operator)

@@ -1,0 +1,143 @@
+"""What a user may pin of a job. Never in the graph: a topology has no degree of parallelism (J07)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from rayelastic.errors import ConfigError
+
+__all__ = ["JobConfig", "ThreadingModel"]
+
+QUEUE_RECORDS = 1024  # PLDI'17 section 4: slots of a port's queue
+QUEUE_BYTES = 16 << 20  # a queue of 16 KiB payloads holds 1,024 of them
+RUN_RECORDS = 256
+RUN_BYTES = 16384  # half of a first-level data cache
+
+
+class ThreadingModel(Enum):
+    """Who runs an operator (P02-P05)."""
+
+    MANUAL = "manual"  # the thread that submits to it
+    DYNAMIC = "dynamic"  # any scheduler thread, from a queue in front of it
+    DEDICATED = "dedicated"  # a thread of its own, from a queue in front of it
+
+
+@dataclass(frozen=True, slots=True)
+class JobConfig:
+    """Settings of a job; everything that isn't set is found while it runs.
+
+    Args:
+        pes: number of processing elements; cuts the topology at region borders, evenly by operators.
+        pins: {operator: number or name of a processing element}: the operator and what follows it go there, up to the
+            next pin; the rest goes to number 0. Instead of `pes`.
+        threads: scheduler threads of each processing element; None: elastic.
+        threading: a threading model for all operators, or {operator: model}; None: elastic.
+        max_threads: the most scheduler threads of each processing element; None: as many as it has cores.
+        queue_records: capacity of a queue, in tuples.
+        queue_bytes: capacity of a queue, in bytes of records and payloads.
+        run_records: most tuples of one operator call.
+        run_bytes: most bytes of records of one operator call.
+        deep_copy: copy payloads at each hop, as the engine of the papers did; for benchmarks.
+        cpus_per_pe: CPUs that Ray counts for each processing element; a share, as their threads come and go.
+
+    Raises:
+        ConfigError: a value is out of range.
+
+    >>> JobConfig(pes=2).model_of("counts") is None
+    True
+    >>> JobConfig(threading={"counts": "dynamic"}).model_of("counts")
+    <ThreadingModel.DYNAMIC: 'dynamic'>
+    >>> JobConfig(pes=0)
+    Traceback (most recent call last):
+    rayelastic.errors.ConfigError: JobConfig(pes=0): too small. Give a whole number, 1 or more
+    """
+
+    pes: int = 1
+    pins: Mapping[str, int | str] = field(default_factory=dict)
+    threads: int | None = None
+    threading: ThreadingModel | str | Mapping[str, ThreadingModel | str] | None = None
+    max_threads: int | None = None
+    queue_records: int = QUEUE_RECORDS
+    queue_bytes: int = QUEUE_BYTES
+    run_records: int = RUN_RECORDS
+    run_bytes: int = RUN_BYTES
+    deep_copy: bool = False
+    cpus_per_pe: float = 0.25
+
+    def __post_init__(self) -> None:
+        for name in ("pes", "queue_records", "queue_bytes", "run_records", "run_bytes"):
+            _check_whole(name, getattr(self, name))
+        for name in ("threads", "max_threads"):
+            if getattr(self, name) is not None:
+                _check_whole(name, getattr(self, name))
+        if self.threads is not None and self.max_threads is not None and self.threads > self.max_threads:
+            raise ConfigError(
+                f"JobConfig(threads={self.threads}) is more than max_threads={self.max_threads}",
+                way_out="Set one of them only",
+            )
+        if self.run_records > self.queue_records:
+            raise ConfigError(
+                f"JobConfig(run_records={self.run_records}) is more than queue_records={self.queue_records}",
+                way_out="A run has to fit a queue: make the queue longer or the run shorter",
+            )
+        _check_cpus(self.cpus_per_pe)
+        if not isinstance(self.deep_copy, bool):
+            raise ConfigError(f"JobConfig(deep_copy={self.deep_copy!r})", way_out="Give True or False")
+        object.__setattr__(self, "pins", _checked_pins(self.pins, self.pes))
+        object.__setattr__(self, "threading", _checked_threading(self.threading))
+
+    def model_of(self, operator: str) -> ThreadingModel | None:
+        """Return the threading model that is pinned for an operator; None: elastic."""
+        models: Any = self.threading
+        return models.get(operator) if isinstance(models, Mapping) else models
+
+
+def _check_whole(name: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ConfigError(f"JobConfig({name}={value!r}): no whole number", way_out="Give a whole number, 1 or more")
+    if value < 1:
+        raise ConfigError(f"JobConfig({name}={value!r}): too small", way_out="Give a whole number, 1 or more")
+
+
+def _check_cpus(value: object) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
+        raise ConfigError(f"JobConfig(cpus_per_pe={value!r})", way_out="Give a number of CPUs, such as 1 or 0.25")
+
+
+def _checked_pins(pins: object, pes: int) -> dict[str, int | str]:
+    if not isinstance(pins, Mapping):
+        raise ConfigError(f"JobConfig(pins={pins!r})", way_out="Give {operator: number or name of a PE}")
+    for operator, pe in pins.items():
+        number = isinstance(pe, int) and not isinstance(pe, bool) and pe >= 0
+        named = isinstance(pe, str) and pe.isidentifier()
+        if not isinstance(operator, str) or not (number or named):
+            raise ConfigError(
+                f"JobConfig(pins={{{operator!r}: {pe!r}}})",
+                operator=operator if isinstance(operator, str) else None,
+                way_out="Pin an operator's name to a number from 0 on, or to a name such as 'front'",
+            )
+    if pins and pes > 1:
+        raise ConfigError(f"JobConfig(pes={pes}, pins=...) says twice where to cut", way_out="Give pes or pins")
+    return dict(pins)
+
+
+def _checked_threading(threading: object) -> ThreadingModel | dict[str, ThreadingModel] | None:
+    if threading is None:
+        return None
+    if isinstance(threading, Mapping):
+        return {operator: _model(model, operator) for operator, model in threading.items()}
+    return _model(threading, None)
+
+
+def _model(model: object, operator: str | None) -> ThreadingModel:
+    try:
+        return ThreadingModel(model)
+    except ValueError:
+        raise ConfigError(
+            f"JobConfig(threading={model!r}) is no threading model",
+            operator=operator,
+            way_out="Choose 'manual', 'dynamic' or 'dedicated'",
+        ) from None

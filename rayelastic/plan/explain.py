@@ -1,0 +1,64 @@
+"""What `topology.explain()` prints: the regions and why, and for each operator its lane and why."""
+
+from __future__ import annotations
+
+import textwrap
+
+from rayelastic.graph.order import Graph
+from rayelastic.plan.exec_plan import WIDTH, ExecPlan, kind_text
+from rayelastic.plan.regions import Region, RegionKind
+
+__all__ = ["explain"]
+
+_WHY = {
+    RegionKind.SOURCE: "a source stands alone",
+    RegionKind.DATA_PARALLEL: "can have pipelines, and replicas by key",
+    RegionKind.PIPELINE: "can have pipelines",
+}
+
+
+def explain(graph: Graph, plan: ExecPlan) -> str:
+    """Write down regions, operators, lanes and reasons, in at most 80 columns where names allow it.
+
+    Args:
+        graph: the topology.
+        plan: what was planned for it.
+    """
+    specs = graph.operators
+    counted = f"{len(specs)} operators in {len(plan.regions)} regions in {len(plan.pes)}"
+    lines = [f"topology '{graph.name}': {counted} processing element{'s' if len(plan.pes) > 1 else ''}"]
+    columns = [(name, spec.kind.value, spec.lane.value) for name, spec in specs.items()]
+    names, kinds, lanes = (min(28, max((len(c[i]) for c in columns), default=0)) for i in range(3))
+    for planned in plan.regions:
+        region = planned.region
+        where = ", ".join(dict.fromkeys(p.pe for p in planned.pipelines))
+        lines += ["", *_wrapped(f"{region.name}  {kind_text(region)}: {_WHY[region.kind]}; in {where}", 4)]
+        for name in region.operators:
+            spec = specs[name]
+            head = f"    {name:<{names}}  {spec.kind.value:<{kinds}}  {spec.lane.value:<{lanes}}  "
+            room = WIDTH - len(head)
+            if room < 24:
+                lines += [head.rstrip(), *_wrapped(" " * 8 + spec.reason, 8)]
+            else:
+                lines += _wrapped(head + spec.reason, len(head))
+        lines += _notes(graph, region)
+    return "\n".join(lines) + "\n"
+
+
+def _notes(graph: Graph, region: Region) -> list[str]:
+    python = [name for name in region.operators if graph.operators[name].lane.needs_python]
+    notes = []
+    if region.carriers:
+        keys = ", ".join(region.keys)
+        notes.append(f"replicas need {keys} to pass unchanged through {', '.join(region.carriers)}")
+    if python and region.kind is not RegionKind.SOURCE:
+        notes.append(f"{', '.join(python)} need{'s' if len(python) == 1 else ''} Python: grows by more processes")
+    return [line for note in notes for line in _wrapped(f"    note: {note}", 10)]
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    lead = text[: len(text) - len(text.lstrip())]
+    # Only the first line keeps the runs of spaces that align its columns.
+    return textwrap.wrap(
+        text, WIDTH, subsequent_indent=" " * max(indent, len(lead)), break_long_words=False, break_on_hyphens=False
+    )

@@ -1,0 +1,144 @@
+"""Regions of a graph: Joker section 3.2 (checklist J09, J10).
+
+A region is the longest sequence of compatible operators. The rules, in the paper's order:
+
+1. A source is a region of its own, excluded from optimisation.
+2. Operators of a region have at most one predecessor and successor in the graph: a branch ends a region, and so does a
+   union; each consumer of a branching stream starts its own.
+3. A data-parallel region holds only stateless and partitioned stateful operators, and at least one of the latter.
+4. The key fields of its first partitioned operator are the region's keys. Those of later partitioned operators must
+   contain them; input schemas of stateless operators must contain them (same name and same type).
+5. What remains is combined by rule 2 into regions that can only be split into pipelines.
+
+Within a chain the search goes from the source on, so early regions get as much as they can. Stateless operators in
+front of the first partitioned operator belong to its region as far back as they hold its keys.
+
+By the paper's rules a region is sound only if its keys pass unchanged through the functions before its last partitioned
+operator; ``Region.carriers`` names those operators, which a replicated region has to be able to trust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.order import Graph, consumers, topological_order
+
+__all__ = ["Region", "RegionKind", "regions"]
+
+
+class RegionKind(Enum):
+    """How a region can be parallelised."""
+
+    SOURCE = "source"  # not at all
+    DATA_PARALLEL = "data-parallel"  # into pipelines and into replicas by key
+    PIPELINE = "pipeline"  # into pipelines only
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Operators that are parallelised together.
+
+    Args:
+        name: 'r0', 'r1', ... in topological order.
+        kind: how it can be parallelised.
+        operators: names, in the order in which tuples pass them.
+        keys: fields by which tuples go to replicas; empty unless data-parallel.
+        carriers: operators through which the keys must pass unchanged; empty unless data-parallel.
+    """
+
+    name: str
+    kind: RegionKind
+    operators: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+    carriers: tuple[str, ...] = ()
+
+
+def regions(graph: Graph) -> tuple[Region, ...]:
+    """Form the regions of a graph, in topological order; the same graph always gives the same.
+
+    Raises:
+        GraphError: the graph has a cycle, or an input that doesn't exist.
+    """
+    operators = graph.operators
+    order = topological_order(operators)
+    parts: list[tuple[RegionKind, list[OperatorSpec]]] = []
+    for chain in _chains(operators, order):
+        if chain[0].kind is OperatorKind.SOURCE:
+            parts.append((RegionKind.SOURCE, chain))
+        else:
+            parts.extend(_split(chain))
+    rank = {name: i for i, name in enumerate(order)}
+    parts.sort(key=lambda part: rank[part[1][0].name])
+    return tuple(_region(f"r{i}", kind, members) for i, (kind, members) in enumerate(parts))
+
+
+def _chains(operators: Mapping[str, OperatorSpec], order: list[str]) -> list[list[OperatorSpec]]:
+    """Cut the graph at sources, branches and unions: rules 1 and 2."""
+    downstream = consumers(operators)
+    chain_of: dict[str, list[OperatorSpec]] = {}
+    found: list[list[OperatorSpec]] = []
+    for name in order:
+        spec = operators[name]
+        upstream = spec.inputs[0] if len(spec.inputs) == 1 else None
+        joins = (
+            upstream is not None
+            and len(downstream[upstream]) == 1
+            and operators[upstream].kind is not OperatorKind.SOURCE
+        )
+        if upstream is not None and joins:
+            chain = chain_of[upstream]
+        else:
+            chain = []
+            found.append(chain)
+        chain.append(spec)
+        chain_of[name] = chain
+    return found
+
+
+def _split(chain: list[OperatorSpec]) -> list[tuple[RegionKind, list[OperatorSpec]]]:
+    """Cut a chain into data-parallel regions and the rest: rules 3 to 5."""
+    found: list[tuple[RegionKind, list[OperatorSpec]]] = []
+    rest_from = at = 0
+    while at < len(chain):
+        if chain[at].state_kind is not StateKind.PARTITIONED:
+            at += 1
+            continue
+        first = chain[at]
+        start, end = at, at + 1
+        while start > rest_from and _keeps(chain[start - 1], first):
+            start -= 1
+        while end < len(chain) and _keeps(chain[end], first):
+            end += 1
+        if start > rest_from:
+            found.append((RegionKind.PIPELINE, chain[rest_from:start]))
+        found.append((RegionKind.DATA_PARALLEL, chain[start:end]))
+        rest_from = at = end
+    if rest_from < len(chain):
+        found.append((RegionKind.PIPELINE, chain[rest_from:]))
+    return found
+
+
+def _keeps(spec: OperatorSpec, first: OperatorSpec) -> bool:
+    """Tell whether an operator can share a data-parallel region with its first partitioned one: rule 4."""
+    if spec.state_kind is StateKind.STATEFUL or spec.input_schema is None or first.input_schema is None:
+        return False
+    if spec.state_kind is StateKind.PARTITIONED and not set(first.keys) <= set(spec.keys):
+        return False
+    for key in first.keys:
+        here, there = spec.input_schema.find(key), first.input_schema.find(key)
+        if here is None or there is None or here.format != there.format:
+            return False
+    return True
+
+
+def _region(name: str, kind: RegionKind, members: list[OperatorSpec]) -> Region:
+    if kind is not RegionKind.DATA_PARALLEL:
+        return Region(name, kind, tuple(m.name for m in members))
+    partitioned = [i for i, m in enumerate(members) if m.state_kind is StateKind.PARTITIONED]
+    keys = members[partitioned[0]].keys
+    rewriting = (OperatorKind.MAP, OperatorKind.FLAT_MAP)
+    carriers = tuple(m.name for m in members[: partitioned[-1]] if m.kind in rewriting)
+    return Region(name, kind, tuple(m.name for m in members), keys, carriers)
