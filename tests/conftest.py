@@ -7,9 +7,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -22,6 +24,7 @@ UNIT = TESTS / "unit"
 CLUSTER = TESTS / "cluster"
 SHARED_DATA = TESTS.parent.parent / "shared" / "data"
 CLUSTER_TIMEOUT = 300  # seconds
+SESSION_VARIABLE = "RAYELASTIC_TEST_SESSION"
 LEFT_BEHIND_WAIT = 20.0  # seconds; Ray's own processes need a moment to go after ray.shutdown()
 
 
@@ -108,22 +111,37 @@ def _present(path: Path) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_behind() -> Iterator[None]:
-    """After the last test no process that descends from this one and no shared-memory file of one may be left."""
+    """After the last test no process that this session started and no shared-memory file of ours may be left.
+
+    Processes are known by a variable that they inherit, so one that lost its parent is found too.
+    """
+    psutil = pytest.importorskip("psutil")
+    mark = uuid.uuid4().hex
+    os.environ[SESSION_VARIABLE] = mark
     before = _shared_memory()
     yield
-    psutil = pytest.importorskip("psutil")
     ray = sys.modules.get("ray")
     if ray is not None and ray.is_initialized():
         ray.shutdown()
-    _, alive = psutil.wait_procs(psutil.Process().children(recursive=True), timeout=LEFT_BEHIND_WAIT)
+    _, alive = psutil.wait_procs(list(_started_here(psutil, mark)), timeout=LEFT_BEHIND_WAIT)
     left = [f"{process.pid} {' '.join(process.cmdline())[:100]}" for process in alive if _is_running(process)]
     files = sorted(name for name in _shared_memory() - before if name.startswith("rayelastic"))
     if left or files:
         pytest.fail("left behind by the tests: " + "; ".join([*left, *files]))
 
 
+def _started_here(psutil: Any, mark: str) -> Iterator[Any]:
+    for process in psutil.process_iter():
+        try:
+            inherited = process.environ().get(SESSION_VARIABLE) == mark
+            if inherited and process.pid != os.getpid() and "multiprocessing" not in " ".join(process.cmdline()):
+                yield process
+        except psutil.Error:
+            continue
+
+
 def _is_running(process: Any) -> bool:
-    return bool(process.is_running() and process.status() != "zombie" and process.cmdline())
+    return bool(process.is_running() and process.status() != "zombie")
 
 
 def _shared_memory() -> set[str]:
