@@ -8,18 +8,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError
+from rayelastic.graph.sinks import ListSink
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.runtime.coordinator import Coordinator
-from rayelastic.runtime.external_source import ExternalSource
+from rayelastic.runtime.external_source import DriverSink, ExternalSource
 from rayelastic.runtime.host import InProcessHost
 from rayelastic.runtime.specs import IngestAddress, JobSpec
 from rayelastic.runtime.status import Failure, JobMetrics, JobStatus, SinkResult, State
 
 if TYPE_CHECKING:
+    from rayelastic.graph.operator_spec import OperatorSpec
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.topology import Topology
 
@@ -220,7 +223,14 @@ class Job:
     def _finish_sink(self, result: SinkResult) -> Any:
         if self._topology is None:
             return result.value if result.value is not None else result.rows
-        return self._topology.operators[result.sink].body.finish(result.rows, result.value)
+        operator = self._topology.operators[result.sink]
+        if isinstance(operator.body, DriverSink):
+            return operator.body.finish(result.rows, result.value)
+        if isinstance(operator.body, ListSink):
+            assert operator.input_schema is not None
+            columns = [column.to_pylist() for column in result.value.columns]
+            return list(map(operator.input_schema.tuple_type, *columns))
+        return result.value if result.value is not None else result.rows
 
 
 def prepare(topology: Topology, config: JobConfig | None = None, *, name: str | None = None) -> JobSpec:
@@ -235,13 +245,20 @@ def prepare(topology: Topology, config: JobConfig | None = None, *, name: str | 
         DeclarationError: the topology, a source, a sink or the configuration is wrong.
     """
     config = config or JobConfig()
-    topology.validate()
+    topology.validate(shipped=False)
     return JobSpec(
         name=name or topology.name,
-        operators={operator.name: operator.for_pe() for operator in topology.operators.values()},
+        operators={name: _for_pe(operator) for name, operator in topology.operators.items()},
         plan=plan_topology(topology, config),
         config=config,
     )
+
+
+def _for_pe(operator: OperatorSpec) -> OperatorSpec:
+    """The operator without what only the driver can hold."""
+    if isinstance(operator.body, ExternalSource | DriverSink):
+        return replace(operator, body=operator.body.for_pe())
+    return operator
 
 
 def start(topology: Topology, config: JobConfig | None = None) -> Job:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.runtime.host import PELostError
-from rayelastic.runtime.specs import IngestAddress, JobSpec, LinkSpec, PESpec
+from rayelastic.runtime.specs import IngestAddress, JobSpec, PESpec
 from rayelastic.runtime.status import Failure, JobMetrics, JobStatus, PESample, PEStatus, SinkResult, State
 
 if TYPE_CHECKING:
@@ -162,32 +162,22 @@ class Coordinator:
 
     def _pe_specs(self) -> list[PESpec]:
         job = self._job
-        place = {name: pe for pe, names in job.plan.pes.items() for name in names}
-        links = [
-            LinkSpec(source, operator.name, place[source], place[operator.name])
-            for operator in job.operators.values()
-            for source in operator.inputs
-            if place[source] != place[operator.name]
-        ]
         return [
             PESpec(
                 pe=pe,
                 job=job.name,
                 job_id=job.job_id,
                 secret=job.secret,
-                operators=tuple(operator for operator in job.operators.values() if place[operator.name] == pe),
-                links_in=tuple(link for link in links if link.to_pe == pe),
-                links_out=tuple(link for link in links if link.from_pe == pe),
+                operators=tuple(job.operators[name] for name in names),
+                links_in=tuple(link for link in job.plan.links if link.to_pe == pe),
+                links_out=tuple(link for link in job.plan.links if link.from_pe == pe),
                 config=job.config,
             )
-            for pe in job.plan.pes
+            for pe, names in job.plan.pes.items()
         ]
 
     def _handle_of(self, operator: str) -> PEHandle:
-        for pe, names in self._job.plan.pes.items():
-            if operator in names:
-                return self._handles[pe]
-        raise KeyError(operator)
+        return self._handles[self._job.plan.pe_of(operator)]
 
     def _watch(self, handle: PEHandle) -> None:
         """Stays with one processing element until it is final; its loss or failure fails the job."""

@@ -23,11 +23,13 @@ from rayelastic.runtime.function_operators import aggregate_operator, function_o
 from rayelastic.runtime.native_schema import native_schema
 from rayelastic.runtime.sink_operators import SinkOperator, sink_operator
 from rayelastic.runtime.source_operators import SourceOperator, source_operator
-from rayelastic.runtime.specs import IngestAddress, LinkSpec, PESpec
+from rayelastic.runtime.specs import IngestAddress, PESpec
 from rayelastic.runtime.status import Failure, OperatorSample, PESample, PEStatus, SinkResult, State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from rayelastic.plan.exec_plan import PlanLink
 
 LINK_TIMEOUT = 60.0  # seconds for the producers of the links to connect; they may still be compiling
 DIAL_TIMEOUT = 10.0  # seconds for one handshake, on a machine that is busy starting
@@ -111,14 +113,21 @@ class ProcessingElement:
                     f"{self.spec.pe} still waits for {missing}", way_out="Is there a firewall between the nodes?"
                 )
         config = self.spec.config
-        scheduler = _native.Scheduler(**config.scheduler_options())
+        scheduler = _native.Scheduler(
+            queue_records=config.queue_records,
+            queue_bytes=config.queue_bytes,
+            run_records=config.run_records,
+            run_bytes=config.run_bytes,
+            deep_copy=config.deep_copy,
+        )
         self._ids = {operator.name: scheduler.add(self._native_operator(operator)) for operator in self.spec.operators}
         for operator in self.spec.operators:
             for origin in operator.inputs:
                 if origin in self._ids:
                     scheduler.connect(self._ids[origin], self._ids[operator.name])
         self._add_links(scheduler)
-        models = {self._ids[name]: model for name, model in config.models(self.spec.operators).items()}
+        pinned = {number: config.model_of(name) for name, number in self._ids.items()}
+        models = {number: model.value for number, model in pinned.items() if model is not None}
         scheduler.start(config.threads or 1, models)
         self._scheduler = scheduler
         self._started_at = time.monotonic()
@@ -257,7 +266,7 @@ class ProcessingElement:
             ingest.serve(connection)
             return
         with self._arrived:
-            link: LinkSpec | None = self._expected.get(name) if kind == "link" else None
+            link: PlanLink | None = self._expected.get(name) if kind == "link" else None
             if link is None or link.from_pe != hello.sender:
                 raise LinkError(f"nobody waits for {hello.channel!r} from {hello.sender!r}")
             self._links[name] = _native.Link(connection.detach(), name=name, peer=hello.sender)

@@ -14,36 +14,10 @@ if TYPE_CHECKING:
 
     from rayelastic.graph.operator_spec import OperatorSpec
     from rayelastic.plan.config import JobConfig
-    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.plan.exec_plan import ExecPlan, PlanLink
     from rayelastic.runtime.data_port import PortAddress
 
 SECRET_BYTES = 32  # 256 bits, reliability rule D2
-
-
-@dataclass(frozen=True, slots=True)
-class LinkSpec:
-    """A stream that crosses processing elements.
-
-    Args:
-        source: the operator that produces it.
-        target: the operator that consumes it.
-        from_pe: where the producer lives.
-        to_pe: where the consumer lives.
-    """
-
-    source: str
-    target: str
-    from_pe: str
-    to_pe: str
-
-    @property
-    def name(self) -> str:
-        """How the link is called in metrics and in the handshake.
-
-        >>> LinkSpec("words", "counts", "pe0", "pe1").name
-        'words->counts'
-        """
-        return f"{self.source}->{self.target}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +41,8 @@ class PESpec:
     job_id: str
     secret: bytes = field(repr=False)
     operators: tuple[OperatorSpec, ...]
-    links_in: tuple[LinkSpec, ...]
-    links_out: tuple[LinkSpec, ...]
+    links_in: tuple[PlanLink, ...]
+    links_out: tuple[PlanLink, ...]
     config: JobConfig
     epoch: int = 0
 

@@ -1,0 +1,81 @@
+"""`rel.submit`: processing elements in Ray actors, on one local cluster for all tests of this file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as parquet
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import JobCancelledError, JobFailedError
+from rayelastic.runtime.status import State
+from topologies import word_count
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("".join(f"word{n % 97} and a-longer-word-{n % 13}\n" for n in range(20_000)))
+    return path
+
+
+@pytest.mark.parametrize("pes", [1, 2, 3])
+def test_word_count(ray_cluster: None, text: Path, tmp_path: Path, pes: int) -> None:
+    output = tmp_path / "out"
+    job = rel.submit(word_count.build(input=str(text), output=str(output)), rel.JobConfig(pes=pes))
+    result = job.wait(timeout=60)
+    table = parquet.read_table(output)
+    counted = dict(zip(table["word"].to_pylist(), table["n"].to_pylist(), strict=True))
+    assert counted == Counter(text.read_text().split())
+    crossing = [counters for pe in result.metrics.pes for counters in pe.links.values()]
+    assert len(crossing) == 2 * (pes - 1)
+    assert all(counters["records_sent"] + counters["records_received"] > 0 for counters in crossing)
+
+
+def endless(name: str) -> rel.Topology:
+    topology = rel.Topology(name)
+    source = topology.source("endless", rel.generate(lambda n: n % 100, None, schema={"n": int}))
+    source.key_by("n").aggregate("counts", emit="update", count=rel.count()).sink("out", rel.count())
+    return topology
+
+
+@pytest.mark.parametrize("pes", [1, 2])
+def test_killed_process_fails_the_job_within_five_seconds(ray_cluster: None, pes: int) -> None:
+    job = rel.submit(endless(f"killed{pes}"), rel.JobConfig(pes=pes))
+    victim = job.status.pes[-1]
+    while job.status.pes[-1].pid == 0:
+        job.metrics()
+    victim = job.status.pes[-1]
+    started = time.monotonic()
+    os.kill(victim.pid, signal.SIGKILL)
+    with pytest.raises(JobFailedError, match=victim.pe):
+        job.wait(timeout=30)
+    assert time.monotonic() - started < 5.0
+
+
+def test_attach_and_cancel(ray_cluster: None) -> None:
+    job = rel.submit(endless("attached"))
+    found = rel.attach("attached")
+    assert found.status.state is State.RUNNING
+    assert "endless" in found.plan().text()
+    found.cancel()
+    with pytest.raises(JobCancelledError):
+        job.wait(timeout=30)
+
+
+def test_a_raising_function_is_told_with_its_traceback(ray_cluster: None) -> None:
+    topology = rel.Topology("raises")
+    source = topology.source("numbers", rel.sequence(1000))
+    source.map("inverse", lambda t: 1 // (t.value - 500), schema=int).sink("out", rel.count())
+    with pytest.raises(JobFailedError) as caught:
+        rel.submit(topology).wait(timeout=60)
+    assert caught.value.operator == "inverse"
+    assert "ZeroDivisionError" in caught.value.reason
+    assert "value=500" in str(caught.value.failing_tuple)
