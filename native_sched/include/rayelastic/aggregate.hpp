@@ -33,8 +33,11 @@ enum class Emit : std::uint8_t {
 
 // `output` is the key fields, then one field an aggregate, in order; an aggregate (not a count) of a nullable field is nullable.
 // Throws std::invalid_argument naming operator and field if input, keys, aggregates and output don't fit. An int64 sum that
-// overflows fails the operator. The table is in OperatorSpec::keyed, without REL_KEYED: the operator looks up itself.
+// overflows fails the operator. The operator looks its keys up itself: it is not REL_KEYED for the engine.
 [[nodiscard]] OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
                                           const std::vector<std::string>& keys, const std::vector<Aggregate>& aggregates, Emit emit);
+
+// The table of an operator that make_aggregate made.
+[[nodiscard]] KeyedState& table_of_aggregate(const OperatorSpec& spec);
 
 }  // namespace rayelastic

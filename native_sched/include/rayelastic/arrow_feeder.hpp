@@ -29,10 +29,9 @@ class ArrowFeeder {
   void fail(std::string message);  // the source fails with this message at once
   void interrupt();                // stop: nobody waits here any more
 
-  // For the source operator: the next batch, waiting for it; null at the end, then failure() tells whether there was one.
+  // For the source operator: the next batch, waiting for it; null at the end or when interrupted, or failed: see failure().
   [[nodiscard]] std::unique_ptr<ArrowBatch> next();
   [[nodiscard]] std::optional<std::string> failure() const;
-  [[nodiscard]] bool interrupted() const;
 
   [[nodiscard]] std::size_t queued_bytes() const;
   [[nodiscard]] const std::shared_ptr<const Schema>& schema() const noexcept { return schema_; }

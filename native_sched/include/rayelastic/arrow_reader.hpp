@@ -54,6 +54,7 @@ class ArrowBatch {
   std::vector<Column> columns_;
   std::size_t rows_ = 0;
   std::size_t bytes_ = 0;
+  bool padded_ = false;  // between fields, which has to be zeroed
 };
 
 }  // namespace rayelastic

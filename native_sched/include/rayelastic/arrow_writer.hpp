@@ -19,6 +19,8 @@ class ArrowWriter {
  public:
   explicit ArrowWriter(std::shared_ptr<const Schema> schema, std::size_t expected_rows = 0);
   ~ArrowWriter();
+  ArrowWriter(const ArrowWriter&) = delete;
+  ArrowWriter& operator=(const ArrowWriter&) = delete;
 
   // Appends records, all of them or as many as fit before a text column with 32-bit offsets is full (2 GiB); returns how many.
   [[nodiscard]] std::size_t append(const std::byte* records, std::size_t count);
