@@ -29,6 +29,9 @@ class Chunk {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
   }
 
+  // True for the holder of the only reference: nobody else can read the chunk any more.
+  [[nodiscard]] bool is_unique() const noexcept { return references_.load(std::memory_order_acquire) == 1; }
+
   [[nodiscard]] char* data() noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }  // bytes kept alive, members of a bundle included
 

@@ -59,6 +59,8 @@ struct rel_context {
   [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
   // Keeps `chunk` alive for the records emitted until the next submit (in addition to the chunks of the input run).
   virtual void attach(rayelastic::Chunk* chunk) = 0;
+  // What rel_keep_text does. False: the operator has no keyed state.
+  [[nodiscard]] virtual bool keep_text(void* /*field*/, const char* /*text*/, std::uint32_t /*bytes*/) { return false; }
   virtual void fail(std::string message) = 0;
   // The chunks of the run that is being processed.
   [[nodiscard]] virtual std::span<rayelastic::Chunk* const> input_chunks() const = 0;

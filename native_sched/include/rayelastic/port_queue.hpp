@@ -196,7 +196,7 @@ class PortQueue {
     if (chunks.size() > 1 || chunks.front() != last_chunk_) {
       for (Chunk* chunk : chunks) bytes += chunk->size();
     }
-    if (heap_pushed_ - heap_seen_ + bytes > heap_limit_) {
+    if (bytes > 0 && heap_pushed_ - heap_seen_ + bytes > heap_limit_) {
       notes_read_seen_ = notes_read_.load(std::memory_order_acquire);
       heap_seen_ = heap_read_.load(std::memory_order_relaxed);
       if (heap_pushed_ != heap_seen_ && heap_pushed_ - heap_seen_ + bytes > heap_limit_) return false;

@@ -105,8 +105,8 @@ class Scheduler {
   void stop(bool drain);
 
  private:
-  class Engine;
-  std::unique_ptr<Engine> engine_;
+  class State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace rayelastic

@@ -1,0 +1,55 @@
+// The C face of rel_context: what compiled functions call. No C++ exception leaves it, since the caller may be machine code
+// without unwind tables; it becomes the call's refusal, and the context remembers the message.
+#include "rayelastic/abi.h"
+
+#include <exception>
+#include <string>
+
+#include "rayelastic/operator.hpp"
+
+namespace {
+
+template <class Call, class Result>
+Result guarded(rel_context* context, Result refused, Call&& call) noexcept {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    try {
+      context->fail(error.what());
+    } catch (...) {  // no memory for the message: the refusal alone has to do
+    }
+    return refused;
+  } catch (...) {
+    return refused;
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+int rel_flush(rel_context* context, int64_t n) {
+  return guarded(context, 1, [&] { return context->flush(n) ? 0 : 1; });
+}
+
+void rel_finish(rel_context* context) {
+  guarded(context, 0, [&] { return context->finish(), 0; });
+}
+
+void* rel_allocate(rel_context* context, int64_t bytes) {
+  if (bytes < 0) return nullptr;
+  return guarded(context, static_cast<void*>(nullptr), [&] { return context->allocate(static_cast<std::size_t>(bytes)); });
+}
+
+int rel_keep_text(rel_context* context, void* field, const void* text, int64_t bytes) {
+  if (bytes < 0 || bytes > INT64_C(0xFFFFFFFF)) return 1;
+  return guarded(context, 1, [&] {
+    return context->keep_text(field, static_cast<const char*>(text), static_cast<std::uint32_t>(bytes)) ? 0 : 1;
+  });
+}
+
+void rel_fail(rel_context* context, const char* message) {
+  guarded(context, 0, [&] { return context->fail(message == nullptr ? "" : message), 0; });
+}
+
+}  // extern "C"

@@ -1,0 +1,246 @@
+#include "operator_context.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+
+#include "port.hpp"
+#include "rayelastic/keyed_state.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+constexpr std::size_t kArenaBytes = 64 * 1024;
+constexpr std::size_t kMinRunRecords = 64;
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kArenaAlignment = 8;
+
+std::size_t size_of_records(const std::shared_ptr<const Schema>& schema) { return schema == nullptr ? 0 : schema->record_size(); }
+
+std::size_t run_capacity(const SchedulerOptions& options, std::size_t stride) {
+  const std::size_t fitting = stride == 0 ? options.run_records : options.run_bytes / stride;
+  return std::max(std::min(options.run_records, fitting), kMinRunRecords);
+}
+
+}  // namespace
+
+void OperatorContext::FreeBuffer::operator()(std::byte* buffer) const noexcept { ::operator delete(buffer, std::align_val_t{kAlignment}); }
+
+OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine& engine)
+    : id_(id),
+      spec_(spec),
+      engine_(engine),
+      in_stride_(size_of_records(spec.input)),
+      out_stride_(size_of_records(spec.output)),
+      capacity_(run_capacity(engine.options, out_stride_)),
+      in_place_((spec.flags & REL_IN_PLACE) != 0 && in_stride_ == out_stride_),
+      text_out_(spec.output != nullptr && spec.output->has_text()),
+      buffer_(static_cast<std::byte*>(::operator new(capacity_ * out_stride_, std::align_val_t{kAlignment}))),
+      slots_(spec.keyed != nullptr ? capacity_ : 0) {}
+
+bool OperatorContext::execute(const Run& run, bool writable, bool token_held) {
+  tuples_in_.add(run.count);
+  const bool in_place = in_place_ && writable;
+  // Longer inputs are split, so that a function always has capacity >= n; a call in place or without output needs no buffer.
+  const std::size_t step = (in_place || out_stride_ == 0) && slots_.empty() ? run.count : capacity_;
+  for (std::size_t done = 0; done < run.count; done += input_.count) {
+    const std::size_t count = std::min(step, run.count - done);
+    input_ = {run.records + done * in_stride_, count, in_stride_, run.chunks};
+    const bool ok = in_place ? call(const_cast<std::byte*>(input_.records), static_cast<std::int64_t>(count), token_held)
+                             : call(buffer_.get(), static_cast<std::int64_t>(std::max(count, capacity_)), token_held);
+    if (!ok) return false;
+    token_held = false;
+  }
+  return true;
+}
+
+bool OperatorContext::call(std::byte* out, std::int64_t capacity, bool token_held) {
+  if (engine_.is_stopping()) [[unlikely]] {
+    if (token_held) engine_.leave_token(*current_thread);
+    return false;
+  }
+  out_ = out;
+  out_capacity_ = capacity;
+  in_token_ = token_held;
+  const std::int64_t produced = process(out, capacity);
+  if (in_token_) {
+    in_token_ = false;
+    engine_.leave_token(*current_thread);
+  }
+  if (produced < 0 || produced > capacity) [[unlikely]] {
+    if (produced == REL_STOPPED && message_.empty()) {
+      if (refused_ || stopping()) return false;
+      message_ = "returned REL_STOPPED although nothing asked it to stop";
+    }
+    if (produced >= 0) message_ = "returned more records than its output has room for";
+    return report(produced < 0 && produced != REL_STOPPED ? -1 - produced : -1);
+  }
+  const bool ok = submit(out, static_cast<std::size_t>(produced));
+  end_call();
+  return ok;
+}
+
+// C++ exceptions of the process itself become failures too (P36).
+std::int64_t OperatorContext::process(std::byte* out, std::int64_t capacity) {
+  constexpr std::int64_t kNoRecord = REL_FAILED(INT64_MAX - 1);
+  try {
+    void* state = spec_.state.get();
+    if (!slots_.empty()) {
+      spec_.keyed->lookup(input_.records, input_.count, slots_.data());
+      state = slots_.data();
+    }
+    if (needs_token() && !in_token_) {
+      engine_.enter_token(*current_thread);
+      in_token_ = true;
+    }
+    return spec_.process(input_.records, static_cast<std::int64_t>(input_.count), out_stride_ == 0 ? nullptr : out, capacity, state, this);
+  } catch (const std::exception& error) {
+    message_ = error.what();
+  } catch (...) {
+    message_ = "threw something that is no std::exception";
+  }
+  return kNoRecord;
+}
+
+bool OperatorContext::flush(std::int64_t n) {
+  if (n < 0 || n > out_capacity_) {
+    message_ = "flushed more records than its output has room for";
+    return report(-1);
+  }
+  // Never submit with the token: whoever is downstream may wait for it.
+  const bool in_token = in_token_;
+  if (in_token) {
+    in_token_ = false;
+    engine_.leave_token(*current_thread);
+  }
+  const bool ok = submit(out_, static_cast<std::size_t>(n)) && !stopping();
+  if (in_token) {
+    engine_.enter_token(*current_thread);
+    in_token_ = true;
+  }
+  refused_ = refused_ || !ok;
+  return ok;
+}
+
+bool OperatorContext::submit(std::byte* out, std::size_t count) {
+  bool ok = true;
+  if (count > 0 && out_stride_ != 0) {
+    tuples_out_.add(count);
+    const Run run{out, count, out_stride_, text_out_ ? output_chunks() : std::span<Chunk* const>{}};
+    const std::size_t last = consumers_.size() - 1;
+    for (std::size_t index = 0; ok && index < consumers_.size(); ++index) ok = consumers_[index]->accept(run, index == last);
+  }
+  if (!attached_.empty()) attached_.clear();
+  return ok;
+}
+
+// An output's texts may point into its input's chunks, and into what this call attached or allocated.
+std::span<Chunk* const> OperatorContext::output_chunks() {
+  if (attached_.empty() && allocated_.empty() && !arena_touched_) return input_.chunks;
+  combined_.assign(input_.chunks.begin(), input_.chunks.end());
+  for (const ChunkRef& chunk : attached_) combined_.push_back(chunk.get());
+  for (const ChunkRef& chunk : allocated_) combined_.push_back(chunk.get());
+  if (arena_touched_) combined_.push_back(arena_.get());
+  return combined_;
+}
+
+void* OperatorContext::allocate(std::size_t bytes) {
+  if (bytes > kArenaBytes / 4) {
+    allocated_.push_back(Chunk::allocate(bytes));
+    return allocated_.back()->data();
+  }
+  const std::size_t start = (arena_used_ + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+  if (!arena_ || start + bytes > arena_->size()) {
+    ChunkRef fresh = Chunk::allocate(kArenaBytes);
+    if (arena_ && arena_touched_) allocated_.push_back(std::move(arena_));
+    arena_ = std::move(fresh);
+    arena_used_ = bytes;
+  } else {
+    arena_used_ = start + bytes;
+  }
+  arena_touched_ = true;
+  return arena_->data() + arena_used_ - bytes;
+}
+
+void OperatorContext::attach(Chunk* chunk) {
+  if (attached_.empty() || attached_.back().get() != chunk) attached_.push_back(ChunkRef::share(chunk));
+}
+
+// An arena that no queue kept starts anew: a pipeline without queues works in warm memory.
+void OperatorContext::end_call() {
+  if (!message_.empty()) message_.clear();
+  if (!allocated_.empty()) allocated_.clear();
+  if (arena_touched_) {
+    arena_touched_ = false;
+    if (arena_->is_unique()) arena_used_ = 0;
+  }
+}
+
+bool OperatorContext::keep_text(void* field, const char* text, std::uint32_t bytes) {
+  if (spec_.keyed == nullptr) return false;
+  spec_.keyed->keep_text(field, text, bytes);
+  return true;
+}
+
+void OperatorContext::mark(Mark mark) {
+  const bool in_token = in_token_;
+  if (in_token) {
+    in_token_ = false;
+    engine_.leave_token(*current_thread);
+  }
+  if (!pass(mark)) refused_ = true;
+  if (in_token) {
+    engine_.enter_token(*current_thread);
+    in_token_ = true;
+  }
+}
+
+bool OperatorContext::pass(Mark mark) {
+  return std::ranges::all_of(consumers_, [mark](Port* port) { return port->accept(mark); });
+}
+
+bool OperatorContext::accept(Mark mark) {
+  if (mark.kind != MarkKind::Final) return pass(mark);
+  if (++finals_ < inputs_) return true;
+  if ((spec_.flags & REL_ON_FINISH) != 0) {
+    input_ = {nullptr, 0, in_stride_, {}};
+    if (!call(buffer_.get(), static_cast<std::int64_t>(capacity_), false)) return false;
+  }
+  if (engine_.is_stopping() || !pass(mark)) return false;
+  final_.store(true, std::memory_order_release);
+  if (consumers_.empty()) engine_.listener.terminal_final();
+  return true;
+}
+
+void OperatorContext::run_source() {
+  inputs_ = 1;
+  bool ok = true;
+  while (ok && !finished_ && !stopping()) ok = call(buffer_.get(), static_cast<std::int64_t>(capacity_), false);
+  // A drain ends a source as if it had finished; REL_STOPPED is then its consent.
+  if (!engine_.is_stopping()) (void)accept(Mark{MarkKind::Final, 0});
+}
+
+bool OperatorContext::stopping() const {
+  return engine_.is_stopping() || (is_source() && engine_.draining.load(std::memory_order_relaxed));
+}
+
+bool OperatorContext::report(std::int64_t index) {
+  Failure failure{.operator_id = id_, .operator_name = spec_.name, .message = std::move(message_)};
+  if (index >= 0 && static_cast<std::size_t>(index) < input_.count) {
+    failure.index = index;
+    const std::byte* record = input_.records + static_cast<std::size_t>(index) * in_stride_;
+    failure.record.assign(record, record + in_stride_);
+    for (Chunk* chunk : input_.chunks) failure.chunks.push_back(ChunkRef::share(chunk));
+  }
+  engine_.listener.failed(std::move(failure));
+  refused_ = true;
+  message_.clear();
+  return false;
+}
+
+void OperatorContext::interrupt() {
+  if (spec_.interrupt != nullptr && !interrupted_.exchange(true, std::memory_order_acq_rel)) spec_.interrupt(spec_.state.get());
+}
+
+}  // namespace rayelastic

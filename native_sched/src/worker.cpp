@@ -1,0 +1,71 @@
+#include "worker.hpp"
+
+#include "port.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+constexpr int kIdleSpins = 64;
+
+}  // namespace
+
+Worker::Worker(Engine& engine, bool suspended) : engine_(engine) {
+  own_.suspended.store(suspended, std::memory_order_relaxed);
+  thread_ = std::thread([this] { run_engine_thread(engine_.options.hooks, own_, [this] { run(); }); });
+}
+
+void Worker::run() {
+  while (!engine_.stopping.load(std::memory_order_relaxed)) {
+    if (own_.suspended.load(std::memory_order_relaxed)) {
+      park();
+    } else if (Port* port = engine_.free_ports.pop(); port != nullptr) {
+      port->visit();
+    } else {
+      wait_for_work();
+    }
+  }
+}
+
+void Worker::wait_for_work() {
+  for (int spin = 0; spin < kIdleSpins; ++spin) {
+    if (!engine_.free_ports.looks_empty()) {
+      if (spin > 0) return;
+      std::this_thread::yield();  // a pusher is in the middle of its push
+      return;
+    }
+    cpu_relax();
+  }
+  engine_.idle.prepare();
+  if (!engine_.free_ports.looks_empty() || engine_.stopping.load(std::memory_order_seq_cst) || is_suspended()) {
+    engine_.idle.cancel();
+  } else {
+    engine_.idle.wait();
+  }
+}
+
+// A notification that it took may have been meant for work that is still there: passed on first.
+void Worker::park() {
+  if (!engine_.free_ports.looks_empty()) engine_.idle.notify_one();
+  own_.parked.store(true, std::memory_order_release);
+  engine_.listener.changed();
+  while (is_suspended() && !engine_.stopping.load(std::memory_order_seq_cst)) own_.suspended.wait(true, std::memory_order_relaxed);
+  own_.parked.store(false, std::memory_order_release);
+  engine_.listener.changed();
+}
+
+void Worker::suspend() noexcept {
+  own_.suspended.store(true, std::memory_order_seq_cst);
+  engine_.idle.notify_all();  // if it sleeps for want of work, it shall park
+}
+
+void Worker::resume() noexcept {
+  own_.suspended.store(false, std::memory_order_seq_cst);
+  own_.suspended.notify_all();
+}
+
+void Worker::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace rayelastic
