@@ -1,0 +1,98 @@
+"""Object files into this process: linked by name, at an address, in milliseconds and without Numba.
+
+Numba is imported only for code that uses its run-time library (lists, dicts). Loaded code stays for the life of the
+process: literals in it may lie in queues and state. One image is loaded once, whoever asks.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from typing import Any
+
+from rayelastic.compile.code import MachineCode
+
+__all__ = ["host_target", "load_image", "register_symbols"]
+
+_CONTEXT_KEY = "rel_context_key"  # lowering/engine.py
+_lock = threading.Lock()
+_loaded: dict[str, tuple[Any, int]] = {}
+
+
+@functools.cache
+def _binding() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    key = ctypes.c_uint()
+    if ctypes.CDLL(None).pthread_key_create(ctypes.byref(key), None) != 0:
+        raise OSError("no thread-specific key left in this process")
+    _keep_for_ever.append(key)
+    llvm.add_symbol(_CONTEXT_KEY, ctypes.addressof(key))
+    return llvm
+
+
+_keep_for_ever: list[Any] = []
+
+
+def register_symbols(symbols: dict[str, int]) -> None:
+    """Tells where the engine services of abi.h are in this process; later code is linked to these."""
+    llvm = _binding()
+    for name, address in symbols.items():
+        llvm.add_symbol(name, address)
+
+
+@functools.cache
+def host_target() -> str:
+    """Processor and features that code for this machine is made for."""
+    llvm = _binding()
+    return f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {_features(llvm)}"
+
+
+def _features(llvm: Any) -> str:
+    features: str = llvm.get_host_cpu_features().flatten()
+    return features
+
+
+def load_image(machine: MachineCode) -> tuple[object, int]:
+    """The owner and the address of an image's entry.
+
+    Raises:
+        LookupError: naming a symbol that nothing in this process has.
+    """
+    with _lock:
+        if machine.key not in _loaded:
+            _loaded[machine.key] = _link(machine)
+        return _loaded[machine.key]
+
+
+def _link(machine: MachineCode) -> tuple[Any, int]:
+    llvm = _binding()
+    missing = [name for name in machine.imports if not llvm.address_of_symbol(name)]
+    for name in missing:
+        llvm.add_symbol(name, _numba_symbol(name))
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    options = target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=_features(llvm), opt=3, codemodel="jitdefault", jit=True
+    )
+    module = llvm.parse_assembly("")
+    linker = llvm.create_mcjit_compiler(module, options)
+    linker.add_object_file(llvm.ObjectFileRef.from_data(machine.image))
+    linker.finalize_object()
+    address = linker.get_function_address(machine.entry)
+    return linker, address
+
+
+def _numba_symbol(name: str) -> int:
+    """The address of a function of Numba's run-time library."""
+    from numba.core.registry import cpu_target
+
+    codegen = cpu_target.target_context.codegen()  # loads the library as well
+    address: int = _binding().address_of_symbol(name) or 0
+    if not address and codegen._engine.is_symbol_defined(name):
+        address = codegen._engine.get_function_address(name)
+    if not address:
+        raise LookupError(f"compiled code needs '{name}', which is nowhere in this process")
+    return address

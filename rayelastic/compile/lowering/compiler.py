@@ -1,0 +1,95 @@
+"""Compiles one user function: types, IR, LLVM, object file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core import compiler, types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+
+from rayelastic.compile.lowering import (  # noqa: F401  they register what text and records can do
+    loop,
+    text_case,
+    text_compare,
+    text_numbers,
+    text_parts,
+    text_search,
+    text_split,
+)
+from rayelastic.compile.lowering.plan import Plan
+from rayelastic.compile.lowering.records import RecordType
+from rayelastic.compile.lowering.rewrite import OperatorPipeline, helper
+from rayelastic.graph.operator_spec import OperatorKind
+from rayelastic.graph.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Machine code and what it gives."""
+
+    entry: str
+    image: bytes
+    imports: tuple[str, ...]
+    output: Schema
+    in_place: bool
+
+
+def flattened(function: Callable[..., Any], *, keyed: bool) -> Callable[..., Any]:
+    """A flat_map function that returns its items instead of yielding them, as one that yields them."""
+    inner = helper(function)
+    if keyed:
+
+        def items(t, s):
+            for item in inner(t, s):
+                yield item
+
+    else:
+
+        def items(t):
+            for item in inner(t):
+                yield item
+
+    return items
+
+
+@global_compiler_lock
+def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | None) -> Compiled:
+    """Machine code of `plan.function` over runs.
+
+    Raises:
+        Exception: whatever Numba raises; `plan` may know better why.
+    """
+    record = RecordType(input_schema, plan, is_state=False)
+    state = RecordType(state_schema, plan, is_state=True) if state_schema else None
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    flags = compiler.Flags()
+    flags.nrt = True
+    flags.error_model = "python"
+    flags.no_cpython_wrapper = True
+    flags.no_cfunc_wrapper = True
+    flags.no_compile = True
+    result = compiler.compile_extra(
+        cpu_target.typing_context,
+        cpu_target.target_context,
+        plan.function,
+        (record,) if state is None else (record, state),
+        types.none,
+        flags,
+        {},
+        pipeline_class=OperatorPipeline,
+    )
+    in_place = _may_be_in_place(plan, input_schema)
+    entry, image, imports = loop.build(result, record, state, in_place=in_place)
+    return Compiled(entry, image, imports, plan.output, in_place)
+
+
+def _may_be_in_place(plan: Plan, input_schema: Schema) -> bool:
+    """Whether a record may be written over the one that it was made of: never while views point into it."""
+    if plan.kind is OperatorKind.FILTER:
+        return True
+    same_size = plan.output.record_size == input_schema.record_size
+    return plan.kind is OperatorKind.MAP and same_size and not plan.output.has_text

@@ -1,0 +1,55 @@
+"""The named symbols that compiled code may call: engine services of abi.h, and libc. Never addresses (findings section 4).
+
+Text made inside a function (concatenation, lower) needs the engine's memory, but the functions that make it don't get
+the engine's context: the loop over the run keeps it in a thread-specific slot, and only in functions that allocate.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+
+I32, I64 = ir.IntType(32), ir.IntType(64)
+POINTER = ir.IntType(8).as_pointer()
+
+MEMCMP, MEMMEM, STRTOD = "memcmp", "memmem", "strtod"
+CONTEXT_KEY = "rel_context_key"  # a pthread_key_t, made by loader.py in each process
+
+
+def allocate(builder: Any, context: Any, size: Any) -> Any:
+    """rel_allocate: memory that lives as long as any run of this call, or null."""
+    return builder.call(_service(builder, "rel_allocate", POINTER, [POINTER, I64]), [context, size])
+
+
+def flush(builder: Any, context: Any, count: Any) -> Any:
+    """rel_flush: non-zero if the operator has to stop."""
+    return builder.call(_service(builder, "rel_flush", I32, [POINTER, I64]), [context, count])
+
+
+def keep_text(builder: Any, context: Any, field: Any, data: Any, size: Any) -> Any:
+    """rel_keep_text: non-zero if there is no memory."""
+    return builder.call(_service(builder, "rel_keep_text", I32, [POINTER, POINTER, POINTER, I64]), [context, field, data, size])
+
+
+def current_context(builder: Any) -> Any:
+    """The engine's context of the call that this thread is in."""
+    return builder.call(_service(builder, "pthread_getspecific", POINTER, [I32]), [_key(builder)])
+
+
+def set_current_context(builder: Any, context: Any) -> None:
+    """Says which call this thread is in."""
+    builder.call(_service(builder, "pthread_setspecific", I32, [I32, POINTER]), [_key(builder), context])
+
+
+def _service(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
+    return cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, arguments), name)
+
+
+def _key(builder: Any) -> Any:
+    if CONTEXT_KEY in builder.module.globals:
+        slot = builder.module.globals[CONTEXT_KEY]
+    else:
+        slot = ir.GlobalVariable(builder.module, I32, CONTEXT_KEY)
+    return builder.load(slot)

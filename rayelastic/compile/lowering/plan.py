@@ -1,0 +1,55 @@
+"""What is found out about one user function while Numba compiles it: its output, and problems in the user's own words.
+
+Imports no Numba: the types that it is handed are opaque here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rayelastic.errors import SchemaError
+from rayelastic.graph.operator_spec import OperatorKind
+from rayelastic.graph.schema import Schema
+
+__all__ = ["Plan"]
+
+
+class Plan:
+    """Carried by the record types of one compilation.
+
+    Args:
+        function: the user's function, the one whose `yield` emits.
+        kind: MAP, FILTER or FLAT_MAP.
+        declared: the output schema where the user declared one.
+    """
+
+    def __init__(self, function: Callable[..., Any], kind: OperatorKind, declared: Schema | None) -> None:
+        self.function = function
+        self.kind = kind
+        self.declared = declared
+        self.decided: Schema | None = declared
+        self.is_generator = False
+        self.problem: str = ""  # the first thing found that the python lane can do and the compiled one can't
+        self.mistake: SchemaError | None = None  # the first thing found that no lane can do
+
+    @property
+    def output(self) -> Schema:
+        """The output schema; known once the types of the function are."""
+        assert self.decided is not None
+        return self.decided
+
+    def refuse(self, problem: str) -> str:
+        """Notes why the function can't be compiled; returns it."""
+        self.problem = self.problem or problem
+        return problem
+
+    def missing_field(self, schema: Schema, name: str, *, is_state: bool) -> str:
+        """Notes that there is no such field: misspelt, unless the user's tuple class has something of that name."""
+        if hasattr(schema.tuple_type, name):
+            return self.refuse(f"'{name}' of {schema.name} is a method or property, only fields are compiled")
+        what = "state " if is_state else ""
+        self.mistake = self.mistake or SchemaError(
+            f"{what}{schema.name} has no field '{name}'", way_out=schema.suggestion(name)
+        )
+        return str(self.mistake)

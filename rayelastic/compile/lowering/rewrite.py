@@ -1,0 +1,327 @@
+"""Two passes over Numba's IR of a user function, between its byte code and its types.
+
+Before types: `return x` and `yield x` of the operator function become deliveries into the output buffer (no generator
+object, no boxing); str and bytes constants become views; plain helper functions are compiled along; exceptions lose
+their arguments (the Python function is run again for those, explain.py); what may change behind the code's back is
+refused in words. After types: the output schema is decided (output.py).
+"""
+
+from __future__ import annotations
+
+import types as python_types
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import ir, types
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.errors import UnsupportedError
+from numba.core.typed_passes import NopythonTypeInference
+from numba.core.ir_utils import build_definitions
+from numba.core.untyped_passes import FixupArgs, InlineClosureLikes
+
+from rayelastic.compile.lowering import output, text_format
+from rayelastic.compile.lowering.records import RecordType, deliver, set_field
+from rayelastic.compile.lowering.views import BytesLiteral, TextLiteral
+from rayelastic.graph.operator_spec import OperatorKind
+
+RECORD = "$record"  # the variable that keeps the operator function's first argument
+
+# Options of everything that is compiled: never called from Python, so nothing is wrapped or boxed.
+OPTIONS = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "python"}
+
+_helpers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+# Builtins that Numba would answer in its own string type.
+_REPLACED = {str: text_format.text_of}
+
+
+def helper(function: Callable[..., Any]) -> Any:
+    """The Numba dispatcher of a plain function that a user's function calls."""
+    if function not in _helpers:
+        _helpers[function] = numba.jit(pipeline_class=OperatorPipeline, **OPTIONS)(function)
+    return _helpers[function]
+
+
+def operator_record(state: Any) -> RecordType | None:
+    """The record type of the operator function's first argument, None while a helper function is compiled."""
+    first = state.args[0] if state.args else None
+    if isinstance(first, RecordType) and state.func_id.func is first.plan.function:
+        return first
+    return None
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class RewriteDeliveries(FunctionPass):
+    """Of the operator function alone, before Numba takes it for a generator."""
+
+    _name = "rayelastic_deliveries"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Rewrites `state.func_ir` in place."""
+        record = operator_record(state)
+        if record is None:
+            return False
+        _rewrite_unpacking(state.func_ir, record)
+        _rewrite_deliveries(state.func_ir, record)
+        _refresh(state.func_ir)
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class RewriteConstants(FunctionPass):
+    """Of operator and helper functions, after comprehensions were inlined."""
+
+    _name = "rayelastic_constants"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Rewrites `state.func_ir` in place."""
+        func_ir = state.func_ir
+        _drop_exception_arguments(func_ir)
+        for block in func_ir.blocks.values():
+            _rewrite_attributes(block)
+            for statement in block.find_insts(ir.Assign):
+                statement.value = _constant_folded(func_ir, statement.value)
+        _refresh(func_ir)
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class DecideOutput(FunctionPass):
+    """The pass after types."""
+
+    _name = "rayelastic_output"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Decides the output schema of the operator function."""
+        record = operator_record(state)
+        if record is not None:
+            delivered = [
+                state.typemap[call.args[1].name]
+                for block in state.func_ir.blocks.values()
+                for call in block.find_exprs("call")
+                if getattr(state.typemap[call.func.name], "typing_key", None) is deliver
+            ]
+            output.decide(record.plan, state.typingctx, delivered, record.schema)
+        return False
+
+
+class OperatorPipeline(CompilerBase):
+    """Numba's own pipeline with the two passes in it."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Called by Numba."""
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state, "rayelastic")
+        pipeline.add_pass_after(RewriteDeliveries, FixupArgs)
+        pipeline.add_pass_after(RewriteConstants, InlineClosureLikes)
+        pipeline.add_pass_after(DecideOutput, NopythonTypeInference)
+        pipeline.finalize()
+        return [pipeline]
+
+
+# --- constants and globals ---------------------------------------------------------------------------------------------
+
+
+def _constant_folded(func_ir: Any, value: Any) -> Any:
+    if isinstance(value, ir.Const):
+        value.value = _literal(value.value, value.loc, "")
+    elif isinstance(value, ir.Global | ir.FreeVar):
+        replaced = _outer_value(value.value, value.name, value.loc)
+        if replaced is not value.value:
+            return ir.Global(value.name, replaced, value.loc)
+    elif isinstance(value, ir.Expr) and value.op == "getattr":
+        owner = _module_of(func_ir, value.value)
+        if owner is not None and hasattr(owner, value.attr):
+            found = getattr(owner, value.attr)
+            replaced = _outer_value(found, f"{owner.__name__}.{value.attr}", value.loc)
+            if replaced is not found:
+                return ir.Global(value.attr, replaced, value.loc)
+    return value
+
+
+def _module_of(func_ir: Any, variable: Any) -> Any:
+    """The module that a variable stands for, following attributes of modules; else None."""
+    try:
+        definition = func_ir.get_definition(variable)
+    except KeyError:
+        return None
+    if isinstance(definition, ir.Global | ir.FreeVar) and isinstance(definition.value, python_types.ModuleType):
+        return definition.value
+    return None
+
+
+def _outer_value(value: Any, name: str, loc: Any) -> Any:
+    """What a global, a closure variable or an attribute of a module becomes."""
+    if isinstance(value, list | dict | set | bytearray):
+        raise UnsupportedError(
+            f"'{name}' is a {type(value).__name__} outside the function and can change; a tuple or a constant is compiled", loc
+        )
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        raise UnsupportedError(
+            f"the array '{name}' outside the function can change; set {name}.flags.writeable = False to have it compiled", loc
+        )
+    try:
+        if value in _REPLACED:
+            return _REPLACED[value]
+    except TypeError:  # unhashable
+        return value
+    if isinstance(value, python_types.FunctionType) and _is_users(value):
+        return helper(value)
+    return _literal(value, loc, name)
+
+
+def _is_users(function: python_types.FunctionType) -> bool:
+    """Whether it is plain Python that Numba has no own implementation of."""
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    try:
+        cpu_target.typing_context.resolve_value_type(function)
+    except ValueError:
+        return True
+    return False
+
+
+def _literal(value: Any, loc: Any, name: str) -> Any:
+    if type(value) is str:
+        return TextLiteral(value)
+    if type(value) is bytes:
+        return BytesLiteral(value)
+    if type(value) is frozenset:
+        value = tuple(sorted(value, key=repr))
+    if type(value) is tuple:
+        return tuple(_literal(item, loc, name) for item in value)
+    return value
+
+
+# --- statements --------------------------------------------------------------------------------------------------------
+
+
+def _call(block: Any, function: Any, arguments: list[Any], loc: Any, name: str, target: Any = None) -> Iterator[Any]:
+    """IR that calls a global function."""
+    callee = ir.Var(block.scope, f"${name}.{id(arguments)}", loc)
+    yield ir.Assign(ir.Global(name, function, loc), callee, loc)
+    result = target or ir.Var(block.scope, f"${name}.result.{id(arguments)}", loc)
+    yield ir.Assign(ir.Expr.call(callee, arguments, (), loc), result, loc)
+
+
+def _rewrite_attributes(block: Any) -> None:
+    """s.total = x becomes a call that sees both types."""
+    body: list[Any] = []
+    for statement in block.body:
+        if isinstance(statement, ir.SetAttr):
+            name = ir.Var(block.scope, f"$attribute.{id(statement)}", statement.loc)
+            body.append(ir.Assign(ir.Const(statement.attr, statement.loc), name, statement.loc))
+            body.extend(_call(block, set_field, [statement.target, name, statement.value], statement.loc, "set_field"))
+        else:
+            body.append(statement)
+    block.body = body
+
+
+def _rewrite_deliveries(func_ir: Any, record: RecordType) -> None:
+    """Return and yield of the operator function become deliveries."""
+    record.plan.is_generator = func_ir.is_generator
+    flat_map = record.plan.kind is OperatorKind.FLAT_MAP
+    first = func_ir.blocks[min(func_ir.blocks)]
+    kept = ir.Var(first.scope, RECORD, first.loc)
+    first.body.insert(0, ir.Assign(ir.Arg(func_ir.arg_names[0], 0, first.loc), kept, first.loc))
+    func_ir.is_generator = False
+    for block in func_ir.blocks.values():
+        body: list[Any] = []
+        for statement in block.body:
+            loc = statement.loc
+            if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Yield):
+                body.extend(_call(block, deliver, [kept, statement.value.value], loc, "deliver", statement.target))
+            elif isinstance(statement, ir.Return) and not flat_map:
+                body.extend(_call(block, deliver, [kept, statement.value], loc, "deliver"))
+                body.extend(_return_none(block, loc))
+            elif isinstance(statement, ir.Return):
+                body.extend(_return_none(block, loc))
+            else:
+                body.append(statement)
+        block.body = body
+
+
+def _return_none(block: Any, loc: Any) -> Iterator[Any]:
+    nothing = ir.Var(block.scope, f"$nothing.{id(block)}", loc)
+    yield ir.Assign(ir.Const(None, loc), nothing, loc)
+    cast = ir.Var(block.scope, f"$nothing.cast.{id(block)}", loc)
+    yield ir.Assign(ir.Expr.cast(nothing, loc), cast, loc)
+    yield ir.Return(cast, loc)
+
+
+def _rewrite_unpacking(func_ir: Any, record: RecordType) -> None:
+    """Makes `a, b = t` index the tuple: Numba unpacks only its own tuples."""
+    for block in func_ir.blocks.values():
+        for statement in block.find_insts(ir.Assign):
+            value = statement.value
+            if isinstance(value, ir.Expr) and value.op == "exhaust_iter" and _is_argument(func_ir, value.value):
+                count = len(record.schema.fields)
+                if value.count != count:
+                    problem = f"{record.schema} is unpacked into {value.count} names"
+                    raise UnsupportedError(record.plan.refuse(problem), value.loc)
+                statement.value = value.value
+
+
+def _is_argument(func_ir: Any, variable: Any) -> bool:
+    try:
+        definition = func_ir.get_definition(variable)
+    except KeyError:
+        return False
+    return isinstance(definition, ir.Arg) and definition.index == 0
+
+
+def _drop_exception_arguments(func_ir: Any) -> None:
+    """Makes `raise ValueError(f'bad {t.x}')` raise ValueError: the message comes from the Python function."""
+    dropped: set[str] = set()
+    for block in func_ir.blocks.values():
+        for statement in block.body:
+            if not isinstance(statement, ir.Raise | ir.TryRaise) or statement.exception is None:
+                continue
+            try:
+                made = func_ir.get_definition(statement.exception)
+            except KeyError:
+                continue
+            if isinstance(made, ir.Expr) and made.op == "call":
+                dropped |= {v.name for v in [*made.args, *(v for _, v in made.kws)]}
+                made.args, made.kws = [], ()
+    while dropped:
+        dropped = _remove_unused(func_ir, dropped)
+
+
+def _remove_unused(func_ir: Any, candidates: set[str]) -> set[str]:
+    """Removes what only made the dropped arguments; returns what that was made of."""
+    used = {v.name for block in func_ir.blocks.values() for s in block.body for v in _reads(s)}
+    unused = {name for name in candidates if name.startswith("$") and name not in used}
+    sources: set[str] = set()
+    for block in func_ir.blocks.values():
+        for statement in block.find_insts(ir.Assign):
+            if statement.target.name in unused:
+                sources |= {v.name for v in _reads(statement)}
+        block.body = [s for s in block.body if not (isinstance(s, ir.Assign) and s.target.name in unused)]
+    return sources
+
+
+def _reads(statement: Any) -> list[Any]:
+    if not isinstance(statement, ir.Assign):
+        return list(statement.list_vars())
+    value = statement.value
+    if isinstance(value, ir.Var):
+        return [value]
+    return list(value.list_vars()) if hasattr(value, "list_vars") else []
+
+
+def _refresh(func_ir: Any) -> None:
+    func_ir._definitions = build_definitions(func_ir.blocks)
