@@ -81,7 +81,7 @@ using HeaderBytes = std::array<std::byte, kFrameHeaderBytes>;
 
 [[nodiscard]] HeaderBytes encode_header(const FrameHeader& header) noexcept;
 
-// Reads and checks a header. On a fault `header` holds what was seen, for the failure's text.
+// Reads and checks a header, and the checksum of a frame without a body. On a fault `header` holds what was seen, for the failure's text.
 [[nodiscard]] FrameFault decode_header(const HeaderBytes& bytes, const FrameLimits& limits, FrameHeader& header) noexcept;
 
 // CRC32C over the header with checksum 0, the records and the heap.
@@ -115,7 +115,9 @@ class FrameBody {
   [[nodiscard]] std::span<const char> heap() const noexcept { return heap_; }
 
  private:
-  [[nodiscard]] bool append_text(const std::byte* record);
+  [[nodiscard]] std::size_t text_bytes(const std::byte* record) const noexcept;  // that the record would add to the heap
+  [[nodiscard]] bool is_seen(std::size_t text_field, const StringView& view) const noexcept;
+  void take(const std::byte* record);
 
   std::shared_ptr<const Schema> schema_;
   std::size_t stride_;

@@ -6,9 +6,11 @@
 // there as soon as it can, sends heartbeats, and on the sending side reads credits. Everything that goes out is chosen and
 // written under `mutex_` with non-blocking sends; what comes in is touched by one thread only (sending side: service thread,
 // receiving side: operator's thread).
-// Bounds: the sender holds at most two frames; the receiver at most one frame, and the kernel and it together at most the
-// window plus one frame that were not yet granted back. Nothing waits for ever: a silent or lost peer is a failure.
+// Bounds: the sender holds at most two frames. The receiver holds one; what it was sent and hasn't consumed is at most the
+// window, or half the window and one larger frame. Nothing waits for ever: a silent or lost peer is a failure.
 #pragma once
+
+#include <sys/uio.h>
 
 #include <array>
 #include <atomic>
@@ -18,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -34,6 +37,7 @@ struct LinkOptions {
   std::size_t window_bytes = 4U << 20;       // granted by the receiver, unconsumed at any time
   std::chrono::milliseconds heartbeat{500};  // an idle side says that it lives
   std::chrono::milliseconds silence{3000};   // a peer that said nothing for so long is lost
+  std::chrono::milliseconds first_silence{60000};  // the same before its first frame: it may still be starting
   bool checksum = true;                      // CRC32C in every frame sent (D6)
 };
 
@@ -82,60 +86,71 @@ class Link {
  private:
   enum class Role : std::uint8_t { None, Out, In };
   using Clock = std::chrono::steady_clock;
+  using Lock = std::unique_lock<std::mutex>;
 
   Link(int fd, LinkOptions options);
 
+  // link.cpp: the connection, the service thread and failures.
   void serve();
   void wake() noexcept;
-  void pump();                               // mutex_ held
-  bool choose_frame();                       // mutex_ held
-  void seal(FrameHeader header);             // mutex_ held
-  [[nodiscard]] bool has_credit() const noexcept;  // mutex_ held
-  [[nodiscard]] Outcome wait_sent(std::unique_lock<std::mutex>& lock, bool (Link::*done)() const noexcept);
-  [[nodiscard]] bool records_gone() const noexcept { return open_->empty(); }
-  [[nodiscard]] bool mark_gone() const noexcept { return !mark_due_; }
-  [[nodiscard]] bool goodbye_heard() const noexcept { return goodbye_heard_; }
-  [[nodiscard]] bool all_gone() const noexcept { return goodbye_gone_; }
+  void open(Role role, std::shared_ptr<const Schema> schema);
+  [[nodiscard]] Outcome lose(const Lock& lock, const std::string& what);  // keeps the first reason, ends the connection
+  [[nodiscard]] Outcome lose_silent(const Lock& lock);
+  [[nodiscard]] Outcome refuse(const Lock& lock, FrameFault fault, const FrameHeader& header, const std::string& more = {});
+  [[nodiscard]] Clock::duration patience() const noexcept { return heard_ ? options_.silence : options_.first_silence; }
 
-  void read_control();                       // service thread of the sending side
-  void accept_control(const FrameHeader& header);
-  [[nodiscard]] FrameFault expect(const FrameHeader& header) const noexcept;
+  // link_send.cpp: what goes out. `mutex_` is held.
+  void pump(const Lock& lock);
+  [[nodiscard]] bool choose_frame();
+  void seal(FrameHeader header);
+  [[nodiscard]] bool has_credit() const noexcept;
+  template <typename Done>
+  [[nodiscard]] Outcome wait_until(Lock& lock, Done done);
+  [[nodiscard]] bool has_unsent() const noexcept { return sealed_sent_ < sealed_bytes_; }
+
+  // link_receive.cpp: what comes in. Of the reading thread.
+  void read_control();
+  [[nodiscard]] FrameFault take_control(const FrameHeader& header);    // sending side
+  [[nodiscard]] FrameFault take_in_order(const FrameHeader& header);   // receiving side
+  [[nodiscard]] Outcome read_header(FrameHeader& header, FrameFault& fault);
   [[nodiscard]] Outcome read_body(const FrameHeader& header, Received& received);
-  [[nodiscard]] Outcome read_some(std::size_t body_have, std::size_t records_bytes, std::size_t heap_bytes, char* heap, std::size_t& got);
-
-  Outcome refuse(FrameFault fault, const FrameHeader& header, const std::string& detail = {});
-  Outcome lose(const std::string& what);     // keeps the first reason, closes the connection
-  [[nodiscard]] std::string described(const std::string& what) const;
+  [[nodiscard]] Outcome read_parts(std::span<iovec> parts, std::size_t& got);
+  [[nodiscard]] Outcome say_goodbye();
+  [[nodiscard]] FrameFault compare_schemas(const FrameHeader& hello) const noexcept;
 
   const LinkOptions options_;
   const int fd_;
   int wake_fd_ = -1;
-
   std::atomic<bool> stopping_{false};
   std::atomic<bool> closing_{false};
 
-  // Outgoing, under mutex_.
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // of everything until the incoming part
   std::condition_variable changed_;
   Role role_ = Role::None;
-  std::shared_ptr<const Schema> schema_;
+  std::shared_ptr<const Schema> schema_;  // constant once the role is set
   std::unique_ptr<FrameBody> open_, sealed_;
   HeaderBytes sealed_header_{};
   std::size_t sealed_bytes_ = 0, sealed_sent_ = 0;
   std::uint64_t send_sequence_ = 0;
   bool hello_due_ = false, heartbeat_due_ = false, mark_due_ = false, goodbye_due_ = false;
-  bool goodbye_gone_ = false, goodbye_heard_ = false, output_broken_ = false, told_ = false, starved_ = false;
+  bool goodbye_gone_ = false, goodbye_heard_ = false;
+  bool output_broken_ = false;  // the socket takes nothing more
+  bool failed_ = false;
+  bool told_ = false;     // the service thread knows of the records in open_
+  bool starved_ = false;  // waiting for credit, counted
   Mark mark_;
-  std::uint64_t grant_due_ = 0, window_ = 0, outstanding_ = 0;
+  std::uint64_t window_ = 0;       // sending side: what the first Credit granted
+  std::uint64_t outstanding_ = 0;  // sending side: bytes sent and not granted back; receiving side: received and not granted back
+  std::uint64_t consumed_ = 0;     // receiving side: bytes to grant back
+  std::uint64_t grant_due_ = 0;
   std::string failure_;
   Clock::time_point last_sent_;
 
-  // Incoming, of the one thread that reads.
+  // Incoming, of the one thread that reads: the service thread of a sending side, the operator's of a receiving side.
   HeaderBytes next_header_{};
   std::size_t next_header_bytes_ = 0;
   std::uint64_t receive_sequence_ = 0;
-  bool hello_heard_ = false, final_heard_ = false;
-  std::uint64_t ungranted_ = 0;
+  bool heard_ = false, hello_heard_ = false, final_heard_ = false;
   std::unique_ptr<std::byte[]> body_;
   std::size_t body_capacity_ = 0;
   Clock::time_point last_heard_;
