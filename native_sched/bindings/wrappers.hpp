@@ -4,8 +4,14 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 
+#include "object_states.hpp"
+#include "python_failure.hpp"
+#include "rayelastic/arrow_feeder.hpp"
+#include "rayelastic/link.hpp"
 #include "rayelastic/operator.hpp"
 #include "rayelastic/schema.hpp"
 
@@ -17,20 +23,31 @@ struct SchemaObject {
   std::shared_ptr<const Schema> schema;
 };
 
-class PythonFailure;
+struct KeyedStateObject {
+  std::shared_ptr<KeyedState> table;
+  std::shared_ptr<ObjectStates> objects;  // null: records
+};
 
-// One operator, ready to be added to a scheduler.
+struct FeederObject {
+  std::shared_ptr<ArrowFeeder> feeder;
+};
+
+struct LinkObject {
+  std::shared_ptr<Link> link;
+};
+
 struct OperatorObject {
   OperatorSpec spec;
-  std::shared_ptr<PythonFailure> failure;  // of the lanes that run Python; null otherwise
+  std::shared_ptr<PythonFailure> failure = nullptr;                // of operators that call Python
+  std::shared_ptr<std::atomic<std::int64_t>> counter = nullptr;  // of count sinks
 };
 
 void bind_schema(nb::module_& module);
 void bind_keyed_state(nb::module_& module);
-void bind_operator(nb::module_& module);
-void bind_scheduler(nb::module_& module);
 void bind_arrow(nb::module_& module);
 void bind_link(nb::module_& module);
+void bind_operator(nb::module_& module);
+void bind_scheduler(nb::module_& module);
 void bind_symbols(nb::module_& module);
 
 }  // namespace rayelastic::python

@@ -1,0 +1,14 @@
+// rayelastic._native: the native scheduler for Python. Translates names, values and errors; decides nothing.
+#include "wrappers.hpp"
+
+NB_MODULE(_native, module) {
+  namespace python = rayelastic::python;
+  module.doc() = "Native scheduler, operators, links and the Arrow edge of rayelastic. Errors are ValueError and TypeError that name the operator.";
+  python::bind_schema(module);
+  python::bind_keyed_state(module);
+  python::bind_arrow(module);
+  python::bind_link(module);
+  python::bind_operator(module);
+  python::bind_scheduler(module);
+  python::bind_symbols(module);
+}

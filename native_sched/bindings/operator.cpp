@@ -1,0 +1,165 @@
+// rayelastic._native.Operator: what can be added to a scheduler, whatever lane it runs in.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+#include "object_ref.hpp"
+#include "python_lane.hpp"
+#include "rayelastic/aggregate.hpp"
+#include "rayelastic/arrow_feeder.hpp"
+#include "rayelastic/count_sink.hpp"
+#include "rayelastic/link.hpp"
+#include "rayelastic/sequence_source.hpp"
+#include "rayelastic/text_source.hpp"
+#include "wrappers.hpp"
+
+namespace rayelastic::python {
+
+namespace {
+
+std::shared_ptr<const Schema> schema_of(const SchemaObject* object) { return object != nullptr ? object->schema : nullptr; }
+
+// The state of a compiled operator without keys: a record of its own, and what keeps the machine code loaded.
+struct CompiledState {
+  ObjectRef owner;
+  std::shared_ptr<void> record;
+};
+
+std::shared_ptr<void> make_record(const nb::bytes& initial) {
+  constexpr std::align_val_t kAlignment{64};
+  std::shared_ptr<void> record(::operator new(initial.size() + 1, kAlignment), [](void* memory) { ::operator delete(memory, kAlignment); });
+  std::memcpy(record.get(), initial.data(), initial.size());
+  return record;
+}
+
+OperatorObject compiled(std::string name, std::uintptr_t address, std::uint32_t flags, const SchemaObject* input, const SchemaObject* output,
+                        const KeyedStateObject* keyed, std::optional<nb::bytes> state, nb::object owner) {
+  if (address == 0) throw std::invalid_argument("operator '" + name + "': address is 0");
+  if (keyed != nullptr && keyed->objects != nullptr) throw std::invalid_argument("operator '" + name + "': Python values can't be the state of a compiled function");
+  if ((keyed != nullptr) != ((flags & REL_KEYED) != 0)) throw std::invalid_argument("operator '" + name + "': keyed= and REL_KEYED go together");
+  auto kept = std::make_shared<CompiledState>();
+  kept->owner = ObjectRef::share(owner.ptr());
+  if (state.has_value()) kept->record = make_record(*state);
+  OperatorObject result;
+  result.spec.name = std::move(name);
+  result.spec.process = reinterpret_cast<rel_process>(address);
+  result.spec.flags = flags;
+  result.spec.input = schema_of(input);
+  result.spec.output = schema_of(output);
+  result.spec.state = std::shared_ptr<void>(kept, kept->record.get());  // owns both, hands out the record
+  if (keyed != nullptr) result.spec.keyed = keyed->table;
+  return result;
+}
+
+View view_named(const std::string& name, const std::string& view) {
+  if (view == "tuples") return View::Tuples;
+  if (view == "numpy") return View::Numpy;
+  if (view == "arrow") return View::Arrow;
+  throw std::invalid_argument("operator '" + name + "': view is '" + view + "', not 'tuples', 'numpy' or 'arrow'");
+}
+
+OperatorObject python(std::string name, nb::object function, const SchemaObject* input, const SchemaObject* output, nb::object tuple_type, const std::string& view,
+                      std::uint32_t flags, const KeyedStateObject* keyed) {
+  if (keyed != nullptr && keyed->objects == nullptr) {
+    throw std::invalid_argument("operator '" + name + "': keyed state of a Python function is made by KeyedState.objects");
+  }
+  const PythonFunction described{.name = name,
+                                 .function = function.ptr(),
+                                 .input = schema_of(input),
+                                 .output = schema_of(output),
+                                 .input_type = tuple_type.is_none() ? nullptr : tuple_type.ptr(),
+                                 .view = view_named(name, view),
+                                 .flags = flags,
+                                 .states = keyed != nullptr ? keyed->objects : nullptr};
+  OperatorObject result;
+  result.failure = std::make_shared<PythonFailure>();
+  result.spec = (flags & REL_SOURCE) != 0 ? make_python_source(described, result.failure) : make_python_operator(described, result.failure);
+  return result;
+}
+
+OperatorObject aggregate(std::string name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
+                         const std::vector<std::pair<std::string, std::string>>& aggregates, const std::string& emit) {
+  if (emit != "final" && emit != "update") throw std::invalid_argument("operator '" + name + "': emit is '" + emit + "', not 'final' or 'update'");
+  std::vector<Aggregate> wanted;
+  for (const auto& [function, field] : aggregates) wanted.push_back({aggregate_function_of(function), field});
+  return {.spec = make_aggregate(std::move(name), input.schema, output.schema, keys, wanted, emit == "final" ? Emit::Final : Emit::Update)};
+}
+
+OperatorObject arrow_sink(std::string name, const SchemaObject& input, nb::object function, std::size_t batch_rows) {
+  OperatorObject result;
+  result.failure = std::make_shared<PythonFailure>();
+  PythonFunction described;
+  described.name = std::move(name);
+  described.function = function.ptr();
+  described.input = input.schema;
+  result.spec = make_batch_sink(described, batch_rows, result.failure);
+  return result;
+}
+
+OperatorObject count_sink(std::string name, const SchemaObject& input) {
+  OperatorObject result;
+  result.counter = std::make_shared<std::atomic<std::int64_t>>(0);
+  result.spec = make_count_sink(std::move(name), input.schema, result.counter);
+  return result;
+}
+
+}  // namespace
+
+void bind_operator(nb::module_& module) {
+  nb::class_<OperatorObject>(module, "Operator", "One operator, ready to be added to a scheduler. ValueError names the operator when something doesn't fit.")
+      .def_static("compiled", compiled, nb::arg("name"), nb::arg("address"), nb::arg("flags"), nb::arg("input").none(), nb::arg("output").none(),
+                  nb::arg("keyed").none() = nb::none(), nb::arg("state") = nb::none(), nb::arg("owner") = nb::none(),
+                  "A rel_process at an address (abi.h). state: initial bytes of its own record, without keys; owner: kept alive with it.")
+      .def_static("python", python, nb::arg("name"), nb::arg("function"), nb::arg("input").none(), nb::arg("output").none(), nb::arg("tuple_type") = nb::none(),
+                  nb::arg("view") = "tuples", nb::arg("flags") = 0, nb::arg("keyed").none() = nb::none(),
+                  "A Python function of a run, called once per run under the Python token.\n\n"
+                  "tuples: function(list of tuple_type[, list of states]) -> list: one output per tuple with ONE_TO_ONE, truth values with FILTER,\n"
+                  "any number otherwise, nothing with SINK. An int attribute rel_index on an exception tells which input raised.\n"
+                  "numpy: function(structured array) -> array, column, {field: column}, or bool mask. arrow: function(pyarrow.RecordBatch) -> the same, or mask.\n"
+                  "With SOURCE: function() -> iterator of tuples; it may block unless NEEDS_TOKEN is set.")
+      .def_static("aggregate", aggregate, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("aggregates"), nb::arg("emit") = "final",
+                  "The built-in aggregate: (function, field) pairs, field '' for a count of tuples.")
+      .def_static(
+          "text_source",
+          [](std::string name, const SchemaObject& output, std::vector<std::string> paths) {
+            return OperatorObject{.spec = make_text_source(std::move(name), output.schema, std::move(paths))};
+          },
+          nb::arg("name"), nb::arg("output"), nb::arg("paths"), "Lines of text files, one string field.")
+      .def_static(
+          "sequence_source",
+          [](std::string name, const SchemaObject& output, std::int64_t count, std::size_t payload_bytes) {
+            return OperatorObject{.spec = make_sequence_source(std::move(name), output.schema, count, payload_bytes)};
+          },
+          nb::arg("name"), nb::arg("output"), nb::arg("count"), nb::arg("payload_bytes") = 0, "0, 1, ..., count - 1 with a shared payload.")
+      .def_static(
+          "arrow_source",
+          [](std::string name, const SchemaObject& output, const FeederObject& feeder) {
+            if (output.schema->record_size() != feeder.feeder->schema()->record_size()) throw std::invalid_argument("operator '" + name + "': the feeder has another schema");
+            return OperatorObject{.spec = make_arrow_source(std::move(name), feeder.feeder)};
+          },
+          nb::arg("name"), nb::arg("output"), nb::arg("feeder"), "Rows of the batches pushed into an ArrowFeeder.")
+      .def_static("arrow_sink", arrow_sink, nb::arg("name"), nb::arg("input"), nb::arg("function"), nb::arg("batch_rows") = 65536,
+                  "function(pyarrow.RecordBatch), once per batch_rows rows and for the rest at the end.")
+      .def_static("count_sink", count_sink, nb::arg("name"), nb::arg("input"), "Counts only; see count.")
+      .def_static(
+          "link_out",
+          [](std::string name, const SchemaObject& input, const LinkObject& link) { return OperatorObject{.spec = link_out(std::move(name), input.schema, link.link)}; },
+          nb::arg("name"), nb::arg("input"), nb::arg("link"), "The sending end of a link, a sink.")
+      .def_static(
+          "link_in",
+          [](std::string name, const SchemaObject& output, const LinkObject& link) { return OperatorObject{.spec = link_in(std::move(name), output.schema, link.link)}; },
+          nb::arg("name"), nb::arg("output"), nb::arg("link"), "The receiving end of a link, a source.")
+      .def_prop_ro("name", [](const OperatorObject& self) { return self.spec.name; })
+      .def_prop_ro("flags", [](const OperatorObject& self) { return self.spec.flags; }, "rel_flags as the scheduler sees them.")
+      .def_prop_ro(
+          "count", [](const OperatorObject& self) { return self.counter != nullptr ? std::optional(self.counter->load(std::memory_order_relaxed)) : std::nullopt; },
+          "Tuples that a count_sink has seen; None for other operators.");
+}
+
+}  // namespace rayelastic::python

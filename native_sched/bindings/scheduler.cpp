@@ -1,0 +1,252 @@
+// rayelastic._native.Scheduler, and what happens to running schedulers when the interpreter exits.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <future>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "python_gate.hpp"
+#include "rayelastic/scheduler.hpp"
+#include "record_codec.hpp"
+#include "wrappers.hpp"
+
+namespace rayelastic::python {
+
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+constexpr std::chrono::milliseconds kSignalPeriod{50};  // how long Ctrl-C may wait in wait()
+constexpr std::chrono::seconds kExitPatience{5};        // for user code that hangs when the interpreter exits
+
+ThreadingModel model_named(const std::string& name) {
+  if (name == "manual") return ThreadingModel::Manual;
+  if (name == "dynamic") return ThreadingModel::Dynamic;
+  if (name == "dedicated") return ThreadingModel::Dedicated;
+  throw std::invalid_argument("threading model is '" + name + "', not 'manual', 'dynamic' or 'dedicated'");
+}
+
+const char* name_of(ThreadingModel model) noexcept {
+  switch (model) {
+    case ThreadingModel::Manual: return "manual";
+    case ThreadingModel::Dynamic: return "dynamic";
+    case ThreadingModel::Dedicated: return "dedicated";
+  }
+  return "";
+}
+
+class SchedulerObject {
+ public:
+  explicit SchedulerObject(const SchedulerOptions& options) : scheduler_(std::make_shared<Scheduler>(options)) { running().insert(this); }
+  SchedulerObject(const SchedulerObject&) = delete;
+  SchedulerObject& operator=(const SchedulerObject&) = delete;
+  ~SchedulerObject() {
+    running().erase(this);
+    // Operator threads may need the GIL to come to their end.
+    const nb::gil_scoped_release released;
+    scheduler_.reset();
+  }
+
+  // All that are alive; guarded by the GIL.
+  static std::set<SchedulerObject*>& running() {
+    static std::set<SchedulerObject*> all;
+    return all;
+  }
+
+  OperatorId add(const OperatorObject& operator_object, const std::optional<std::string>& model) {
+    OperatorSpec spec = operator_object.spec;
+    if (model.has_value()) spec.model = model_named(*model);
+    inputs_.push_back(spec.input);
+    failures_.push_back(operator_object.failure);
+    names_.push_back(spec.name);
+    try {
+      return scheduler_->add_operator(std::move(spec));
+    } catch (...) {
+      inputs_.pop_back(), failures_.pop_back(), names_.pop_back();
+      throw;
+    }
+  }
+
+  [[nodiscard]] bool wait(std::optional<double> timeout) const {
+    const auto start = std::chrono::steady_clock::now();
+    while (true) {
+      const Seconds left = timeout.has_value() ? Seconds(Seconds(*timeout) - (std::chrono::steady_clock::now() - start)) : Seconds(kSignalPeriod);
+      bool over = false;
+      {
+        const nb::gil_scoped_release released;
+        over = scheduler_->wait_for(std::chrono::duration_cast<std::chrono::nanoseconds>(std::clamp<Seconds>(left, Seconds(0), Seconds(kSignalPeriod))));
+      }
+      if (over) return true;
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (timeout.has_value() && left <= Seconds(kSignalPeriod)) return false;
+    }
+  }
+
+  void stop(bool drain) {
+    const nb::gil_scoped_release released;
+    scheduler_->stop(drain);
+  }
+
+  // Stops for the interpreter's exit. User code that doesn't come back is left alone, with all that it may touch.
+  void abandon() {
+    std::promise<void> done;
+    std::future<void> finished = done.get_future();
+    std::thread stopper([scheduler = scheduler_, done = std::move(done)]() mutable {
+      scheduler->stop(false);
+      done.set_value();
+    });
+    const nb::gil_scoped_release released;
+    if (finished.wait_for(kExitPatience) == std::future_status::ready) {
+      stopper.join();
+    } else {
+      stopper.detach();
+      (void)new std::shared_ptr<Scheduler>(scheduler_);  // never destroyed: its threads still run
+    }
+  }
+
+  [[nodiscard]] Scheduler& scheduler() const noexcept { return *scheduler_; }
+  [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
+
+  [[nodiscard]] nb::object failure() const {
+    const std::optional<Failure> failed = scheduler_->failure();
+    if (!failed.has_value()) return nb::none();
+    const OperatorId id = failed->operator_id;
+    nb::dict result;
+    result["operator"] = failed->operator_name;
+    result["operator_id"] = id;
+    result["message"] = failed->message;
+    result["index"] = failed->index >= 0 ? nb::cast(failed->index) : nb::none();
+    result["record"] = nb::none();
+    if (!failed->record.empty() && id < inputs_.size() && inputs_[id] != nullptr) {
+      const RecordCodec codec(failed->operator_name, inputs_[id], nullptr);
+      PyObject* record = codec.decode_one(failed->record.data());
+      if (record == nullptr) PyErr_Clear();  // e.g. nanoseconds that no datetime holds: the failure counts more
+      if (record != nullptr) result["record"] = nb::steal(record);
+    }
+    PyObject* exception = id < failures_.size() && failures_[id] != nullptr ? failures_[id]->exception() : nullptr;
+    result["exception"] = exception != nullptr ? nb::borrow(exception) : nb::none();
+    return result;
+  }
+
+ private:
+  std::shared_ptr<Scheduler> scheduler_;
+  std::vector<std::shared_ptr<const Schema>> inputs_;
+  std::vector<std::shared_ptr<PythonFailure>> failures_;
+  std::vector<std::string> names_;
+};
+
+Desired desired_of(unsigned thread_count, const std::map<OperatorId, std::string>& models) {
+  Desired desired{.thread_count = thread_count};
+  for (const auto& [id, model] : models) desired.models.emplace(id, model_named(model));
+  return desired;
+}
+
+nb::dict in_force_of(const InForce& in_force) {
+  nb::dict models, result;
+  for (std::size_t id = 0; id < in_force.models.size(); ++id) models[nb::cast(id)] = name_of(in_force.models[id]);
+  result["thread_count"] = in_force.thread_count;
+  result["models"] = models;
+  return result;
+}
+
+nb::dict sample(const SchedulerObject& self) {
+  const Sample sampled = self.scheduler().sample();
+  nb::list operators;
+  for (std::size_t id = 0; id < sampled.operators.size(); ++id) {
+    const OperatorSample& one = sampled.operators[id];
+    nb::dict entry;
+    entry["name"] = self.names()[id];
+    entry["tuples_in"] = one.tuples_in;
+    entry["tuples_out"] = one.tuples_out;
+    entry["queued"] = one.queued;
+    entry["queue_capacity"] = one.queue_capacity;
+    entry["model"] = name_of(one.model);
+    entry["final"] = one.final;
+    operators.append(entry);
+  }
+  nb::dict result;
+  result["operators"] = operators;
+  result["thread_count"] = sampled.thread_count;
+  result["threads_idle"] = sampled.threads_idle;
+  result["token_wait_seconds"] = static_cast<double>(sampled.token_wait_ns) * 1e-9;
+  result["token_refusals"] = sampled.token_refusals;
+  result["reschedules"] = sampled.reschedules;
+  result["sleeps"] = sampled.sleeps;
+  return result;
+}
+
+void stop_all() {
+  // Waiting lets go of the GIL: a scheduler may come or go meanwhile, so look anew each time.
+  while (!SchedulerObject::running().empty()) {
+    SchedulerObject* scheduler = *SchedulerObject::running().begin();
+    SchedulerObject::running().erase(scheduler);
+    const nb::object kept = nb::find(*scheduler);
+    scheduler->abandon();
+  }
+  close_gate();
+}
+
+}  // namespace
+
+void bind_scheduler(nb::module_& module) {
+  const SchedulerOptions defaults;
+  nb::class_<SchedulerObject>(module, "Scheduler", "The native scheduler of one PE. All methods may be called from any thread; those that wait release the GIL.")
+      .def(
+          "__init__",
+          [](SchedulerObject* self, std::size_t queue_records, std::size_t queue_bytes, std::size_t run_records, std::size_t run_bytes, unsigned max_threads, bool deep_copy) {
+            new (self) SchedulerObject(SchedulerOptions{.queue_records = queue_records,
+                                                        .queue_bytes = queue_bytes,
+                                                        .run_records = run_records,
+                                                        .run_bytes = run_bytes,
+                                                        .max_threads = max_threads,
+                                                        .deep_copy = deep_copy,
+                                                        .hooks = python_hooks()});
+          },
+          nb::arg("queue_records") = defaults.queue_records, nb::arg("queue_bytes") = defaults.queue_bytes, nb::arg("run_records") = defaults.run_records,
+          nb::arg("run_bytes") = defaults.run_bytes, nb::arg("max_threads") = defaults.max_threads, nb::arg("deep_copy") = false,
+          "Sizes of the queues in front of operators, and of the runs that move; deep_copy is for benchmarks alone.")
+      .def("add", &SchedulerObject::add, nb::arg("operator"), nb::arg("model") = nb::none(),
+           "Adds an operator before the start, with threading model 'manual', 'dynamic' or 'dedicated'; returns its number.")
+      .def("connect", [](SchedulerObject& self, OperatorId from, OperatorId to) { self.scheduler().connect(from, to); }, nb::arg("from_"), nb::arg("to"),
+           "Makes `to` a consumer of what `from_` emits; before the start.")
+      .def(
+          "start",
+          [](SchedulerObject& self, unsigned thread_count, const std::map<OperatorId, std::string>& models) {
+            const Desired desired = desired_of(thread_count, models);
+            const nb::gil_scoped_release released;
+            self.scheduler().start(desired);
+          },
+          nb::arg("thread_count") = 1, nb::arg("models") = std::map<OperatorId, std::string>(),
+          "Starts all threads. ValueError: a cycle, an operator that nothing feeds, an unknown operator in models.")
+      .def(
+          "apply",
+          [](SchedulerObject& self, unsigned thread_count, const std::map<OperatorId, std::string>& models) {
+            const Desired desired = desired_of(thread_count, models);
+            InForce in_force;
+            {
+              const nb::gil_scoped_release released;
+              in_force = self.scheduler().apply(desired);
+            }
+            return in_force_of(in_force);
+          },
+          nb::arg("thread_count"), nb::arg("models") = std::map<OperatorId, std::string>(), "Brings about what is desired, idempotently; answers with what is in force.")
+      .def("in_force", [](const SchedulerObject& self) { return in_force_of(self.scheduler().in_force()); }, "{'thread_count': int, 'models': {operator: model}}.")
+      .def("sample", sample, "Counters: per operator in order of number, and of the threads.")
+      .def("wait", &SchedulerObject::wait, nb::arg("timeout") = nb::none(),
+           "True when all is over: every operator final, failed, or stopped. False after timeout seconds. Ctrl-C gets through.")
+      .def("failure", &SchedulerObject::failure,
+           "The first failure, or None: {'operator', 'operator_id', 'index': of the input in its run or None, 'record': that input as a tuple or None,\n"
+           "'message', 'exception': what a Python function raised, with its traceback, or None}.")
+      .def("stop", &SchedulerObject::stop, nb::arg("drain") = false, "Ends all threads; with drain, sources end first and what is under way is processed. Idempotent.");
+
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_all));
+}
+
+}  // namespace rayelastic::python

@@ -1,0 +1,38 @@
+// Addresses of the C functions that compiled code calls by name (abi.h, text.h), for llvmlite's add_symbol: the extension is
+// loaded privately, so the loader doesn't find them by itself.
+#include <nanobind/stl/string.h>
+
+#include "rayelastic/abi.h"
+#include "rayelastic/text.h"
+#include "wrappers.hpp"
+
+namespace rayelastic::python {
+
+void bind_symbols(nb::module_& module) {
+  nb::dict symbols;
+  const auto add = [&symbols](const char* name, auto* function) { symbols[name] = reinterpret_cast<std::uintptr_t>(function); };
+  add("rel_flush", &rel_flush);
+  add("rel_finish", &rel_finish);
+  add("rel_allocate", &rel_allocate);
+  add("rel_keep_text", &rel_keep_text);
+  add("rel_fail", &rel_fail);
+  add("rel_text_next_word", &rel_text_next_word);
+  add("rel_text_strip", &rel_text_strip);
+  add("rel_text_length", &rel_text_length);
+  add("rel_text_offset", &rel_text_offset);
+  add("rel_text_find", &rel_text_find);
+  add("rel_text_find_bytes", &rel_text_find_bytes);
+  add("rel_text_contains", &rel_text_contains);
+  add("rel_text_compare", &rel_text_compare);
+  add("rel_text_lower", &rel_text_lower);
+  add("rel_text_upper", &rel_text_upper);
+  add("rel_text_to_int", &rel_text_to_int);
+  add("rel_text_to_float", &rel_text_to_float);
+  add("rel_text_is_valid", &rel_text_is_valid);
+  add("rel_text_repair", &rel_text_repair);
+  module.def(
+      "symbols", [symbols] { return symbols.attr("copy")(); }, nb::sig("def symbols() -> dict[str, int]"), "Engine services by name, with their addresses in this process.");
+  module.attr("ABI_VERSION") = REL_ABI_VERSION;
+}
+
+}  // namespace rayelastic::python
