@@ -81,6 +81,10 @@ std::size_t LineReader::read_some(char* target, std::size_t bytes) {
 ChunkRef LineReader::give(ChunkRef chunk, std::size_t bytes) {
   const auto length = static_cast<std::int64_t>(bytes);
   if (rel_text_is_valid(chunk->data(), length) != 0) {
+    if (bytes < chunk->size() / 4) {  // a small file or a trickling pipe: queues would count a chunk full of nothing
+      const ChunkRef large = std::exchange(chunk, Chunk::allocate(bytes));
+      std::memcpy(chunk->data(), large->data(), bytes);
+    }
     text_ = {chunk->data(), bytes};
     return chunk;
   }

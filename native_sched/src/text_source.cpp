@@ -33,7 +33,7 @@ struct TextSource {
     if (carriage < at) carriage = find('\r', at);
     const char* stop = newline < carriage ? newline : carriage;
     const StringView line(at, static_cast<std::uint32_t>(stop - at));
-    at = stop == end ? end : stop + (stop == carriage && newline == carriage + 1 ? 2 : 1);
+    at = stop == end ? end : stop + (stop == carriage && newline != end && newline == carriage + 1 ? 2 : 1);
     return line;
   }
 };
