@@ -29,10 +29,14 @@ class PEActor:
     Args:
         path: the import path of its class.
         spec: what it is made from.
+
+    Its data port binds to the address that this node has in Ray (reliability rule D1).
     """
 
     def __init__(self, path: str, spec: Any) -> None:
-        self._element = load(path)(spec)
+        import ray
+
+        self._element = load(path)(spec, host=ray.util.get_node_ip_address())
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
         """Calls a public method of the processing element."""

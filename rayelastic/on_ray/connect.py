@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+from pathlib import Path
 
 from rayelastic.errors import JavaNotFoundError, RayUnreachableError
 from rayelastic.on_ray.java import ensure_java
@@ -45,6 +46,13 @@ def is_connected() -> bool:
     return bool(ray.is_initialized())
 
 
+def logs_folder() -> Path:
+    """Where Ray keeps the logs of this session, on this node."""
+    import ray
+
+    return Path(ray._private.worker._global_node.get_logs_dir_path())
+
+
 def _connect(address: str | None, start: bool) -> None:
     import ray
 
@@ -53,9 +61,8 @@ def _connect(address: str | None, start: bool) -> None:
     address = address or os.environ.get("RAY_ADDRESS") or (None if start else "auto")
     if address and ":" in address and "://" not in address:
         _check_reachable(address)
-    if address in (None, "local"):  # Ray generates and keeps the token of a new cluster; of others it must be there
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
+    # RAY_AUTH_MODE is left alone: Ray reads it when it is imported, and switches token authentication on for new local
+    # clusters, and for others if there is a token, by itself.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what Ray's next default is; silences its notice
     try:
         ray.init(address=address, logging_level="error", include_dashboard=False if address in (None, "local") else None)

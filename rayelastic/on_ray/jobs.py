@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import RayelasticError
-from rayelastic.on_ray.actors import COORDINATOR_CLASS, CoordinatorActor
+from rayelastic.on_ray.actors import COORDINATOR_CLASS, PE_CLASS, CoordinatorActor
 from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.connect import NAMESPACE, ensure_ray
 from rayelastic.on_ray.ray_host import CONTROL_THREADS, PlacementSettings
@@ -69,7 +69,7 @@ def start_coordinator(
     spec: JobSpec,
     *,
     address: str | None = None,
-    settings: PlacementSettings | None = None,
+    pe_class: str = PE_CLASS,
     coordinator_class: str = COORDINATOR_CLASS,
 ) -> RayControl:
     """Makes the coordinator of a job in a detached actor of its own; it starts nothing yet.
@@ -79,8 +79,8 @@ def start_coordinator(
     Args:
         spec: the job.
         address: the Ray cluster, as for `ensure_ray`.
-        settings: how its processing elements are placed; on several nodes if there are several elements and nodes.
-        coordinator_class: the import path of what the actor hosts.
+        pe_class: the import path of what the actors of its processing elements host.
+        coordinator_class: the import path of what the coordinator's actor hosts.
 
     Raises:
         RayUnreachableError: there is no Ray.
@@ -90,7 +90,7 @@ def start_coordinator(
     import ray
 
     _free_name(spec.name)
-    settings = settings or PlacementSettings(spread=len(spec.plan.pes) > 1)
+    settings = PlacementSettings(spec.config.cpus_per_pe, spread=len(spec.plan.pes) > 1, pe_class=pe_class)
     try:
         actor = (
             ray.remote(CoordinatorActor)

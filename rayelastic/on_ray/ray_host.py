@@ -24,13 +24,12 @@ class PlacementSettings:
     """How the actors of processing elements are placed.
 
     Args:
-        num_cpus: CPUs that Ray counts for each; a fraction by default, as its threads come and go by elasticity and a
-            laptop's few cores are also wanted by Spark. Not 0, as that would draw them to a head that offers none.
+        num_cpus: CPUs that Ray counts for each.
         spread: put them on different nodes if there are several; otherwise they stay together as long as they fit.
         pe_class: the import path of what each hosts.
     """
 
-    num_cpus: float = 0.25
+    num_cpus: float
     spread: bool = False
     pe_class: str = PE_CLASS
 

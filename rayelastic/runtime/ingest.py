@@ -24,6 +24,10 @@ from rayelastic.errors import SourceError
 from rayelastic.runtime.ingest_frames import MAX_FRAME, MAX_REASON, Frame, FrameError, FrameKind, receive_frame, send_frame
 
 
+REPEATABLE = (
+    "Make the DataFrame repeatable: sort within partitions (df.sortWithinPartitions(...)) or checkpoint it "
+    "(df.localCheckpoint())"
+)
 DRAIN_TIMEOUT = 2.0  # seconds to wait for the task to hang up after it was refused
 
 
@@ -113,15 +117,14 @@ class IngestServer:
             rows: the row count of each partition, as its last successful task reported it.
 
         Raises:
-            IngestError: a partition is missing or has another count; the source isn't ended.
+            SourceError: a partition is missing or has another count; the source isn't ended.
         """
         with self._lock:
             accepted = {number: state.ended for number, state in self._partitions.items()}
         for number, expected in rows.items():
             if accepted.get(number) != expected:
-                raise IngestError(
-                    f"source {self._source!r}: partition {number} should have {expected} rows, "
-                    f"but {accepted.get(number)} were completed here"
+                raise self._error(
+                    f"partition {number} should have {expected} rows, but {accepted.get(number, 0)} were completed here"
                 )
         self._feeder.finish()
 
@@ -154,13 +157,13 @@ class IngestServer:
             partition = self._open(receive_frame(connection, max_frame=self._max_frame))
             while (frame := receive_frame(connection, max_frame=self._max_frame)) is not None:
                 if frame.partition != partition:
-                    raise IngestError(f"a frame of partition {frame.partition} on a connection of partition {partition}")
+                    raise self._error(f"a frame of partition {frame.partition} on a connection of partition {partition}")
                 if frame.kind is FrameKind.END:
                     self._end(frame)
                     send_frame(connection, FrameKind.ACCEPTED, partition, first_row=frame.first_row)
                     return
                 if frame.kind is not FrameKind.BATCH:
-                    raise IngestError(f"a frame {frame.kind.name} where a batch was expected")
+                    raise self._error(f"a frame {frame.kind.name} where a batch was expected")
                 self._accept(frame)
         except FrameError as error:
             self._refuse(connection, partition, str(error))
@@ -175,15 +178,13 @@ class IngestServer:
 
     def _open(self, frame: Frame | None) -> int:
         if frame is None or frame.kind is not FrameKind.OPEN:
-            raise IngestError("a connection that doesn't begin with a schema")
+            raise self._error("a connection that doesn't begin with a schema")
         try:
             schema = pa.ipc.read_schema(frame.payload)
         except (pa.ArrowException, OSError) as error:
-            raise IngestError(f"a schema that Arrow can't read: {error}") from error
+            raise self._error(f"a schema that Arrow can't read: {error}") from error
         if not schema.equals(self._schema):
-            raise IngestError(
-                f"source {self._source!r} takes rows of ({_describe(self._schema)}), not of ({_describe(schema)})"
-            )
+            raise self._error(f"it takes rows of ({_describe(self._schema)}), not of ({_describe(schema)})")
         with self._lock:
             self._partitions.setdefault(frame.partition, _Partition())
         return frame.partition
@@ -193,7 +194,7 @@ class IngestServer:
         with state.lock:
             end = frame.first_row + frame.rows
             if frame.first_row > state.rows:
-                raise IngestError(f"partition {frame.partition}: rows {state.rows} to {frame.first_row} are missing")
+                raise self._error(f"partition {frame.partition}: rows {state.rows} to {frame.first_row} are missing")
             self._check_repeat(state, frame)
             if end <= state.rows:
                 with self._lock:
@@ -213,10 +214,10 @@ class IngestServer:
     def _check_repeat(self, state: _Partition, frame: Frame) -> None:
         rows, checksum = state.checksums.get(frame.first_row, (frame.rows, frame.checksum))
         if rows == frame.rows and checksum != frame.checksum:
-            raise IngestError(
-                f"source {self._source!r}: partition {frame.partition} was computed again with other rows, or in another "
-                "order, than before, so its rows can't be counted once; make it repeatable: sort within partitions "
-                "(df.sortWithinPartitions(...)), or checkpoint it (df.localCheckpoint())"
+            raise self._error(
+                f"partition {frame.partition} was computed again with other rows, or in another order, than before, so "
+                "they can't be counted once",
+                way_out=REPEATABLE,
             )
 
     def _decode_batch(self, frame: Frame) -> pa.RecordBatch:
@@ -224,14 +225,14 @@ class IngestServer:
             batch = pa.ipc.read_record_batch(frame.payload, self._schema)
             batch.validate(full=True)
         except (pa.ArrowException, OSError) as error:
-            raise IngestError(f"a batch that Arrow can't read: {error}") from error
+            raise self._error(f"a batch that Arrow can't read: {error}") from error
         if batch.num_rows != frame.rows:
-            raise IngestError(f"a batch of {batch.num_rows} rows that says it has {frame.rows}")
+            raise self._error(f"a batch of {batch.num_rows} rows that says it has {frame.rows}")
         for column, expected in zip(batch.columns, self._schema, strict=True):
             if not expected.nullable and column.null_count:
-                raise IngestError(
-                    f"source {self._source!r}: column {expected.name!r} has {column.null_count} nulls, but its field takes "
-                    f"none; declare it as `{expected.name}: ... | None`, or remove them (df.na.drop, df.na.fill)"
+                raise self._error(
+                    f"column {expected.name!r} has nulls, but its field takes none",
+                    way_out=f"Declare it as `{expected.name}: ... | None`, or remove them (df.na.drop, df.na.fill)",
                 )
         return batch
 
@@ -239,11 +240,14 @@ class IngestServer:
         state = self._partitions[frame.partition]
         with state.lock:
             if state.rows != frame.first_row or state.ended not in (None, frame.first_row):
-                raise IngestError(
-                    f"partition {frame.partition} ended after {frame.first_row} rows, but {state.rows} were accepted; "
-                    "it isn't repeatable: sort within partitions or checkpoint it"
+                raise self._error(
+                    f"partition {frame.partition} ended after {frame.first_row} rows, but {state.rows} were accepted",
+                    way_out=REPEATABLE,
                 )
             state.ended = frame.first_row
+
+    def _error(self, problem: str, *, way_out: str = "") -> SourceError:
+        return SourceError(problem, operator=self._source, way_out=way_out)
 
     def _refuse(self, connection: socket.socket, partition: int, reason: str) -> None:
         with self._lock:

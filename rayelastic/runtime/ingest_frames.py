@@ -77,10 +77,10 @@ def send_frame(
     body = memoryview(payload)
     header = _HEADER.pack(MAGIC, kind, partition, first_row, rows, len(body), zlib.crc32(body))
     sent = connection.sendmsg([header, body])
-    if sent < len(header):
-        connection.sendall(header[sent:])
-        sent = len(header)
-    connection.sendall(body[sent - len(header) :])
+    for part in (header, body):
+        if sent < len(part):  # never an empty send: the other end may have its frame, and have hung up, by now
+            connection.sendall(part[sent:])
+        sent = max(0, sent - len(part))
 
 
 def receive_frame(connection: socket.socket, *, max_frame: int = MAX_FRAME) -> Frame | None:

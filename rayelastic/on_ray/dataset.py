@@ -1,0 +1,153 @@
+"""A Ray Dataset as a source: for each of its blocks a Ray task, where the block lies, pushes it into the data port.
+
+The rows never pass the driver, which handles references only; the same numbered protocol as Spark's (runtime/ingest.py)
+keeps a task that Ray runs again from doubling rows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.errors import SchemaError, SourceError
+from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.schema import Schema
+from rayelastic.on_ray.connect import ensure_ray
+from rayelastic.runtime.external_source import IngestSource
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from ray import ObjectRef
+    from ray.data import Dataset
+
+    from rayelastic.runtime.specs import IngestAddress
+
+BLOCKS_AT_ONCE = 4  # tasks that push; more don't help one source, and their rows interleave
+POLL = 0.5  # seconds between two looks whether the push was cancelled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DatasetSource:
+    """A Ray Dataset that feeds a source; made by `rel.dataset`.
+
+    Args:
+        dataset: the Dataset; it may be lazy, its blocks are pushed as they are made.
+        schema: of the tuples.
+        cancelled: set when the push has to end.
+    """
+
+    dataset: Dataset
+    schema: Schema
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs."""
+        return Lane.BUILT_IN
+
+    @property
+    def reason(self) -> str:
+        """Why that lane, in words."""
+        return "Ray tasks push the Dataset's blocks into the data port"
+
+    def check(self, operator: str) -> None:
+        """Does nothing: the schema was checked when the source was declared."""
+
+    def push(self, address: IngestAddress, operator: str) -> dict[int, int]:
+        """Pushes every block, and returns when all were acknowledged.
+
+        Args:
+            address: where the source takes rows.
+            operator: the name of the source.
+
+        Returns:
+            The number of rows of each block, by its number.
+
+        Raises:
+            SourceError: a task failed, or the push was cancelled.
+        """
+        import ray
+
+        self.cancelled.clear()
+        task = ray.remote(_push_block).options(num_cpus=0)  # it mostly waits; its CPU is the Dataset's own
+        rows: dict[int, int] = {}
+        running: dict[ObjectRef[Any], int] = {}
+
+        def collect(at_most: int) -> None:
+            while len(running) > at_most:
+                done, _ = ray.wait(list(running), timeout=POLL)
+                if self.cancelled.is_set():
+                    raise SourceError("the push was cancelled", operator=operator)
+                for reference in done:
+                    rows[running.pop(reference)] = ray.get(reference)
+
+        try:
+            for number, block in enumerate(_blocks(self.dataset)):
+                collect(BLOCKS_AT_ONCE - 1)
+                running[task.remote(block, number, self.schema.to_arrow(), address)] = number
+            collect(0)
+        except ray.exceptions.RayTaskError as error:
+            raise SourceError(f"a task of the Ray Dataset failed: {error.cause}", operator=operator) from error
+        return rows
+
+    def cancel(self) -> None:
+        """Makes a running `push` end."""
+        self.cancelled.set()
+
+    def for_pe(self) -> IngestSource:
+        """What goes to the processing element in its place."""
+        return IngestSource(self.schema, self.reason)
+
+
+def dataset(dataset: Dataset, schema: object | None = None) -> DatasetSource:
+    """Feeds a stream with the rows of a Ray Dataset.
+
+    Args:
+        dataset: any Dataset with named columns.
+        schema: what the tuples look like, as for `rel.Schema.of`; the Dataset's own columns if not given.
+
+    Raises:
+        SchemaError: a column is missing, or of a type that a record can't hold.
+
+    Example:
+        >>> rows = topo.source("rows", rel.dataset(ray.data.read_parquet("trades/")))  # doctest: +SKIP
+    """
+    ensure_ray()
+    found = dataset.schema()
+    base = getattr(found, "base_schema", None)
+    names = list(found.names) if found is not None else []
+    if schema is None:
+        if not _is_arrow(base):
+            raise SchemaError("the Dataset doesn't say what its columns are in Arrow's terms", way_out="Give schema=")
+        return DatasetSource(dataset, Schema.of(base))
+    wanted = Schema.of(schema)
+    missing = [name for name in wanted.names if name not in names]
+    if found is not None and missing:
+        raise SchemaError(
+            f"the Dataset has no column {missing[0]!r}; it has {', '.join(names)}",
+            way_out="Rename it: dataset.rename_columns({...})",
+        )
+    return DatasetSource(dataset, wanted)
+
+
+def _is_arrow(schema: object) -> bool:
+    import pyarrow as pa
+
+    return isinstance(schema, pa.Schema)
+
+
+def _blocks(dataset: Dataset) -> Iterator[ObjectRef[Any]]:
+    for bundle in dataset.iter_internal_ref_bundles():
+        yield from bundle.block_refs
+
+
+def _push_block(block: Any, number: int, schema: pa.Schema, address: IngestAddress) -> int:
+    """What runs as a Ray task, once for each block."""
+    from ray.data.block import BlockAccessor
+
+    from rayelastic.runtime.ingest_client import push_partition
+
+    table = BlockAccessor.for_block(block).to_arrow().select(schema.names)
+    return push_partition(address, schema, number, table.to_batches(), sender=f"block-{number}")

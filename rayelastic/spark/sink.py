@@ -1,0 +1,93 @@
+"""The result of a job as a Spark DataFrame.
+
+It goes through Parquet files, which need neither the processing elements nor Ray once they are written, keep every type
+and null as it is, and are read in parallel. The way through Ray's object store was tried first: objects die with the
+actor that put them, every Spark worker becomes a Ray driver to read them, and `to_spark` passes through pandas, which
+turns whole numbers with nulls into floating point.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.errors import SinkError
+from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.sinks import ParquetSink
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparkSink:
+    """A sink whose result is a DataFrame; made by `rel.spark.sink`.
+
+    Args:
+        spark: the session that reads it.
+        path: the folder of its files.
+        shared: whether the user says that every node sees the folder.
+    """
+
+    spark: SparkSession
+    path: str
+    shared: bool
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs."""
+        return Lane.BUILT_IN
+
+    @property
+    def reason(self) -> str:
+        """Why that lane, in words."""
+        return "Arrow batches to Parquet, read back by Spark"
+
+    def check(self, operator: str) -> None:
+        """Raises SinkError if other nodes couldn't read the files, or the session has been stopped."""
+        if self.spark.sparkContext._jsc is None:
+            raise SinkError("its Spark session has been stopped", operator=operator, way_out="Start a new session")
+        if not self.shared and _nodes() > 1:
+            raise SinkError(
+                "the cluster has several nodes, and a local folder is seen by one only",
+                operator=operator,
+                way_out="Give a folder that every node sees: rel.spark.sink(spark, path='/shared/result')",
+            )
+        self.for_pe().check(operator)
+
+    def for_pe(self) -> ParquetSink:
+        """What goes to the processing element in its place."""
+        return ParquetSink(self.path)
+
+    def finish(self, rows: int, value: Any) -> DataFrame:  # noqa: ARG002 - the files say it all
+        """The DataFrame over what was written."""
+        return self.spark.read.parquet(self.path)
+
+
+def sink(spark: SparkSession, path: str | None = None) -> SparkSink:
+    """Leaves the tuples of a stream as a Spark DataFrame in the job's results.
+
+    Args:
+        spark: the session that shall read it.
+        path: a folder for its Parquet files that every node of the cluster sees; by default a temporary one, for a
+            cluster of one node, which is removed when this process ends.
+
+    Example:
+        >>> counts.sink("out", rel.spark.sink(spark))  # doctest: +SKIP
+        >>> rel.run(topo)["out"].orderBy("count", ascending=False).show()  # doctest: +SKIP
+    """
+    if path is not None:
+        return SparkSink(spark, path, shared=True)
+    folder = tempfile.mkdtemp(prefix="rayelastic-result-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return SparkSink(spark, str(Path(folder) / "rows"), shared=False)
+
+
+def _nodes() -> int:
+    import ray
+
+    return sum(1 for node in ray.nodes() if node["Alive"]) if ray.is_initialized() else 1
