@@ -4,5 +4,7 @@ Knows no plans, no scheduling, no Ray. Importing it imports neither Numba nor ll
 """
 
 from rayelastic.compile.code import Explanation, Flags, LoadedFunction, MachineCode, OperatorCode, View
+from rayelastic.compile.compiler import Compiler
+from rayelastic.compile.loading import load
 
-__all__ = ["Explanation", "Flags", "LoadedFunction", "MachineCode", "OperatorCode", "View"]
+__all__ = ["Compiler", "Explanation", "Flags", "LoadedFunction", "MachineCode", "OperatorCode", "View", "load"]

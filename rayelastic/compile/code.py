@@ -103,7 +103,7 @@ class OperatorCode:
             flags |= Flags.ONE_TO_ONE
         if self.kind is OperatorKind.FILTER:
             flags |= Flags.FILTER
-        if self.keys:
+        if self.state is not None:
             flags |= Flags.KEYED
         if self.machine is not None and self.machine.in_place:
             flags |= Flags.IN_PLACE

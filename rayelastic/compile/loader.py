@@ -13,7 +13,7 @@ from typing import Any
 
 from rayelastic.compile.code import MachineCode
 
-__all__ = ["host_target", "load_image", "register_symbols"]
+__all__ = ["engine_symbols", "host_target", "load_image", "register_symbols"]
 
 _CONTEXT_KEY = "rel_context_key"  # lowering/engine.py
 _lock = threading.Lock()
@@ -42,6 +42,17 @@ def register_symbols(symbols: dict[str, int]) -> None:
     llvm = _binding()
     for name, address in symbols.items():
         llvm.add_symbol(name, address)
+
+
+@functools.cache
+def engine_symbols() -> dict[str, int]:
+    """Engine services of abi.h in this process, empty where the extension isn't installed."""
+    try:
+        from rayelastic import _native
+    except ImportError:
+        return {}
+    symbols: dict[str, int] = _native.symbols()
+    return symbols
 
 
 @functools.cache

@@ -19,8 +19,8 @@ from numba.core.imputils import lower_builtin, lower_getattr_generic
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer, infer_getattr, signature
 from numba.extending import intrinsic, register_model
 
-from rayelastic.compile.lowering.declare import overloads
 from rayelastic.compile.lowering import engine, fields
+from rayelastic.compile.lowering.declare import overloads
 from rayelastic.compile.lowering.plan import Plan
 from rayelastic.compile.lowering.views import ViewType, parts
 from rayelastic.graph.operator_spec import OperatorKind

@@ -15,12 +15,12 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import ir, types
+from numba.core import ir
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.errors import UnsupportedError
-from numba.core.typed_passes import NopythonTypeInference
 from numba.core.ir_utils import build_definitions
+from numba.core.typed_passes import NopythonTypeInference
 from numba.core.untyped_passes import FixupArgs, InlineClosureLikes
 
 from rayelastic.compile.lowering import output, text_format

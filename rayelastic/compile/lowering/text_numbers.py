@@ -18,7 +18,7 @@ from rayelastic.compile.lowering import engine
 from rayelastic.compile.lowering.code_points import next_offset, point_at
 from rayelastic.compile.lowering.declare import overloads
 from rayelastic.compile.lowering.text_parts import left, right
-from rayelastic.compile.lowering.views import TEXT, ViewType, byte_at, size_of
+from rayelastic.compile.lowering.views import TEXT, ViewType, byte_at
 
 # Code points of the zeroes beyond ASCII; the nine digits follow each.
 _ZEROES = np.array([c for c in range(128, 0x110000) if unicodedata.decimal(chr(c), None) == 0], dtype=np.int64)

@@ -12,7 +12,7 @@ from typing import Any
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.errors import TypingError
-from numba.core.imputils import iternext_impl, lower_builtin, RefType
+from numba.core.imputils import RefType, iternext_impl, lower_builtin
 from numba.core.typing import signature
 from numba.extending import intrinsic, register_jitable, register_model
 

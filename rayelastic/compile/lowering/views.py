@@ -209,7 +209,7 @@ def cut(typingctx: Any, view: ViewType, start: types.Integer, stop: types.Intege
 
 @intrinsic
 def compare_bytes(typingctx: Any, left: ViewType, right: ViewType, size: types.Integer) -> Any:
-    """memcmp of the first `size` bytes."""
+    """Memcmp of the first `size` bytes."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         a, _ = parts(context, builder, sig.args[0], args[0])

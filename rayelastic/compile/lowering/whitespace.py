@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from numba.extending import register_jitable
 
 from rayelastic.compile.lowering.declare import overloads
-from rayelastic.compile.lowering.views import BYTES, byte_at, size_of
+from rayelastic.compile.lowering.views import BYTES, byte_at
 
 
 @register_jitable

@@ -1,0 +1,108 @@
+"""Compiled code kept between processes: one file per key, in a folder that only its owner can touch.
+
+A file is written aside and renamed, so that many processes may write and read at once; what can't be read or doesn't
+match its checksum counts as missing. A folder that others could write to isn't used: what lies there would be run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["CacheEntry", "CodeCache"]
+
+_MAGIC = "rayelastic-code-1"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheEntry:
+    """What is kept of one compiled function.
+
+    Args:
+        entry: symbol of its rel_process function.
+        image: object file.
+        imports: names that it needs.
+        in_place: whether the output buffer may be the input buffer.
+        output: 'declared', 'input', 'class:<name>', or the columns of the inferred schema as JSON.
+    """
+
+    entry: str
+    image: bytes
+    imports: tuple[str, ...]
+    in_place: bool
+    output: str
+
+
+class CodeCache:
+    """Entries by key, in memory and in a folder.
+
+    Args:
+        directory: made if missing; None: memory alone.
+    """
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+        self._entries: dict[str, CacheEntry] = {}
+
+    def get(self, key: str) -> CacheEntry | None:
+        """The entry of a key, None if there is none."""
+        if key not in self._entries and self._usable():
+            assert self._directory is not None
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+                self._entries[key] = _decoded(_path(self._directory, key).read_bytes())
+        return self._entries.get(key)
+
+    def put(self, key: str, entry: CacheEntry) -> None:
+        """Keeps an entry; a folder that can't be written to costs a compilation in the next process, no more."""
+        self._entries[key] = entry
+        if not self._usable():
+            return
+        assert self._directory is not None
+        with contextlib.suppress(OSError):
+            handle, aside = tempfile.mkstemp(dir=self._directory, prefix=".writing-")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(_encoded(entry))
+                Path(aside).replace(_path(self._directory, key))
+            except OSError:
+                Path(aside).unlink(missing_ok=True)
+
+    def _usable(self) -> bool:
+        if self._directory is None:
+            return False
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            status = self._directory.stat()
+        except OSError:
+            return False
+        return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _path(directory: Path, key: str) -> Path:
+    return directory / f"{key}.rel"
+
+
+def _encoded(entry: CacheEntry) -> bytes:
+    head = {
+        "format": _MAGIC,
+        "entry": entry.entry,
+        "imports": entry.imports,
+        "in_place": entry.in_place,
+        "output": entry.output,
+        "sha256": hashlib.sha256(entry.image).hexdigest(),
+    }
+    return json.dumps(head).encode() + b"\n" + entry.image
+
+
+def _decoded(raw: bytes) -> CacheEntry:
+    line, _, image = raw.partition(b"\n")
+    head = json.loads(line)
+    if head["format"] != _MAGIC or head["sha256"] != hashlib.sha256(image).hexdigest():
+        raise ValueError("not an entry, or a damaged one")
+    return CacheEntry(head["entry"], image, tuple(head["imports"]), head["in_place"], head["output"])

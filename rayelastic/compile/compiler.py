@@ -1,0 +1,291 @@
+"""Which lane a user's function runs in, and making it ready for that lane (architecture section 4).
+
+`lane='auto'`: vectorised if its parameter is annotated with an array, batch or frame; else compiled; else python, never
+without the reason. A lane asked for by name that can't be had is a LaneError.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import json
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rayelastic.compile.cache import CacheEntry, CodeCache
+from rayelastic.compile.code import MachineCode, OperatorCode, View
+from rayelastic.compile.config import cache_directory
+from rayelastic.compile.identity import Identity
+from rayelastic.compile.loader import host_target
+from rayelastic.compile.reasons import plain_reason
+from rayelastic.compile.signatures import annotated_library, annotated_output
+from rayelastic.compile.state import initial_record, is_record_class, state_factory
+from rayelastic.errors import LaneError, SchemaError
+from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind
+from rayelastic.graph.schema import Schema, laid_out
+
+__all__ = ["Compiler", "machine_code"]
+
+_ABI_VERSION = 1  # REL_ABI_VERSION of abi.h
+_VIEWS = {"numpy": View.NUMPY, "pyarrow": View.ARROW, "pandas": View.ARROW, "polars": View.ARROW}
+
+
+class NotCompiledError(Exception):
+    """Why a function isn't compiled, one sentence without a full stop."""
+
+
+class Compiler:
+    """Makes operator functions of Python functions; implements the graph's FunctionCompiler.
+
+    Args:
+        cache: where machine code is kept; the user's cache folder if not given.
+
+    >>> from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind
+    >>> trade = Schema.of({"price": float, "volume": int})
+    >>> code = Compiler().compile(FunctionRequest("turnover", OperatorKind.MAP, lambda t: t.price * t.volume, trade))
+    >>> code.lane.value, str(code.output_schema)
+    ('compiled', 'Record(value: float64)')
+    """
+
+    def __init__(self, cache: CodeCache | None = None) -> None:
+        self._cache = user_cache() if cache is None else cache
+
+    def compile(self, request: FunctionRequest) -> OperatorCode:
+        """Compiles the function, or finds the lane that it can have.
+
+        Raises:
+            LaneError: the lane that was asked for can't be had.
+            SchemaError: the function uses a field that isn't there, or its output isn't known.
+        """
+        try:
+            return self._compiled_somehow(request)
+        except (LaneError, SchemaError) as error:
+            raise error.at(request.operator, request.location) from None
+
+    def _compiled_somehow(self, request: FunctionRequest) -> OperatorCode:
+        _check_arguments(request)
+        library = annotated_library(request.function)
+        if request.lane is Lane.VECTORISED or (request.lane == "auto" and library):
+            return _vectorised(request, library)
+        if request.lane is Lane.PYTHON:
+            return _python(request, "asked for")
+        if request.lane is Lane.COMPILED and library:
+            raise LaneError(
+                f"its parameter is annotated with {library}: it is vectorised, not compiled",
+                way_out="Write it for one tuple, or drop lane='compiled'",
+            )
+        try:
+            return self._machine(request)
+        except NotCompiledError as error:
+            if request.lane is Lane.COMPILED:
+                raise LaneError(
+                    f"it can't be compiled: {error}", way_out="Change that line, or use lane='python'"
+                ) from None
+            return _python(request, f"not compiled: {error}")
+
+    def _machine(self, request: FunctionRequest) -> OperatorCode:
+        state_schema, initial = _state_layout(request)
+        machine, output = machine_code(request, state_schema, self._cache)
+        return OperatorCode(
+            operator=request.operator,
+            kind=request.kind,
+            lane=Lane.COMPILED,
+            reason="compiled to machine code",
+            function=request.function,
+            input_schema=request.input_schema,
+            output_schema=output,
+            keys=request.keys if request.state is not None else (),
+            state=state_factory(request.state),
+            state_schema=state_schema,
+            state_initial=initial,
+            machine=machine,
+            location=request.location,
+        )
+
+
+@functools.cache
+def user_cache() -> CodeCache:
+    """The cache in the user's cache folder."""
+    return CodeCache(cache_directory())
+
+
+def _check_arguments(request: FunctionRequest) -> None:
+    wanted = 1 if request.state is None else 2
+    try:
+        signature = inspect.signature(request.function)
+        signature.bind(*[None] * wanted)
+    except ValueError:
+        return  # a builtin without a signature
+    except TypeError:
+        given = "(t)" if wanted == 1 else "(t, s): a tuple and the state of its key"
+        raise LaneError(
+            f"its function is called with {given}, but takes {signature}", way_out="Change its parameters"
+        ) from None
+
+
+def _state_layout(request: FunctionRequest) -> tuple[Schema | None, bytes]:
+    if request.state is None:
+        return None, b""
+    if not is_record_class(request.state):
+        raise NotCompiledError("its state is no NamedTuple class with defaults, so it has no fixed layout")
+    try:
+        initial = request.state()
+    except TypeError as error:
+        raise SchemaError(f"its state can't be made: {error}", way_out="Give every field of the class a default") from None
+    try:
+        schema = Schema.of(request.state)
+        return schema, initial_record(schema, initial)
+    except SchemaError as error:
+        raise NotCompiledError(f"its state has no fixed layout: {error.problem}") from None
+
+
+def _python(request: FunctionRequest, reason: str) -> OperatorCode:
+    return OperatorCode(
+        operator=request.operator,
+        kind=request.kind,
+        lane=Lane.PYTHON,
+        reason=reason,
+        function=request.function,
+        input_schema=request.input_schema,
+        output_schema=_declared_output(request, reason),
+        keys=request.keys if request.state is not None else (),
+        state=state_factory(request.state),
+        location=request.location,
+    )
+
+
+def _vectorised(request: FunctionRequest, library: str) -> OperatorCode:
+    if not library:
+        raise LaneError(
+            "it can't be vectorised: its parameter has no annotation that says what it takes",
+            way_out="Annotate it with numpy.ndarray, pyarrow.RecordBatch, pandas.DataFrame or polars.DataFrame",
+        )
+    if request.state is not None:
+        raise LaneError("a keyed function can't be vectorised", way_out="Write it for one tuple and the state of its key")
+    return OperatorCode(
+        operator=request.operator,
+        kind=request.kind,
+        lane=Lane.VECTORISED,
+        reason=f"its parameter is annotated with {library}",
+        function=request.function,
+        input_schema=request.input_schema,
+        output_schema=_declared_output(request, "a vectorised function"),
+        view=_VIEWS[library],
+        location=request.location,
+    )
+
+
+def _declared_output(request: FunctionRequest, reason: str) -> Schema:
+    if request.kind is OperatorKind.FILTER:
+        return request.input_schema
+    output = request.output or annotated_output(request.function, request.kind)
+    if output is None:
+        raise SchemaError(
+            f"its output schema isn't known, because it runs in Python ({reason})",
+            way_out="Pass schema=, or annotate what it returns with a NamedTuple class",
+        )
+    return output
+
+
+# --- the compiled lane -------------------------------------------------------------------------------------------------
+
+
+def machine_code(request: FunctionRequest, state_schema: Schema | None, cache: CodeCache) -> tuple[MachineCode, Schema]:
+    """Machine code for this machine and its output schema, out of the cache or made now.
+
+    Raises:
+        NotCompiledError: with the reason.
+        SchemaError: a field is misspelt.
+    """
+    identity = Identity(request.function)
+    key = _key(request, state_schema, identity)
+    entry = cache.get(key) if identity.known else None
+    output = None if entry is None else _output_of(entry, request, identity)
+    if entry is None or output is None:
+        entry, output = _compile_now(request, state_schema)
+        if identity.known:
+            cache.put(key, entry)
+        else:
+            key = hashlib.sha256(entry.image).hexdigest()
+    return MachineCode(entry.entry, entry.image, entry.imports, host_target(), key, entry.in_place), output
+
+
+def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple[CacheEntry, Schema]:
+    from rayelastic.compile.lowering.compiler import compile_function, flattened
+    from rayelastic.compile.lowering.plan import Plan
+
+    function: Callable[..., Any] = request.function
+    if not inspect.isfunction(function):
+        raise NotCompiledError(f"it is a {type(function).__name__}, only plain functions are compiled")
+    if request.kind is not OperatorKind.FLAT_MAP and inspect.isgeneratorfunction(function):
+        raise LaneError(f"a {request.kind.value} returns, it can't yield", way_out="Use flat_map")
+    if request.kind is OperatorKind.FLAT_MAP and not inspect.isgeneratorfunction(function):
+        function = flattened(function, keyed=state_schema is not None)
+    plan = Plan(function, request.kind, request.output)
+    try:
+        made = compile_function(plan, request.input_schema, state_schema)
+    except Exception as error:
+        if plan.mistake is not None:
+            raise _with_line(plan.mistake, error, request.function) from None
+        raise NotCompiledError(plain_reason(error, request.function, plan.problem)) from None
+    described = _described_output(made.output, request)
+    return CacheEntry(made.entry, made.image, made.imports, made.in_place, described), made.output
+
+
+def _with_line(mistake: SchemaError, error: Exception, function: Callable[..., Any]) -> SchemaError:
+    mistake.problem += f" ({plain_reason(error, function, 'in').removeprefix('in (').removesuffix(')')})"
+    return mistake
+
+
+def _described_output(output: Schema, request: FunctionRequest) -> str:
+    if output is request.output:
+        return "declared"
+    if output is request.input_schema:
+        return "input"
+    if output.declared_type is not None:
+        return f"class:{output.declared_type.__qualname__}"
+    return json.dumps([[f.name, f.format, f.nullable] for f in output.fields])
+
+
+def _output_of(entry: CacheEntry, request: FunctionRequest, identity: Identity) -> Schema | None:
+    if entry.output == "declared":
+        return request.output
+    if entry.output == "input":
+        return request.input_schema
+    if entry.output.startswith("class:"):
+        name = entry.output.removeprefix("class:")
+        found = next((c for c in identity.classes if c.__qualname__ == name), None)
+        return None if found is None else Schema.of(found)
+    return laid_out("Record", [(name, text, nullable) for name, text, nullable in json.loads(entry.output)])
+
+
+@functools.cache
+def _environment() -> str:
+    """What else machine code depends on: versions, this package's own sources, the processor."""
+    folder = Path(__file__).parent / "lowering"
+    sources = hashlib.sha256()
+    for path in sorted(folder.glob("*.py")):
+        sources.update(path.read_bytes())
+    versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
+    return repr((_ABI_VERSION, sys.version_info[:3], versions, sources.hexdigest(), host_target()))
+
+
+def _layout(schema: Schema | None) -> object:
+    return None if schema is None else (schema.name, schema.fields)
+
+
+def _key(request: FunctionRequest, state_schema: Schema | None, identity: Identity) -> str:
+    parts = (
+        _environment(),
+        request.kind.value,
+        _layout(request.input_schema),
+        _layout(request.output),
+        _layout(state_schema),
+        identity.digest,
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+

@@ -1,0 +1,14 @@
+"""What the compile layer takes from its environment."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["cache_directory"]
+
+
+def cache_directory() -> Path:
+    """Where compiled code is kept: $XDG_CACHE_HOME/rayelastic, or ~/.cache/rayelastic."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base else Path.home() / ".cache") / "rayelastic"

@@ -1,0 +1,53 @@
+"""Makes a shipped operator function runnable in this process."""
+
+from __future__ import annotations
+
+from rayelastic.compile.code import LoadedFunction, MachineCode, OperatorCode
+from rayelastic.compile.loader import engine_symbols, host_target, load_image, register_symbols
+from rayelastic.compile.python_lane import per_run, vectorised
+from rayelastic.compile.signatures import annotated_library
+from rayelastic.graph.operator_spec import FunctionRequest, Lane
+
+__all__ = ["load"]
+
+
+def load(code: OperatorCode) -> LoadedFunction:
+    """Links the machine code into this process, or builds the per-run callable.
+
+    Code that was compiled for another processor is compiled again (or taken from this node's cache).
+
+    Args:
+        code: what `Compiler.compile` made, here or elsewhere.
+
+    Raises:
+        LookupError: the code needs a symbol that nothing in this process has.
+
+    >>> from rayelastic.compile import Compiler
+    >>> from rayelastic.graph.operator_spec import OperatorKind
+    >>> from rayelastic.graph.schema import Schema
+    >>> request = FunctionRequest("double", OperatorKind.MAP, lambda t: 2 * t.value, Schema.of(int))
+    >>> load(Compiler().compile(request)).address != 0
+    True
+    """
+    if code.lane is Lane.COMPILED:
+        register_symbols(engine_symbols())
+        owner, address = load_image(_machine_for_here(code))
+        size = code.state_schema.record_size if code.state_schema else 0
+        return LoadedFunction(code, address, None, int(code.flags), size, code.state_initial, owner)
+    if code.lane is Lane.VECTORISED:
+        function = vectorised(code.function, annotated_library(code.function), code.output_schema)
+    else:
+        function = per_run(code.function, code.kind, keyed=code.state is not None)
+    return LoadedFunction(code, 0, function, int(code.flags), 0, b"", code)
+
+
+def _machine_for_here(code: OperatorCode) -> MachineCode:
+    assert code.machine is not None
+    if code.machine.target == host_target():
+        return code.machine
+    from rayelastic.compile.compiler import machine_code, user_cache
+
+    request = FunctionRequest(
+        code.operator, code.kind, code.function, code.input_schema, code.output_schema, code.keys, location=code.location
+    )
+    return machine_code(request, code.state_schema, user_cache())[0]

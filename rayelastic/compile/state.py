@@ -1,0 +1,123 @@
+"""The state of a key: a fixed-layout record in the compiled lane, a mutable object with the same fields in the python lane."""
+
+from __future__ import annotations
+
+import datetime
+import struct
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rayelastic.errors import SchemaError
+from rayelastic.graph.schema import DataType, Field, Schema
+
+__all__ = ["MutableState", "StateFactory", "initial_record", "is_record_class", "state_factory"]
+
+_CODES = {
+    DataType.BOOL: "?", DataType.INT8: "b", DataType.UINT8: "B", DataType.INT16: "h", DataType.UINT16: "H",
+    DataType.INT32: "i", DataType.UINT32: "I", DataType.INT64: "q", DataType.UINT64: "Q", DataType.FLOAT16: "e",
+    DataType.FLOAT32: "f", DataType.FLOAT64: "d", DataType.DATE32: "i", DataType.DATE64: "q", DataType.TIME32: "i",
+    DataType.TIME64: "q", DataType.TIMESTAMP: "q", DataType.DURATION: "q",
+}  # fmt: skip
+_PER_SECOND = {"s": 1, "m": 1_000, "u": 1_000_000, "n": 1_000_000_000}
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_INLINE_BYTES = 12
+
+
+class MutableState(types.SimpleNamespace):
+    """A key's state as a Python function sees it: the fields of its class, which can be assigned, and no others.
+
+    >>> state = MutableState(total=1)
+    >>> state.total += 2
+    >>> list(state)
+    [3]
+    >>> state.totl = 0
+    Traceback (most recent call last):
+    AttributeError: the state has no field 'totl', its fields are total
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.__dict__:
+            raise AttributeError(f"the state has no field '{name}', its fields are {', '.join(self.__dict__)}")
+        super().__setattr__(name, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.__dict__.values())
+
+    def __len__(self) -> int:
+        return len(self.__dict__)
+
+    def __getitem__(self, index: int) -> Any:
+        return list(self.__dict__.values())[index]
+
+
+@dataclass(frozen=True, slots=True)
+class StateFactory:
+    """Makes the initial state of a key from a NamedTuple class with defaults."""
+
+    record_class: type
+
+    def __call__(self) -> MutableState:
+        """A fresh state."""
+        return MutableState(**self.record_class()._asdict())
+
+
+def is_record_class(state: object) -> bool:
+    """Whether state is declared as a NamedTuple class, which has a fixed layout."""
+    return isinstance(state, type) and issubclass(state, tuple) and hasattr(state, "_fields")
+
+
+def state_factory(state: Callable[[], Any] | None) -> Callable[[], Any] | None:
+    """What makes the state of a key in the python lane."""
+    return StateFactory(state) if isinstance(state, type) and is_record_class(state) else state
+
+
+def initial_record(schema: Schema, values: tuple[Any, ...]) -> bytes:
+    """The state record of a key seen for the first time.
+
+    Raises:
+        SchemaError: a value doesn't fit its field.
+    """
+    record = bytearray(schema.record_size)
+    for field, value in zip(schema.fields, values, strict=True):
+        if value is None:
+            if not field.nullable:
+                raise SchemaError(f"the default of state field '{field.name}' is None", way_out="Declare it `| None`")
+            continue
+        if field.nullable:
+            record[schema.validity_offset + field.validity // 8] |= 1 << field.validity % 8
+        try:
+            record[field.offset : field.offset + field.type.size] = _encoded(field, value)
+        except (struct.error, TypeError, AttributeError, OverflowError) as error:
+            raise SchemaError(
+                f"the default {value!r} of state field '{field.name}' is no {field.type.value}: {error}"
+            ) from error
+    return bytes(record)
+
+
+def _encoded(field: Field, value: Any) -> bytes:
+    if field.type.is_text:
+        raw = value.encode() if isinstance(value, str) else bytes(value)
+        if len(raw) > _INLINE_BYTES:
+            raise OverflowError(f"a default text has {_INLINE_BYTES} bytes at most")
+        return struct.pack("<I12s", len(raw), raw)
+    if field.type is DataType.DATE32:
+        value = value.toordinal() - _EPOCH.toordinal()
+    elif field.type is DataType.DATE64:
+        value = (value.toordinal() - _EPOCH.toordinal()) * 86_400_000
+    elif field.type is DataType.TIMESTAMP:
+        value = _units(value.replace(tzinfo=value.tzinfo or datetime.UTC) - _EPOCH, field.format[2])
+    elif field.type is DataType.DURATION:
+        value = _units(value, field.format[2])
+    elif field.type in (DataType.TIME32, DataType.TIME64):
+        span = datetime.timedelta(
+            hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond
+        )
+        value = _units(span, field.format[2])
+    return struct.pack("<" + _CODES[field.type], value)
+
+
+def _units(span: datetime.timedelta, unit: str) -> int:
+    microseconds = span // datetime.timedelta(microseconds=1)
+    return microseconds * _PER_SECOND[unit] // 1_000_000
