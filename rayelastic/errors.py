@@ -7,7 +7,7 @@ raised in another process arrives as it was. Imports nothing of the package.
 from __future__ import annotations
 
 import copyreg
-import os
+from pathlib import Path
 from typing import Any, Self
 
 __all__ = [
@@ -74,7 +74,7 @@ class DeclarationError(RayelasticError):
         self.location = location
 
     def at(self, operator: str, location: str) -> Self:
-        """Returns this error, told which operator it concerns where it did not know."""
+        """Tell this error which operator it concerns, where it did not know, and return it."""
         if self.operator is None:
             self.operator = operator
         self.location = self.location or location
@@ -88,9 +88,8 @@ class DeclarationError(RayelasticError):
 
 
 def _shortened(location: str) -> str:
-    """The location relative to the working directory where it lies below."""
-    prefix = os.getcwd() + os.sep
-    return location.removeprefix(prefix)
+    """Shorten a location to one relative to the working directory where it lies below."""
+    return location.removeprefix(f"{Path.cwd()}/")
 
 
 class SchemaError(DeclarationError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -100,8 +100,7 @@ class Topology:
                     way_out="End it with .sink(name, ...), such as rel.count(), or leave the operator out",
                 )
         if shipped:
-            for spec in self._operators.values():
-                _check_shippable(spec)
+            _check_shippable(self._operators.values())
 
     def __repr__(self) -> str:
         return f"<Topology {self.name}: {len(self._operators)} operators>"
@@ -123,15 +122,19 @@ def _source_description(source: Any, operator: str) -> SourceDescription:
     return described
 
 
-def _check_shippable(spec: OperatorSpec) -> None:
+def _check_shippable(specs: Iterable[OperatorSpec]) -> None:
     import cloudpickle
 
+    specs = list(specs)
     try:
-        cloudpickle.dumps(spec.body)
+        cloudpickle.dumps([spec.body for spec in specs])
     except Exception as error:  # whatever a user's __reduce__ raises
+        if len(specs) > 1:  # one by one, to find the culprit
+            for spec in specs:
+                _check_shippable([spec])
         raise NotShippableError(
             f"it can't be sent to another process: {error}",
-            operator=spec.name,
-            location=spec.location,
+            operator=specs[0].name if len(specs) == 1 else None,
+            location=specs[0].location if len(specs) == 1 else "",
             way_out="Make what its function needs inside the function, or pass plain values instead of open things",
         ) from error

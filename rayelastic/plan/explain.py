@@ -12,8 +12,8 @@ __all__ = ["explain"]
 
 _WHY = {
     RegionKind.SOURCE: "a source stands alone",
-    RegionKind.DATA_PARALLEL: "can have pipelines, and replicas by key",
-    RegionKind.PIPELINE: "can have pipelines",
+    RegionKind.DATA_PARALLEL: "can be split into pipelines and replicated by key",
+    RegionKind.PIPELINE: "can be split into pipelines",
 }
 
 

@@ -1,8 +1,8 @@
 """Which replica has which keys: consistent hashing over a fixed number of partitions (Joker section 3.3; J12, J16).
 
 The 64-bit hash of a key belongs to one of 271 partitions, each a contiguous range of hashes, so that the state of a
-partition is exported as one range. Partitions belong to replicas; when their number changes, only as many partitions move
-as must for the loads to differ by one at most. Knows no keys and no hash function.
+partition is exported as one range. Partitions belong to replicas; when their number changes, only as many partitions
+move as must for the loads to differ by one at most. Knows no keys and no hash function.
 """
 
 from __future__ import annotations
@@ -43,15 +43,13 @@ class HashRing:
 
     @classmethod
     def of(cls, replicas: int) -> Self:
-        """Give each of the first `replicas` replicas its share, as if they had been added one by one.
+        """Give each replica a contiguous share of the partitions, equal to one partition.
 
         Raises:
             ValueError: not between 1 and the number of partitions.
         """
-        ring = cls((0,) * PARTITIONS)
-        for count in range(2, replicas + 1):
-            ring = ring.resized(count)
-        return ring.resized(replicas)
+        _check_replicas(replicas)
+        return cls(tuple(partition * replicas // PARTITIONS for partition in range(PARTITIONS)))
 
     @property
     def replicas(self) -> int:
@@ -64,12 +62,11 @@ class HashRing:
         Raises:
             ValueError: not between 1 and the number of partitions.
         """
-        if not 1 <= replicas <= len(self.owners):
-            raise ValueError(f"{replicas} replicas for {len(self.owners)} partitions")
+        _check_replicas(replicas)
         held: list[list[int]] = [[] for _ in range(max(replicas, self.replicas))]
         for partition, owner in enumerate(self.owners):
             held[owner].append(partition)
-        small, larger = divmod(len(self.owners), replicas)
+        small, larger = divmod(PARTITIONS, replicas)
         # The larger shares go to those that hold most already: whatever is above a share has to move.
         ranked = sorted(range(replicas), key=lambda replica: (-len(held[replica]), replica))
         shares = {replica: small + (place < larger) for place, replica in enumerate(ranked)}
@@ -95,6 +92,11 @@ class HashRing:
     def owner_of(self, key_hash: int) -> int:
         """Return the replica of a key by the 64-bit hash of the key."""
         return self.owners[partition_of(key_hash)]
+
+
+def _check_replicas(replicas: int) -> None:
+    if not 1 <= replicas <= PARTITIONS:
+        raise ValueError(f"{replicas} replicas for {PARTITIONS} partitions")
 
 
 def partition_of(key_hash: int) -> int:

@@ -1,0 +1,27 @@
+"""A compiler for tests: takes any function, gives it the lane that was asked for, runs nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rayelastic.graph import FunctionRequest, Lane, OperatorKind, Schema
+
+
+@dataclass(frozen=True)
+class FakeCode:
+    lane: Lane
+    reason: str
+    output_schema: Schema
+    function: Any = None
+
+
+class FakeCompiler:
+    def __init__(self) -> None:
+        self.requests: list[FunctionRequest] = []
+
+    def compile(self, request: FunctionRequest) -> FakeCode:
+        self.requests.append(request)
+        output = request.input_schema if request.kind is OperatorKind.FILTER else request.output
+        lane = Lane.COMPILED if request.lane == "auto" else request.lane
+        return FakeCode(lane, "a fake takes anything", output or request.input_schema, request.function)

@@ -1,0 +1,290 @@
+"""Bad input: each a typed error at declaration that names the operator, the line, and the way out."""
+
+# ruff: noqa: E501  (a table of cases, one a line)
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+
+from rayelastic.errors import (
+    DeclarationError,
+    GraphError,
+    LaneError,
+    NotShippableError,
+    SchemaError,
+    SinkError,
+    SourceError,
+)
+from rayelastic.graph import (
+    Lane,
+    OperatorKind,
+    OperatorSpec,
+    Schema,
+    StateKind,
+    Stream,
+    Topology,
+    aggregates,
+    files,
+    sinks,
+    sources,
+)
+from rayelastic.graph.order import consumers, topological_order
+from tests.unit.graph.fakes import FakeCode, FakeCompiler
+
+
+class Trade(NamedTuple):
+    symbol: str
+    price: float
+    volume: int
+
+
+class Total(NamedTuple):
+    seen: int
+
+
+async def waits(t: Trade) -> Trade:
+    return t
+
+
+def yields(t: Trade) -> Any:
+    yield t
+
+
+def one(t: Trade) -> Trade:
+    return t
+
+
+def other_topology() -> Stream:
+    return Topology("other", compiler=FakeCompiler()).source("far", sources.rows([], Trade))
+
+
+ROWS = sources.rows([Trade("a", 1.0, 2)])
+WORDS = sources.rows([], {"word": str})
+Declare = Callable[[Topology, Stream], object]
+
+# (what is declared, the error, the operator that it names, what the message says)
+BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
+    # names
+    "name taken": (lambda t, s: s.map("trades", one), GraphError, "trades", "taken by the source declared at"),
+    "name taken by sink": (lambda t, s: (s.sink("o", sinks.list()), s.sink("o", sinks.list())), GraphError, "o", "taken by the sink"),
+    "source name taken": (lambda t, s: t.source("trades", ROWS), GraphError, "trades", "taken by the source"),
+    "aggregate name taken": (lambda t, s: s.key_by("symbol").aggregate("trades", n=aggregates.count()), GraphError, "trades", "taken"),
+    "name forgotten": (lambda t, s: s.map(one, one), GraphError, None, "no str. The name comes first"),
+    "name empty": (lambda t, s: s.map("", one), GraphError, None, "empty or with space around"),
+    "name with space around": (lambda t, s: s.filter(" x", one), GraphError, None, "empty or with space around"),
+    "name with slash": (lambda t, s: s.flat_map("a/b", one), GraphError, None, "'/', '->' and control characters"),
+    "name with arrow": (lambda t, s: s.sink("a->b", sinks.list()), GraphError, None, "'/', '->' and control characters"),
+    "name with newline": (lambda t, s: t.source("a\nb", ROWS), GraphError, None, "control characters"),
+    "topology name": (lambda t, s: Topology(3, compiler=FakeCompiler()), GraphError, None, "name of a topology is 3"),
+    # functions
+    "not a function": (lambda t, s: s.map("m", 3), GraphError, "m", "map needs a function, not 3. Write .map(name, function)"),
+    "result instead of function": (lambda t, s: s.filter("f", [1]), GraphError, "f", "filter needs a function"),
+    "no argument": (lambda t, s: s.map("m", lambda: 1), GraphError, "m", "with one tuple, but it takes ()"),
+    "two arguments": (lambda t, s: s.map("m", lambda t, u: t), GraphError, "m", ".key_by(...) before and state= here"),
+    "no state argument": (lambda t, s: s.key_by("symbol").map("m", one, state=dict), GraphError, "m", "a tuple and the state of its key"),
+    "async": (lambda t, s: s.map("m", waits), GraphError, "m", "async function"),
+    "map that yields": (lambda t, s: s.map("m", yields), GraphError, "m", "Use flat_map"),
+    "filter that yields": (lambda t, s: s.filter("f", yields), GraphError, "f", "Use flat_map"),
+    # states
+    "state value": (lambda t, s: s.key_by("symbol").map("m", lambda t, s: t, state=0), GraphError, "m", "state=0 can't make"),
+    "state without defaults": (lambda t, s: s.key_by("symbol").map("m", lambda t, s: t, state=Total), GraphError, "m", "seen have no default"),
+    "state with argument": (lambda t, s: s.key_by("symbol").filter("m", lambda t, s: t, state=lambda x: x), GraphError, "m", "it takes arguments"),
+    # lanes
+    "unknown lane": (lambda t, s: s.map("m", one, lane="fast"), LaneError, "m", "Choose 'auto', 'compiled'"),
+    "built-in lane": (lambda t, s: s.map("m", one, lane=Lane.BUILT_IN), LaneError, "m", "no lane of a function"),
+    # schemas
+    "no schema": (lambda t, s: s.map("m", one, schema=7), SchemaError, "m", "7 is no schema. Give a NamedTuple class"),
+    "bad field": (lambda t, s: s.map("m", one, schema={"x": set}), SchemaError, "m", "field 'x' of Record: set can't be held"),
+    # keys
+    "unknown key": (lambda t, s: s.key_by("symbl"), GraphError, "trades", "Did you mean 'symbol'?"),
+    "key no str": (lambda t, s: s.key_by(0), GraphError, "trades", "Its fields are symbol, price, volume"),
+    "key a function": (lambda t, s: s.key_by(lambda t: t.symbol), GraphError, "trades", "has no such field"),
+    "no key": (lambda t, s: s.key_by(), GraphError, "trades", "key_by needs a field"),
+    "key twice": (lambda t, s: s.key_by("symbol", "symbol"), GraphError, "trades", "names a field twice"),
+    # aggregates
+    "no aggregate": (lambda t, s: s.key_by("symbol").aggregate("a"), GraphError, "a", "count=rel.count()"),
+    "not an aggregate": (lambda t, s: s.key_by("symbol").aggregate("a", n=sum), GraphError, "a", "is no aggregate"),
+    "aggregate of unknown": (lambda t, s: s.key_by("symbol").aggregate("a", n=aggregates.sum("prize")), SchemaError, "a", "Did you mean 'price'?"),
+    "sum of text": (lambda t, s: s.key_by("price").aggregate("a", n=aggregates.sum("symbol")), SchemaError, "a", "sum(symbol) needs a number, but field 'symbol' of Trade is string"),
+    "mean of text": (lambda t, s: s.key_by("price").aggregate("a", n=aggregates.mean("symbol")), SchemaError, "a", "Map the field to int or float"),
+    "aggregate named as key": (lambda t, s: s.key_by("symbol").aggregate("a", symbol=aggregates.count()), GraphError, "a", "name of a key field"),
+    "emit": (lambda t, s: s.key_by("symbol").aggregate("a", emit="late", n=aggregates.count()), GraphError, "a", "Choose 'final' or 'update'"),
+    "sum without field": (lambda t, s: s.key_by("symbol").aggregate("a", n=aggregates.sum(None)), GraphError, "a", "needs a field"),
+    # unions
+    "union of schemas": (lambda t, s: s.union(t.source("words", WORDS)), GraphError, "trades", "'trades' gives Trade(symbol: string, price: float64, volume: int64), 'words' gives Record(word: string)"),
+    "union of topologies": (lambda t, s: s.union(other_topology()), GraphError, "trades", "'far' of another topology, 'other'"),
+    "union with a sink": (lambda t, s: s.union(s.sink("o", sinks.list())), GraphError, "trades", "union needs streams"),
+    "union with itself": (lambda t, s: s.union(s), GraphError, "trades", "has 'trades' twice"),
+    "union of nothing": (lambda t, s: s.union(), GraphError, "trades", "another stream"),
+    # sinks
+    "map after sink": (lambda t, s: s.sink("o", sinks.list()).map("m", one), GraphError, "o", "so .map(...) can't follow it"),
+    "sink after sink": (lambda t, s: s.sink("o", sinks.list()).sink("p", sinks.list()), GraphError, "o", "several consumers"),
+    "not a sink": (lambda t, s: s.sink("o", print), GraphError, "o", "is no sink. Use rel.parquet"),
+    "source as sink": (lambda t, s: s.sink("o", ROWS), GraphError, "o", "is no sink"),
+    "sum as sink": (lambda t, s: s.sink("o", aggregates.sum("price")), GraphError, "o", "is no sink"),
+    "call of no function": (lambda t, s: s.sink("o", sinks.call(None)), SinkError, "o", "rel.call needs a function, not None"),
+    "sink below a file": (lambda t, s: s.sink("o", files.parquet(f"{__file__}/x")), SinkError, "o", "is no directory"),
+    "sink to several": (lambda t, s: s.sink("o", files.csv(["a", "b"])), SinkError, "o", "one path"),
+    # sources
+    "not a source": (lambda t, s: t.source("x", "file.txt"), GraphError, "x", "'file.txt' is no source. Use rel.text"),
+    "sink as source": (lambda t, s: t.source("x", sinks.list()), GraphError, "x", "is no source"),
+    "missing file": (lambda t, s: t.source("x", sources.text("/nowhere/a.txt")), SourceError, "x", "there is no file '/nowhere/a.txt'. Check the path: / exists"),
+    "empty glob": (lambda t, s: t.source("x", sources.text("/nowhere/*.txt")), SourceError, "x", "no file matches '/nowhere/*.txt'"),
+    "no path": (lambda t, s: t.source("x", sources.text([])), SourceError, "x", "no path was given"),
+    "missing csv": (lambda t, s: t.source("x", files.csv("/nowhere/a.csv")), SourceError, "x", "there is no file"),
+    "csv directory": (lambda t, s: t.source("x", files.csv("/usr")), SourceError, "x", "is a directory. Name files, for example /usr/*"),
+    "no parquet": (lambda t, s: t.source("x", files.parquet(__file__)), SourceError, "x", "can't be read as Parquet"),
+    "row too short": (lambda t, s: t.source("x", sources.rows([(1,)], Trade)), SourceError, "x", "row 0 is (1,)"),
+    "row no tuple": (lambda t, s: t.source("x", sources.rows(["abc"], Trade)), SourceError, "x", "row 0 is 'abc'"),
+    "rows without schema": (lambda t, s: t.source("x", sources.rows([(1,)])), SchemaError, None, "Give schema= or NamedTuples"),
+    "generate nothing": (lambda t, s: t.source("x", sources.generate(None, 3, Trade)), SourceError, "x", "rel.generate needs a function"),
+    "generate -1": (lambda t, s: t.source("x", sources.generate(one, -1, Trade)), SourceError, "x", "count is -1. Give a whole number"),
+    "callable list": (lambda t, s: t.source("x", sources.callable([1], Trade)), SourceError, "x", "rel.callable needs a function"),
+    "sequence 1.5": (lambda t, s: t.source("x", sources.sequence(1.5)), SourceError, "x", "count is 1.5"),
+    "arrow of list": (lambda t, s: t.source("x", files.arrow([1])), SchemaError, None, "rel.arrow can't take a list"),
+    "arrow column missing": (lambda t, s: t.source("x", files.arrow(pa.table({"a": [1]}), {"b": int})), SchemaError, None, "declares 'b', which the table doesn't have"),
+    "arrow nulls": (lambda t, s: t.source("x", files.arrow(pa.table({"a": [1, None]}), {"a": int})), SchemaError, None, "Declare it 'a: int | None'"),
+    "arrow wrong type": (lambda t, s: t.source("x", files.arrow(pa.table({"a": ["x"]}), {"a": int})), SchemaError, None, "doesn't match"),
+    "arrow nested": (lambda t, s: t.source("x", files.arrow(pa.table({"a": [[1]]}))), SchemaError, None, "field 'a' of Record: list<"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_declaration(case: str) -> None:
+    declare, kind, operator, says = BAD[case]
+    topology = Topology("market", compiler=FakeCompiler())
+    stream = topology.source("trades", ROWS)
+    with pytest.raises(DeclarationError) as caught:
+        declare(topology, stream)
+    error = caught.value
+    assert type(error) is kind
+    assert error.operator == operator
+    assert says in str(error)
+    assert error.way_out
+    if operator is not None:
+        assert str(error).startswith(f"operator '{operator}' (")
+        assert error.location.startswith(f"{__file__}:")
+
+
+def declared() -> tuple[Topology, Stream]:
+    topology = Topology("market", compiler=FakeCompiler())
+    return topology, topology.source("trades", ROWS)
+
+
+def test_a_stream_without_a_sink() -> None:
+    topology, stream = declared()
+    stream.map("lost", one)
+    stream.sink("out", sinks.list())
+    with pytest.raises(GraphError, match=r"operator 'lost' .*a stream without a sink.*\.sink\(name"):
+        topology.validate()
+
+
+def test_no_source() -> None:
+    with pytest.raises(GraphError, match=r"topology 'empty' has no source\. Start with"):
+        Topology("empty", compiler=FakeCompiler()).validate()
+
+
+def test_a_function_that_cant_be_shipped() -> None:
+    topology, stream = declared()
+    lock = threading.Lock()
+    stream.map("locked", lambda t: (lock, t)[1]).sink("out", sinks.list())
+    with pytest.raises(NotShippableError, match=r"operator 'locked' .*lock.*Make what its function needs inside"):
+        topology.validate()
+
+
+def test_a_sink_that_cant_be_shipped() -> None:
+    topology, stream = declared()
+    lock = threading.Lock()
+    stream.sink("out", sinks.call(lambda t: lock))
+    with pytest.raises(NotShippableError, match=r"operator 'out'"):
+        topology.validate()
+
+
+def spec(name: str, *inputs: str) -> OperatorSpec:
+    schema = Schema.of(Trade)
+    code = FakeCode(Lane.COMPILED, "", schema)
+    return OperatorSpec(name, OperatorKind.MAP, inputs, schema, schema, (), StateKind.STATELESS, code, "f.py:1")
+
+
+def test_a_cycle_is_named() -> None:
+    specs = {s.name: s for s in (spec("a"), spec("b", "a", "d"), spec("c", "b"), spec("d", "c"), spec("e", "d"))}
+    with pytest.raises(
+        GraphError,
+        match=r"operator '.' \(f.py:1\): .* own input: (b -> c -> d -> b|c -> d -> b -> c|d -> b -> c -> d)\. Cut",
+    ):
+        topological_order(specs)
+
+
+def test_an_operator_that_feeds_itself() -> None:
+    with pytest.raises(GraphError, match=r"a -> a"):
+        topological_order({"a": spec("a", "a")})
+
+
+def test_an_input_that_doesnt_exist() -> None:
+    with pytest.raises(GraphError, match=r"operator 'a' .*its input 'ghost' is no operator"):
+        consumers({"a": spec("a", "ghost")})
+
+
+def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("x")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may read and write everything
+    topology, stream = declared()
+    with pytest.raises(SourceError, match=r"operator 'x' .*can't be read. Give the user"):
+        topology.source("x", sources.text(secret))
+    with pytest.raises(SinkError, match=r"operator 'o' .*can't be written. Choose another path"):
+        stream.sink("o", files.csv(secret))
+    with pytest.raises(SinkError, match=r"operator 'o' .*nothing can be made in"):
+        stream.sink("o", files.csv(tmp_path / "new" / "a.csv"))
+
+
+def test_a_file_that_vanished_is_found_again_at_the_check(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("x\n")
+    topology, _ = declared()
+    topology.source("lines", sources.text(path))
+    path.unlink()
+    with pytest.raises(SourceError, match=r"operator 'lines'"):
+        topology.operators["lines"].body.check("lines")
+
+
+def test_csv_columns(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("unit price,n\n1,2\n")
+    topology, _ = declared()
+    with pytest.raises(SchemaError, match=r"operator 'x' .*field 'unit price' .*Declare schema= with the columns"):
+        topology.source("x", files.csv(path))
+    with pytest.raises(
+        SchemaError, match=r"operator 'y' .*declares 'm', which .* doesn't have. Its columns are unit price, n"
+    ):
+        topology.source("y", files.csv(path, {"m": int}))
+
+
+def test_an_empty_csv(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("")
+    with pytest.raises(SourceError, match=r"operator 'x' .*can't be read as CSV.*header line"):
+        declared()[0].source("x", files.csv(tmp_path / "a.csv"))
+
+
+def test_errors_of_the_compiler_get_operator_and_line() -> None:
+    class Strict:
+        def compile(self, request: object) -> FakeCode:
+            raise LaneError("line 3 uses json", way_out="Use lane='python'")
+
+    topology = Topology("t", compiler=Strict())
+    with pytest.raises(LaneError, match=r"operator 'm' \(.*test_bad.*: line 3 uses json\. Use lane='python'"):
+        topology.source("s", ROWS).map("m", one, lane="compiled")
+
+
+def test_attributes_of_a_sink_that_no_stream_has() -> None:
+    _, stream = declared()
+    out = stream.sink("out", sinks.list())
+    assert not hasattr(out, "nonsense")
+    assert repr(out) == "<sink out>"

@@ -1,0 +1,59 @@
+"""Errors: their text, and that they arrive in another process as they were."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from rayelastic import errors
+
+EXAMPLES = [
+    errors.RayelasticError("broken", way_out="Mend it"),
+    *(
+        getattr(errors, name)("broken", way_out="Mend it", operator="x", location="/a/b.py:12")
+        for name in errors.__all__
+        if issubclass(getattr(errors, name), errors.DeclarationError)
+    ),
+    errors.JavaNotFoundError("no java", way_out="apt install it"),
+    errors.RayUnreachableError("nobody at 1.2.3.4"),
+    errors.SparkError("it stopped"),
+    errors.LinkError("wrong secret", link="a->b"),
+    errors.JobFailedError(
+        "ZeroDivisionError", job="j", operator="x", failing_tuple=(1, 0), traceback_text="Traceback ..."
+    ),
+    errors.JobCancelledError("j"),
+]
+
+
+@pytest.mark.parametrize("error", EXAMPLES, ids=lambda e: type(e).__name__)
+def test_pickling_keeps_everything(error: errors.RayelasticError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert again.__dict__ == error.__dict__
+    assert again.args == error.args
+
+
+def test_every_error_is_a_rayelastic_error() -> None:
+    assert all(issubclass(getattr(errors, name), errors.RayelasticError) for name in errors.__all__)
+
+
+def test_texts() -> None:
+    where = f"{Path.cwd()}/job.py:3"
+    assert str(errors.GraphError("no way", operator="x", location=where, way_out="Go back")) == (
+        "operator 'x' (job.py:3): no way. Go back"
+    )
+    assert str(errors.GraphError("no way", operator="x")) == "operator 'x': no way"
+    assert str(errors.GraphError("no way", location="/f.py:3")) == "/f.py:3: no way"
+    assert str(errors.LinkError("wrong secret", link="a->b")) == "link 'a->b': wrong secret"
+    failed = errors.JobFailedError("boom", job="j", operator="x", failing_tuple=(1,), traceback_text="Traceback\n  y\n")
+    assert str(failed) == "job 'j', operator 'x': boom\nfailing tuple: (1,)\nTraceback\n  y"
+    assert str(errors.JobFailedError("boom", job="j")) == "job 'j': boom"
+    assert str(errors.JobCancelledError("j")) == "job 'j' was cancelled"
+
+
+def test_an_operator_once_known_stays() -> None:
+    error = errors.GraphError("no", operator="inner").at("outer", "f.py:1")
+    assert (error.operator, error.location) == ("inner", "f.py:1")

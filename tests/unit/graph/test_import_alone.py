@@ -1,0 +1,40 @@
+"""The layers below stand alone: graph, plan (and policy) import with neither Ray, NumPy nor the extension."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import sys
+
+for name in ("ray", "numpy", "pyarrow", "pandas", "numba", "cloudpickle", "pyspark", "raydp", "rayelastic._native"):
+    sys.modules[name] = None  # importing it raises
+
+import pkgutil
+import rayelastic.errors, rayelastic.graph, rayelastic.plan
+
+for package in (rayelastic.graph, rayelastic.plan):
+    for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        __import__(module.name)
+
+from rayelastic.graph import Topology, aggregates, sinks, sources
+from rayelastic.plan.config import JobConfig
+from rayelastic.plan.explain import explain
+from rayelastic.plan.fusion import plan_topology
+
+topology = Topology("t", compiler=None)
+numbers = topology.source("numbers", sources.sequence(10))
+numbers.key_by("value").aggregate("counts", n=aggregates.count()).sink("out", sinks.list())
+topology.validate(shipped=False)
+plan = plan_topology(topology, JobConfig(pes=2))
+assert plan.text() and explain(topology, plan)
+loaded = [name for name in sys.modules if name.startswith("rayelastic.")]
+strangers = [name for name in loaded if name.split(".")[1] not in ("errors", "graph", "plan", "_native")]
+assert not strangers, strangers
+"""
+
+
+def test_graph_and_plan_import_alone() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

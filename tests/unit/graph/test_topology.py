@@ -1,0 +1,242 @@
+"""Declaring topologies: what ends up in the operators."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import cloudpickle
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rayelastic.errors import GraphError
+from rayelastic.graph import (
+    DataType,
+    Lane,
+    OperatorKind,
+    OperatorSpec,
+    Schema,
+    StateKind,
+    Topology,
+    aggregates,
+    files,
+    sinks,
+    sources,
+)
+from rayelastic.graph.aggregates import AggregateFunction, AggregateSpec, Aggregation, Emit
+from rayelastic.graph.order import topological_order
+from tests.unit.graph.fakes import FakeCode, FakeCompiler
+
+
+class Trade(NamedTuple):
+    symbol: str
+    price: float
+    volume: int | None
+
+
+class Total(NamedTuple):
+    seen: int = 0
+
+
+@pytest.fixture
+def compiler() -> FakeCompiler:
+    return FakeCompiler()
+
+
+@pytest.fixture
+def topology(compiler: FakeCompiler) -> Topology:
+    return Topology("market", compiler=compiler)
+
+
+def trades(topology: Topology, name: str = "trades"):
+    return topology.source(name, sources.rows([Trade("a", 1.0, 2)]))
+
+
+def test_word_count(tmp_path: Path, topology: Topology) -> None:
+    (tmp_path / "a.txt").write_text("one two\n")
+    lines = topology.source("lines", sources.text(tmp_path / "*.txt"))
+    words = lines.flat_map("words", lambda t: [(w, 1) for w in t.line.split()], schema={"word": str, "n": int})
+    counts = words.key_by("word").aggregate("counts", count=aggregates.count())
+    counts.sink("out", sinks.list())
+    topology.validate()
+    specs = list(topology.operators.values())
+    assert [s.name for s in specs] == ["lines", "words", "counts", "out"]
+    assert [s.kind for s in specs] == [
+        OperatorKind.SOURCE, OperatorKind.FLAT_MAP, OperatorKind.AGGREGATE, OperatorKind.SINK,
+    ]  # fmt: skip
+    assert [s.inputs for s in specs] == [(), ("lines",), ("words",), ("counts",)]
+    assert [s.keys for s in specs] == [(), (), ("word",), ()]
+    assert [s.lane for s in specs] == [Lane.BUILT_IN, Lane.COMPILED, Lane.BUILT_IN, Lane.PYTHON]
+    assert str(specs[2].output_schema) == "counts(word: string, count: int64)"
+    assert specs[2].body == Aggregation((("count", AggregateSpec(AggregateFunction.COUNT)),), Emit.FINAL)
+    assert all(s.reason for s in specs)
+
+
+def test_a_spec_tells_where_it_was_declared(topology: Topology) -> None:
+    line = sys._getframe().f_lineno + 1
+    trades(topology).filter("big", lambda t: t.volume > 10)
+    assert topology.operators["big"].location == f"{__file__}:{line}"
+
+
+def test_the_compiler_gets_the_request(topology: Topology, compiler: FakeCompiler) -> None:
+    keyed = trades(topology).key_by("symbol")
+    keyed.map("running", lambda t, s: t, state=Total, schema=Trade, lane="python")
+    keyed.filter("big", lambda t: t.price > 3)
+    running, big = compiler.requests
+    assert (running.operator, running.kind, running.keys, running.state) == (
+        "running",
+        OperatorKind.MAP,
+        ("symbol",),
+        Total,
+    )
+    assert (running.output, running.lane) == (Schema.of(Trade), Lane.PYTHON)
+    assert running.location.startswith(__file__)
+    assert (big.keys, big.state, big.lane, big.output) == ((), None, "auto", None)
+
+
+def test_state_makes_an_operator_partitioned(topology: Topology) -> None:
+    keyed = trades(topology).key_by("symbol", "volume")
+    keyed.map("a", lambda t, s: t, state=Total)
+    keyed.filter("b", lambda t, s: True, state=dict)
+    keyed.flat_map("c", lambda t, s: [t], state=lambda: [0])
+    keyed.map("d", lambda t: t)
+    specs = topology.operators
+    assert [specs[n].state_kind for n in "abcd"] == [StateKind.PARTITIONED] * 3 + [StateKind.STATELESS]
+    assert [specs[n].keys for n in "abcd"] == [("symbol", "volume")] * 3 + [()]
+
+
+def test_aggregates_types_and_nulls(topology: Topology) -> None:
+    class Wide(NamedTuple):
+        k: str
+        i: int | None
+        f: float
+        t: str | None
+
+    wide = topology.source("wide", sources.rows([], Wide))
+    a = aggregates
+    out = wide.key_by("k").aggregate(
+        "all", "update", n=a.count(), ni=a.count("i"), si=a.sum("i"), sf=a.sum("f"), mi=a.mean("i"),
+        lo=a.min("t"), hi=a.max("f"), fi=a.first("t"), la=a.last("f"),
+    )  # fmt: skip
+    assert str(out.schema) == (
+        "all(k: string, n: int64, ni: int64, si: int64 | None, sf: float64, mi: float64 | None, "
+        "lo: string | None, hi: float64, fi: string | None, la: float64)"
+    )
+    assert topology.operators["all"].body.emit is Emit.UPDATE
+
+
+def test_a_nullable_key_stays_nullable(topology: Topology) -> None:
+    out = trades(topology).key_by("volume").aggregate("n", name=aggregates.count())
+    assert str(out.schema) == "n(volume: int64 | None, name: int64)"
+
+
+def test_union_and_several_consumers(topology: Topology) -> None:
+    a, b, c = (trades(topology, n) for n in "abc")
+    united = a.union(b, c)
+    united.sink("all", sinks.CountSink())
+    united.map("m", lambda t: t).sink("some", aggregates.count())
+    assert topology.operators["all"].inputs == ("a", "b", "c")
+    assert topology.operators["m"].inputs == ("a", "b", "c")
+    assert topology.operators["some"].body == sinks.CountSink()
+    topology.validate()
+
+
+def test_union_takes_the_same_fields_under_another_name(topology: Topology) -> None:
+    other = topology.source("other", sources.rows([], {"symbol": str, "price": float, "volume": int | None}))
+    assert trades(topology).union(other).schema.name == "Trade"
+
+
+def test_operators_are_read_only(topology: Topology) -> None:
+    trades(topology)
+    with pytest.raises(TypeError):
+        topology.operators["x"] = None
+
+
+def test_a_failed_declaration_leaves_nothing_behind(topology: Topology) -> None:
+    stream = trades(topology)
+    with pytest.raises(GraphError):
+        stream.map("bad", 3)
+    assert list(topology.operators) == ["trades"]
+    stream.map("bad", lambda t: t)
+
+
+def test_specs_are_shippable(topology: Topology) -> None:
+    trades(topology).map("m", lambda t: t).sink("out", sinks.list())
+    shipped = cloudpickle.loads(cloudpickle.dumps(dict(topology.operators)))
+    assert shipped["out"] == topology.operators["out"]
+    assert shipped["m"].output_schema == Schema.of(Trade)
+
+
+def test_a_graph_without_closures_ships_unpicklable_ones_run_here(topology: Topology) -> None:
+    handle = Path(__file__).open()  # noqa: SIM115
+    with handle:
+        trades(topology).map("m", lambda t: (handle, t)[1]).sink("out", sinks.list())
+        topology.validate(shipped=False)
+
+
+def test_csv_schema_is_inferred(tmp_path: Path, topology: Topology) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("symbol,price,day\nA,1.5,2020-01-02\nB,2,2020-01-03\n")
+    stream = topology.source("t", files.csv(path))
+    assert str(stream.schema) == "Record(symbol: string | None, price: float64 | None, day: date32 | None)"
+    assert topology.operators["t"].body.paths == (str(path),)
+
+
+def test_csv_with_a_schema_may_take_some_columns(tmp_path: Path, topology: Topology) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("symbol;price\nA;1.5\n")
+    assert topology.source("t", files.csv([path], {"price": float}, delimiter=";")).schema.names == ("price",)
+
+
+def test_parquet_schema_is_read(tmp_path: Path, topology: Topology) -> None:
+    table = pa.table({"n": pa.array([1], pa.int32()), "s": ["x"]})
+    pq.write_table(table, tmp_path / "b.parquet")
+    pq.write_table(table, tmp_path / "a.parquet")
+    stream = topology.source("t", files.parquet(tmp_path))
+    assert str(stream.schema) == "Record(n: int32 | None, s: string | None)"
+    assert [Path(p).name for p in topology.operators["t"].body.paths] == ["a.parquet", "b.parquet"]
+
+
+def test_text_takes_files_globs_and_directories(tmp_path: Path, topology: Topology) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("b.txt", "a.txt", "sub/c.md"):
+        (tmp_path / name).write_text("x\n")
+
+    def paths(name: str, *given: object) -> list[str]:
+        topology.source(name, sources.text(given))
+        return [str(Path(p).relative_to(tmp_path)) for p in topology.operators[name].body.paths]
+
+    assert paths("directory", tmp_path) == ["a.txt", "b.txt", "sub/c.md"]
+    assert paths("glob", tmp_path / "*.txt") == ["a.txt", "b.txt"]
+    assert paths("deep", tmp_path / "**/*.md", tmp_path / "b.txt") == ["sub/c.md", "b.txt"]
+
+
+def test_arrow_tables_batches_and_pandas(topology: Topology) -> None:
+    table = pa.table({"n": [1, 2], "s": ["x", None]})
+    assert str(files.arrow(table).schema) == "Record(n: int64 | None, s: string | None)"
+    assert files.arrow(table.to_batches()[0]).table == table
+    declared = files.arrow(table, {"s": str | None, "n": DataType.INT32})
+    assert declared.table.schema == declared.schema.to_arrow()
+    pandas = pytest.importorskip("pandas")
+    assert files.arrow(pandas.DataFrame({"n": [1, 2]})).schema.names == ("n",)
+    assert files.arrow() == sinks.ArrowSink()
+
+
+def test_files_are_sinks_too(tmp_path: Path, topology: Topology) -> None:
+    stream = trades(topology)
+    stream.sink("p", files.parquet(f"{tmp_path}/out/"))
+    stream.sink("c", files.csv(tmp_path / "x.csv"))
+    assert topology.operators["p"].body == sinks.ParquetSink(f"{tmp_path}/out/")
+    assert topology.operators["c"].body == sinks.CsvSink(f"{tmp_path}/x.csv")
+
+
+def test_order_is_declared_order_where_the_graph_leaves_it_open() -> None:
+    def spec(name: str, *inputs: str) -> OperatorSpec:
+        schema = Schema.of(Trade)
+        code = FakeCode(Lane.COMPILED, "", schema)
+        return OperatorSpec(name, OperatorKind.MAP, inputs, schema, schema, (), StateKind.STATELESS, code)
+
+    graph = {s.name: s for s in (spec("c", "a", "b"), spec("b"), spec("a"), spec("d", "b"))}
+    assert topological_order(graph) == ["b", "a", "c", "d"]

@@ -1,0 +1,194 @@
+"""Fusion: everything in one processing element, cuts at region borders, pins; golden plans."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rayelastic.errors import ConfigError
+from rayelastic.plan.config import JobConfig, ThreadingModel
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.explain import explain
+from rayelastic.plan.fusion import balanced, plan_topology
+from tests.unit.plan.graphs import FakeGraph, graph
+
+GOLDEN = Path(__file__).parent / "golden"
+
+WORD_COUNT = graph(
+    "lines source", "words map <- lines | l", "counts part[w] <- words | w", "out sink <- counts | w c"
+)  # fmt: skip
+TREE = graph(
+    "left source", "right source", "clean_left map <- left | k v", "clean_right map <- right | k v",
+    "both filter <- clean_left clean_right | k v", "totals part[k] <- both | k v", "scaled map <- totals | k v",
+    "store sink <- scaled | k v", "alerts filter <- scaled | k v", "notify sink <- alerts | k v",
+)  # fmt: skip
+LONG = graph("s source", *(f"operator_number_{i} map <- {f'operator_number_{i - 1}' if i else 's'}" for i in range(12)))
+
+CONFIGS = {
+    "word_count": (WORD_COUNT, JobConfig()),
+    "word_count_2": (WORD_COUNT, JobConfig(pes=2)),
+    "word_count_4": (WORD_COUNT, JobConfig(pes=4, cpus_per_pe=1)),
+    "word_count_pins": (WORD_COUNT, JobConfig(pins={"counts": "back", "out": 0})),
+    "tree_3": (TREE, JobConfig(pes=3)),
+    "long_pinned_inside": (LONG, JobConfig(pins={"operator_number_4": 1, "operator_number_8": 2})),
+}
+
+
+@pytest.mark.parametrize("case", CONFIGS)
+@pytest.mark.parametrize("form", ["plan.txt", "explain.txt", "json"])
+def test_golden(case: str, form: str) -> None:
+    made, config = CONFIGS[case]
+    plan = plan_topology(made, config)
+    text = {"plan.txt": plan.text(), "explain.txt": explain(made, plan), "json": plan.to_json() + "\n"}[form]
+    assert text == (GOLDEN / f"{case}.{form}").read_text()
+    assert form == "json" or max(len(line) for line in text.splitlines()) <= 80
+
+
+def test_everything_is_fused_by_default() -> None:
+    plan = plan_topology(TREE)
+    assert plan.pes == {"pe0": tuple(TREE.operators)}
+    assert plan.links == ()
+    assert not plan.placement.spread
+    assert all(len(r.pipelines) == 1 and r.replicas == 1 for r in plan.regions)  # J13
+
+
+def test_links_are_the_edges_that_cross() -> None:
+    plan = plan_topology(WORD_COUNT, JobConfig(pes=2))
+    assert [(link.name, link.from_pe, link.to_pe) for link in plan.links] == [("words->counts", "pe0", "pe1")]
+    assert plan.placement.spread
+    assert plan.pe_of("words") == "pe0"
+    with pytest.raises(KeyError):
+        plan.pe_of("nothing")
+
+
+def test_pins_cut_inside_a_region() -> None:
+    plan = plan_topology(LONG, JobConfig(pins={"operator_number_4": 1}))
+    region = plan.regions[1]
+    assert [(p.pe, len(p.operators)) for p in region.pipelines] == [("pe0", 4), ("pe1", 8)]
+
+
+def test_a_plan_is_a_value() -> None:
+    plan = plan_topology(TREE, JobConfig(pes=3))
+    assert plan == plan_topology(TREE, JobConfig(pes=3)) == pickle.loads(pickle.dumps(plan))
+    assert plan != plan_topology(TREE, JobConfig(pes=2))
+    assert json.loads(plan.to_json()) == plan.to_dict()
+
+
+@given(st.integers(1, 6))
+def test_any_number_of_processing_elements(pes: int) -> None:
+    plan = plan_topology(TREE, JobConfig(pes=pes))
+    assert list(plan.pes) == [f"pe{i}" for i in range(pes)]
+    check_plan(TREE, plan)
+    for link in plan.links:
+        assert link.from_pe < link.to_pe
+    for planned in plan.regions:
+        assert len(planned.pipelines) == 1
+
+
+@given(st.dictionaries(st.sampled_from(list(TREE.operators)), st.sampled_from([0, 1, 2, "front", "back"]), max_size=5))
+def test_any_pins(pins: dict[str, int | str]) -> None:
+    plan = plan_topology(TREE, JobConfig(pins=pins))
+    check_plan(TREE, plan)
+    for operator, pe in pins.items():
+        assert plan.pe_of(operator) == (pe if isinstance(pe, str) else f"pe{pe}")
+
+
+def check_plan(made: FakeGraph, plan: ExecPlan) -> None:
+    """Every operator is in one processing element and in one pipeline, and every crossing edge is a link."""
+    place = {name: pe for pe, names in plan.pes.items() for name in names}
+    assert sorted(place) == sorted(made.operators) == sorted(n for names in plan.pes.values() for n in names)
+    assert all(plan.pes.values())
+    for planned in plan.regions:
+        assert tuple(n for p in planned.pipelines for n in p.operators) == planned.region.operators
+        assert all(place[n] == p.pe for p in planned.pipelines for n in p.operators)
+    edges = {(i, spec.name) for spec in made.operators.values() for i in spec.inputs}
+    assert {(link.source, link.target) for link in plan.links} == {(a, b) for a, b in edges if place[a] != place[b]}
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=14), st.data())
+def test_cuts_are_the_best(weights: list[int], data: st.DataObject) -> None:
+    parts = data.draw(st.integers(1, len(weights)))
+    taken = balanced(weights, parts)
+    assert len(taken) == parts
+    assert sum(taken) == len(weights)
+    assert min(taken) >= 1
+    assert heaviest(weights, taken) == best(tuple(weights), parts)
+
+
+def heaviest(weights: list[int], taken: list[int]) -> int:
+    loads, at = [], 0
+    for count in taken:
+        loads.append(sum(weights[at : at + count]))
+        at += count
+    return max(loads)
+
+
+def best(weights: tuple[int, ...], parts: int) -> int:
+    """By dynamic programming, to compare with."""
+    table = [sum(weights[:i]) for i in range(len(weights) + 1)]
+    for part in range(2, parts + 1):
+        table = [
+            min((max(table[j], sum(weights[j:i])) for j in range(part - 1, i)), default=0) if i >= part else 10**9
+            for i in range(len(weights) + 1)
+        ]
+    return table[len(weights)]
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"pes": 5}, r"JobConfig\(pes=5\): the topology has 4 regions to distribute\. Give pes=4 or less"),
+        ({"pins": {"count": 1}}, r"operator 'count': JobConfig\(pins=.*no such operator\. Did you mean 'counts'\?"),
+        ({"threading": {"word": "manual"}}, r"operator 'word': JobConfig\(threading=.*Did you mean 'words'\?"),
+    ],
+)
+def test_a_config_that_doesnt_fit_the_topology(config: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        plan_topology(WORD_COUNT, JobConfig(**config))
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"pes": 0}, r"pes=0\): too small\. Give a whole number"),
+        ({"pes": 1.5}, r"pes=1\.5\): no whole number"),
+        ({"pes": True}, "pes=True"),
+        ({"threads": 0}, "threads=0"),
+        ({"threads": "many"}, "threads='many'"),
+        ({"max_threads": -1}, "max_threads=-1"),
+        ({"threads": 4, "max_threads": 2}, "threads=4\\) is more than max_threads=2"),
+        ({"queue_records": 0}, "queue_records=0"),
+        ({"queue_bytes": -5}, "queue_bytes=-5"),
+        ({"run_records": 2048}, "A run has to fit a queue"),
+        ({"run_bytes": None}, "run_bytes=None"),
+        ({"deep_copy": "yes"}, "deep_copy='yes'.*True or False"),
+        ({"cpus_per_pe": -1}, "cpus_per_pe=-1.*number of CPUs"),
+        ({"cpus_per_pe": float("nan")}, "cpus_per_pe=nan"),
+        ({"threading": "fast"}, "threading='fast'.*Choose 'manual', 'dynamic' or 'dedicated'"),
+        ({"threading": {"a": "slow"}}, "operator 'a': JobConfig.threading='slow'"),
+        ({"pins": ["a"]}, "Give {operator: number or name"),
+        ({"pins": {"a": -1}}, "operator 'a': .*from 0 on"),
+        ({"pins": {"a": "b c"}}, "operator 'a'"),
+        ({"pins": {"a": None}}, "operator 'a'"),
+        ({"pins": {3: 1}}, "pins={3: 1}"),
+        ({"pes": 2, "pins": {"a": 1}}, "says twice where to cut. Give pes or pins"),
+    ],
+)
+def test_a_config_out_of_range(config: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        JobConfig(**config)
+
+
+def test_threading_models() -> None:
+    assert JobConfig().model_of("a") is None
+    assert JobConfig(threading="manual").model_of("a") is ThreadingModel.MANUAL
+    mixed = JobConfig(threading={"a": ThreadingModel.DEDICATED, "b": "dynamic"})
+    assert (mixed.model_of("a"), mixed.model_of("b"), mixed.model_of("c")) == (
+        ThreadingModel.DEDICATED, ThreadingModel.DYNAMIC, None,
+    )  # fmt: skip
+    assert pickle.loads(pickle.dumps(mixed)) == mixed
