@@ -12,6 +12,7 @@ from enum import Enum
 
 from rayelastic.errors import GraphError, SchemaError
 from rayelastic.graph.schema import DataType, Field, Schema, laid_out
+from rayelastic.graph.shown import shown
 
 __all__ = [
     "AggregateFunction",
@@ -125,7 +126,7 @@ def aggregated_schema(
     for output, spec in aggregates.items():
         if not isinstance(spec, AggregateSpec):
             raise GraphError(
-                f"{output}={spec!r} is no aggregate",
+                f"{output}={shown(spec)} is no aggregate",
                 way_out="Use rel.count(), or rel.sum, min, max, mean, first or last of a field",
             )
         if output in keys:

@@ -15,6 +15,7 @@ from typing import Any
 from rayelastic.errors import SchemaError
 from rayelastic.graph.data_type import FORMATS, DataType, arrow_type_of
 from rayelastic.graph.schema import HOLDS, Schema, laid_out
+from rayelastic.graph.shown import shown
 
 _OF_PYTHON: dict[object, DataType] = {
     bool: DataType.BOOL, int: DataType.INT64, float: DataType.FLOAT64, str: DataType.STRING, bytes: DataType.BINARY,
@@ -41,7 +42,7 @@ def schema_of(declared: object, name: str | None) -> Schema:
         return _of_numpy(declared, called)
     if _scalar_format(declared) is not None:
         return laid_out(called, [_of_annotation(called, "value", declared)])
-    raise SchemaError(f"{declared!r} is no schema", way_out=_TAKES)
+    raise SchemaError(f"{shown(declared)} is no schema", way_out=_TAKES)
 
 
 def _of_class(declared: type, name: str) -> Schema:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from rayelastic.errors import GraphError, LaneError
 from rayelastic.graph.operator_spec import Lane, OperatorKind, OperatorSpec
+from rayelastic.graph.shown import shown
 
 _NAME_WAY_OUT = "Give it a short printable name, such as 'word_count'"
 LaneChoice = Lane | Literal["auto", "compiled", "vectorised", "python"]
@@ -17,7 +18,7 @@ def check_name(name: object, what: str = "an operator") -> None:
     """Refuse a name that can't key metrics, state, plans and links."""
     if not isinstance(name, str):
         raise GraphError(
-            f"the name of {what} is {name!r}, which is no str", way_out=f"The name comes first. {_NAME_WAY_OUT}"
+            f"the name of {what} is {shown(name)}, which is no str", way_out=f"The name comes first. {_NAME_WAY_OUT}"
         )
     if not name or name != name.strip():
         raise GraphError(f"the name of {what} is {name!r}: empty or with space around", way_out=_NAME_WAY_OUT)
@@ -41,7 +42,7 @@ def check_function(function: Any, kind: OperatorKind, state: object) -> None:
     """Refuse what can't be called with one tuple, or with a tuple and a state."""
     verb = kind.value
     if not callable(function):
-        raise GraphError(f"{verb} needs a function, not {function!r}", way_out=f"Write .{verb}(name, function)")
+        raise GraphError(f"{verb} needs a function, not {shown(function)}", way_out=f"Write .{verb}(name, function)")
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise GraphError("an async function can't be an operator", way_out="Make it a plain function")
     if kind is not OperatorKind.FLAT_MAP and inspect.isgeneratorfunction(function):
@@ -60,14 +61,14 @@ def check_state(state: Any) -> None:
     """Refuse what can't make the initial state of a key."""
     if not callable(state):
         raise GraphError(
-            f"state={state!r} can't make the state of a key",
+            f"state={shown(state)} can't make the state of a key",
             way_out="Give a NamedTuple class with defaults, or a function without arguments",
         )
     if not _binds(state, ()):
         missing = [n for n in getattr(state, "_fields", ()) if n not in state._field_defaults]
         what = f"its fields {', '.join(missing)} have no default" if missing else "it takes arguments"
         raise GraphError(
-            f"state={state.__name__} can't make the state of a key: {what}",
+            f"state={shown(getattr(state, '__name__', state))} can't make the state of a key: {what}",
             way_out="Give every field its initial value, or a function without arguments",
         )
 
@@ -86,7 +87,7 @@ def _binds(function: Callable[..., Any], arguments: tuple[object, ...]) -> bool:
 
 def lane_of(choice: object) -> Literal["auto"] | Lane:
     """Turn a user's choice of lane into the enum."""
-    if choice == "auto":
+    if isinstance(choice, str) and choice == "auto":
         return "auto"
     try:
         lane = Lane(choice)
@@ -94,6 +95,7 @@ def lane_of(choice: object) -> Literal["auto"] | Lane:
         lane = Lane.BUILT_IN
     if lane is Lane.BUILT_IN:
         raise LaneError(
-            f"lane={choice!r} is no lane of a function", way_out="Choose 'auto', 'compiled', 'vectorised' or 'python'"
+            f"lane={shown(choice)} is no lane of a function",
+            way_out="Choose 'auto', 'compiled', 'vectorised' or 'python'",
         )
     return lane

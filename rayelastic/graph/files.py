@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rayelastic.errors import SchemaError, SinkError, SourceError
@@ -127,7 +128,7 @@ def arrow(table: Any = None, schema: object = None) -> ArrowSource | ArrowSink:
 def _single(paths: Paths, operator: str, function: str) -> str:
     if not isinstance(paths, str | os.PathLike):
         raise SinkError("a sink writes to one path", operator=operator, way_out=f"Give rel.{function} one path")
-    return os.path.expanduser(os.fspath(paths))  # noqa: PTH111  (Path drops a trailing '/', which means a directory)
+    return str(Path(paths).expanduser().absolute())  # where it runs the working directory may be another
 
 
 def _csv_columns(path: str, operator: str, delimiter: str) -> Any:

@@ -29,20 +29,26 @@ def expanded(paths: Paths, operator: str, *, directories: bool) -> tuple[str, ..
         raise SourceError("no path was given", operator=operator, way_out="Give a file, a glob or several of them")
     for one in given:
         pattern = str(Path(one).expanduser())
-        # Path.glob takes no absolute pattern.
-        matches = sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207
-        before = len(found)
-        for match in matches:
-            path = Path(match)
-            if path.is_dir() and directories:
-                found.extend(sorted(str(f) for f in path.rglob("*") if f.is_file()))
-            elif not path.is_dir() or not glob.has_magic(pattern):
-                found.append(match)
-        if len(found) == before:
+        matches = _matches(pattern, directories)
+        if not matches:
             raise SourceError(f"no file matches {os.fspath(one)!r}", operator=operator, way_out=_nearest(pattern))
+        found.extend(matches)
     for name in found:
         _check_readable(name, operator)
     return tuple(str(Path(name).absolute()) for name in found)
+
+
+def _matches(pattern: str, directories: bool) -> Iterable[str]:
+    """List what one path or glob means; each file once."""
+    is_glob = glob.has_magic(pattern) and not Path(pattern).exists()
+    found: dict[str, None] = {}
+    for match in sorted(glob.glob(pattern, recursive=True)) if is_glob else [pattern]:  # noqa: PTH207  (absolute ones)
+        path = Path(match)
+        if path.is_dir() and directories:
+            found.update(dict.fromkeys(sorted(str(f) for f in path.rglob("*") if f.is_file())))
+        elif not path.is_dir() or not is_glob:
+            found[match] = None
+    return found
 
 
 def _check_readable(name: str, operator: str) -> None:

@@ -10,13 +10,14 @@ from typing import Any
 from rayelastic.errors import SinkError
 from rayelastic.graph.operator_spec import Lane
 from rayelastic.graph.paths import check_writable
+from rayelastic.graph.shown import shown
 
 __all__ = ["ArrowSink", "CallSink", "CountSink", "CsvSink", "ListSink", "ParquetSink", "call", "list"]
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetSink:
-    """Writes Parquet: one file, or part files into a directory where the path ends in '/' or has no suffix."""
+    """Writes Parquet: one file, or part files into a directory where the path has no suffix."""
 
     path: str
     lane: Lane = Lane.BUILT_IN
@@ -29,7 +30,7 @@ class ParquetSink:
 
 @dataclass(frozen=True, slots=True)
 class CsvSink:
-    """Writes CSV with a header: one file, or part files where the path ends in '/' or has no suffix."""
+    """Writes CSV with a header: one file, or part files into a directory where the path has no suffix."""
 
     path: str
     lane: Lane = Lane.BUILT_IN
@@ -52,7 +53,7 @@ class CallSink:
         """Raise SinkError if it is no function."""
         if not builtins.callable(self.function):
             raise SinkError(
-                f"rel.call needs a function, not {self.function!r}",
+                f"rel.call needs a function, not {shown(self.function)}",
                 operator=operator,
                 way_out="Give the function itself, not what it returns",
             )
@@ -62,8 +63,8 @@ class CallSink:
 class ListSink:
     """Collects tuples into a Python list."""
 
-    lane: Lane = Lane.PYTHON
-    reason: str = "collects Python tuples"
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "native conversion to Arrow batches, tuples when they are asked for"
 
     def check(self, operator: str) -> None:
         """Do nothing: a list can always be made."""

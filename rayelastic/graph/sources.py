@@ -14,6 +14,7 @@ from rayelastic.errors import SchemaError, SourceError
 from rayelastic.graph.operator_spec import Lane, SourceDescription
 from rayelastic.graph.paths import Paths, expanded
 from rayelastic.graph.schema import Schema
+from rayelastic.graph.shown import shown
 
 __all__ = [
     "ArrowSource",
@@ -154,7 +155,7 @@ class RowsSource:
         for i, row in enumerate(self.rows):
             if not _fits(row, width):
                 raise SourceError(
-                    f"row {i} is {row!r}, which is no tuple of the {width} fields of {self.schema}",
+                    f"row {i} is {shown(row)}, which is no tuple of the {width} fields of {self.schema}",
                     operator=operator,
                     way_out="Give each row as a tuple with one value per field",
                 )
@@ -279,7 +280,7 @@ def _fits(row: object, width: int) -> bool:
 def _check_function(function: object, whose: str, operator: str) -> None:
     if not builtins.callable(function):
         raise SourceError(
-            f"{whose} needs a function, not {function!r}",
+            f"{whose} needs a function, not {shown(function)}",
             operator=operator,
             way_out="Give the function itself, not what it returns",
         )
@@ -287,4 +288,4 @@ def _check_function(function: object, whose: str, operator: str) -> None:
 
 def _check_count(count: object, name: str, operator: str) -> None:
     if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 0):
-        raise SourceError(f"{name} is {count!r}", operator=operator, way_out="Give a whole number, 0 or more")
+        raise SourceError(f"{name} is {shown(count)}", operator=operator, way_out="Give a whole number, 0 or more")

@@ -16,6 +16,7 @@ from rayelastic.graph.declaration import LaneChoice, check_function, check_name,
 from rayelastic.graph.location import caller_location
 from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind, OperatorSpec, SinkDescription, StateKind
 from rayelastic.graph.schema import Schema
+from rayelastic.graph.shown import shown
 from rayelastic.graph.sinks import CountSink
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ class Stream:
             for name in fields:
                 if name not in self.schema.names:
                     raise GraphError(
-                        f"key_by({name!r}): {self.schema.name} has no such field", way_out=self.schema.suggestion(name)
+                        f"key_by({shown(name)}): {self.schema.name} has no such field",
+                        way_out=self.schema.suggestion(name),
                     )
             if len(set(fields)) < len(fields):
                 raise GraphError(f"key_by{fields!r} names a field twice", way_out="Name each field once")
@@ -104,7 +106,7 @@ class Stream:
 
     def _check_unites(self, other: object) -> None:
         if not isinstance(other, Stream):
-            raise GraphError(f"union needs streams, not {other!r}", way_out="Write a.union(b)")
+            raise GraphError(f"union needs streams, not {shown(other)}", way_out="Write a.union(b)")
         if other.topology is not self.topology:
             raise GraphError(
                 f"union with '{other._upstream}' of another topology, '{other.topology.name}'",
@@ -139,6 +141,18 @@ class Stream:
             )
         self.topology._add(spec)
         return SunkStream(name)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, attribute: str) -> NoReturn:
+            if attribute == "aggregate":
+                raise GraphError(
+                    "aggregate needs to know the key, and this stream has none",
+                    operator=self._upstream,
+                    location=caller_location(),
+                    way_out="Write .key_by(field, ...) directly before .aggregate(...)",
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r}")
 
     @property
     def _upstream(self) -> str:
@@ -308,14 +322,14 @@ def _declaring(operator: str, location: str) -> Iterator[None]:
 
 
 def _sink_description(sink: Any, operator: str) -> SinkDescription:
-    if sink == AggregateSpec(AggregateFunction.COUNT):
+    if isinstance(sink, AggregateSpec) and sink == AggregateSpec(AggregateFunction.COUNT):
         return CountSink()
     if hasattr(sink, "as_sink"):
         made: SinkDescription = sink.as_sink(operator)
         return made
     if not hasattr(sink, "check") or hasattr(sink, "schema"):
         raise GraphError(
-            f"{sink!r} is no sink",
+            f"{shown(sink)} is no sink",
             way_out="Use rel.parquet(path), rel.csv(path), rel.call(fn), rel.list(), rel.count(), rel.arrow()",
         )
     described: SinkDescription = sink

@@ -12,6 +12,7 @@ from rayelastic.graph.location import caller_location
 from rayelastic.graph.operator_spec import FunctionCompiler, OperatorKind, OperatorSpec, SourceDescription, StateKind
 from rayelastic.graph.order import consumers, topological_order
 from rayelastic.graph.schema import Schema
+from rayelastic.graph.shown import shown
 from rayelastic.graph.stream import Stream, check_at
 
 __all__ = ["Topology"]
@@ -115,7 +116,7 @@ def _source_description(source: Any, operator: str) -> SourceDescription:
         return made
     if not hasattr(source, "check") or not hasattr(source, "schema"):
         raise GraphError(
-            f"{source!r} is no source",
+            f"{shown(source)} is no source",
             way_out="Use rel.text, csv, parquet, arrow, rows, generate, callable or sequence",
         )
     described: SourceDescription = source

@@ -92,10 +92,10 @@ class ExecPlan:
         """Write the plan down for people, in at most 80 columns where names allow it."""
         operators = sum(len(names) for names in self.pes.values())
         parts = [
-            _counted(operators, "operator"),
-            _counted(len(self.regions), "region"),
-            _counted(len(self.pes), "processing element"),
-            _counted(len(self.links), "link"),
+            counted(operators, "operator"),
+            counted(len(self.regions), "region"),
+            counted(len(self.pes), "processing element"),
+            counted(len(self.links), "link"),
         ]
         lines = [f"{self.topology}: {', '.join(parts)}"]
         for pe in self.pes:
@@ -140,7 +140,8 @@ def kind_text(region: Region) -> str:
     )
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """Write a number of things: '1 region', '2 regions'."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
@@ -149,8 +150,8 @@ def _region_lines(planned: RegionPlan, pe: str) -> Iterator[str]:
     if not here:
         return
     total = len(planned.pipelines)
-    pipelines = _counted(total, "pipeline") if len(here) == total else f"{len(here)} of {_counted(total, 'pipeline')}"
-    replicas = _counted(planned.replicas, "replica")
+    pipelines = counted(total, "pipeline") if len(here) == total else f"{len(here)} of {counted(total, 'pipeline')}"
+    replicas = counted(planned.replicas, "replica")
     yield f"  {planned.region.name}  {kind_text(planned.region)}, {pipelines} x {replicas}"
     for pipeline in here:
         yield from textwrap.wrap(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from rayelastic.graph.order import Graph
-from rayelastic.plan.exec_plan import WIDTH, ExecPlan, kind_text
+from rayelastic.plan.exec_plan import WIDTH, ExecPlan, counted, kind_text
 from rayelastic.plan.regions import Region, RegionKind
 
 __all__ = ["explain"]
@@ -25,8 +25,8 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
         plan: what was planned for it.
     """
     specs = graph.operators
-    counted = f"{len(specs)} operators in {len(plan.regions)} regions in {len(plan.pes)}"
-    lines = [f"topology '{graph.name}': {counted} processing element{'s' if len(plan.pes) > 1 else ''}"]
+    parts = counted(len(specs), "operator"), counted(len(plan.regions), "region")
+    lines = [f"topology '{graph.name}': {' in '.join(parts)} in {counted(len(plan.pes), 'processing element')}"]
     columns = [(name, spec.kind.value, spec.lane.value) for name, spec in specs.items()]
     names, kinds, lanes = (min(28, max((len(c[i]) for c in columns), default=0)) for i in range(3))
     for planned in plan.regions:

@@ -109,6 +109,7 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "no key": (lambda t, s: s.key_by(), GraphError, "trades", "key_by needs a field"),
     "key twice": (lambda t, s: s.key_by("symbol", "symbol"), GraphError, "trades", "names a field twice"),
     # aggregates
+    "aggregate without key": (lambda t, s: s.union(t.source("more", ROWS)).aggregate("a", n=aggregates.count()), GraphError, "trades, more", "Write .key_by(field, ...) directly before"),
     "no aggregate": (lambda t, s: s.key_by("symbol").aggregate("a"), GraphError, "a", "count=rel.count()"),
     "not an aggregate": (lambda t, s: s.key_by("symbol").aggregate("a", n=sum), GraphError, "a", "is no aggregate"),
     "aggregate of unknown": (lambda t, s: s.key_by("symbol").aggregate("a", n=aggregates.sum("prize")), SchemaError, "a", "Did you mean 'price'?"),
@@ -134,6 +135,7 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "sink to several": (lambda t, s: s.sink("o", files.csv(["a", "b"])), SinkError, "o", "one path"),
     # sources
     "not a source": (lambda t, s: t.source("x", "file.txt"), GraphError, "x", "'file.txt' is no source. Use rel.text"),
+    "table as source": (lambda t, s: t.source("x", pa.table({"a": list(range(1000))})), GraphError, "x", "is no source. Use rel.text"),
     "sink as source": (lambda t, s: t.source("x", sinks.list()), GraphError, "x", "is no source"),
     "missing file": (lambda t, s: t.source("x", sources.text("/nowhere/a.txt")), SourceError, "x", "there is no file '/nowhere/a.txt'. Check the path: / exists"),
     "empty glob": (lambda t, s: t.source("x", sources.text("/nowhere/*.txt")), SourceError, "x", "no file matches '/nowhere/*.txt'"),

@@ -68,7 +68,7 @@ def test_word_count(tmp_path: Path, topology: Topology) -> None:
     ]  # fmt: skip
     assert [s.inputs for s in specs] == [(), ("lines",), ("words",), ("counts",)]
     assert [s.keys for s in specs] == [(), (), ("word",), ()]
-    assert [s.lane for s in specs] == [Lane.BUILT_IN, Lane.COMPILED, Lane.BUILT_IN, Lane.PYTHON]
+    assert [s.lane for s in specs] == [Lane.BUILT_IN, Lane.COMPILED, Lane.BUILT_IN, Lane.BUILT_IN]
     assert str(specs[2].output_schema) == "counts(word: string, count: int64)"
     assert specs[2].body == Aggregation((("count", AggregateSpec(AggregateFunction.COUNT)),), Emit.FINAL)
     assert all(s.reason for s in specs)
@@ -210,6 +210,9 @@ def test_text_takes_files_globs_and_directories(tmp_path: Path, topology: Topolo
 
     assert paths("directory", tmp_path) == ["a.txt", "b.txt", "sub/c.md"]
     assert paths("glob", tmp_path / "*.txt") == ["a.txt", "b.txt"]
+    assert paths("all", tmp_path / "**") == ["a.txt", "b.txt", "sub/c.md"]
+    (tmp_path / "odd[1].txt").write_text("x\n")
+    assert paths("odd", tmp_path / "odd[1].txt") == ["odd[1].txt"]
     assert paths("deep", tmp_path / "**/*.md", tmp_path / "b.txt") == ["sub/c.md", "b.txt"]
 
 
@@ -228,7 +231,7 @@ def test_files_are_sinks_too(tmp_path: Path, topology: Topology) -> None:
     stream = trades(topology)
     stream.sink("p", files.parquet(f"{tmp_path}/out/"))
     stream.sink("c", files.csv(tmp_path / "x.csv"))
-    assert topology.operators["p"].body == sinks.ParquetSink(f"{tmp_path}/out/")
+    assert topology.operators["p"].body == sinks.ParquetSink(f"{tmp_path}/out")
     assert topology.operators["c"].body == sinks.CsvSink(f"{tmp_path}/x.csv")
 
 

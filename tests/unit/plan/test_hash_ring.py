@@ -27,7 +27,7 @@ def test_resizing_moves_no_more_than_it_must(sizes: list[int]) -> None:
         assert len(loads) == size
         assert max(loads) - min(loads) <= 1
         moves = ring.moves_to(after)
-        # `larger` replicas have one partition more in a balanced ring: most is kept where they are those that hold most.
+        # A balanced ring gives `larger` replicas one partition more: those that hold most already, to move the least.
         small, larger = divmod(PARTITIONS, size)
         held = sorted((before[r] if r < len(before) else 0 for r in range(size)), reverse=True)
         kept = sum(min(h, small + (i < larger)) for i, h in enumerate(held))
