@@ -1,4 +1,4 @@
-"""The layout rule is written twice, in graph/schema.py and in native_sched/src/schema.cpp: both give the same records."""
+"""The layout rule is written twice, in graph/schema.py and in native schema.cpp: both give the same records."""
 
 from __future__ import annotations
 
