@@ -1,0 +1,1 @@
+"""The works: a folder each."""

@@ -1,0 +1,37 @@
+"""Word count in rayelastic: one processing element in this process, compiled lane, reading the file inside the job."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import pyarrow as pa
+
+import rayelastic as rel
+
+
+class Line(NamedTuple):
+    line: str
+
+
+class Word(NamedTuple):
+    word: str
+
+
+def words(t: Line) -> Iterator[Word]:
+    for word in t.line.split():
+        yield Word(word)
+
+
+def prepare(path: str) -> Callable[[], pa.Table]:
+    topology = rel.Topology("word_count")
+    lines = topology.source("lines", rel.text(path, schema=Line))
+    counted = lines.flat_map("words", words, lane="compiled").key_by("word").aggregate("counts", n=rel.count())
+    counted.sink("out", rel.arrow())
+
+    def run() -> pa.Table:
+        return rel.run(topology)["out"]
+
+    return run
+
+
+def result(raw: pa.Table) -> dict[str, int]:
+    return dict(zip(raw["word"].to_pylist(), raw["n"].to_pylist(), strict=True))
