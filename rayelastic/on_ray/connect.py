@@ -17,13 +17,14 @@ NAMESPACE = "rayelastic"  # of the named actors of all jobs
 CONNECT_TIMEOUT = 5.0  # seconds until a named address has to accept a connection; Ray itself tries for a minute
 
 
-def ensure_ray(address: str | None = None, *, start: bool = True) -> str:
+def ensure_ray(address: str | None = None, *, start: bool = True, num_cpus: int | None = None) -> str:
     """Makes sure that this process is connected to Ray.
 
     Args:
         address: 'host:port' of a cluster, 'auto' for the one on this machine, 'local' for a new one. `None`: what
             RAY_ADDRESS names, else the one that runs on this machine, else a new one.
         start: whether a new local cluster may be started.
+        num_cpus: CPUs that a new local cluster offers; by default as many as the machine has.
 
     Returns:
         The address that this node has in Ray, which other nodes reach it under.
@@ -34,7 +35,7 @@ def ensure_ray(address: str | None = None, *, start: bool = True) -> str:
     import ray
 
     if not ray.is_initialized():
-        _connect(address, start)
+        _connect(address, start, num_cpus)
     host: str = ray.util.get_node_ip_address()
     return host
 
@@ -53,7 +54,7 @@ def logs_folder() -> Path:
     return Path(ray._private.worker._global_node.get_logs_dir_path())
 
 
-def _connect(address: str | None, start: bool) -> None:
+def _connect(address: str | None, start: bool, num_cpus: int | None) -> None:
     import ray
 
     with contextlib.suppress(JavaNotFoundError):  # only Spark needs it, and asks for it itself
@@ -64,8 +65,9 @@ def _connect(address: str | None, start: bool) -> None:
     # RAY_AUTH_MODE is left alone: Ray reads it when it is imported, and switches token authentication on for new local
     # clusters, and for others if there is a token, by itself.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what Ray's next default is; silences its notice
+    dashboard = False if address in (None, "local") else None
     try:
-        ray.init(address=address, logging_level="error", include_dashboard=False if address in (None, "local") else None)
+        ray.init(address=address, num_cpus=num_cpus, logging_level="error", include_dashboard=dashboard)
     except Exception as error:  # Ray raises ConnectionError, RuntimeError, ValueError, AuthenticationError and more
         raise RayUnreachableError(
             f"no Ray cluster at {address or 'this machine'}: {_first_line(error)}",

@@ -1,7 +1,7 @@
 """Finds the Java virtual machine that Spark needs, and puts it where Ray finds it.
 
-RayDP runs Spark's JVMs as Ray workers, and a raylet starts the literal command `java`, if it was on PATH when the raylet
-itself was started. So the search comes before `ray.init`, and its result is the first `java` on PATH.
+RayDP runs Spark's JVMs as Ray workers, and a raylet starts the literal command `java`, if it was on PATH when the
+raylet itself was started. So the search comes before `ray.init`, and its result is the first `java` on PATH.
 A file called `java` proves nothing (it may be another version, or hidden): what counts is what `java -version` says.
 Must not know Spark's Python side.
 """
@@ -114,7 +114,7 @@ def _candidates(environment: MutableMapping[str, str], wheel: Path | None) -> It
 
 def _make_executable(home: Path) -> None:
     """Gives the wheel's programs the execute bit where an installer lost it."""
-    for program in (home / "bin" / "java", home / "lib" / "jspawnhelper"):  # the JVM starts processes through the latter
+    for program in (home / "bin" / "java", home / "lib" / "jspawnhelper"):  # the JVM starts processes by the latter
         try:
             mode = program.stat().st_mode
             if not mode & stat.S_IXUSR:

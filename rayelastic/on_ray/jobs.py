@@ -51,7 +51,7 @@ class RayControl:
             TimeoutError: no answer in time; it may have run or not.
             Exception: what the method raised.
         """
-        reference = self._actor.call.remote(method, arguments)  # type: ignore[attr-defined]
+        reference = self._actor.call.remote(method, arguments)
         return answer(reference, f"the coordinator of job {self._job!r}", method, timeout)
 
     def close(self) -> None:

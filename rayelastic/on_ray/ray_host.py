@@ -48,6 +48,7 @@ class RayHandle:
 
     @property
     def pe(self) -> str:
+        """Its id."""
         return self._pe
 
     def call(self, method: str, *arguments: Any, timeout: float) -> Any:
@@ -58,7 +59,7 @@ class RayHandle:
             TimeoutError: no answer in time; it may have run or not.
             Exception: what the method raised.
         """
-        reference = self._actor.call.remote(method, arguments)  # type: ignore[attr-defined]
+        reference = self._actor.call.remote(method, arguments)
         return answer(reference, f"processing element {self._pe!r}", method, timeout)
 
     def kill(self) -> None:

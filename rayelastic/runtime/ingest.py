@@ -21,8 +21,15 @@ from typing import Protocol
 import pyarrow as pa
 
 from rayelastic.errors import SourceError
-from rayelastic.runtime.ingest_frames import MAX_FRAME, MAX_REASON, Frame, FrameError, FrameKind, receive_frame, send_frame
-
+from rayelastic.runtime.ingest_frames import (
+    MAX_FRAME,
+    MAX_REASON,
+    Frame,
+    FrameError,
+    FrameKind,
+    receive_frame,
+    send_frame,
+)
 
 REPEATABLE = (
     "Make the DataFrame repeatable: sort within partitions (df.sortWithinPartitions(...)) or checkpoint it "
@@ -157,7 +164,7 @@ class IngestServer:
             partition = self._open(receive_frame(connection, max_frame=self._max_frame))
             while (frame := receive_frame(connection, max_frame=self._max_frame)) is not None:
                 if frame.partition != partition:
-                    raise self._error(f"a frame of partition {frame.partition} on a connection of partition {partition}")
+                    raise self._error(f"a frame of partition {frame.partition} on a connection of {partition}")
                 if frame.kind is FrameKind.END:
                     self._end(frame)
                     send_frame(connection, FrameKind.ACCEPTED, partition, first_row=frame.first_row)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rayelastic.runtime.data_port import dial
+from rayelastic.errors import LinkError
+from rayelastic.runtime.dialling import dial
 from rayelastic.runtime.ingest_frames import MAX_FRAME, FrameError, FrameKind, receive_frame, send_frame
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def push_partition(
             secret=target.secret,
             timeout=DIAL_TIMEOUT,
         )
-    except OSError as error:
+    except (LinkError, OSError) as error:
         raise PushError(f"the source can't be reached, its job has probably ended: {error}") from error
     with connection:
         connection.settimeout(None)  # a slow source makes this end wait, for as long as it takes

@@ -14,8 +14,9 @@ def spark_reason(error: BaseException) -> str:
 
     A Python exception in a task is told as Python does, by its last line; one in Java by its class and message.
 
-    >>> spark_reason(Exception("Job aborted due to stage failure: Task 0 in stage 1.0 failed 4 times, most recent failure: "
-    ...     "Lost task 0.3 in stage 1.0 (TID 7) (10.0.0.1 executor 0): java.lang.ArithmeticException: / by zero\n\tat A.b(C.java:1)"))
+    >>> spark_reason(Exception(
+    ...     "Job aborted due to stage failure: Task 0 in stage 1.0 failed 4 times, most recent failure: Lost task 0.3 "
+    ...     "in stage 1.0 (TID 7) (10.0.0.1 executor 0): java.lang.ArithmeticException: / by zero\n\tat A.b(C.java:1)"))
     'ArithmeticException: / by zero'
     """
     text = str(error)

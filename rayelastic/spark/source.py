@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from rayelastic.runtime.specs import IngestAddress
 
+    Batches = Iterator[pa.RecordBatch]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparkSource:
@@ -95,9 +97,7 @@ class SparkSource:
         return IngestSource(self.schema, self.reason)
 
 
-def source(
-    frame: DataFrame, schema: object | None = None, *, columns: Mapping[str, str] | None = None
-) -> SparkSource:
+def source(frame: DataFrame, schema: object | None = None, *, columns: Mapping[str, str] | None = None) -> SparkSource:
     """Feeds a stream with the rows of a Spark DataFrame.
 
     Rows of one partition keep their order. A Spark task that is run again has to give the same rows in the same order;
@@ -120,16 +120,17 @@ def source(
     """
     if frame.isStreaming:
         raise SourceError(
-            "a streaming DataFrame can't be a source", way_out="Give a batch one: spark.read instead of spark.readStream"
+            "a streaming DataFrame can't be a source",
+            way_out="Give a batch one: spark.read instead of spark.readStream",
         )
     matched, names = match_columns(frame.schema, schema, columns or {})
     return SparkSource(frame, matched, names)
 
 
-def _pusher(address: IngestAddress, schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _pusher(address: IngestAddress, schema: pa.Schema) -> Callable[[Batches], Batches]:
     """What runs in Spark's Python workers, once for each partition."""
 
-    def push(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def push(batches: Batches) -> Batches:
         import pyarrow as pa
         from pyspark import TaskContext
 

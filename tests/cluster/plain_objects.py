@@ -1,0 +1,100 @@
+"""Small classes that the actor shells host in tests, in the place of processing elements and coordinators."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from rayelastic.errors import LinkError
+from rayelastic.on_ray.ray_host import RayHandle, RayHost
+from rayelastic.runtime.host import PELostError
+from rayelastic.runtime.status import JobStatus, State
+
+PE_PATH = f"{__name__}:PlainPE"
+COORDINATOR_PATH = f"{__name__}:PlainCoordinator"
+START_TIMEOUT = 60.0
+WAIT = 2.0
+
+
+@dataclass(frozen=True)
+class PlainSpec:
+    pe: str
+
+
+@dataclass(frozen=True)
+class PlainJob:
+    name: str
+    pe_names: tuple[str, ...] = ("pe0", "pe1")
+    secret: bytes = field(default=b"", repr=False)
+
+    @property
+    def config(self) -> Any:
+        return SimpleNamespace(cpus_per_pe=0.25)
+
+    @property
+    def plan(self) -> Any:
+        return SimpleNamespace(pes=self.pe_names)
+
+
+class PlainPE:
+    def __init__(self, spec: PlainSpec, *, host: str) -> None:
+        if spec.pe == "broken":
+            raise LinkError("it can't be made", link="a->b")
+        self.spec, self.host = spec, host
+        self.event = threading.Event()
+
+    def about(self) -> tuple[str, str, int]:
+        return self.spec.pe, self.host, os.getpid()
+
+    def wait(self, seconds: float) -> bool:
+        return self.event.wait(seconds)
+
+    def set(self) -> None:
+        self.event.set()
+
+    def fail(self) -> None:
+        raise LinkError("a link broke", link="a->b", way_out="Mend it")
+
+    def close(self) -> None:
+        self.event.set()
+
+
+class PlainCoordinator:
+    """Watches its processing elements as the real one does: a waiting call to each, again and again."""
+
+    def __init__(self, job: PlainJob, host: RayHost) -> None:
+        self.job, self.host = job, host
+        self.handles: dict[str, RayHandle] = {}
+        self.lost = threading.Event()
+        self.reason = ""
+        self.state = State.CREATED
+
+    def start(self) -> dict[str, int]:
+        self.handles = {pe: self.host.start_pe(PlainSpec(pe)) for pe in self.job.pe_names}
+        about = {pe: handle.call("about", timeout=START_TIMEOUT) for pe, handle in self.handles.items()}
+        for handle in self.handles.values():
+            threading.Thread(target=self._watch, args=(handle,), daemon=True).start()
+        self.state = State.RUNNING
+        return {pe: pid for pe, (_, _, pid) in about.items()}
+
+    def _watch(self, handle: RayHandle) -> None:
+        while not self.lost.is_set():
+            try:
+                handle.call("wait", WAIT, timeout=WAIT + START_TIMEOUT)
+            except PELostError as error:
+                self.reason, self.state = str(error), State.FAILED
+                self.lost.set()
+
+    def wait_for_loss(self, seconds: float) -> str:
+        return self.reason if self.lost.wait(seconds) else ""
+
+    def status(self) -> JobStatus:
+        return JobStatus(self.job.name, self.state)
+
+    def close(self) -> None:
+        self.lost.set()
+        for handle in self.handles.values():
+            handle.kill()

@@ -1,0 +1,150 @@
+"""The actor shells: calls and their errors, loss of a process, jobs found by name; no leftovers."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from rayelastic.errors import LinkError, RayUnreachableError
+from rayelastic.on_ray.connect import ensure_ray
+from rayelastic.on_ray.jobs import (
+    JobExistsError,
+    JobNotFoundError,
+    RayControl,
+    find_coordinator,
+    list_jobs,
+    start_coordinator,
+)
+from rayelastic.on_ray.ray_host import PlacementSettings, RayHandle, RayHost
+from rayelastic.runtime.host import PELostError
+from rayelastic.runtime.status import State
+from tests.cluster.plain_objects import COORDINATOR_PATH, PE_PATH, PlainJob, PlainSpec
+
+pytestmark = pytest.mark.cluster
+START = 60.0  # seconds; a worker process takes one, on a busy machine many more
+NOTICED = 5.0  # seconds in which a killed process has to be noticed
+
+
+def test_no_ray_at_the_address() -> None:
+    with pytest.raises(RayUnreachableError, match="no Ray cluster at 127.0.0.1:1"):
+        ensure_ray("127.0.0.1:1")
+
+
+@pytest.fixture
+def handle(ray_cluster: str) -> Iterator[RayHandle]:
+    made = RayHost(PlacementSettings(0.25, pe_class=PE_PATH)).start_pe(PlainSpec("pe0"))
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def control(ray_cluster: str, request: pytest.FixtureRequest) -> Iterator[RayControl]:
+    made = start_coordinator(PlainJob(request.node.name), pe_class=PE_PATH, coordinator_class=COORDINATOR_PATH)
+    yield made
+    made.close()
+
+
+def is_alive(pid: int) -> bool:
+    return os.path.exists(f"/proc/{pid}")
+
+
+def wait_until_gone(pids: list[int]) -> None:
+    deadline = time.monotonic() + NOTICED
+    while any(is_alive(pid) for pid in pids):
+        assert time.monotonic() < deadline, "a process was left behind"
+
+
+def test_calls_answers_and_errors(handle: RayHandle, ray_cluster: str) -> None:
+    pe, host, pid = handle.call("about", timeout=START)
+    assert (pe, host) == ("pe0", ray_cluster)
+    assert pid != os.getpid()
+    with pytest.raises(LinkError, match="link 'a->b': a link broke. Mend it") as caught:
+        handle.call("fail", timeout=START)
+    assert caught.value.link == "a->b"
+    with pytest.raises(AttributeError):
+        handle.call("_private", timeout=START)
+    with pytest.raises(TimeoutError, match="'pe0' didn't answer 'wait'"):
+        handle.call("wait", 10.0, timeout=0.1)
+    handle.call("set", timeout=START)  # other calls run while one waits
+    handle.kill()
+    with pytest.raises(PELostError, match="'pe0' is gone"):
+        handle.call("about", timeout=START)
+    handle.kill()
+    wait_until_gone([pid])
+
+
+def test_element_that_cannot_be_made_says_why(ray_cluster: str) -> None:
+    handle = RayHost(PlacementSettings(0.25, pe_class=PE_PATH)).start_pe(PlainSpec("broken"))
+    with pytest.raises(PELostError, match="it can't be made"):
+        handle.call("about", timeout=START)
+    handle.kill()
+
+
+def test_killed_process_is_noticed(control: RayControl) -> None:
+    pids = control.call("start", timeout=START)
+    os.kill(pids["pe1"], signal.SIGKILL)
+    killed = time.monotonic()
+    reason = control.call("wait_for_loss", START, timeout=START)
+    assert time.monotonic() - killed < NOTICED
+    assert "processing element 'pe1' is gone" in reason
+    assert control.call("status", timeout=START).state is State.FAILED
+    control.close()
+    wait_until_gone(list(pids.values()))
+
+
+def test_coordinator_that_dies_takes_its_elements_along(control: RayControl) -> None:
+    import ray
+
+    pids = control.call("start", timeout=START)
+    ray.kill(control._actor)
+    with pytest.raises(PELostError, match="the coordinator of job"):
+        control.call("status", timeout=START)
+    wait_until_gone(list(pids.values()))
+
+
+ATTACH = """
+import sys
+from rayelastic.on_ray.jobs import find_coordinator, list_jobs
+control = find_coordinator(sys.argv[1], address=sys.argv[2])
+print(control.call("status", timeout=30).state.value, [job.name for job in list_jobs()])
+control.close()
+"""
+
+
+def test_other_driver_finds_the_job_by_name_and_ends_it(control: RayControl, request: pytest.FixtureRequest) -> None:
+    import ray
+
+    pids = control.call("start", timeout=START)
+    name = request.node.name
+    address = ray.get_runtime_context().gcs_address
+    done = subprocess.run(
+        [sys.executable, "-c", ATTACH, name, address], capture_output=True, text=True, timeout=START, check=False
+    )
+    assert done.stdout.split("\n")[0] == f"running ['{name}']", done.stderr
+    wait_until_gone(list(pids.values()))
+    with pytest.raises(JobNotFoundError, match="there are: none"):
+        find_coordinator(name)
+    assert list_jobs() == []
+
+
+def test_name_of_a_running_job_is_taken_and_of_an_ended_one_is_free(control: RayControl) -> None:
+    job = PlainJob(control._job)
+    pids = control.call("start", timeout=START)
+    with pytest.raises(JobExistsError, match="rel.attach"):
+        start_coordinator(job, coordinator_class=COORDINATOR_PATH)
+    os.kill(pids["pe0"], signal.SIGKILL)
+    control.call("wait_for_loss", START, timeout=START)
+    start_coordinator(job, pe_class=PE_PATH, coordinator_class=COORDINATOR_PATH).close()
+
+
+def test_secret_is_not_shown() -> None:
+    job = PlainJob("a", secret=b"s3cret")
+    assert "s3cret" not in repr(job)
+    assert pickle.loads(pickle.dumps(job)) == job
