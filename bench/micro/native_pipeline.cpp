@@ -1,0 +1,168 @@
+// A pipeline of N operators of c dependent multiplications each, all manual or all dynamic: tuples/s and ns per hop (findings 2 has the
+// anchors). Payloads are referred to, not copied, unless deep_copy is asked for.
+//
+//   bench_native_pipeline [operators=100] [cost=1] [payload=0] [record=24] [threads=1,2] [seconds=1] [in_place=0] [deep_copy=0]
+//
+// payload > 0: records carry a string view of that many bytes, one fresh chunk per run. record: bytes of a record without payload.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rayelastic/scheduler.hpp"
+#include "rayelastic/string_view.hpp"
+
+using namespace rayelastic;
+
+namespace {
+
+struct Load {
+  std::int64_t cost = 1;
+  std::size_t record = 0;
+  std::size_t payload = 0;
+  std::int64_t next = 0;
+};
+
+struct Count {
+  std::atomic<std::uint64_t> rows{0};
+  std::uint64_t check = 0;
+};
+
+std::shared_ptr<const Schema> schema_of(std::size_t record, std::size_t payload) {
+  std::vector<Field> fields{{.name = "value", .type = Type::Int64, .format = "l"}};
+  if (payload > 0) fields.push_back({.name = "payload", .type = Type::Binary, .format = "z"});
+  for (std::size_t bytes = payload > 0 ? 24 : 8; bytes + 8 <= record; bytes += 8) {
+    fields.push_back({.name = "pad" + std::to_string(bytes), .type = Type::Int64, .format = "l"});
+  }
+  return std::make_shared<Schema>(std::move(fields));
+}
+
+std::int64_t make(const void*, std::int64_t, void* out, std::int64_t capacity, void* opaque, rel_context* context) {
+  auto& load = *static_cast<Load*>(opaque);
+  auto* at = static_cast<std::byte*>(out);
+  StringView text;
+  if (load.payload > 0) {
+    ChunkRef chunk = Chunk::allocate(load.payload);
+    std::memset(chunk->data(), 'x', std::min<std::size_t>(load.payload, 64));
+    text = StringView(chunk->data(), static_cast<std::uint32_t>(load.payload));
+    context->attach(chunk.get());
+  }
+  for (std::int64_t index = 0; index < capacity; ++index, at += load.record) {
+    std::memset(at, 0, load.record);
+    std::memcpy(at, &load.next, sizeof load.next);
+    if (load.payload > 0) std::memcpy(at + 8, &text, sizeof text);
+    ++load.next;
+  }
+  return capacity;
+}
+
+std::int64_t multiply(const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context*) {
+  const auto& load = *static_cast<const Load*>(opaque);
+  const auto* from = static_cast<const std::byte*>(in);
+  auto* to = static_cast<std::byte*>(out);
+  for (std::int64_t index = 0; index < n; ++index, from += load.record, to += load.record) {
+    std::int64_t value = 0;
+    std::memcpy(&value, from, sizeof value);
+    for (std::int64_t round = 0; round < load.cost; ++round) value = value * 6364136223846793005 + 1;
+    if (from != to) std::memcpy(to, from, load.record);
+    std::memcpy(to, &value, sizeof value);
+  }
+  return n;
+}
+
+std::int64_t count(const void* in, std::int64_t n, void*, std::int64_t, void* opaque, rel_context*) {
+  auto& sum = *static_cast<Count*>(opaque);
+  std::int64_t value = 0;
+  std::memcpy(&value, in, sizeof value);
+  sum.check ^= static_cast<std::uint64_t>(value);
+  sum.rows.store(sum.rows.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(n), std::memory_order_relaxed);
+  return 0;
+}
+
+struct Settings {
+  std::map<std::string, std::string> values;
+  [[nodiscard]] std::int64_t number(const std::string& name, std::int64_t standard) const {
+    const auto found = values.find(name);
+    return found == values.end() ? standard : std::strtoll(found->second.c_str(), nullptr, 10);
+  }
+};
+
+double tuples_per_second(const Settings& settings, ThreadingModel model, unsigned threads, std::size_t payload) {
+  const auto operators = static_cast<std::size_t>(settings.number("operators", 100));
+  auto load = std::make_shared<Load>();
+  const auto schema = schema_of(static_cast<std::size_t>(settings.number("record", 24)), payload);
+  load->cost = settings.number("cost", 1);
+  load->record = schema->record_size();
+  load->payload = payload;
+  auto total = std::make_shared<Count>();
+
+  SchedulerOptions options;
+  options.deep_copy = settings.number("deep_copy", 0) != 0;
+  options.queue_records = static_cast<std::size_t>(settings.number("queue", 1024));
+  Scheduler scheduler(options);
+  OperatorId previous = scheduler.add_operator({.name = "source", .process = make, .flags = REL_SOURCE, .state = load, .output = schema});
+  const std::uint32_t flags = REL_ONE_TO_ONE | (settings.number("in_place", 0) != 0 ? REL_IN_PLACE : 0U);
+  for (std::size_t index = 0; index < operators; ++index) {
+    const OperatorId id = scheduler.add_operator({.name = "multiply", .process = multiply, .flags = flags, .state = load, .input = schema,
+                                                  .output = schema, .model = model});
+    scheduler.connect(previous, id);
+    previous = id;
+  }
+  const OperatorId end =
+      scheduler.add_operator({.name = "count", .process = count, .flags = REL_SINK, .state = total, .input = schema, .model = model});
+  scheduler.connect(previous, end);
+  scheduler.start({.thread_count = threads});
+
+  // Measured once the pipeline is full (findings 4).
+  const std::uint64_t filled = operators * options.queue_records;
+  using Clock = std::chrono::steady_clock;
+  const auto limit = Clock::now() + std::chrono::seconds(20);
+  while (total->rows.load(std::memory_order_relaxed) < filled && Clock::now() < limit) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const std::uint64_t before = total->rows.load();
+  const auto start = Clock::now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1000 * settings.number("seconds", 1)));
+  const std::uint64_t rows = total->rows.load() - before;
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const Sample sample = scheduler.sample();
+  scheduler.stop(false);
+  const double rate = static_cast<double>(rows) / seconds;
+  std::printf("%-7s threads %u  payload %6zu  record %4zu  %12.0f tuples/s  %7.2f ns per tuple and hop   (%llu reschedules, %llu sleeps)\n",
+              model == ThreadingModel::Manual ? "manual" : model == ThreadingModel::Dynamic ? "dynamic" : "own", threads, payload, load->record, rate,
+              rate == 0 ? 0.0 : 1e9 / rate / static_cast<double>(operators + 1), static_cast<unsigned long long>(sample.reschedules),
+              static_cast<unsigned long long>(sample.sleeps));
+  std::fflush(stdout);
+  return rate;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  for (int index = 1; index < argc; ++index) {
+    const std::string argument = argv[index];
+    const std::size_t sign = argument.find('=');
+    if (sign == std::string::npos) {
+      std::fprintf(stderr, "expected name=value, not '%s'\n", argument.c_str());
+      return EXIT_FAILURE;
+    }
+    settings.values[argument.substr(0, sign)] = argument.substr(sign + 1);
+  }
+  const auto payload = static_cast<std::size_t>(settings.number("payload", 0));
+  std::printf("%lld operators of cost %lld\n", static_cast<long long>(settings.number("operators", 100)),
+              static_cast<long long>(settings.number("cost", 1)));
+  const double manual = tuples_per_second(settings, ThreadingModel::Manual, 1, payload);
+  double dynamic = 0;
+  for (unsigned threads = 1; threads <= static_cast<unsigned>(settings.number("threads", 2)); ++threads) {
+    dynamic = std::max(dynamic, tuples_per_second(settings, ThreadingModel::Dynamic, threads, payload));
+  }
+  std::printf("all dynamic / all manual: %.2f\n", dynamic / manual);
+  return EXIT_SUCCESS;
+}
