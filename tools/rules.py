@@ -34,6 +34,8 @@ def nothing_from_the_wire_is_unpickled(path: Path, text: str) -> Iterator[Findin
         return
     for node in ast.walk(ast.parse(text)):
         names: list[str] = []
+        if not isinstance(node, (ast.stmt, ast.expr, ast.keyword)):
+            continue
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -23,7 +23,7 @@ def words(t: Line) -> Iterator[Word]:
 
 def prepare(path: str) -> Callable[[], pa.Table]:
     topology = rel.Topology("word_count")
-    lines = topology.source("lines", rel.text(path, schema=Line))
+    lines = topology.source("lines", rel.text(path))
     counted = lines.flat_map("words", words, lane="compiled").key_by("word").aggregate("counts", n=rel.count())
     counted.sink("out", rel.arrow())
 
