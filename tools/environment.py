@@ -76,7 +76,7 @@ def packages_step() -> Step | None:
     def act() -> None:
         # A new pip first: it reads the index in half the time of the one that Python 3.11 brings.
         text = LOCK.read_text()
-        newest = re.search(r"(?m)^pip==.*(?:\\\n.*)*", text)
+        newest = re.search(r"(?m)^pip==(?:.*\\\n)*.*", text)
         total = len(re.findall(r"(?m)^[A-Za-z0-9._-]+==", text))
         if newest:
             only_pip = VENV / "pip.lock"

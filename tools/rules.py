@@ -23,7 +23,7 @@ EVALUATORS = {"eval", "exec", "compile", "__import__"}
 MACHINE = re.compile(
     r"(?<![A-Za-z])/(?:root|home/[a-z]+|Users/[A-Za-z]+|work)/|(?:pypi|debian|pythonhosted)[.]org|npmjs"
 )
-UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX)\b|NotImplementedError")
+UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX)\b|raise NotImplementedError")
 SLEEP = re.compile(r"\b(?:time\.|asyncio\.)sleep\(|(?<![\w.])sleep\(|sleep_for\(|\busleep\(")
 CODE = {".py", ".pyi", ".h", ".hpp", ".cpp"}
 SHIPPED = ("rayelastic/", "native_sched/", "topologies/", "bench/")
