@@ -21,13 +21,13 @@ def explain_failure(native: Mapping[str, Any], operators: Mapping[str, OperatorS
     """Explains a failure.
 
     Args:
-        native: what `Scheduler.failure()` gave: `operator`, `message`, `tuple` (or `None`), `exception` (or `None`).
+        native: what `Scheduler.failure()` gave: `operator`, `message`, `record` (or `None`), `exception` (or `None`).
         operators: those of the processing element, by name.
     """
     name: str = native["operator"]
-    record: tuple[Any, ...] | None = native.get("tuple")
+    record: tuple[Any, ...] | None = native["record"]
     shown = repr(record) if record is not None else None
-    exception: BaseException | None = native.get("exception")
+    exception: BaseException | None = native["exception"]
     if exception is not None:
         reason = "".join(traceback.format_exception_only(exception)).strip()
         return Failure(reason, name, shown, "".join(traceback.format_exception(exception)))

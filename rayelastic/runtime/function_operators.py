@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, load
 from rayelastic.graph.aggregates import Aggregation
-from rayelastic.graph.operator_spec import Lane, OperatorKind
+from rayelastic.graph.operator_spec import Lane
 from rayelastic.runtime.native_schema import native_schema
 
 if TYPE_CHECKING:
     from rayelastic.graph.operator_spec import OperatorSpec
-
-_KINDS = {OperatorKind.MAP: "map", OperatorKind.FILTER: "filter", OperatorKind.FLAT_MAP: "flat_map"}
-
 
 def function_operator(spec: OperatorSpec) -> _native.Operator:
     """Makes the operator of a user's function in its lane."""
@@ -24,20 +21,21 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
     source, target = native_schema(code.input_schema), native_schema(code.output_schema)
     keys = list(code.keys)
     if code.lane is Lane.COMPILED:
-        keyed = _native.KeyedState(source, keys, loaded.state_size, loaded.state_initial) if keys else None
-        return _native.Operator.compiled(
-            spec.name, loaded.address, loaded.flags, source, target, keyed, owner=loaded.owner
-        )
-    keyed = _native.KeyedState.of_objects(source, keys, code.state) if keys else None
+        keyed = None
+        if code.state_schema is not None:
+            texts = [field.offset for field in code.state_schema.fields if field.type.is_text]
+            keyed = _native.KeyedState(source, keys, loaded.state_size, loaded.state_initial, texts)
+        owner = loaded.owner
+        return _native.Operator.compiled(spec.name, loaded.address, loaded.flags, source, target, keyed, owner=owner)
     return _native.Operator.python(
         spec.name,
         loaded.function,
-        _KINDS[code.kind],
         source,
         target,
         code.input_schema.tuple_type,
         view=code.view.value,
-        keyed=keyed,
+        flags=loaded.flags,
+        keyed=_native.KeyedState.objects(source, keys, code.state) if code.state is not None else None,
     )
 
 

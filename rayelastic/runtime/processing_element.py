@@ -158,7 +158,7 @@ class ProcessingElement:
         threads, token_wait = 0, 0.0
         if self._scheduler is not None:
             sample = self._scheduler.sample()
-            threads, token_wait = sample["threads"], sample["token_wait_ns"] / 1e9
+            threads, token_wait = sample["thread_count"], sample["token_wait_seconds"]
             for name, number in self._ids.items():
                 counters = sample["operators"][number]
                 operators.append(

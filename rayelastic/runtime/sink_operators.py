@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rayelastic import _native
+from rayelastic.compile import Flags
 from rayelastic.compile.python_lane import call_each
 from rayelastic.errors import SinkError
 from rayelastic.graph.sinks import ArrowSink, CallSink, CountSink, CsvSink, ListSink, ParquetSink
@@ -70,8 +71,9 @@ def sink_operator(spec: OperatorSpec) -> SinkOperator:
         case CountSink():
             return SinkOperator(_native.Operator.count_sink(name, schema))
         case CallSink():
-            function = call_each(body.function)
-            return SinkOperator(_native.Operator.python_sink(name, function, schema, spec.input_schema.tuple_type))
+            function, flags = call_each(body.function), Flags.SINK | Flags.NEEDS_TOKEN
+            shown = spec.input_schema.tuple_type
+            return SinkOperator(_native.Operator.python(name, function, schema, None, shown, flags=flags))
         case ArrowSink() | ListSink():
             return _batch_sink(name, schema, _TableWriter(spec.input_schema))
         case ParquetSink():

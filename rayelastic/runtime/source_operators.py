@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
+from rayelastic.compile import Flags
 from rayelastic.errors import SourceError
 from rayelastic.graph.files import CsvSource, ParquetSource
 from rayelastic.graph.sources import (
@@ -92,9 +93,8 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
 
 def _python_source(spec: OperatorSpec, make_iterator: Callable[[], Iterator[Any]]) -> SourceOperator:
     assert spec.output_schema is not None
-    schema = spec.output_schema
-    operator = _native.Operator.python_source(spec.name, make_iterator, native_schema(schema), schema.tuple_type)
-    return SourceOperator(operator)
+    schema = native_schema(spec.output_schema)
+    return SourceOperator(_native.Operator.python(spec.name, make_iterator, None, schema, flags=Flags.SOURCE))
 
 
 def _batch_source(spec: OperatorSpec, batches: Callable[[], Iterator[pa.RecordBatch]]) -> SourceOperator:
@@ -105,10 +105,9 @@ def _batch_source(spec: OperatorSpec, batches: Callable[[], Iterator[pa.RecordBa
     def feed() -> None:
         try:
             for batch in batches():
-                feeder.push(batch)
+                if not feeder.push(batch):
+                    return  # the source was stopped
             feeder.finish()
-        except _native.Stopped:
-            return
         except Exception as error:  # a broken file, a failing cast: the source fails with it
             feeder.fail(f"{type(error).__name__}: {error}")
 
