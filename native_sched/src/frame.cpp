@@ -83,7 +83,7 @@ std::string_view to_string(FrameFault fault) noexcept {
     case FrameFault::View: return "a text or bool of a record has no sense";
     case FrameFault::Schema: return "the two sides have different schemas";
     case FrameFault::Order: return "a frame of its kind can't come now";
-    case FrameFault::Credit: return "it goes beyond what was granted";
+    case FrameFault::Credit: return "it grants back more than was sent";
   }
   return "unknown";
 }

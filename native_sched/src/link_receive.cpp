@@ -130,8 +130,6 @@ FrameFault Link::take_in_order(const FrameHeader& header) {
     case FrameKind::Records: {
       if (!hello_heard_ || final_heard_) return FrameFault::Order;
       const Lock lock(mutex_);
-      const bool granted = outstanding_ <= options_.window_bytes / 2 || outstanding_ + header.frame_bytes() <= options_.window_bytes;
-      if (!granted) return FrameFault::Credit;
       outstanding_ += header.frame_bytes();
       totals_.unconsumed.store(outstanding_, std::memory_order_relaxed);
       return FrameFault::None;

@@ -49,7 +49,7 @@ enum class FrameFault : std::uint8_t {
   View,        // a string view outside the heap, or not canonical
   Schema,      // the peer's Hello names another schema
   Order,       // a frame of a kind that can't come now, or from this side
-  Credit,      // more than was granted
+  Credit,      // grants more back than was sent
 };
 inline constexpr std::size_t kFrameFaults = 13;
 

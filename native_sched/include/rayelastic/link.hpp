@@ -6,8 +6,9 @@
 // there as soon as it can, sends heartbeats, and on the sending side reads credits. Everything that goes out is chosen and
 // written under `mutex_` with non-blocking sends; what comes in is touched by one thread only (sending side: service thread,
 // receiving side: operator's thread).
-// Bounds: the sender holds at most two frames. The receiver holds one; what it was sent and hasn't consumed is at most the
-// window, or half the window and one larger frame. Nothing waits for ever: a silent or lost peer is a failure.
+// Bounds: the sender holds at most two frames and the receiver one. On the way (in the kernel, mostly) are at most the window,
+// or half of it and one larger frame: that bounds the time that a tuple spends there when downstream is slow.
+// Nothing waits for ever: a silent or lost peer is a failure.
 #pragma once
 
 #include <sys/uio.h>
