@@ -135,7 +135,9 @@ def _state_layout(request: FunctionRequest) -> tuple[Schema | None, bytes]:
     try:
         initial = request.state()
     except TypeError as error:
-        raise SchemaError(f"its state can't be made: {error}", way_out="Give every field of the class a default") from None
+        raise SchemaError(
+            f"its state can't be made: {error}", way_out="Give every field of the class a default"
+        ) from None
     try:
         schema = Schema.of(request.state)
         return schema, initial_record(schema, initial)
@@ -165,7 +167,9 @@ def _vectorised(request: FunctionRequest, library: str) -> OperatorCode:
             way_out="Annotate it with numpy.ndarray, pyarrow.RecordBatch, pandas.DataFrame or polars.DataFrame",
         )
     if request.state is not None:
-        raise LaneError("a keyed function can't be vectorised", way_out="Write it for one tuple and the state of its key")
+        raise LaneError(
+            "a keyed function can't be vectorised", way_out="Write it for one tuple and the state of its key"
+        )
     return OperatorCode(
         operator=request.operator,
         kind=request.kind,
@@ -288,4 +292,3 @@ def _key(request: FunctionRequest, state_schema: Schema | None, identity: Identi
         identity.digest,
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()
-

@@ -56,7 +56,9 @@ def _difference(code: OperatorCode, arguments: list[Any], items: list[Any]) -> s
                 if value is None and not field.nullable:
                     return f"it gave None for '{field.name}' of {code.output_schema.name}, which is not nullable"
                 if _is_too_big(field, value):
-                    return f"it gave {value} for '{field.name}' of {code.output_schema.name}, which is {field.type.value}"
+                    return (
+                        f"it gave {value} for '{field.name}' of {code.output_schema.name}, which is {field.type.value}"
+                    )
     for field, value in zip(code.input_schema.fields, arguments[0], strict=True):
         if isinstance(value, int) and value >= 2**63:
             return f"'{field.name}' is {value}: compiled integers are signed, of 64 bits. Use lane='python'"

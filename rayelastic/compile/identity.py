@@ -99,7 +99,10 @@ class Identity:
                 found = getattr(value, name, None)
                 if isinstance(found, types.FunctionType | int | float | str | bytes):
                     self._add("attribute", name)
-                    if not isinstance(found, types.FunctionType) or value.__name__.partition(".")[0] not in ("numpy", "math"):
+                    if not isinstance(found, types.FunctionType) or value.__name__.partition(".")[0] not in (
+                        "numpy",
+                        "math",
+                    ):
                         self._value(found)
 
     def _code(self, code: types.CodeType) -> None:

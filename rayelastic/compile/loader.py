@@ -9,11 +9,12 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 from rayelastic.compile.code import MachineCode
 
-__all__ = ["engine_symbols", "host_target", "load_image", "register_symbols"]
+__all__ = ["declare_symbols", "engine_symbols", "host_target", "load_image", "register_symbols"]
 
 _CONTEXT_KEY = "rel_context_key"  # lowering/engine.py
 _lock = threading.Lock()
@@ -35,6 +36,7 @@ def _binding() -> Any:
 
 
 _keep_for_ever: list[Any] = []
+_not_here: set[str] = set()  # declared, but defined by nothing in this process
 
 
 def register_symbols(symbols: dict[str, int]) -> None:
@@ -42,6 +44,20 @@ def register_symbols(symbols: dict[str, int]) -> None:
     llvm = _binding()
     for name, address in symbols.items():
         llvm.add_symbol(name, address)
+        _not_here.discard(name)
+
+
+def declare_symbols(names: Iterable[str]) -> None:
+    """Makes names known that compiled code may refer to, so that it can be compiled where nothing defines them.
+
+    Numba links what it compiles at once and ends the process over an unknown name; that copy is never run.
+    """
+    llvm = _binding()
+    nowhere = ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p).value
+    for name in names:
+        if not llvm.address_of_symbol(name):
+            llvm.add_symbol(name, nowhere)
+            _not_here.add(name)
 
 
 @functools.cache
@@ -81,6 +97,9 @@ def load_image(machine: MachineCode) -> tuple[object, int]:
 
 def _link(machine: MachineCode) -> tuple[Any, int]:
     llvm = _binding()
+    absent = sorted(_not_here & set(machine.imports))
+    if absent:
+        raise LookupError(f"compiled code needs '{absent[0]}' of the engine, which isn't loaded in this process")
     missing = [name for name in machine.imports if not llvm.address_of_symbol(name)]
     for name in missing:
         llvm.add_symbol(name, _numba_symbol(name))

@@ -48,6 +48,12 @@ def _machine_for_here(code: OperatorCode) -> MachineCode:
     from rayelastic.compile.compiler import machine_code, user_cache
 
     request = FunctionRequest(
-        code.operator, code.kind, code.function, code.input_schema, code.output_schema, code.keys, location=code.location
+        code.operator,
+        code.kind,
+        code.function,
+        code.input_schema,
+        code.output_schema,
+        code.keys,
+        location=code.location,
     )
     return machine_code(request, code.state_schema, user_cache())[0]

@@ -28,7 +28,9 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"'([A-Z_]+)' bytecode|Use of unsupported opcode \((\w+)\)"), r"it uses Python's \1\2, which isn't compiled"),
     (re.compile(r"unsupported opcode: (\w+)|unsupported bytecode (\w+)"), r"it uses Python's \1\2, which isn't compiled"),
 )  # fmt: skip
-_NOISE = re.compile(r"^(Failed in \w+ mode pipeline.*|- Resolution failure.*|During: .*|There (is|are) \d+ candidate.*|None|)$")
+_NOISE = re.compile(
+    r"^(Failed in \w+ mode pipeline.*|- Resolution failure.*|During: .*|There (is|are) \d+ candidate.*|None|)$"
+)
 
 
 def plain_reason(error: BaseException, function: Callable[..., Any], problem: str = "") -> str:

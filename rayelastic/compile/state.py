@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import struct
 import types
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ _CODES = {
     DataType.TIME64: "q", DataType.TIMESTAMP: "q", DataType.DURATION: "q",
 }  # fmt: skip
 _PER_SECOND = {"s": 1, "m": 1_000, "u": 1_000_000, "n": 1_000_000_000}
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _INLINE_BYTES = 12
 
 
@@ -107,17 +107,17 @@ def _encoded(field: Field, value: Any) -> bytes:
     elif field.type is DataType.DATE64:
         value = (value.toordinal() - _EPOCH.toordinal()) * 86_400_000
     elif field.type is DataType.TIMESTAMP:
-        value = _units(value.replace(tzinfo=value.tzinfo or datetime.UTC) - _EPOCH, field.format[2])
+        value = _units(value.replace(tzinfo=value.tzinfo or dt.UTC) - _EPOCH, field.format[2])
     elif field.type is DataType.DURATION:
         value = _units(value, field.format[2])
     elif field.type in (DataType.TIME32, DataType.TIME64):
-        span = datetime.timedelta(
+        span = dt.timedelta(
             hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond
         )
         value = _units(span, field.format[2])
     return struct.pack("<" + _CODES[field.type], value)
 
 
-def _units(span: datetime.timedelta, unit: str) -> int:
-    microseconds = span // datetime.timedelta(microseconds=1)
+def _units(span: dt.timedelta, unit: str) -> int:
+    microseconds = span // dt.timedelta(microseconds=1)
     return microseconds * _PER_SECOND[unit] // 1_000_000

@@ -1,5 +1,7 @@
 """Compiles one user function: types, IR, LLVM, object file."""
 
+# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,7 +12,9 @@ from numba.core import compiler, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
+from rayelastic.compile.loader import declare_symbols
 from rayelastic.compile.lowering import (  # noqa: F401  they register what text and records can do
+    engine,
     loop,
     text_case,
     text_compare,
@@ -62,6 +66,7 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
     Raises:
         Exception: whatever Numba raises; `plan` may know better why.
     """
+    declare_symbols(engine.SERVICES)
     record = RecordType(input_schema, plan, is_state=False)
     state = RecordType(state_schema, plan, is_state=True) if state_schema else None
     cpu_target.typing_context.refresh()

@@ -4,6 +4,8 @@ Numba insists on the typing function and its implementations having the same sig
 are taken away, so that both can have the types that mypy wants.
 """
 
+# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+
 from __future__ import annotations
 
 import functools

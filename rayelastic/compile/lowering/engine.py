@@ -4,6 +4,8 @@ Text made inside a function (concatenation, lower) needs the engine's memory, bu
 the engine's context: the loop over the run keeps it in a thread-specific slot, and only in functions that allocate.
 """
 
+# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+
 from __future__ import annotations
 
 from typing import Any
@@ -15,6 +17,7 @@ I32, I64 = ir.IntType(32), ir.IntType(64)
 POINTER = ir.IntType(8).as_pointer()
 
 MEMCMP, MEMMEM, STRTOD = "memcmp", "memmem", "strtod"
+SERVICES = ("rel_flush", "rel_allocate", "rel_keep_text")
 CONTEXT_KEY = "rel_context_key"  # a pthread_key_t, made by loader.py in each process
 
 
@@ -30,7 +33,9 @@ def flush(builder: Any, context: Any, count: Any) -> Any:
 
 def keep_text(builder: Any, context: Any, field: Any, data: Any, size: Any) -> Any:
     """rel_keep_text: non-zero if there is no memory."""
-    return builder.call(_service(builder, "rel_keep_text", I32, [POINTER, POINTER, POINTER, I64]), [context, field, data, size])
+    return builder.call(
+        _service(builder, "rel_keep_text", I32, [POINTER, POINTER, POINTER, I64]), [context, field, data, size]
+    )
 
 
 def current_context(builder: Any) -> Any:

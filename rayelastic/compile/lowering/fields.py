@@ -4,6 +4,8 @@ Temporal fields are NumPy datetime64 and timedelta64 inside (comparisons and dif
 day an own type that can be compared and stored.
 """
 
+# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+
 from __future__ import annotations
 
 import operator
@@ -222,7 +224,9 @@ def _load_plain(context: Any, builder: Any, field: Field, record: Any) -> Any:
     return builder.zext(raw, I64) if kind.value.startswith("uint") else builder.sext(raw, I64)
 
 
-def store(context: Any, builder: Any, schema: Schema, field: Field, record: Any, kind: Any, value: Any, fail: Fail) -> None:
+def store(
+    context: Any, builder: Any, schema: Schema, field: Field, record: Any, kind: Any, value: Any, fail: Fail
+) -> None:
     """Stores a value of Numba type `kind`; `fail` ends the block where the field can't hold that value."""
     kind, value = _unwrapped(context, builder, schema, field, record, kind, value, fail)
     if kind is None:
@@ -270,7 +274,9 @@ def _unwrapped(
 def _clear(builder: Any, field: Field, record: Any) -> None:
     """Zero bytes under a None, so that equal records have equal bytes."""
     raw = ir.IntType(8 * field.type.size)
-    builder.store(raw(0), builder.bitcast(_at(builder, record, field.offset), raw.as_pointer()), align=min(field.type.size, 8))
+    builder.store(
+        raw(0), builder.bitcast(_at(builder, record, field.offset), raw.as_pointer()), align=min(field.type.size, 8)
+    )
 
 
 def _store_plain(context: Any, builder: Any, field: Field, record: Any, kind: Any, value: Any, fail: Fail) -> None:
@@ -312,7 +318,15 @@ def _narrowed(builder: Any, value: Any, raw: Any, target: DataType, fail: Fail) 
 
 
 def keep_text(
-    context: Any, builder: Any, schema: Schema, field: Field, record: Any, kind: Any, value: Any, engine_context: Any, fail: Fail
+    context: Any,
+    builder: Any,
+    schema: Schema,
+    field: Field,
+    record: Any,
+    kind: Any,
+    value: Any,
+    engine_context: Any,
+    fail: Fail,
 ) -> None:
     """Stores text into a state record, which owns its copy (rel_keep_text)."""
     place = _at(builder, record, field.offset)

@@ -3,6 +3,8 @@
 Written on bits, rounding to nearest even, once: going through float32 would round twice.
 """
 
+# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+
 from __future__ import annotations
 
 from typing import Any

@@ -4,6 +4,8 @@ Written in LLVM rather than Python, so that a function which can't raise has no 
 no exception is ever boxed: Numba's status of one call becomes REL_FAILED(i). A bare cfunc would swallow it.
 """
 
+# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+
 from __future__ import annotations
 
 import hashlib
@@ -33,7 +35,9 @@ PROCESS = ir.FunctionType(I64, [POINTER, I64, POINTER, I64, POINTER, POINTER])
 STOPPED = I64(-(2**63))  # REL_STOPPED
 
 
-def build(compiled: Any, record: RecordType, state: RecordType | None, *, in_place: bool) -> tuple[str, bytes, tuple[str, ...]]:
+def build(
+    compiled: Any, record: RecordType, state: RecordType | None, *, in_place: bool
+) -> tuple[str, bytes, tuple[str, ...]]:
     """Machine code of the loop with the function in it.
 
     Args:
@@ -47,7 +51,10 @@ def build(compiled: Any, record: RecordType, state: RecordType | None, *, in_pla
     """
     context, codegen = compiled.target_context, compiled.library.codegen
     module = codegen._create_empty_module("rayelastic.run")
-    bodies = [_body(module, context, compiled, record, state, in_place=same) for same in ([False, True] if in_place else [False])]
+    bodies = [
+        _body(module, context, compiled, record, state, in_place=same)
+        for same in ([False, True] if in_place else [False])
+    ]
     linked = _with_callees(compiled.library)
     entry = "rel_process_" + hashlib.sha256(str(linked).encode()).hexdigest()[:16]
     _entry(module, entry, bodies, allocates=f"@{engine.CONTEXT_KEY}" in str(linked))
@@ -70,7 +77,9 @@ def _with_callees(library: Any) -> Any:
     return module
 
 
-def _body(module: Any, context: Any, compiled: Any, record: RecordType, state: RecordType | None, *, in_place: bool) -> Any:
+def _body(
+    module: Any, context: Any, compiled: Any, record: RecordType, state: RecordType | None, *, in_place: bool
+) -> Any:
     """The loop, either for `out` distinct from `in` or for both being one buffer."""
     function = ir.Function(module, PROCESS, "run.in_place" if in_place else "run")
     function.linkage = "internal"

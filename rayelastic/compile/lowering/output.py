@@ -4,6 +4,8 @@ NamedTuple class -> its annotations; tuple of scalars -> f0, f1, ..; scalar -> o
 -> the input schema (findings section 4).
 """
 
+# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+
 from __future__ import annotations
 
 from typing import Any
@@ -41,7 +43,9 @@ def decide(plan: Plan, typing_context: Any, delivered: list[Any], input_schema: 
 def _check_condition(plan: Plan, item: Any) -> None:
     if isinstance(item, types.Optional):
         item = item.type
-    if not isinstance(item, types.Boolean | types.Integer | types.Float | types.NoneType) and not fields.inferred_format(item):
+    if not isinstance(
+        item, types.Boolean | types.Integer | types.Float | types.NoneType
+    ) and not fields.inferred_format(item):
         raise TypingError(plan.refuse(f"a filter returns a bool, this returns {fields.described(item)}"))
 
 
@@ -53,9 +57,7 @@ def _check_item(plan: Plan, item: Any, schema: Schema) -> None:
         raise TypingError(plan.refuse(f"it {what} None, which is no {schema}"))
     cells = item_cells(item)
     if len(cells) != len(schema.fields):
-        raise TypingError(
-            plan.refuse(f"it gives {len(cells)} values where {schema} has {len(schema.fields)} fields")
-        )
+        raise TypingError(plan.refuse(f"it gives {len(cells)} values where {schema} has {len(schema.fields)} fields"))
     for field, (kind, _) in zip(schema.fields, cells, strict=True):
         problem = fields.problem_storing(field, kind)
         if problem:

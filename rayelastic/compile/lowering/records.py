@@ -5,6 +5,8 @@ loaded as 64-bit signed and floats as 64-bit, as Python has them; a uint64 above
 turning negative. Layout: native_sched/include/rayelastic/schema.hpp.
 """
 
+# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+
 from __future__ import annotations
 
 import itertools
@@ -197,7 +199,9 @@ def deliver(typingctx: Any, record: Any, value: Any) -> Any:
             _store_item(context, builder, record, place, sig.args[1], args[1])
         elif kind is OperatorKind.FILTER:
             with builder.if_then(_is_true(context, builder, sig.args[1], args[1])):
-                cgutils.raw_memcpy(builder, _next_place(builder, frame, record.schema), source, I64(record.schema.record_size), 1)
+                cgutils.raw_memcpy(
+                    builder, _next_place(builder, frame, record.schema), source, I64(record.schema.record_size), 1
+                )
         else:
             _make_room(context, builder, frame)
             place = _next_place(builder, frame, record.plan.output)
@@ -223,7 +227,9 @@ def _next_place(builder: Any, frame: Any, schema: Schema) -> Any:
     used_slot = frame_slot(builder, frame, FRAME_USED)
     used = builder.load(used_slot)
     builder.store(builder.add(used, I64(1)), used_slot)
-    return builder.gep(builder.load(frame_slot(builder, frame, FRAME_OUT)), [builder.mul(used, I64(schema.record_size))])
+    return builder.gep(
+        builder.load(frame_slot(builder, frame, FRAME_OUT)), [builder.mul(used, I64(schema.record_size))]
+    )
 
 
 def _is_true(context: Any, builder: Any, kind: Any, value: Any) -> Any:
@@ -231,7 +237,9 @@ def _is_true(context: Any, builder: Any, kind: Any, value: Any) -> Any:
         return I1(0)
     if isinstance(kind, types.Optional):
         helper = context.make_helper(builder, kind, value=value)
-        return builder.and_(cgutils.as_bool_bit(builder, helper.valid), _is_true(context, builder, kind.type, helper.data))
+        return builder.and_(
+            cgutils.as_bool_bit(builder, helper.valid), _is_true(context, builder, kind.type, helper.data)
+        )
     if isinstance(kind, ViewType):
         return builder.icmp_unsigned("!=", parts(context, builder, kind, value)[1], I64(0))
     return context.is_true(builder, kind, value)

@@ -6,6 +6,8 @@ their arguments (the Python function is run again for those, explain.py); what m
 refused in words. After types: the output schema is decided (output.py).
 """
 
+# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+
 from __future__ import annotations
 
 import types as python_types
@@ -92,6 +94,9 @@ class RewriteConstants(FunctionPass):
             for statement in block.find_insts(ir.Assign):
                 statement.value = _constant_folded(func_ir, statement.value)
         _refresh(func_ir)
+        for block in func_ir.blocks.values():
+            _fill_defaults(func_ir, block)
+        _refresh(func_ir)
         return True
 
 
@@ -146,17 +151,14 @@ def _constant_folded(func_ir: Any, value: Any) -> Any:
         if owner is not None and hasattr(owner, value.attr):
             found = getattr(owner, value.attr)
             replaced = _outer_value(found, f"{owner.__name__}.{value.attr}", value.loc)
-            if replaced is not found:
+            if replaced is not found or _is_tuple_class(found):
                 return ir.Global(value.attr, replaced, value.loc)
     return value
 
 
 def _module_of(func_ir: Any, variable: Any) -> Any:
     """The module that a variable stands for, following attributes of modules; else None."""
-    try:
-        definition = func_ir.get_definition(variable)
-    except KeyError:
-        return None
+    definition = _definition(func_ir, variable)
     if isinstance(definition, ir.Global | ir.FreeVar) and isinstance(definition.value, python_types.ModuleType):
         return definition.value
     return None
@@ -166,11 +168,13 @@ def _outer_value(value: Any, name: str, loc: Any) -> Any:
     """What a global, a closure variable or an attribute of a module becomes."""
     if isinstance(value, list | dict | set | bytearray):
         raise UnsupportedError(
-            f"'{name}' is a {type(value).__name__} outside the function and can change; a tuple or a constant is compiled", loc
+            f"'{name}' is a {type(value).__name__} outside the function and can change; a tuple or a constant is compiled",
+            loc,
         )
     if isinstance(value, np.ndarray) and value.flags.writeable:
         raise UnsupportedError(
-            f"the array '{name}' outside the function can change; set {name}.flags.writeable = False to have it compiled", loc
+            f"the array '{name}' outside the function can change; set {name}.flags.writeable = False to have it compiled",
+            loc,
         )
     try:
         if value in _REPLACED:
@@ -206,6 +210,10 @@ def _literal(value: Any, loc: Any, name: str) -> Any:
     return value
 
 
+def _is_tuple_class(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
+
+
 # --- statements --------------------------------------------------------------------------------------------------------
 
 
@@ -228,6 +236,40 @@ def _rewrite_attributes(block: Any) -> None:
         else:
             body.append(statement)
     block.body = body
+
+
+def _fill_defaults(func_ir: Any, block: Any) -> None:
+    """Calls of NamedTuple classes get all fields in order: Numba leaves defaults out."""
+    body: list[Any] = []
+    for statement in block.body:
+        call = statement.value if isinstance(statement, ir.Assign) else None
+        if isinstance(call, ir.Expr) and call.op == "call" and call.vararg is None:
+            made = _definition(func_ir, call.func)
+            record_class = made.value if isinstance(made, ir.Global | ir.FreeVar) else None
+            if _is_tuple_class(record_class):
+                body.extend(_with_all_fields(block, call, record_class))
+        body.append(statement)
+    block.body = body
+
+
+def _with_all_fields(block: Any, call: Any, record_class: Any) -> Iterator[Any]:
+    """Changes a call to one by position; yields the statements that make its defaults."""
+    given = dict(zip(record_class._fields, call.args, strict=False)) | dict(call.kws)
+    missing = [name for name in record_class._fields if name not in given]
+    if len(call.args) + len(call.kws) != len(given) or set(missing) - set(record_class._field_defaults):
+        return  # a call that Python would refuse too; Numba says why
+    for name in missing:
+        default = ir.Var(block.scope, f"$default.{name}.{id(call)}", call.loc)
+        yield ir.Assign(ir.Const(_literal(record_class._field_defaults[name], call.loc, name), call.loc), default, call.loc)
+        given[name] = default
+    call.args, call.kws = [given[name] for name in record_class._fields], ()
+
+
+def _definition(func_ir: Any, variable: Any) -> Any:
+    try:
+        return func_ir.get_definition(variable)
+    except KeyError:
+        return None
 
 
 def _rewrite_deliveries(func_ir: Any, record: RecordType) -> None:
@@ -276,10 +318,7 @@ def _rewrite_unpacking(func_ir: Any, record: RecordType) -> None:
 
 
 def _is_argument(func_ir: Any, variable: Any) -> bool:
-    try:
-        definition = func_ir.get_definition(variable)
-    except KeyError:
-        return False
+    definition = _definition(func_ir, variable)
     return isinstance(definition, ir.Arg) and definition.index == 0
 
 
@@ -290,10 +329,7 @@ def _drop_exception_arguments(func_ir: Any) -> None:
         for statement in block.body:
             if not isinstance(statement, ir.Raise | ir.TryRaise) or statement.exception is None:
                 continue
-            try:
-                made = func_ir.get_definition(statement.exception)
-            except KeyError:
-                continue
+            made = _definition(func_ir, statement.exception)
             if isinstance(made, ir.Expr) and made.op == "call":
                 dropped |= {v.name for v in [*made.args, *(v for _, v in made.kws)]}
                 made.args, made.kws = [], ()

@@ -4,10 +4,12 @@ ASCII by arithmetic; the rest from tables made of the running Python's own str, 
 needed: about a tenth of a second, and the tables that are used become part of the compiled code.
 """
 
+# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,59 +19,88 @@ from rayelastic.compile.lowering.code_points import next_offset, point_at
 from rayelastic.compile.lowering.declare import overloads_method
 from rayelastic.compile.lowering.views import BYTES, TEXT, ViewType, byte_at, cut, new_view, put_byte, put_view, size_of
 
+Table = np.ndarray[Any, Any]
+
 _SIGMA = 0x3A3
-_SURROGATES = range(0xD800, 0xE000)
+_BLOCK = 256  # characters that are looked at together: most blocks have nothing in them
+# Where cased and case-ignorable characters are (Unicode 16 and earlier): not among ideographs and private use.
+_SCRIPTS = (range(0x3100), range(0xA000, 0xD800), range(0xF900, 0x20000), range(0xE0000, 0xE0200))
 
 
-def _characters() -> list[int]:
-    return [c for c in range(128, 0x110000) if c not in _SURROGATES]
+def _changed(method: Callable[[str], str]) -> list[tuple[int, bytes]]:
+    """Code points beyond ASCII that a method changes, with the UTF-8 of what it makes of them."""
+    found = []
+    for start in range(128, 0x110000, _BLOCK // 2):
+        characters = [chr(c) for c in range(start, start + _BLOCK // 2) if not 0xD800 <= c < 0xE000]
+        block = "".join(characters)
+        if method(block) != block:
+            found += [(ord(c), method(c).encode()) for c in characters if method(c) != c]
+    return found
 
 
 @functools.cache
-def _mapping(name: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Code points beyond ASCII that a method changes; their results' UTF-8 bytes as a number; how many bytes."""
-    method = getattr(str, name)
-    changed = [(c, method(chr(c)).encode()) for c in _characters() if method(chr(c)) != chr(c)]
-    assert all(len(raw) <= 8 for _, raw in changed)
-    columns = (
-        np.array([c for c, _ in changed], dtype=np.int64),
-        np.array([int.from_bytes(raw, "little") for _, raw in changed], dtype=np.uint64).astype(np.int64),
-        np.array([len(raw) for _, raw in changed], dtype=np.int64),
+def _mapping(name: str) -> tuple[Table, Table, Table]:
+    """Code points that `str.lower` or `str.upper` changes; their results' UTF-8 bytes as a number; how many bytes."""
+    changed = _changed(getattr(str, name))
+    return (
+        _table([c for c, _ in changed]),
+        _table([int.from_bytes(raw, "little") for _, raw in changed]),
+        _table([len(raw) for _, raw in changed]),
     )
-    for column in columns:
-        column.flags.writeable = False
-    return columns
 
 
-def _ranges(test: Callable[[str], bool]) -> np.ndarray[Any, Any]:
-    """Sorted borders: a code point has the property if an odd number of borders lies at or below it."""
-    borders, inside = [], False
-    for c in range(0x110000):
-        has = c not in _SURROGATES and test(chr(c))
-        if has != inside:
-            borders.append(c)
-            inside = has
-    table = np.array([*borders, 0x110000], dtype=np.int64)
-    table.flags.writeable = False
+def _table(values: list[int]) -> Table:
+    table = np.array(values, dtype=np.int64)
+    table.flags.writeable = False  # Numba takes it as a constant
     return table
 
 
-@functools.cache
-def _question(name: str) -> np.ndarray[Any, Any]:
-    return _ranges(getattr(str, name))
+def _borders(test: Callable[[str], bool], where: Iterable[range] = (range(0xD800), range(0xE000, 0x110000))) -> Table:
+    """Sorted borders: a code point has the property if an odd number of borders lies at or below it."""
+    borders, inside = [], False
+    for part in where:
+        for c in part:
+            if test(chr(c)) != inside:
+                borders.append(c)
+                inside = not inside
+        if inside:
+            borders.append(part.stop)
+            inside = False
+    return _table([*borders, 0x110000])
 
 
 @functools.cache
-def _sigma_context() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _question(name: str) -> Table:
+    return _borders(getattr(str, name))
+
+
+@functools.cache
+def _sigma_context() -> tuple[Table, Table]:
     """Unicode's Final_Sigma, asked of Python: characters that are skipped, and cased ones that aren't."""
-    ignorable = _ranges(lambda c: ("A" + c + "\u03a3").lower()[-1] == "\u03c2" and (c + "\u03a3").lower()[-1] == "\u03c3")
-    cased = _ranges(lambda c: (c + "\u03a3").lower()[-1] == "\u03c2")
+    small, final = "\u03c3", "\u03c2"
+    cased = _borders(lambda c: (c + "\u03a3").lower()[-1] == final, _SCRIPTS)
+    ignorable = _borders(
+        lambda c: ("A" + c + "\u03a3").lower()[-1] == final and (c + "\u03a3").lower()[-1] == small, _SCRIPTS
+    )
     return ignorable, cased
 
 
 @register_jitable
+def _position(table: Any, wanted: int) -> int:
+    """How many entries of a sorted table are at most `wanted`."""
+    low, high = 0, len(table)
+    while low < high:
+        middle = (low + high) >> 1
+        if table[middle] <= wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@register_jitable
 def _inside(borders: Any, point: int) -> bool:
-    return bool(np.searchsorted(borders, point, side="right") & 1)
+    return (_position(borders, point) & 1) == 1
 
 
 @register_jitable
@@ -133,8 +164,8 @@ def _declare_case(name: str, low: int, high: int, *, sigma: bool) -> None:
                     to += 1
                     continue
                 point, after = point_at(text, at), next_offset(text, at)
-                index = np.searchsorted(points, point)
-                if index < len(points) and points[index] == point:
+                index = _position(points, point) - 1
+                if index >= 0 and points[index] == point:
                     packed, count = results[index], sizes[index]
                     if sigma and point == _SIGMA and _is_final_sigma(text, at, ignorable, cased):
                         packed = 0x82CF

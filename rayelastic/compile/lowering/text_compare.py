@@ -1,5 +1,7 @@
 """==, <, hash and truth of str and bytes. UTF-8 sorts as its code points do, so bytes are compared."""
 
+# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+
 from __future__ import annotations
 
 import operator
@@ -67,6 +69,11 @@ def _ge(a: Any, b: Any) -> Any:
 @overloads(bool)
 def _bool(view: Any) -> Any:
     return (lambda view: size_of(view) > 0) if isinstance(view, ViewType) else None
+
+
+@overloads(operator.not_)
+def _not(view: Any) -> Any:
+    return (lambda view: size_of(view) == 0) if isinstance(view, ViewType) else None
 
 
 @lower_cast(ViewType, types.boolean)

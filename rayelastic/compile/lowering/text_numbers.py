@@ -4,6 +4,8 @@ An int beyond 64 bits raises OverflowError (compiled integers are 64-bit); float
 multiplication or division (Clinger 1990), others by strtod on the bare digits, which no locale changes.
 """
 
+# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+
 from __future__ import annotations
 
 import unicodedata

@@ -1,5 +1,7 @@
 """len, indexing, slices, iteration, strip, partition and concatenation of str and bytes."""
 
+# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+
 from __future__ import annotations
 
 import operator
@@ -128,10 +130,14 @@ def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> N
     result.set_valid(more)
     with builder.if_then(more):
         if view == BYTES:
-            item = context.compile_internal(builder, _following_byte, signature(types.int64, view, types.int64), [iterator.view, at])
+            item = context.compile_internal(
+                builder, _following_byte, signature(types.int64, view, types.int64), [iterator.view, at]
+            )
             builder.store(builder.add(at, at.type(1)), iterator.at)
         else:
-            item = context.compile_internal(builder, _following_text, signature(view, view, types.int64), [iterator.view, at])
+            item = context.compile_internal(
+                builder, _following_text, signature(view, view, types.int64), [iterator.view, at]
+            )
             builder.store(builder.add(at, builder.extract_value(item, 1)), iterator.at)
         result.yield_(item)
 

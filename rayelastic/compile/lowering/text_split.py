@@ -4,6 +4,8 @@
 ASCII is walked eight bytes at a time.
 """
 
+# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+
 from __future__ import annotations
 
 import operator
@@ -223,7 +225,9 @@ def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> N
     result.set_valid(builder.icmp_signed(">=", start, start.type(0)))
     builder.store(after, iterator.at)
     builder.store(builder.sub(cuts, cuts.type(1)), iterator.cuts)
-    view = cgutils.create_struct_proxy(split_type.view)(context, builder, value=builder.extract_value(iterator.split, 0))
+    view = cgutils.create_struct_proxy(split_type.view)(
+        context, builder, value=builder.extract_value(iterator.split, 0)
+    )
     view.data = builder.gep(view.data, [start])
     view.size = builder.sub(stop, start)
     result.yield_(view._getvalue())

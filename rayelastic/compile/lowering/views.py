@@ -5,6 +5,8 @@ Python (text_*.py). A view points into the input record, into a chunk that the r
 rel_allocate, or at a literal in the compiled code: all of them outlive the call.
 """
 
+# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +15,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
-from numba.extending import intrinsic, register_model, typeof_impl
+from numba.extending import box, intrinsic, register_model, typeof_impl
 
 from rayelastic.compile.lowering import engine
 
@@ -63,6 +65,14 @@ def _typeof_text(value: TextLiteral, context: Any) -> ViewType:
 @typeof_impl.register(BytesLiteral)
 def _typeof_bytes(value: BytesLiteral, context: Any) -> ViewType:
     return BYTES
+
+
+@box(ViewType)
+def _boxed(typ: ViewType, value: Any, native: Any) -> Any:
+    """Only for exceptions that carry a view, which Numba prepares and nobody asks for."""
+    data, size = parts(native.context, native.builder, typ, value)
+    make = native.pyapi.string_from_string_and_size if typ == TEXT else native.pyapi.bytes_from_string_and_size
+    return make(data, size)
 
 
 @lower_constant(ViewType)
@@ -117,7 +127,10 @@ def store_view(context: Any, builder: Any, typ: ViewType, value: Any, field: Any
 
     put(I32, 0, size)
     done = builder.append_basic_block("view.done")
-    blocks = {name: builder.append_basic_block("view." + name) for name in ("far", "near", "big", "small", "mid", "few", "one")}
+    blocks = {
+        name: builder.append_basic_block("view." + name)
+        for name in ("far", "near", "big", "small", "mid", "few", "one")
+    }
     builder.cbranch(builder.icmp_unsigned(">", size, I64(INLINE_BYTES)), blocks["far"], blocks["near"])
     with builder.goto_block(blocks["far"]):
         put(I32, 4, word(I32, I64(0)))

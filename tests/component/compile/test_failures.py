@@ -1,0 +1,133 @@
+"""What raises comes back as the index of its tuple, and is explained by running the Python function again."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import cloudpickle
+import pytest
+from harness import FILTER, FLAT_MAP, MAP, request
+
+from rayelastic.compile.explain import explain
+from rayelastic.graph.operator_spec import Lane
+
+
+class Point(NamedTuple):
+    x: int
+    name: str
+
+
+class Narrow(NamedTuple):
+    value: int
+
+
+class Seen(NamedTuple):
+    count: int = 0
+
+
+def divide(t):
+    return 100 // t.x
+
+
+def checked(t):
+    if t.x < 0:
+        raise ValueError(f"negative: {t.x} in {t.name!r}" if False else "negative: " + t.name)
+    return t.x
+
+
+def deep(t):
+    return checked(t) + 1
+
+
+def words(t):
+    for w in t.name.split():
+        yield (w, 100 // t.x)
+
+
+def remembered(t, s):
+    s.count += 1
+    return (100 // t.x, s.count)
+
+
+@pytest.mark.parametrize("position", [0, 1, 4])
+@pytest.mark.parametrize(
+    ("function", "kind", "bad", "error"),
+    [
+        (divide, MAP, (0, ""), ZeroDivisionError),
+        (lambda t: 7 % t.x > 3, FILTER, (0, ""), ZeroDivisionError),
+        (checked, MAP, (-1, "a name beyond twelve bytes"), ValueError),
+        (deep, MAP, (-1, "x"), ValueError),
+        (lambda t: int(t.name), MAP, (1, "twelve"), ValueError),
+        (lambda t: t.name[t.x], MAP, (9, "abc"), IndexError),
+        (words, FLAT_MAP, (0, "a b"), ZeroDivisionError),
+    ],
+)
+def test_the_index_and_the_true_exception(compiled, function, kind, bad, error, position):
+    rows = [(i + 1, "12345") for i in range(5)]
+    runner = compiled(function, Point, kind)
+    assert runner(rows).failed is None
+    rows[position] = bad
+    assert runner(rows).failed == position
+    explanation = explain(runner.code, bad)
+    assert isinstance(explanation.exception, error)
+    assert __file__ in explanation.traceback
+    assert "explain.py" not in explanation.traceback
+    assert error.__name__ in explanation.message
+
+
+def test_what_python_would_not_raise(compiled):
+    from rayelastic.graph.schema import DataType, Schema
+
+    narrow = Schema.of({"value": DataType.INT16})
+    runner = compiled(lambda t: t.x, Point, MAP, output=narrow)
+    assert runner([(1, ""), (40000, "")]).failed == 1
+    assert explain(runner.code, (40000, "")).message == "it gave 40000 for 'value' of Record, which is int16"
+    assert explain(runner.code, (40000, "")).exception is None
+    unsigned = compiled(lambda t: t.value, {"value": DataType.UINT64}, MAP)
+    assert unsigned([(2**63 - 1,), (2**63,)]).failed == 1
+    assert "compiled integers are signed" in explain(unsigned.code, (2**63,)).message
+
+
+def test_generators_fill_and_flush(compiled):
+    def repeated(t):
+        for i in range(t.x):
+            yield (i, t.name)
+
+    runner = compiled(repeated, Point, FLAT_MAP)
+    rows = [(5, "a"), (0, "b"), (23, "a name beyond twelve bytes"), (1, "c")]
+    wanted = [(i, name) for count, name in rows for i in range(count)]
+    for capacity in (4, 5, 7, 29, 64):
+        outcome = runner(rows, capacity=capacity)
+        assert outcome.items == wanted
+        assert outcome.flushes == (len(wanted) - 1) // capacity
+    assert runner(rows, capacity=4, stop_after=2).stopped
+
+
+def test_a_flush_that_stops_passes_user_handlers(compiled):
+    def stubborn(t):
+        for i in range(100):
+            try:
+                yield i
+            except Exception:
+                pass
+
+    assert compiled(stubborn, Point, FLAT_MAP)([(1, "")], capacity=4, stop_after=0).stopped
+
+
+def test_failures_of_keyed_functions(compiled):
+    runner = compiled(remembered, Point, MAP, keys=("name",), state=Seen)
+    rows = [(1, "a"), (2, "b"), (4, "a")]
+    outcome = runner(rows, keys=["a", "b", "a"])
+    assert outcome.items == [(100, 1), (50, 1), (25, 2)]
+    assert outcome.states == {"a": (2,), "b": (1,)}
+    assert runner([(1, "a"), (0, "a")], keys=["a", "a"]).failed == 1
+    assert isinstance(explain(runner.code, (0, "a"), (5,)).exception, ZeroDivisionError)
+    assert isinstance(explain(runner.code, (0, "a")).exception, ZeroDivisionError)
+
+
+def test_code_survives_the_way_to_another_process(compiler):
+    code = compiler.compile(request(lambda t: t.x + 1, Point, lane=Lane.COMPILED))
+    again = cloudpickle.loads(cloudpickle.dumps(code))
+    assert again.machine == code.machine
+    assert again.output_schema == code.output_schema
+    assert again.function((1, "")._class if False else Point(1, "")) == 2
