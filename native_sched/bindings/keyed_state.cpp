@@ -43,6 +43,7 @@ void bind_keyed_state(nb::module_& module) {
             new (self) KeyedStateObject{std::make_shared<KeyedState>(schema.schema, keys, state_size, bytes_in(initial), text_offsets), nullptr};
           },
           nb::arg("schema"), nb::arg("keys"), nb::arg("state_size"), nb::arg("initial"), nb::arg("text_offsets") = std::vector<std::size_t>(),
+          nb::sig("def __init__(self, schema: Schema, keys: collections.abc.Sequence[str], state_size: int, initial: bytes, text_offsets: collections.abc.Sequence[int] = ()) -> None"),
           "State records of state_size bytes, a copy of initial for a new key; text_offsets: where string views are in them.")
       .def_static(
           "objects",
@@ -51,9 +52,10 @@ void bind_keyed_state(nb::module_& module) {
             auto objects = std::make_shared<ObjectStates>(schema.schema, keys, factory.ptr());
             return KeyedStateObject{std::shared_ptr<KeyedState>(objects, &objects->table()), objects};
           },
-          nb::arg("schema"), nb::arg("keys"), nb::arg("factory"), "Any Python value per key, made by factory() when the key comes first.")
+          nb::arg("schema"), nb::arg("keys"), nb::arg("factory"),
+          nb::sig("def objects(schema: Schema, keys: collections.abc.Sequence[str], factory: collections.abc.Callable[[], typing.Any]) -> KeyedState"), "Any Python value per key, made by factory() when the key comes first.")
       .def_prop_ro("size", [](const KeyedStateObject& self) { return self.table->size(); }, "Keys.")
-      .def_prop_ro("bytes", [](const KeyedStateObject& self) { return self.table->bytes(); }, "Memory in use, without what Python values hold.")
+      .def_prop_ro("used_bytes", [](const KeyedStateObject& self) { return self.table->bytes(); }, "Memory in use, without what Python values hold.")
       .def("export", export_range, nb::arg("low") = std::uint64_t{0}, nb::arg("high") = kAll,
            "State of the keys whose hash is in [low, high]. Python values are pickled: only ever import what you trust.")
       .def("import_", import_range, nb::arg("data"), "All or nothing; ValueError for keys that are here already. Returns the number of keys.")

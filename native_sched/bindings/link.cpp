@@ -60,7 +60,7 @@ void bind_link(nb::module_& module) {
           nb::arg("silence") = static_cast<double>(defaults.silence.count()) / 1000, nb::arg("checksum") = defaults.checksum,
           "Owns the descriptor from now on: give socket.detach(). Times in seconds, sizes in bytes.")
       .def("interrupt", [](LinkObject& self) { self.link->interrupt(); }, nb::call_guard<nb::gil_scoped_release>(), "Unblocks who waits in the link and closes it.")
-      .def("counters", counters, "Totals since the link was made; refused: frames by fault.")
+      .def("counters", counters, nb::sig("def counters(self) -> dict[str, typing.Any]"), "Totals since the link was made; refused: frames by fault.")
       .def_prop_ro("failure", [](const LinkObject& self) { return self.link->failure(); }, "What went wrong first; empty if nothing did.");
 }
 

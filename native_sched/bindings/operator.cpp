@@ -115,14 +115,20 @@ void bind_operator(nb::module_& module) {
   nb::class_<OperatorObject>(module, "Operator", "One operator, ready to be added to a scheduler. ValueError names the operator when something doesn't fit.")
       .def_static("compiled", compiled, nb::arg("name"), nb::arg("address"), nb::arg("flags"), nb::arg("input").none(), nb::arg("output").none(),
                   nb::arg("keyed").none() = nb::none(), nb::arg("state") = nb::none(), nb::arg("owner") = nb::none(),
+                  nb::sig("def compiled(name: str, address: int, flags: int, input: Schema | None, output: Schema | None, keyed: KeyedState | None = None, "
+                          "state: bytes | None = None, owner: object = None) -> Operator"),
                   "A rel_process at an address (abi.h). state: initial bytes of its own record, without keys; owner: kept alive with it.")
       .def_static("python", python, nb::arg("name"), nb::arg("function"), nb::arg("input").none(), nb::arg("output").none(), nb::arg("tuple_type") = nb::none(),
                   nb::arg("view") = "tuples", nb::arg("flags") = 0, nb::arg("keyed").none() = nb::none(),
+                  nb::sig("def python(name: str, function: collections.abc.Callable[..., typing.Any], input: Schema | None, output: Schema | None, "
+                          "tuple_type: type | None = None, view: str = 'tuples', flags: int = 0, keyed: KeyedState | None = None) -> Operator"),
                   "A Python function of a run, called once per run under the Python token.\n\n"
                   "tuples: function(list of tuple_type[, list of states]) -> list: one output per tuple with ONE_TO_ONE, truth values with FILTER,\n"
-                  "any number otherwise, nothing with SINK. An int attribute rel_index on an exception tells which input raised.\n"
+                  "any number otherwise, nothing with SINK; called with [] at the end with ON_FINISH. Outputs are tuples, or plain values where the\n"
+                  "schema has one field. An int attribute rel_index on an exception tells which input raised.\n"
                   "numpy: function(structured array) -> array, column, {field: column}, or bool mask. arrow: function(pyarrow.RecordBatch) -> the same, or mask.\n"
-                  "With SOURCE: function() -> iterator of tuples; it may block unless NEEDS_TOKEN is set.")
+                  "With SOURCE: function() -> iterator of tuples, read on a thread of its own. It may wait for things, and doesn't keep others from the\n"
+                  "token while it does; with NEEDS_TOKEN too it must never wait. A stop raises GeneratorExit where it waits in Python code.")
       .def_static("aggregate", aggregate, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("aggregates"), nb::arg("emit") = "final",
                   "The built-in aggregate: (function, field) pairs, field '' for a count of tuples.")
       .def_static(
@@ -145,6 +151,7 @@ void bind_operator(nb::module_& module) {
           },
           nb::arg("name"), nb::arg("output"), nb::arg("feeder"), "Rows of the batches pushed into an ArrowFeeder.")
       .def_static("arrow_sink", arrow_sink, nb::arg("name"), nb::arg("input"), nb::arg("function"), nb::arg("batch_rows") = 65536,
+                  nb::sig("def arrow_sink(name: str, input: Schema, function: collections.abc.Callable[[typing.Any], typing.Any], batch_rows: int = 65536) -> Operator"),
                   "function(pyarrow.RecordBatch), once per batch_rows rows and for the rest at the end.")
       .def_static("count_sink", count_sink, nb::arg("name"), nb::arg("input"), "Counts only; see count.")
       .def_static(
@@ -155,7 +162,7 @@ void bind_operator(nb::module_& module) {
           "link_in",
           [](std::string name, const SchemaObject& output, const LinkObject& link) { return OperatorObject{.spec = link_in(std::move(name), output.schema, link.link)}; },
           nb::arg("name"), nb::arg("output"), nb::arg("link"), "The receiving end of a link, a source.")
-      .def_prop_ro("name", [](const OperatorObject& self) { return self.spec.name; })
+      .def_prop_ro("name", [](const OperatorObject& self) { return self.spec.name; }, "What counters and messages call it.")
       .def_prop_ro("flags", [](const OperatorObject& self) { return self.spec.flags; }, "rel_flags as the scheduler sees them.")
       .def_prop_ro(
           "count", [](const OperatorObject& self) { return self.counter != nullptr ? std::optional(self.counter->load(std::memory_order_relaxed)) : std::nullopt; },

@@ -212,7 +212,7 @@ void bind_scheduler(nb::module_& module) {
           nb::arg("queue_records") = defaults.queue_records, nb::arg("queue_bytes") = defaults.queue_bytes, nb::arg("run_records") = defaults.run_records,
           nb::arg("run_bytes") = defaults.run_bytes, nb::arg("max_threads") = defaults.max_threads, nb::arg("deep_copy") = false,
           "Sizes of the queues in front of operators, and of the runs that move; deep_copy is for benchmarks alone.")
-      .def("add", &SchedulerObject::add, nb::arg("operator"), nb::arg("model") = nb::none(),
+      .def("add", &SchedulerObject::add, nb::arg("operator"), nb::arg("model") = nb::none(), nb::sig("def add(self, operator: Operator, model: str | None = None) -> int"),
            "Adds an operator before the start, with threading model 'manual', 'dynamic' or 'dedicated'; returns its number.")
       .def("connect", [](SchedulerObject& self, OperatorId from, OperatorId to) { self.scheduler().connect(from, to); }, nb::arg("from_"), nb::arg("to"),
            "Makes `to` a consumer of what `from_` emits; before the start.")
@@ -224,6 +224,7 @@ void bind_scheduler(nb::module_& module) {
             self.scheduler().start(desired);
           },
           nb::arg("thread_count") = 1, nb::arg("models") = std::map<OperatorId, std::string>(),
+          nb::sig("def start(self, thread_count: int = 1, models: collections.abc.Mapping[int, str] = {}) -> None"),
           "Starts all threads. ValueError: a cycle, an operator that nothing feeds, an unknown operator in models.")
       .def(
           "apply",
@@ -236,14 +237,19 @@ void bind_scheduler(nb::module_& module) {
             }
             return in_force_of(in_force);
           },
-          nb::arg("thread_count"), nb::arg("models") = std::map<OperatorId, std::string>(), "Brings about what is desired, idempotently; answers with what is in force.")
-      .def("in_force", [](const SchedulerObject& self) { return in_force_of(self.scheduler().in_force()); }, "{'thread_count': int, 'models': {operator: model}}.")
-      .def("sample", sample, "Counters: per operator in order of number, and of the threads.")
+          nb::arg("thread_count"), nb::arg("models") = std::map<OperatorId, std::string>(),
+          nb::sig("def apply(self, thread_count: int, models: collections.abc.Mapping[int, str] = {}) -> dict[str, typing.Any]"), "Brings about what is desired, idempotently; answers with what is in force.")
+      .def("in_force", [](const SchedulerObject& self) { return in_force_of(self.scheduler().in_force()); }, nb::sig("def in_force(self) -> dict[str, typing.Any]"), "{'thread_count': int, 'models': {operator: model}}.")
+      .def("sample", sample, nb::sig("def sample(self) -> dict[str, typing.Any]"), "Counters: per operator in order of number, and of the threads.")
       .def("wait", &SchedulerObject::wait, nb::arg("timeout") = nb::none(),
            "True when all is over: every operator final, failed, or stopped. False after timeout seconds. Ctrl-C gets through.")
-      .def("failure", &SchedulerObject::failure,
+      .def("failure", &SchedulerObject::failure, nb::sig("def failure(self) -> dict[str, typing.Any] | None"),
            "The first failure, or None: {'operator', 'operator_id', 'index': of the input in its run or None, 'record': that input as a tuple or None,\n"
            "'message', 'exception': what a Python function raised, with its traceback, or None}.")
+      .def("end_source", [](const SchedulerObject& self, OperatorId id) {
+        const nb::gil_scoped_release released;
+        self.scheduler().end_source(id);
+      }, nb::arg("operator"), "Ends one source as if it had no more tuples; the others go on.")
       .def("stop", &SchedulerObject::stop, nb::arg("drain") = false, "Ends all threads; with drain, sources end first and what is under way is processed. Idempotent.");
 
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_all));

@@ -1,0 +1,240 @@
+"""
+Native scheduler, operators, links and the Arrow edge of rayelastic. Errors are ValueError and TypeError that name the operator.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+
+class Schema:
+    """
+    The layout of a record: fields in order, natural alignment, then validity bits, size a multiple of 8.
+    """
+
+    def __init__(self, fields: Sequence[tuple[str, str, bool, str]]) -> None:
+        """
+        Fields as (name, type, nullable, Arrow format string). ValueError for a duplicate name or an unknown type.
+        """
+
+    @property
+    def record_size(self) -> int:
+        """Bytes of a record."""
+
+    @property
+    def validity_offset(self) -> int:
+        """Where the validity bits start."""
+
+    @property
+    def offsets(self) -> list[int]:
+        """Byte offset of each field."""
+
+    @property
+    def fields(self) -> list[tuple[str, str, bool, str]]:
+        """What the schema was made of."""
+
+class KeyedState:
+    """
+    The state of a keyed operator. Read and moved only while the operator isn't running; size at any time.
+    """
+
+    def __init__(self, schema: Schema, keys: Sequence[str], state_size: int, initial: bytes, text_offsets: Sequence[int] = ()) -> None:
+        """
+        State records of state_size bytes, a copy of initial for a new key; text_offsets: where string views are in them.
+        """
+
+    @staticmethod
+    def objects(schema: Schema, keys: Sequence[str], factory: Callable[[], Any]) -> KeyedState:
+        """Any Python value per key, made by factory() when the key comes first."""
+
+    @property
+    def size(self) -> int:
+        """Keys."""
+
+    @property
+    def used_bytes(self) -> int:
+        """Memory in use, without what Python values hold."""
+
+    def export(self, low: int = 0, high: int = 18446744073709551615) -> bytes:
+        """
+        State of the keys whose hash is in [low, high]. Python values are pickled: only ever import what you trust.
+        """
+
+    def import_(self, data: bytes) -> int:
+        """
+        All or nothing; ValueError for keys that are here already. Returns the number of keys.
+        """
+
+    def remove(self, low: int = 0, high: int = 18446744073709551615) -> int:
+        """Forgets the keys whose hash is in [low, high]; returns how many."""
+
+class ArrowFeeder:
+    """
+    A bounded queue of Arrow batches, read by Operator.arrow_source. Any number of threads may push.
+    """
+
+    def __init__(self, schema: Schema, capacity_bytes: int = 33554432) -> None: ...
+
+    def push(self, batch: object) -> bool:
+        """
+        Queues a pyarrow.RecordBatch, or anything with __arrow_c_array__, and waits while the queue is full (back-pressure).
+        False: the feeder was stopped, and the batch is dropped. ValueError, naming the field: the batch doesn't fit the schema.
+        """
+
+    def finish(self) -> None:
+        """No more batches; those queued are still read."""
+
+    def fail(self, message: str) -> None:
+        """The source fails with this message."""
+
+    @property
+    def queued_bytes(self) -> int: ...
+
+class Link:
+    """
+    One stream between two PEs over a connected, authenticated socket; see Operator.link_out and link_in.
+    """
+
+    def __init__(self, fd: int, name: str, peer: str, frame_bytes: int = 65536, max_frame_bytes: int = 8388608, window_bytes: int = 4194304, heartbeat: float = 0.5, silence: float = 3.0, checksum: bool = True) -> None:
+        """
+        Owns the descriptor from now on: give socket.detach(). Times in seconds, sizes in bytes.
+        """
+
+    def interrupt(self) -> None:
+        """Unblocks who waits in the link and closes it."""
+
+    def counters(self) -> dict[str, Any]:
+        """Totals since the link was made; refused: frames by fault."""
+
+    @property
+    def failure(self) -> str:
+        """What went wrong first; empty if nothing did."""
+
+class Operator:
+    """
+    One operator, ready to be added to a scheduler. ValueError names the operator when something doesn't fit.
+    """
+
+    @staticmethod
+    def compiled(name: str, address: int, flags: int, input: Schema | None, output: Schema | None, keyed: KeyedState | None = None, state: bytes | None = None, owner: object = None) -> Operator:
+        """
+        A rel_process at an address (abi.h). state: initial bytes of its own record, without keys; owner: kept alive with it.
+        """
+
+    @staticmethod
+    def python(name: str, function: Callable[..., Any], input: Schema | None, output: Schema | None, tuple_type: type | None = None, view: str = 'tuples', flags: int = 0, keyed: KeyedState | None = None) -> Operator:
+        """
+        A Python function of a run, called once per run under the Python token.
+
+        tuples: function(list of tuple_type[, list of states]) -> list: one output per tuple with ONE_TO_ONE, truth values with FILTER,
+        any number otherwise, nothing with SINK; called with [] at the end with ON_FINISH. Outputs are tuples, or plain values where the
+        schema has one field. An int attribute rel_index on an exception tells which input raised.
+        numpy: function(structured array) -> array, column, {field: column}, or bool mask. arrow: function(pyarrow.RecordBatch) -> the same, or mask.
+        With SOURCE: function() -> iterator of tuples, read on a thread of its own. It may wait for things, and doesn't keep others from the
+        token while it does; with NEEDS_TOKEN too it must never wait. A stop raises GeneratorExit where it waits in Python code.
+        """
+
+    @staticmethod
+    def aggregate(name: str, input: Schema, output: Schema, keys: Sequence[str], aggregates: Sequence[tuple[str, str]], emit: str = 'final') -> Operator:
+        """
+        The built-in aggregate: (function, field) pairs, field '' for a count of tuples.
+        """
+
+    @staticmethod
+    def text_source(name: str, output: Schema, paths: Sequence[str]) -> Operator:
+        """Lines of text files, one string field."""
+
+    @staticmethod
+    def sequence_source(name: str, output: Schema, count: int, payload_bytes: int = 0) -> Operator:
+        """0, 1, ..., count - 1 with a shared payload."""
+
+    @staticmethod
+    def arrow_source(name: str, output: Schema, feeder: ArrowFeeder) -> Operator:
+        """Rows of the batches pushed into an ArrowFeeder."""
+
+    @staticmethod
+    def arrow_sink(name: str, input: Schema, function: Callable[[Any], Any], batch_rows: int = 65536) -> Operator:
+        """
+        function(pyarrow.RecordBatch), once per batch_rows rows and for the rest at the end.
+        """
+
+    @staticmethod
+    def count_sink(name: str, input: Schema) -> Operator:
+        """Counts only; see count."""
+
+    @staticmethod
+    def link_out(name: str, input: Schema, link: Link) -> Operator:
+        """The sending end of a link, a sink."""
+
+    @staticmethod
+    def link_in(name: str, output: Schema, link: Link) -> Operator:
+        """The receiving end of a link, a source."""
+
+    @property
+    def name(self) -> str:
+        """What counters and messages call it."""
+
+    @property
+    def flags(self) -> int:
+        """rel_flags as the scheduler sees them."""
+
+    @property
+    def count(self) -> int | None:
+        """Tuples that a count_sink has seen; None for other operators."""
+
+class Scheduler:
+    """
+    The native scheduler of one PE. All methods may be called from any thread; those that wait release the GIL.
+    """
+
+    def __init__(self, queue_records: int = 1024, queue_bytes: int = 67108864, run_records: int = 256, run_bytes: int = 16384, max_threads: int = 256, deep_copy: bool = False) -> None:
+        """
+        Sizes of the queues in front of operators, and of the runs that move; deep_copy is for benchmarks alone.
+        """
+
+    def add(self, operator: Operator, model: str | None = None) -> int:
+        """
+        Adds an operator before the start, with threading model 'manual', 'dynamic' or 'dedicated'; returns its number.
+        """
+
+    def connect(self, from_: int, to: int) -> None:
+        """Makes `to` a consumer of what `from_` emits; before the start."""
+
+    def start(self, thread_count: int = 1, models: Mapping[int, str] = {}) -> None:
+        """
+        Starts all threads. ValueError: a cycle, an operator that nothing feeds, an unknown operator in models.
+        """
+
+    def apply(self, thread_count: int, models: Mapping[int, str] = {}) -> dict[str, Any]:
+        """
+        Brings about what is desired, idempotently; answers with what is in force.
+        """
+
+    def in_force(self) -> dict[str, Any]:
+        """{'thread_count': int, 'models': {operator: model}}."""
+
+    def sample(self) -> dict[str, Any]:
+        """Counters: per operator in order of number, and of the threads."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """
+        True when all is over: every operator final, failed, or stopped. False after timeout seconds. Ctrl-C gets through.
+        """
+
+    def failure(self) -> dict[str, Any] | None:
+        """
+        The first failure, or None: {'operator', 'operator_id', 'index': of the input in its run or None, 'record': that input as a tuple or None,
+        'message', 'exception': what a Python function raised, with its traceback, or None}.
+        """
+
+    def end_source(self, operator: int) -> None:
+        """Ends one source as if it had no more tuples; the others go on."""
+
+    def stop(self, drain: bool = False) -> None:
+        """
+        Ends all threads; with drain, sources end first and what is under way is processed. Idempotent.
+        """
+
+def symbols() -> dict[str, int]:
+    """Engine services by name, with their addresses in this process."""
+
+ABI_VERSION: int = 1
