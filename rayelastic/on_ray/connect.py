@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from pathlib import Path
 
 from rayelastic.errors import JavaNotFoundError, RayUnreachableError
 from rayelastic.on_ray.java import ensure_java
@@ -45,13 +44,6 @@ def is_connected() -> bool:
     import ray
 
     return bool(ray.is_initialized())
-
-
-def logs_folder() -> Path:
-    """Where Ray keeps the logs of this session, on this node."""
-    import ray
-
-    return Path(ray._private.worker._global_node.get_logs_dir_path())
 
 
 def _connect(address: str | None, start: bool, num_cpus: int | None) -> None:

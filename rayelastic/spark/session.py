@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import SparkError
-from rayelastic.on_ray.connect import ensure_ray, is_connected, logs_folder
+from rayelastic.on_ray.cluster import cpu_count, has_java, logs_folder, wait_until_ended
+from rayelastic.on_ray.connect import ensure_ray, is_connected
 from rayelastic.on_ray.java import Java, ensure_java
 from rayelastic.spark.failure import spark_reason
 
@@ -25,6 +27,7 @@ OPENED_PACKAGES = (
 )  # fmt: skip
 JAVA_OPTIONS = " ".join(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED_PACKAGES)
 # The driver, the executors and RayDP's application master are three JVMs with a setting each.
+JAVA_END_TIMEOUT = 10.0  # seconds for a JVM that was told to end
 LOG_LEVEL = "ERROR"  # of the driver's JVM; what fails is told by the exception
 JAVA_OPTION_SETTINGS = (
     "spark.driver.extraJavaOptions",
@@ -121,22 +124,39 @@ def _java_errors_to(path: Path) -> Iterator[None]:
 
 
 def _stop_with_raydp(spark: SparkSession) -> None:
-    """Makes the session's own `stop`, and so its `with` block, end RayDP's actors too."""
+    """Makes the session's own `stop`, and so its `with` block, end RayDP's actors and the driver's JVM too."""
     stop_session = spark.stop
+    master = spark.sparkContext.appName + "_SPARK_MASTER"  # RayDP's name for the actor of its application master
 
     def stop() -> None:
         import raydp
 
         spark.stop = stop_session
         raydp.stop_spark()
+        wait_until_ended(master)
+        _end_java()
 
     spark.stop = stop
 
 
-def _check_cpus(wanted: int) -> None:
-    import ray
+def _end_java() -> None:
+    """Ends the driver's JVM, which pyspark would keep until this process ends, with the Java options it has."""
+    from pyspark import SparkContext
 
-    there = ray.cluster_resources().get("CPU", 0)
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    if gateway is None:
+        return
+    gateway.shutdown()
+    gateway.proc.stdin.close()  # it ends when its input does
+    try:
+        gateway.proc.wait(JAVA_END_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
+
+
+def _check_cpus(wanted: int) -> None:
+    there = cpu_count()
     if wanted > there:
         raise SparkError(
             f"the executors want {wanted} CPUs and Ray has {there:g}: Spark would wait for ever",
@@ -146,18 +166,7 @@ def _check_cpus(wanted: int) -> None:
 
 def _check_java_of_ray(java: Java) -> None:
     """Raises if Ray's node was started without `java` on PATH: RayDP's Java workers would never start."""
-    import ray
-
-    if java.origin == "PATH":
-        return
-
-    @ray.remote(num_cpus=0)
-    def found() -> str | None:
-        import shutil
-
-        return shutil.which("java")
-
-    if ray.get(found.remote()) is None:
+    if java.origin != "PATH" and not has_java():
         raise SparkError(
             "this Ray was started without Java on PATH",
             way_out=f"Call rel.spark.session before ray.init, or start Ray with PATH={java.executable.parent}:$PATH",

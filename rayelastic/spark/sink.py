@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic.errors import SinkError
 from rayelastic.graph.operator_spec import Lane
 from rayelastic.graph.sinks import ParquetSink
+from rayelastic.on_ray.cluster import node_count
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +52,7 @@ class SparkSink:
         """Raises SinkError if other nodes couldn't read the files, or the session has been stopped."""
         if self.spark.sparkContext._jsc is None:
             raise SinkError("its Spark session has been stopped", operator=operator, way_out="Start a new session")
-        if not self.shared and _nodes() > 1:
+        if not self.shared and node_count() > 1:
             raise SinkError(
                 "the cluster has several nodes, and a local folder is seen by one only",
                 operator=operator,
@@ -85,9 +86,3 @@ def sink(spark: SparkSession, path: str | None = None) -> SparkSink:
     folder = tempfile.mkdtemp(prefix="rayelastic-result-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return SparkSink(spark, str(Path(folder) / "rows"), shared=False)
-
-
-def _nodes() -> int:
-    import ray
-
-    return sum(1 for node in ray.nodes() if node["Alive"]) if ray.is_initialized() else 1

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -33,7 +34,7 @@ NOTICED = 5.0  # seconds in which a killed process has to be noticed
 
 
 def test_no_ray_at_the_address() -> None:
-    with pytest.raises(RayUnreachableError, match="no Ray cluster at 127.0.0.1:1"):
+    with pytest.raises(RayUnreachableError, match=r"no Ray cluster at 127\.0\.0\.1:1"):
         ensure_ray("127.0.0.1:1")
 
 
@@ -52,7 +53,7 @@ def control(ray_cluster: str, request: pytest.FixtureRequest) -> Iterator[RayCon
 
 
 def is_alive(pid: int) -> bool:
-    return os.path.exists(f"/proc/{pid}")
+    return Path(f"/proc/{pid}").exists()
 
 
 def wait_until_gone(pids: list[int]) -> None:
@@ -65,7 +66,7 @@ def test_calls_answers_and_errors(handle: RayHandle, ray_cluster: str) -> None:
     pe, host, pid = handle.call("about", timeout=START)
     assert (pe, host) == ("pe0", ray_cluster)
     assert pid != os.getpid()
-    with pytest.raises(LinkError, match="link 'a->b': a link broke. Mend it") as caught:
+    with pytest.raises(LinkError, match=r"link 'a->b': a link broke\. Mend it") as caught:
         handle.call("fail", timeout=START)
     assert caught.value.link == "a->b"
     with pytest.raises(AttributeError):
@@ -137,7 +138,7 @@ def test_other_driver_finds_the_job_by_name_and_ends_it(control: RayControl, req
 def test_name_of_a_running_job_is_taken_and_of_an_ended_one_is_free(control: RayControl) -> None:
     job = PlainJob(control._job)
     pids = control.call("start", timeout=START)
-    with pytest.raises(JobExistsError, match="rel.attach"):
+    with pytest.raises(JobExistsError, match=r"rel\.attach"):
         start_coordinator(job, coordinator_class=COORDINATOR_PATH)
     os.kill(pids["pe0"], signal.SIGKILL)
     control.call("wait_for_loss", START, timeout=START)

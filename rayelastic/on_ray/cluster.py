@@ -1,0 +1,51 @@
+"""What the cluster that this process is connected to has, asked by those who must not import Ray."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+ACTOR_END_TIMEOUT = 10.0  # seconds for an actor that was told to end
+
+
+def node_count() -> int:
+    """How many nodes are alive; 1 without Ray."""
+    import ray
+
+    return sum(1 for node in ray.nodes() if node["Alive"]) if ray.is_initialized() else 1
+
+
+def cpu_count() -> float:
+    """CPUs that all nodes together offer."""
+    import ray
+
+    return float(ray.cluster_resources().get("CPU", 0))
+
+
+def has_java() -> bool:
+    """Whether Ray's worker processes find `java` on PATH, as the raylet did that started them."""
+    import ray
+
+    def find() -> bool:
+        import shutil
+
+        return shutil.which("java") is not None
+
+    return bool(ray.get(ray.remote(find).options(num_cpus=0).remote()))
+
+
+def logs_folder() -> Path:
+    """Where Ray keeps the logs of its session on this node."""
+    import ray
+
+    return Path(ray._private.worker._global_node.get_logs_dir_path())
+
+
+def wait_until_ended(actor: str) -> None:
+    """Waits until a named actor that was told to end has ended, and its name is free; it is killed if it doesn't."""
+    import ray
+
+    with contextlib.suppress(ValueError, ray.exceptions.RayError):  # it has ended
+        handle = ray.get_actor(actor)
+        ray.wait([handle.__ray_ready__.remote()], timeout=ACTOR_END_TIMEOUT)
+        ray.kill(handle, no_restart=True)
