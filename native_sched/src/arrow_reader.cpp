@@ -23,6 +23,23 @@ void read_values(const Column& column, std::size_t first, std::size_t count, std
   for (std::size_t i = 0; i < count; ++i, target += stride) std::memcpy(target, values + i, sizeof(Value));
 }
 
+// The same with validity bits, values of nulls being zero: no branch, since nulls come as they like.
+template <typename Value>
+void read_nullable(const Column& column, std::size_t first, std::size_t count, std::byte* records, std::size_t stride) noexcept {
+  const std::size_t begin = column.offset + first;
+  const auto* values = static_cast<const Value*>(column.values) + begin;
+  const std::uint8_t* validity = column.validity;
+  std::byte* target = records + column.target;
+  std::byte* bits = records + column.validity_byte;
+  const int shift = column.validity_bit % 8;
+  for (std::size_t i = 0; i < count; ++i, target += stride, bits += stride) {
+    const unsigned present = validity == nullptr ? 1U : validity[(begin + i) / 8] >> ((begin + i) % 8) & 1U;
+    const auto value = static_cast<Value>(values[i] & (Value{0} - static_cast<Value>(present)));
+    std::memcpy(target, &value, sizeof value);
+    *bits |= static_cast<std::byte>(present << shift);
+  }
+}
+
 void read_bits(const Column& column, std::size_t first, std::size_t count, std::byte* records, std::size_t stride) noexcept {
   const auto* bits = static_cast<const std::uint8_t*>(column.values);
   std::byte* target = records + column.target;
@@ -83,7 +100,7 @@ void read_views(const Column& column, std::size_t first, std::size_t count, std:
   }
 }
 
-// Sets the validity bit of present values; the values of nulls become zero.
+// Sets the validity bit of present values; the values of nulls become zero. For columns whose reader doesn't do it.
 void read_validity(const Column& column, std::size_t first, std::size_t count, std::byte* records, std::size_t stride) noexcept {
   const auto mask = static_cast<std::byte>(1U << (column.validity_bit % 8));
   for (std::size_t i = 0; i < count; ++i) {
@@ -167,10 +184,10 @@ ArrowBatch::Reader reader_of(const Field& field, const TextLayout& layout) {
     return layout.view ? read_views : (layout.large ? read_text<std::int64_t> : read_text<std::int32_t>);
   }
   switch (size_of(field.type)) {
-    case 1: return read_values<std::uint8_t>;
-    case 2: return read_values<std::uint16_t>;
-    case 4: return read_values<std::uint32_t>;
-    default: return read_values<std::uint64_t>;
+    case 1: return field.nullable ? read_nullable<std::uint8_t> : read_values<std::uint8_t>;
+    case 2: return field.nullable ? read_nullable<std::uint16_t> : read_values<std::uint16_t>;
+    case 4: return field.nullable ? read_nullable<std::uint32_t> : read_values<std::uint32_t>;
+    default: return field.nullable ? read_nullable<std::uint64_t> : read_values<std::uint64_t>;
   }
 }
 
@@ -232,6 +249,7 @@ ArrowBatch::ArrowBatch(std::shared_ptr<const Schema> schema, ArrowArray* given, 
     column.width = size_of(field.type);
     column.validity_bit = field.validity;
     if (field.validity >= 0) {
+      column.separate_validity = text || field.type == Type::Bool;
       column.validity_byte = schema_->validity_offset() + static_cast<std::size_t>(field.validity) / 8;
     } else if (column.validity != nullptr) {
       const std::ptrdiff_t row = first_null(column.validity, column.offset, rows_);
@@ -264,7 +282,7 @@ void ArrowBatch::read(std::size_t first, std::size_t count, std::byte* records) 
     }
     for (const Column& column : columns_) {
       column.reader(column, first, n, records, stride);
-      if (column.validity_bit >= 0) read_validity(column, first, n, records, stride);
+      if (column.separate_validity) read_validity(column, first, n, records, stride);
     }
     count -= n;
   }

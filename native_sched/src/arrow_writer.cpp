@@ -62,10 +62,21 @@ void gather(const std::byte* source, std::size_t stride, std::size_t count, char
   for (std::size_t i = 0; i < count; ++i, source += stride) std::memcpy(target + i * sizeof(Value), source, sizeof(Value));
 }
 
-void set_bit(char* bits, std::size_t index, bool value) noexcept {
-  const auto mask = static_cast<unsigned char>(1U << (index % 8));
-  auto& byte = reinterpret_cast<unsigned char*>(bits)[index / 8];
-  byte = static_cast<unsigned char>(value ? byte | mask : byte & ~mask);
+// Writes bit_at(i) for i in [0, count) as bits [first, first + count), leaving those before alone.
+template <typename BitAt>
+void put_bits(char* bits, std::size_t first, std::size_t count, BitAt&& bit_at) noexcept {
+  auto* byte = reinterpret_cast<unsigned char*>(bits) + first / 8;
+  std::size_t shift = first % 8;
+  unsigned pending = shift == 0 ? 0U : *byte & ((1U << shift) - 1);
+  for (std::size_t i = 0; i < count; ++i) {
+    pending |= bit_at(i) << shift;
+    if (++shift == 8) {
+      *byte++ = static_cast<unsigned char>(pending);
+      pending = 0;
+      shift = 0;
+    }
+  }
+  if (shift != 0) *byte = static_cast<unsigned char>(pending);
 }
 
 }  // namespace
@@ -82,12 +93,22 @@ struct ArrowWriter::Column {
 
   // How many of the texts fit, with 32-bit offsets.
   [[nodiscard]] std::size_t fitting(const std::byte* records, std::size_t stride, std::size_t count) const noexcept {
-    std::size_t end = heap_bytes;
-    for (std::size_t i = 0; i < count; ++i) {
-      end += load_text(records + i * stride + field->offset).length;
-      if (end > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) return i;
-    }
+    constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
+    std::size_t end = heap_bytes + bytes_of_texts(records, stride, count);
+    while (end > kMost && count > 0) end -= length_at(records, stride, --count);
     return count;
+  }
+
+  [[nodiscard]] std::size_t length_at(const std::byte* records, std::size_t stride, std::size_t i) const noexcept {
+    std::uint32_t length;
+    std::memcpy(&length, records + i * stride + field->offset, sizeof length);
+    return length;
+  }
+
+  [[nodiscard]] std::size_t bytes_of_texts(const std::byte* records, std::size_t stride, std::size_t count) const noexcept {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < count; ++i) bytes += length_at(records, stride, i);
+    return bytes;
   }
 
   void append(const Schema& schema, const std::byte* records, std::size_t first, std::size_t count) {
@@ -96,8 +117,7 @@ struct ArrowWriter::Column {
     if (field->validity >= 0) append_validity(schema, records, first, count);
     switch (field->type) {
       case Type::Bool: {
-        char* bits = values.reserve((first + count + 7) / 8);
-        for (std::size_t i = 0; i < count; ++i) set_bit(bits, first + i, source[i * stride] != std::byte{0});
+        put_bits(values.reserve((first + count + 7) / 8), first, count, [&](std::size_t i) { return source[i * stride] != std::byte{0} ? 1U : 0U; });
         return;
       }
       case Type::String:
@@ -115,34 +135,38 @@ struct ArrowWriter::Column {
   }
 
   void append_validity(const Schema& schema, const std::byte* records, std::size_t first, std::size_t count) {
-    char* bits = validity.reserve((first + count + 7) / 8);
-    for (std::size_t i = 0; i < count; ++i) {
-      const bool valid = schema.is_valid(records + i * schema.record_size(), *field);
-      set_bit(bits, first + i, valid);
-      null_count += valid ? 0 : 1;
-    }
+    const auto bit = static_cast<std::size_t>(field->validity);
+    const std::byte* source = records + schema.validity_offset() + bit / 8;
+    const std::size_t stride = schema.record_size();
+    std::size_t present = 0;
+    put_bits(validity.reserve((first + count + 7) / 8), first, count, [&](std::size_t i) {
+      const unsigned valid = static_cast<unsigned>(source[i * stride]) >> (bit % 8) & 1U;
+      present += valid;
+      return valid;
+    });
+    null_count += static_cast<std::int64_t>(count - present);
   }
 
   template <typename Offset>
   void append_text(const Schema& schema, const std::byte* records, std::size_t first, std::size_t count) {
     constexpr std::size_t kSlack = 16;  // short texts are copied as 12 bytes, whatever their length
     const std::size_t stride = schema.record_size();
-    std::size_t bytes = 0;
-    for (std::size_t i = 0; i < count; ++i) bytes += load_text(records + i * stride + field->offset).length;
     auto* offsets = reinterpret_cast<Offset*>(values.reserve((first + count + 1) * sizeof(Offset))) + first;
-    char* begin = heap.reserve(heap_bytes + bytes + kSlack);
+    char* const begin = heap.reserve(heap_bytes + bytes_of_texts(records, stride, count) + kSlack);
     char* target = begin + heap_bytes;
-    for (std::size_t i = 0; i < count; ++i) {
+    const std::byte* source = records + field->offset;
+    const Field described = {"", field->type, field->nullable, "", field->offset, field->validity};  // local: `target` may alias anything else
+    for (std::size_t i = 0; i < count; ++i, source += stride) {
       offsets[i] = static_cast<Offset>(target - begin);
-      const std::byte* record = records + i * stride;
-      if (!schema.is_valid(record, *field)) continue;
-      const StringView text = load_text(record + field->offset);
-      if (text.is_inline()) {
-        std::memcpy(target, reinterpret_cast<const char*>(&text) + offsetof(StringView, prefix), StringView::kInlineBytes);
+      if (described.validity >= 0 && !schema.is_valid(records + i * stride, described)) continue;
+      std::uint32_t length;
+      std::memcpy(&length, source, sizeof length);
+      if (length <= StringView::kInlineBytes) {
+        std::memcpy(target, source + offsetof(StringView, prefix), StringView::kInlineBytes);
       } else {
-        std::memcpy(target, text.pointer, text.length);
+        std::memcpy(target, load_text(source).pointer, length);
       }
-      target += text.length;
+      target += length;
     }
     heap_bytes = static_cast<std::size_t>(target - begin);
     offsets[count] = static_cast<Offset>(heap_bytes);
@@ -225,17 +249,21 @@ ArrowWriter::~ArrowWriter() = default;
 std::size_t ArrowWriter::append(const std::byte* records, std::size_t count) {
   constexpr std::size_t kBlock = 256;  // records that stay in the first-level cache while columns take turns
   const std::size_t stride = schema_->record_size();
-  for (const Column& column : columns_) {
-    if (is_text(*column.field) && !is_large(*column.field)) count = column.fitting(records, stride, count);
-  }
   if (rows_ == 0) {
     for (Column& column : columns_) (void)column.values.reserve(std::max(expected_rows_, count) * (is_text(*column.field) ? 4 : size_of(column.field->type)));
   }
-  for (std::size_t first = 0; first < count; first += kBlock) {
-    const std::size_t n = std::min(kBlock, count - first);
-    for (Column& column : columns_) column.append(*schema_, records + first * stride, rows_ + first, n);
+  for (std::size_t done = 0; done < count;) {
+    const std::byte* begin = records + done * stride;
+    const std::size_t block = std::min(kBlock, count - done);
+    std::size_t n = block;
+    for (const Column& column : columns_) {
+      if (is_text(*column.field) && !is_large(*column.field)) n = column.fitting(begin, stride, n);
+    }
+    for (Column& column : columns_) column.append(*schema_, begin, rows_, n);
+    rows_ += n;
+    done += n;
+    if (n < block) return done;
   }
-  rows_ += count;
   return count;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <string_view>
 
@@ -18,6 +20,24 @@ constexpr std::array<bool, 256> may_be_space() {
   return table;
 }
 constexpr std::array<bool, 256> kMayBeSpace = may_be_space();
+
+// The first byte at or after `at` that is white space or may begin one. Eight at a time: a byte is plain if it is 0x21 to 0x7f.
+const char* skip_plain(const char* at, const char* limit) noexcept {
+  constexpr std::uint64_t kHigh = 0x8080808080808080ULL;
+  for (; limit - at >= 8; at += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, at, 8);
+    const std::uint64_t at_least_0x21 = (word & ~kHigh) + 0x5f5f5f5f5f5f5f5fULL;
+    const std::uint64_t others = (~at_least_0x21 | word) & kHigh;
+    if (others != 0) {
+      at += std::countr_zero(others) / 8;
+      if (kMayBeSpace[static_cast<unsigned char>(*at)]) return at;
+      at -= 7;  // a control or non-ASCII byte: on with the next one
+    }
+  }
+  while (at < limit && !kMayBeSpace[static_cast<unsigned char>(*at)]) ++at;
+  return at;
+}
 
 bool is_continuation(char byte) noexcept { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
@@ -47,7 +67,7 @@ int64_t rel_text_next_word(const char* text, int64_t bytes, int64_t from, int64_
   }
   if (at >= limit) return -1;
   const char* begin = at++;
-  while (at < limit && (!kMayBeSpace[static_cast<unsigned char>(*at)] || space_length(at, limit) == 0)) ++at;
+  while ((at = skip_plain(at, limit)) < limit && space_length(at, limit) == 0) ++at;
   *end = at - text;
   return begin - text;
 }
