@@ -85,9 +85,9 @@ FrameFault decode(const FrameHeader& header, FrameLimits limits) {
 TEST(the_checksum_is_castagnoli_s_by_table_and_by_instruction) {
   CHECK_EQ(crc32c(0, "123456789", 9), 0xE3069283U);
   std::mt19937_64 random(3);
-  std::vector<unsigned char> bytes(1000);
+  std::vector<unsigned char> bytes(10'000);
   for (auto& byte : bytes) byte = static_cast<unsigned char>(random());
-  for (std::size_t length = 0; length < bytes.size(); length += 7) CHECK_EQ(crc32c(9, bytes.data(), length), crc32c_by_table(9, bytes.data(), length));
+  for (std::size_t length = 0; length < bytes.size(); length += 37) CHECK_EQ(crc32c(9, bytes.data(), length), crc32c_by_table(9, bytes.data(), length));
 }
 
 TEST(a_header_comes_back_as_it_was) {
