@@ -67,7 +67,6 @@ class Engine {
   Token token;
   const Listener listener;
   alignas(64) std::atomic<bool> stopping{false};  // everything unwinds, nothing more is submitted
-  std::atomic<bool> draining{false};              // sources end
   alignas(64) char end_of_line[1] = {};
 
  private:

@@ -28,37 +28,68 @@ std::size_t run_capacity(const SchedulerOptions& options, std::size_t stride) {
 void OperatorContext::FreeBuffer::operator()(std::byte* buffer) const noexcept { ::operator delete(buffer, std::align_val_t{kAlignment}); }
 
 OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine& engine)
-    : id_(id),
-      spec_(spec),
+    : process_(spec.process),
+      state_(spec.state.get()),
       engine_(engine),
       in_stride_(size_of_records(spec.input)),
       out_stride_(size_of_records(spec.output)),
       capacity_(run_capacity(engine.options, out_stride_)),
       in_place_((spec.flags & REL_IN_PLACE) != 0 && in_stride_ == out_stride_),
       text_out_(spec.output != nullptr && spec.output->has_text()),
+      needs_token_((spec.flags & REL_NEEDS_TOKEN) != 0),
+      keyed_(spec.keyed != nullptr),
       buffer_(static_cast<std::byte*>(::operator new(capacity_ * out_stride_, std::align_val_t{kAlignment}))),
-      slots_(spec.keyed != nullptr ? capacity_ : 0) {}
+      slots_(keyed_ ? capacity_ : 0),
+      id_(id),
+      spec_(spec) {}
 
+// A run goes down a chain of manual operators in this loop, not by recursion: an operator that has nothing to tidy up after its
+// output was processed is left for good. So a chain of any length needs no stack, and its returns don't overflow the processor's
+// return predictor.
 bool OperatorContext::execute(const Run& run, bool writable, bool token_held) {
-  tuples_in_.add(run.count);
-  const bool in_place = in_place_ && writable;
-  // Longer inputs are split, so that a function always has capacity >= n; a call in place or without output needs no buffer.
-  const std::size_t step = (in_place || out_stride_ == 0) && slots_.empty() ? run.count : capacity_;
-  for (std::size_t done = 0; done < run.count; done += input_.count) {
-    const std::size_t count = std::min(step, run.count - done);
-    input_ = {run.records + done * in_stride_, count, in_stride_, run.chunks};
-    const bool ok = in_place ? call(const_cast<std::byte*>(input_.records), static_cast<std::int64_t>(count), token_held)
-                             : call(buffer_.get(), static_cast<std::int64_t>(std::max(count, capacity_)), token_held);
-    if (!ok) return false;
-    token_held = false;
+  Run current = run;
+  for (OperatorContext* at = this; at != nullptr; token_held = false) {
+    if (!at->step(current, writable, token_held, at)) return false;
   }
   return true;
 }
 
-bool OperatorContext::call(std::byte* out, std::int64_t capacity, bool token_held) {
+// Processes `run`. Either submits the output and sets `next` to null, or makes the output the `run` of the manual operator `next`.
+bool OperatorContext::step(Run& run, bool& writable, bool token_held, OperatorContext*& next) {
+  tuples_in_.add(run.count);
+  const bool in_place = in_place_ && writable;
+  // Longer inputs are split, so that a function always has capacity >= n; a call in place or without output needs no buffer.
+  const std::size_t longest = (in_place || out_stride_ == 0) && !keyed_ ? run.count : capacity_;
+  for (std::size_t done = 0;;) {
+    const std::size_t count = std::min(longest, run.count - done);
+    input_ = {run.records + done * in_stride_, count, in_stride_, run.chunks};
+    done += count;
+    std::byte* const out = in_place ? const_cast<std::byte*>(input_.records) : buffer_.get();
+    const std::int64_t produced = call(out, static_cast<std::int64_t>(in_place ? count : std::max(count, capacity_)), token_held);
+    if (produced < 0) return false;
+    token_held = false;
+    const bool last = done == run.count;
+    if (last && !untidy_ && consumers_.size() == 1 && produced > 0) {
+      next = consumers_.front()->manual_target();
+      if (next != nullptr) {
+        tuples_out_.add(static_cast<std::uint64_t>(produced));
+        run = {out, static_cast<std::size_t>(produced), out_stride_, text_out_ ? input_.chunks : std::span<Chunk* const>{}};
+        writable = true;
+        return true;
+      }
+    }
+    next = nullptr;
+    const bool ok = submit(out, static_cast<std::size_t>(produced));
+    end_call();
+    if (!ok || last) return ok;
+  }
+}
+
+// One call of the function. Negative: stop; what there was to report has been reported.
+std::int64_t OperatorContext::call(std::byte* out, std::int64_t capacity, bool token_held) {
   if (engine_.is_stopping()) [[unlikely]] {
     if (token_held) engine_.leave_token(*current_thread);
-    return false;
+    return -1;
   }
   out_ = out;
   out_capacity_ = capacity;
@@ -68,15 +99,22 @@ bool OperatorContext::call(std::byte* out, std::int64_t capacity, bool token_hel
     in_token_ = false;
     engine_.leave_token(*current_thread);
   }
-  if (produced < 0 || produced > capacity) [[unlikely]] {
-    if (produced == REL_STOPPED && message_.empty()) {
-      if (refused_ || stopping()) return false;
-      message_ = "returned REL_STOPPED although nothing asked it to stop";
-    }
-    if (produced >= 0) message_ = "returned more records than its output has room for";
-    return report(produced < 0 && produced != REL_STOPPED ? -1 - produced : -1);
+  if (produced >= 0 && produced <= capacity) [[likely]] return produced;
+  if (produced == REL_STOPPED && message_.empty()) {
+    if (refused_ || stopping()) return -1;
+    message_ = "returned REL_STOPPED although nothing asked it to stop";
   }
-  const bool ok = submit(out, static_cast<std::size_t>(produced));
+  if (produced >= 0) message_ = "returned more records than its output has room for";
+  report(produced < 0 && produced != REL_STOPPED ? -1 - produced : -1);
+  return -1;
+}
+
+// A call without input: of a source, or at the end of the input.
+bool OperatorContext::call_and_submit() {
+  input_ = {nullptr, 0, in_stride_, {}};
+  const std::int64_t produced = call(buffer_.get(), static_cast<std::int64_t>(capacity_), false);
+  if (produced < 0) return false;
+  const bool ok = submit(buffer_.get(), static_cast<std::size_t>(produced));
   end_call();
   return ok;
 }
@@ -85,16 +123,16 @@ bool OperatorContext::call(std::byte* out, std::int64_t capacity, bool token_hel
 std::int64_t OperatorContext::process(std::byte* out, std::int64_t capacity) {
   constexpr std::int64_t kNoRecord = REL_FAILED(INT64_MAX - 1);
   try {
-    void* state = spec_.state.get();
-    if (!slots_.empty()) {
+    void* state = state_;
+    if (keyed_) {
       spec_.keyed->lookup(input_.records, input_.count, slots_.data());
       state = slots_.data();
     }
-    if (needs_token() && !in_token_) {
+    if (needs_token_ && !in_token_) {
       engine_.enter_token(*current_thread);
       in_token_ = true;
     }
-    return spec_.process(input_.records, static_cast<std::int64_t>(input_.count), out_stride_ == 0 ? nullptr : out, capacity, state, this);
+    return process_(input_.records, static_cast<std::int64_t>(input_.count), out_stride_ == 0 ? nullptr : out, capacity, state, this);
   } catch (const std::exception& error) {
     message_ = error.what();
   } catch (...) {
@@ -131,13 +169,13 @@ bool OperatorContext::submit(std::byte* out, std::size_t count) {
     const std::size_t last = consumers_.size() - 1;
     for (std::size_t index = 0; ok && index < consumers_.size(); ++index) ok = consumers_[index]->accept(run, index == last);
   }
-  if (!attached_.empty()) attached_.clear();
+  if (untidy_) attached_.clear();
   return ok;
 }
 
 // An output's texts may point into its input's chunks, and into what this call attached or allocated.
 std::span<Chunk* const> OperatorContext::output_chunks() {
-  if (attached_.empty() && allocated_.empty() && !arena_touched_) return input_.chunks;
+  if (!untidy_) return input_.chunks;
   combined_.assign(input_.chunks.begin(), input_.chunks.end());
   for (const ChunkRef& chunk : attached_) combined_.push_back(chunk.get());
   for (const ChunkRef& chunk : allocated_) combined_.push_back(chunk.get());
@@ -146,6 +184,7 @@ std::span<Chunk* const> OperatorContext::output_chunks() {
 }
 
 void* OperatorContext::allocate(std::size_t bytes) {
+  untidy_ = true;
   if (bytes > kArenaBytes / 4) {
     allocated_.push_back(Chunk::allocate(bytes));
     return allocated_.back()->data();
@@ -163,18 +202,24 @@ void* OperatorContext::allocate(std::size_t bytes) {
   return arena_->data() + arena_used_ - bytes;
 }
 
+void OperatorContext::fail(std::string message) {
+  untidy_ = true;
+  message_ = std::move(message);
+}
+
 void OperatorContext::attach(Chunk* chunk) {
+  untidy_ = true;
   if (attached_.empty() || attached_.back().get() != chunk) attached_.push_back(ChunkRef::share(chunk));
 }
 
 // An arena that no queue kept starts anew: a pipeline without queues works in warm memory.
 void OperatorContext::end_call() {
-  if (!message_.empty()) message_.clear();
-  if (!allocated_.empty()) allocated_.clear();
-  if (arena_touched_) {
-    arena_touched_ = false;
-    if (arena_->is_unique()) arena_used_ = 0;
-  }
+  if (!untidy_) return;
+  untidy_ = false;
+  message_.clear();
+  allocated_.clear();
+  if (arena_touched_ && arena_->is_unique()) arena_used_ = 0;
+  arena_touched_ = false;
 }
 
 bool OperatorContext::keep_text(void* field, const char* text, std::uint32_t bytes) {
@@ -203,10 +248,7 @@ bool OperatorContext::pass(Mark mark) {
 bool OperatorContext::accept(Mark mark) {
   if (mark.kind != MarkKind::Final) return pass(mark);
   if (++finals_ < inputs_) return true;
-  if ((spec_.flags & REL_ON_FINISH) != 0) {
-    input_ = {nullptr, 0, in_stride_, {}};
-    if (!call(buffer_.get(), static_cast<std::int64_t>(capacity_), false)) return false;
-  }
+  if ((spec_.flags & REL_ON_FINISH) != 0 && !call_and_submit()) return false;
   if (engine_.is_stopping() || !pass(mark)) return false;
   final_.store(true, std::memory_order_release);
   if (consumers_.empty()) engine_.listener.terminal_final();
@@ -216,13 +258,13 @@ bool OperatorContext::accept(Mark mark) {
 void OperatorContext::run_source() {
   inputs_ = 1;
   bool ok = true;
-  while (ok && !finished_ && !stopping()) ok = call(buffer_.get(), static_cast<std::int64_t>(capacity_), false);
-  // A drain ends a source as if it had finished; REL_STOPPED is then its consent.
+  while (ok && !finished_ && !stopping()) ok = call_and_submit();
+  // An interruption ends a source as if it had finished; REL_STOPPED is then its consent.
   if (!engine_.is_stopping()) (void)accept(Mark{MarkKind::Final, 0});
 }
 
 bool OperatorContext::stopping() const {
-  return engine_.is_stopping() || (is_source() && engine_.draining.load(std::memory_order_relaxed));
+  return engine_.is_stopping() || (is_source() && interrupted_.load(std::memory_order_relaxed));
 }
 
 bool OperatorContext::report(std::int64_t index) {
@@ -240,7 +282,7 @@ bool OperatorContext::report(std::int64_t index) {
 }
 
 void OperatorContext::interrupt() {
-  if (spec_.interrupt != nullptr && !interrupted_.exchange(true, std::memory_order_acq_rel)) spec_.interrupt(spec_.state.get());
+  if (!interrupted_.exchange(true, std::memory_order_acq_rel) && spec_.interrupt != nullptr) spec_.interrupt(spec_.state.get());
 }
 
 }  // namespace rayelastic

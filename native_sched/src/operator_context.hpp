@@ -18,7 +18,7 @@ namespace rayelastic {
 
 class Port;
 
-class OperatorContext final : public rel_context {
+class alignas(64) OperatorContext final : public rel_context {
  public:
   OperatorContext(OperatorId id, const OperatorSpec& spec, Engine& engine);
 
@@ -35,13 +35,13 @@ class OperatorContext final : public rel_context {
 
   [[nodiscard]] OperatorId id() const noexcept { return id_; }
   [[nodiscard]] const OperatorSpec& spec() const noexcept { return spec_; }
-  [[nodiscard]] bool needs_token() const noexcept { return (spec_.flags & REL_NEEDS_TOKEN) != 0; }
+  [[nodiscard]] bool needs_token() const noexcept { return needs_token_; }
   [[nodiscard]] std::size_t in_stride() const noexcept { return in_stride_; }
   [[nodiscard]] bool is_final() const noexcept { return final_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_terminal() const noexcept { return consumers_.empty(); }
   [[nodiscard]] std::uint64_t tuples_in() const noexcept { return tuples_in_.get(); }
   [[nodiscard]] std::uint64_t tuples_out() const noexcept { return tuples_out_.get(); }
-  // Calls the operator's interrupt hook, the first time.
+  // Calls the operator's interrupt hook, the first time. A source ends then.
   void interrupt();
 
   // rel_context, called by the operator's function.
@@ -50,7 +50,7 @@ class OperatorContext final : public rel_context {
   [[nodiscard]] void* allocate(std::size_t bytes) override;
   void attach(Chunk* chunk) override;
   [[nodiscard]] bool keep_text(void* field, const char* text, std::uint32_t bytes) override;
-  void fail(std::string message) override { message_ = std::move(message); }
+  void fail(std::string message) override;
   [[nodiscard]] std::span<Chunk* const> input_chunks() const override { return input_.chunks; }
   void mark(Mark mark) override;
   [[nodiscard]] bool stopping() const override;
@@ -60,8 +60,9 @@ class OperatorContext final : public rel_context {
     void operator()(std::byte* buffer) const noexcept;
   };
 
-  // One call of the function, its exceptions turned into values, and the submission of what it left in `out`.
-  [[nodiscard]] bool call(std::byte* out, std::int64_t capacity, bool token_held);
+  [[nodiscard]] bool step(Run& run, bool& writable, bool token_held, OperatorContext*& next);
+  [[nodiscard]] bool call_and_submit();
+  [[nodiscard]] std::int64_t call(std::byte* out, std::int64_t capacity, bool token_held);
   [[nodiscard]] std::int64_t process(std::byte* out, std::int64_t capacity);
   [[nodiscard]] bool submit(std::byte* out, std::size_t count);
   [[nodiscard]] bool pass(Mark mark);
@@ -70,39 +71,45 @@ class OperatorContext final : public rel_context {
   bool report(std::int64_t index);  // false
   [[nodiscard]] bool is_source() const noexcept { return (spec_.flags & REL_SOURCE) != 0; }
 
-  const OperatorId id_;
-  const OperatorSpec spec_;
+  // What every call touches comes first, in as few cache lines as can be: long pipelines don't fit the first cache otherwise.
+  const rel_process process_;
+  void* const state_;
   Engine& engine_;
   const std::size_t in_stride_;
   const std::size_t out_stride_;
   const std::size_t capacity_;  // records in buffer_, also of slots_
   const bool in_place_;
   const bool text_out_;
-  std::vector<Port*> consumers_;
-  std::size_t inputs_ = 0;
-  std::unique_ptr<std::byte[], FreeBuffer> buffer_;
-  std::vector<void*> slots_;
-
+  const bool needs_token_;
+  const bool keyed_;
   // Of the current call.
-  Run input_;
+  bool in_token_ = false;
+  bool untidy_ = false;  // one of message_, attached_, allocated_, arena_touched_ is set
   std::byte* out_ = nullptr;
   std::int64_t out_capacity_ = 0;
-  bool in_token_ = false;
+  Run input_;
+  Counter tuples_in_;
+  Counter tuples_out_;
+  std::vector<Port*> consumers_;
+  std::unique_ptr<std::byte[], FreeBuffer> buffer_;
+
   bool refused_ = false;  // flush said stop
   bool finished_ = false;
+  bool arena_touched_ = false;
   std::string message_;
   std::vector<ChunkRef> attached_;   // until the next submit
   std::vector<ChunkRef> allocated_;  // full or odd-sized arena chunks, until the call ends
   std::vector<Chunk*> combined_;
+  std::vector<void*> slots_;
   ChunkRef arena_;
   std::size_t arena_used_ = 0;
-  bool arena_touched_ = false;
 
+  const OperatorId id_;
+  const OperatorSpec spec_;
+  std::size_t inputs_ = 0;
   std::size_t finals_ = 0;
   std::atomic<bool> final_{false};  // release: everything that the operator did is done
   std::atomic<bool> interrupted_{false};
-  alignas(64) Counter tuples_in_;
-  Counter tuples_out_;
 };
 
 }  // namespace rayelastic

@@ -156,10 +156,14 @@ class Scheduler::State {
     return failure_;
   }
 
+  void end_source(OperatorId id) {
+    if (id >= specs_.size() || (specs_[id].flags & REL_SOURCE) == 0) throw std::invalid_argument("operator " + std::to_string(id) + " is no source");
+    if (started_) contexts_[id]->interrupt();
+  }
+
   void stop(bool drain) {
     if (!started_) return;
     if (drain && !is_over()) {
-      engine_->draining.store(true, std::memory_order_seq_cst);
       for (const auto& context : contexts_) {
         if ((context->spec().flags & REL_SOURCE) != 0) context->interrupt();
       }
@@ -329,6 +333,7 @@ InForce Scheduler::in_force() const { return state_->in_force(); }
 Sample Scheduler::sample() const { return state_->sample(); }
 bool Scheduler::wait_for(std::chrono::nanoseconds duration) const { return state_->wait_for(duration); }
 std::optional<Failure> Scheduler::failure() const { return state_->failure(); }
+void Scheduler::end_source(OperatorId id) { state_->end_source(id); }
 void Scheduler::stop(bool drain) { state_->stop(drain); }
 
 }  // namespace rayelastic

@@ -25,6 +25,7 @@ START_TIMEOUT = (
     120.0  # seconds for a processing element to open its port, connect and start; a cold machine compiles here
 )
 CALL_TIMEOUT = 10.0  # seconds for any other control call
+CAUSE_WAIT = 1.0  # seconds between a broken link and the word of the one who broke it
 WATCH_PERIOD = 2.0  # seconds that one watching call stays with a processing element; its death ends the call at once
 
 
@@ -203,11 +204,18 @@ class Coordinator:
                 self._results.update(results)
                 all_finished = all(status.state is State.FINISHED for status in self._statuses.values())
             if status.state is State.FAILED:
+                if status.failure is not None and status.failure.lost_link:
+                    self._await_cause()
                 self._end(State.FAILED, status.failure)
             elif all_finished:
                 self._end(State.CANCELLED if self._cancelling else State.FINISHED, None)
             if status.state.is_final:
                 return
+
+    def _await_cause(self) -> None:
+        """Gives whoever broke a link the time to be found out; its watcher ends the job then."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._state.is_final, CAUSE_WAIT)
 
     def _lose(self, pe: str, reason: str) -> None:
         with self._changed:

@@ -22,18 +22,22 @@ def explain_failure(native: Mapping[str, Any], operators: Mapping[str, OperatorS
 
     Args:
         native: what `Scheduler.failure()` gave: `operator`, `message`, `record` (or `None`), `exception` (or `None`).
-        operators: those of the processing element, by name.
+        operators: those of the processing element, by name; what isn't among them is the end of a link.
     """
     name: str = native["operator"]
+    spec = operators.get(name)
+    if spec is None:
+        return Failure(native["message"], name, lost_link=True)
     record: tuple[Any, ...] | None = native["record"]
-    shown = repr(record) if record is not None else None
+    shown = None
+    if record is not None and spec.input_schema is not None:
+        shown = repr(spec.input_schema.tuple_type(*record))
     exception: BaseException | None = native["exception"]
     if exception is not None:
         reason = "".join(traceback.format_exception_only(exception)).strip()
         return Failure(reason, name, shown, "".join(traceback.format_exception(exception)))
-    spec = operators.get(name)
-    code = spec.body if spec is not None else None
+    code = spec.body
     if record is not None and isinstance(code, OperatorCode) and code.lane is Lane.COMPILED:
         explanation = load(code).explain(record)
-        return Failure(explanation.message, name, repr(code.input_schema.tuple_type(*record)), explanation.traceback)
+        return Failure(explanation.message, name, shown, explanation.traceback)
     return Failure(native["message"] or "it failed without saying why", name, shown)

@@ -220,7 +220,8 @@ class ProcessingElement:
         if not drain:
             self._scheduler.stop(False)
         else:
-            self._scheduler.end_sources([self._ids[name] for name in self._sources])
+            for name in self._sources:  # links that arrive end by themselves, when their producers have
+                self._scheduler.end_source(self._ids[name])
 
     def close(self) -> None:
         """Ends everything that this PE holds; safe to repeat."""

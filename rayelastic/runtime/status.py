@@ -38,12 +38,14 @@ class Failure:
         operator: the operator whose code or source failed; `None` if it was not an operator.
         failing_tuple: the tuple that was being processed, as text; `None` if unknown.
         traceback: the traceback of the user's code as text; empty if there is none.
+        lost_link: a link broke; where another processing element failed too, that is the cause and this its consequence.
     """
 
     reason: str
     operator: str | None = None
     failing_tuple: str | None = None
     traceback: str = ""
+    lost_link: bool = False
 
 
 @dataclass(frozen=True, slots=True)
