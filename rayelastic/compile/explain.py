@@ -49,6 +49,9 @@ def _without_this_file(error: BaseException) -> BaseException:
 
 def _difference(code: OperatorCode, arguments: list[Any], items: list[Any]) -> str:
     """What can make compiled code fail where Python doesn't."""
+    for field, value in zip(code.input_schema.fields, arguments[0], strict=True):
+        if isinstance(value, int) and value >= 2**63:
+            return f"'{field.name}' is {value}: compiled integers are signed, of 64 bits. Use lane='python'"
     if code.kind is not OperatorKind.FILTER:
         for item in items:
             values = item if isinstance(item, tuple) else (item,)
@@ -59,9 +62,6 @@ def _difference(code: OperatorCode, arguments: list[Any], items: list[Any]) -> s
                     return (
                         f"it gave {value} for '{field.name}' of {code.output_schema.name}, which is {field.type.value}"
                     )
-    for field, value in zip(code.input_schema.fields, arguments[0], strict=True):
-        if isinstance(value, int) and value >= 2**63:
-            return f"'{field.name}' is {value}: compiled integers are signed, of 64 bits. Use lane='python'"
     return (
         "the compiled function raised, the Python function doesn't for the same tuple: compiled integers have 64 bits, "
         "and state may have changed since. Use lane='python' if it needs more"

@@ -7,6 +7,7 @@ nothing. A function that uses what can't be named so has no identity and isn't c
 from __future__ import annotations
 
 import hashlib
+import inspect
 import types
 from collections.abc import Callable
 from typing import Any
@@ -107,7 +108,7 @@ class Identity:
 
     def _code(self, code: types.CodeType) -> None:
         self._add("code", code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-        self._add(code.co_argcount, code.co_kwonlyargcount, code.co_flags, code.co_exceptiontable)
+        self._add(code.co_argcount, code.co_kwonlyargcount, code.co_flags & ~inspect.CO_NESTED, code.co_exceptiontable)
         for constant in code.co_consts:
             self._value(constant)
 

@@ -23,7 +23,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"NameError: name '(\w+)' is not defined"), r"name '\1' is not defined"),
     (re.compile(r"[Nn]o implementation of function Function\(<(?:built-in function|class) '?(\w+)'?>\) found for signature:\s*>>> \w+(\([^\n]*\))"), r"\1\2 isn't compiled"),
     (re.compile(r"No implementation of function Function\(<(?:intrinsic|function) (\w+)[^\n]*found for signature:\s*>>> \w+(\([^\n]*\))"), r"\1\2 isn't compiled"),
-    (re.compile(r"Cannot unify ([^\n]*?) and ([^\n]*?) for '([^']+)'"), r"'\3' is once \1 and once \2"),
+    (re.compile(r"Cannot unify ([^\n]*?) and ([^\n]*?) for '([^'.]+)[^']*'"), r"'\3' is once \1 and once \2"),
     (re.compile(r"Cannot request literal type|non-constant"), "it needs a constant where it has a variable"),
     (re.compile(r"'([A-Z_]+)' bytecode|Use of unsupported opcode \((\w+)\)"), r"it uses Python's \1\2, which isn't compiled"),
     (re.compile(r"unsupported opcode: (\w+)|unsupported bytecode (\w+)"), r"it uses Python's \1\2, which isn't compiled"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.core import compiler, types
+from numba.core.errors import UnsupportedError
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
@@ -89,6 +90,8 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
     )
     in_place = _may_be_in_place(plan, input_schema)
     entry, image, imports = loop.build(result, record, state, in_place=in_place)
+    if "PyGILState_Ensure" in imports:
+        raise UnsupportedError(plan.refuse("it needs the interpreter while it runs"))
     return Compiled(entry, image, imports, plan.output, in_place)
 
 

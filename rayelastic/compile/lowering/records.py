@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import callconv, cgutils, types
 from numba.core.datamodel import models
 from numba.core.errors import TypingError
 from numba.core.imputils import lower_builtin, lower_getattr_generic
@@ -211,6 +211,11 @@ def deliver(typingctx: Any, record: Any, value: Any) -> Any:
     return types.void(record, value), codegen
 
 
+def _leave(builder: Any) -> None:
+    """Ends the operator function with an error that no `except` of the user's sees: not his, but the engine's."""
+    builder.ret(callconv.RETCODE_USEREXC)
+
+
 def _make_room(context: Any, builder: Any, frame: Any) -> None:
     used_slot = frame_slot(builder, frame, FRAME_USED)
     full = builder.icmp_signed(">=", builder.load(used_slot), builder.load(frame_slot(builder, frame, FRAME_CAPACITY)))
@@ -220,7 +225,7 @@ def _make_room(context: Any, builder: Any, frame: Any) -> None:
         builder.store(I64(0), used_slot)
         with builder.if_then(builder.icmp_unsigned("!=", stop, I32(0)), likely=False):
             builder.store(I32(1), frame_slot(builder, frame, FRAME_STOPPED))
-            context.call_conv.return_user_exc(builder, GeneratorExit, ())
+            _leave(builder)
 
 
 def _next_place(builder: Any, frame: Any, schema: Schema) -> Any:
@@ -248,10 +253,6 @@ def _is_true(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 def _store_item(context: Any, builder: Any, record: RecordType, place: Any, item: Any, value: Any) -> None:
     """Stores what the user's function gave as the output record at `place`."""
     output = record.plan.output
-
-    def fail(builder: Any) -> None:
-        context.call_conv.return_user_exc(builder, OverflowError, ())
-
     if isinstance(item, RecordType) and item.schema.same_fields(output):
         cgutils.raw_memcpy(builder, place, record_parts(context, builder, item, value)[0], I64(output.record_size), 1)
         return
@@ -259,7 +260,7 @@ def _store_item(context: Any, builder: Any, record: RecordType, place: Any, item
     if any(f.nullable for f in output.fields):
         fields.clear_validity(builder, output, place)
     for field, (kind, content) in zip(output.fields, cells, strict=True):
-        fields.store(context, builder, output, field, place, kind, content, fail)
+        fields.store(context, builder, output, field, place, kind, content, _leave)
 
 
 def item_cells(item: Any) -> list[tuple[Any, Callable[[Any, Any, Any], Any]]]:

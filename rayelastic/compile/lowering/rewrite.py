@@ -10,6 +10,7 @@ refused in words. After types: the output schema is decided (output.py).
 
 from __future__ import annotations
 
+import sys
 import types as python_types
 import weakref
 from collections.abc import Callable, Iterator
@@ -90,9 +91,9 @@ class RewriteConstants(FunctionPass):
         func_ir = state.func_ir
         _drop_exception_arguments(func_ir)
         for block in func_ir.blocks.values():
-            _rewrite_attributes(block)
             for statement in block.find_insts(ir.Assign):
                 statement.value = _constant_folded(func_ir, statement.value)
+            _rewrite_attributes(block)
         _refresh(func_ir)
         for block in func_ir.blocks.values():
             _fill_defaults(func_ir, block)
@@ -181,13 +182,17 @@ def _outer_value(value: Any, name: str, loc: Any) -> Any:
             return _REPLACED[value]
     except TypeError:  # unhashable
         return value
-    if isinstance(value, python_types.FunctionType) and _is_users(value):
+    if value is print:
+        raise UnsupportedError("print isn't compiled, it needs the interpreter", loc)
+    if isinstance(value, python_types.FunctionType) and _is_unknown(value):
+        if value.__module__.partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
+            raise UnsupportedError(f"{value.__module__}.{value.__name__} isn't compiled", loc)
         return helper(value)
     return _literal(value, loc, name)
 
 
-def _is_users(function: python_types.FunctionType) -> bool:
-    """Whether it is plain Python that Numba has no own implementation of."""
+def _is_unknown(function: python_types.FunctionType) -> bool:
+    """Whether Numba has no implementation of its own."""
     from numba.core.registry import cpu_target
 
     cpu_target.typing_context.refresh()

@@ -71,8 +71,9 @@ def _typeof_bytes(value: BytesLiteral, context: Any) -> ViewType:
 def _boxed(typ: ViewType, value: Any, native: Any) -> Any:
     """Only for exceptions that carry a view, which Numba prepares and nobody asks for."""
     data, size = parts(native.context, native.builder, typ, value)
-    make = native.pyapi.string_from_string_and_size if typ == TEXT else native.pyapi.bytes_from_string_and_size
-    return make(data, size)
+    if typ == TEXT:
+        return native.pyapi.string_from_kind_and_data(I32(1), data, size)
+    return native.pyapi.bytes_from_string_and_size(data, size)
 
 
 @lower_constant(ViewType)

@@ -153,7 +153,7 @@ def booked(t, s):
     if s.best is None or t.amount > s.best:
         s.best = t.amount
         s.mark = t.who if t.amount != 3 else None
-    s.last = t.who[::1] if False else t.who + "."
+    s.last = t.who + "."
     s.seen = True
     return (before, s.total / s.count, s.best, s.last)
 

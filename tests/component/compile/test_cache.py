@@ -1,0 +1,117 @@
+"""Machine code on disk: the next process loads it in milliseconds, without Numba; damage and strangers are no danger."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from harness import FLAT_MAP, request
+
+from rayelastic.compile import Compiler
+from rayelastic.compile.cache import CacheEntry, CodeCache
+from rayelastic.compile.identity import Identity
+
+ROOT = Path(__file__).parents[3]
+
+PROGRAM = """
+import sys, time
+from typing import NamedTuple
+from rayelastic.compile import Compiler
+from rayelastic.compile.loader import host_target, load_image, register_symbols
+from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind
+from rayelastic.graph.schema import Schema
+
+class Word(NamedTuple):
+    word: str
+    count: int
+
+def words(t):
+    for w in t.line.split():
+        yield Word(w, 1)
+
+host_target()
+register_symbols({"rel_flush": 1})
+started = time.perf_counter()
+code = Compiler().compile(FunctionRequest("words", OperatorKind.FLAT_MAP, words, Schema.of({"line": str})))
+owner, address = load_image(code.machine)
+print(time.perf_counter() - started, "numba" in sys.modules, code.lane.value, code.output_schema)
+"""
+
+
+def run(directory: Path) -> list[str]:
+    environment = os.environ | {"XDG_CACHE_HOME": str(directory), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.split(maxsplit=3)
+
+
+def test_the_second_process_needs_no_numba(tmp_path):
+    first, second = run(tmp_path), run(tmp_path)
+    assert first[1:] == ["True", "compiled", "Word(word: string, count: int64)\n"]
+    assert second[1:] == ["False", "compiled", "Word(word: string, count: int64)\n"]
+    assert float(second[0]) < float(first[0]) / 5
+    folder = tmp_path / "rayelastic"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert [p.suffix for p in folder.iterdir()] == [".rel"]
+
+
+class Word(NamedTuple):
+    word: str
+    count: int = 1
+
+
+def words(t):
+    for w in t.line.split():
+        yield Word(w)
+
+
+def test_equal_functions_are_compiled_once_and_damage_is_seen(tmp_path):
+    def again(t):
+        for w in t.line.split():
+            yield Word(w)
+
+    asked = request(words, {"line": str}, FLAT_MAP)
+    code = Compiler(CodeCache(tmp_path)).compile(asked)
+    same = Compiler(CodeCache(tmp_path)).compile(request(again, {"line": str}, FLAT_MAP))
+    assert same.machine == code.machine
+    assert same.output_schema.tuple_type is Word
+    (kept,) = tmp_path.iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1])
+    assert CodeCache(tmp_path).get(code.machine.key) is None
+    assert Compiler(CodeCache(tmp_path)).compile(asked).machine.image == code.machine.image
+
+
+def test_what_changes_the_key():
+    def adder(n):
+        return lambda t: t.value + n
+
+    assert Identity(adder(1)).digest == Identity(adder(1)).digest
+    assert Identity(adder(1)).digest != Identity(adder(2)).digest
+    assert Identity(adder(1)).digest != Identity(adder(1.0)).digest
+    assert not Identity(adder(object())).known
+
+
+def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
+    tmp_path.chmod(0o777)
+    cache = CodeCache(tmp_path)
+    cache.put("k", CacheEntry("e", b"code", (), False, "input"))
+    assert list(tmp_path.iterdir()) == []
+    assert cache.get("k") is not None  # in memory
+    assert CodeCache(tmp_path).get("k") is None
+
+
+def test_many_write_and_read_at_once(tmp_path):
+    entry = CacheEntry("e", bytes(range(256)) * 400, ("rel_flush",), True, "input")
+
+    def work(number: int) -> bool:
+        cache = CodeCache(tmp_path)
+        cache.put(f"k{number % 3}", entry)
+        found = CodeCache(tmp_path).get(f"k{number % 3}")
+        return found == entry
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(60)))
+    assert len(list(tmp_path.iterdir())) == 3

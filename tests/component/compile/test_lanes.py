@@ -1,0 +1,243 @@
+"""Which lane a function gets, and the reason in words; what asks for too much is refused with operator and way out."""
+
+from __future__ import annotations
+
+import decimal
+import json
+import re
+from typing import Iterator, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from harness import FILTER, FLAT_MAP, MAP, request
+
+from rayelastic.compile import Flags, View, load
+from rayelastic.errors import LaneError, SchemaError
+from rayelastic.graph.operator_spec import Lane, OperatorKind
+from rayelastic.graph.schema import Schema
+
+
+class Trade(NamedTuple):
+    symbol: str
+    price: float
+    volume: int
+
+    def turnover(self) -> float:
+        return self.price * self.volume
+
+
+class Counter(NamedTuple):
+    count: int = 0
+
+
+RATES = {"IBM": 1.5}
+LIMITS = [1, 2, 3]
+TABLE = np.array([1.0, 2.0])
+FROZEN = np.array([1.0, 2.0, 4.0])
+FROZEN.flags.writeable = False
+PATTERN = re.compile("x+")
+
+
+class Scale:
+    factor = 3
+
+
+SCALE = Scale()
+
+
+def unhelpful(x):
+    return json.dumps(x)
+
+
+def late(t):
+    x = 1
+    if t.volume > 3:
+        x = "a"
+    return x
+
+
+def delegating(t):
+    yield from t.symbol.split()
+
+
+def catching(t):
+    try:
+        return 1 // t.volume
+    except ZeroDivisionError:
+        return 0
+
+
+NOT_COMPILED = [
+    ("global dict", lambda t: RATES[t.symbol], "'RATES' is a dict outside the function and can change"),
+    ("global list", lambda t: t.volume in LIMITS, "'LIMITS' is a list outside the function and can change"),
+    ("writeable array", lambda t: TABLE[t.volume], "TABLE.flags.writeable = False"),
+    ("re", lambda t: re.match("x", t.symbol) is not None, "re.match"),
+    ("pattern", lambda t: PATTERN.match(t.symbol) is not None, "'PATTERN' outside the function is a re.Pattern"),
+    ("json", lambda t: json.loads(t.symbol), "json.loads"),
+    ("json in helper", lambda t: unhelpful(t.symbol), "json.dumps"),
+    ("object", lambda t: t.price * SCALE.factor, "'SCALE' outside the function is a"),
+    ("Decimal", lambda t: float(decimal.Decimal(1)), "Decimal"),
+    ("method of the tuple", lambda t: t.turnover(), "'turnover' of Trade is a method"),
+    ("_replace", lambda t: t._replace(volume=1), "'_replace' of Trade is a method"),
+    ("unknown str method", lambda t: t.symbol.zfill(5), "str.zfill isn't compiled"),
+    ("format spec", lambda t: f"{t.price:.2f}", "format spec"),
+    ("str of float", lambda t: str(t.price), "str() of float64 isn't compiled"),
+    ("two types", late, "'x' is once"),
+    ("str plus int", lambda t: t.symbol + 1, "add"),
+    ("yield from", delegating, "YIELD"),
+    ("exception class", catching, "ZeroDivisionError"),
+    ("print", lambda t: print(t.symbol), "print"),
+    ("unknown name", lambda t: undefined_name(t.price), "undefined_name"),  # noqa: F821
+    ("returns None", lambda t: None, "None"),
+    ("set of lists", lambda t: {t.symbol: [t.price]}, ""),
+    ("open", lambda t: open(t.symbol).read(), "open"),
+    ("builtin", len, "only plain functions are compiled"),
+]
+
+
+@pytest.mark.parametrize(("function", "reason"), [c[1:] for c in NOT_COMPILED], ids=[c[0] for c in NOT_COMPILED])
+def test_what_is_not_compiled_runs_in_python_and_says_why(compiler, function, reason):
+    kind = FLAT_MAP if function is delegating else MAP
+    code = compiler.compile(request(function, Trade, kind, output=Schema.of(float)))
+    assert code.lane is Lane.PYTHON
+    assert code.reason.startswith("not compiled: ")
+    assert reason in code.reason
+    assert "\n" not in code.reason
+    assert "Failed in" not in code.reason
+    if function is not len:
+        assert "test_lanes.py:" in code.reason
+    with pytest.raises(LaneError, match=r"operator 'op' \(test.py:1\): it can't be compiled: .*lane='python'"):
+        compiler.compile(request(function, Trade, kind, lane=Lane.COMPILED, output=Schema.of(float)))
+
+
+@pytest.mark.parametrize("lane", ["auto", Lane.COMPILED])
+def test_a_misspelt_field_is_an_error_in_any_lane(compiler, lane):
+    def misspelt(t):
+        x = t.volume
+        return x * t.prize
+
+    with pytest.raises(SchemaError) as error:
+        compiler.compile(request(misspelt, Trade, lane=lane))
+    text = str(error.value)
+    assert text.startswith("operator 'op' (test.py:1): Trade has no field 'prize' (test_lanes.py:")
+    assert "return x * t.prize" in text
+    assert "Did you mean 'price'?" in text
+
+
+def test_misspelt_state_field(compiler):
+    def misspelt(t, s):
+        s.cuont += 1
+        return s.count
+
+    with pytest.raises(SchemaError, match=r"state Counter has no field 'cuont'.*Did you mean 'count'"):
+        compiler.compile(request(misspelt, Trade, keys=("symbol",), state=Counter))
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "options", "message"),
+    [
+        (lambda t: t.price, MAP, {"lane": Lane.VECTORISED}, "can't be vectorised: its parameter has no annotation"),
+        (lambda a, b: a, MAP, {}, r"called with \(t\), but takes \(a, b\)"),
+        (lambda t: t.price, MAP, {"keys": ("symbol",), "state": Counter}, r"called with \(t, s\)"),
+        (delegating, MAP, {"lane": Lane.COMPILED}, "a map returns, it can't yield. Use flat_map"),
+    ],
+)
+def test_lanes_that_can_not_be_had(compiler, function, kind, options, message):
+    with pytest.raises(LaneError, match=r"operator 'op' \(test.py:1\).*" + message):
+        compiler.compile(request(function, Trade, kind, **options))
+
+
+@pytest.mark.parametrize(
+    ("function", "output", "message"),
+    [
+        (lambda t: (t.symbol, 1), {"a": str}, "it gives 2 values where Record.a: string. has 1 fields"),
+        (lambda t: t.price, {"a": int}, "field 'a' of Record is int64, but is given a float"),
+        (lambda t: t.symbol, {"a": bytes}, "field 'a' of Record is binary, but is given a str"),
+    ],
+)
+def test_output_that_is_not_the_declared_one(compiler, function, output, message):
+    with pytest.raises(LaneError, match=message):
+        compiler.compile(request(function, Trade, output=Schema.of(output), lane=Lane.COMPILED))
+
+
+def test_python_needs_to_know_its_output(compiler):
+    with pytest.raises(SchemaError, match="its output schema isn't known.*json.loads.*Pass schema="):
+        compiler.compile(request(lambda t: json.loads(t.symbol), Trade))
+
+    def annotated(t) -> Counter:
+        return Counter(len(json.loads(t.symbol)))
+
+    def yielding(t) -> Iterator[tuple[str, int]]:
+        yield json.loads(t.symbol), 1
+
+    assert compiler.compile(request(annotated, Trade)).output_schema.tuple_type is Counter
+    assert str(compiler.compile(request(yielding, Trade, FLAT_MAP)).output_schema) == "Record(f0: string, f1: int64)"
+
+
+def test_frozen_arrays_are_constants(compiled):
+    assert compiled(lambda t: FROZEN[t.volume], Trade, MAP)([("", 0.0, 2)]).items == [(4.0,)]
+
+
+def numpy_map(t: np.ndarray):
+    return t["price"] * 2
+
+
+def arrow_map(batch: pa.RecordBatch):
+    return batch
+
+
+def pandas_map(frame: pd.DataFrame):
+    frame["volume"] += 1
+    return frame
+
+
+def test_vectorised_by_annotation(compiler):
+    code = compiler.compile(request(numpy_map, Trade, output=Schema.of(float)))
+    assert (code.lane, code.view, code.reason) == (Lane.VECTORISED, View.NUMPY, "its parameter is annotated with numpy")
+    assert load(code).function is numpy_map
+    assert compiler.compile(request(arrow_map, Trade, output=Schema.of(Trade))).view is View.ARROW
+    code = compiler.compile(request(pandas_map, Trade, output=Schema.of(Trade)))
+    batch = pa.RecordBatch.from_pylist([{"symbol": "a", "price": 1.0, "volume": 2}], schema=Schema.of(Trade).to_arrow())
+    assert load(code).function(batch).to_pylist() == [{"symbol": "a", "price": 1.0, "volume": 3}]
+    with pytest.raises(LaneError, match="a keyed function can't be vectorised"):
+        compiler.compile(
+            request(keyed_numpy, Trade, keys=("symbol",), state=Counter)
+        )
+
+
+def keyed_numpy(t: np.ndarray, s):
+    return t
+
+
+def test_flags(compiler):
+    def flags(function, kind, **options):
+        return compiler.compile(request(function, Trade, kind, **options)).flags
+
+    assert flags(lambda t: (t.price, t.volume, t.volume, t.volume), MAP) == Flags.ONE_TO_ONE | Flags.IN_PLACE
+    assert flags(lambda t: (t.symbol, t.price, t.volume), MAP) == Flags.ONE_TO_ONE  # views point into the input
+    assert flags(lambda t: t.price > 0, FILTER) == Flags.FILTER | Flags.IN_PLACE
+    assert flags(lambda t: [t.price], FLAT_MAP) == Flags(0)
+    assert flags(lambda t: t.price, MAP, lane=Lane.PYTHON, output=Schema.of(float)) == Flags.ONE_TO_ONE | Flags.NEEDS_TOKEN
+    assert flags(lambda t, s: s.count, MAP, keys=("symbol",), state=Counter) & Flags.KEYED
+
+
+def test_python_lane_marks_the_failing_tuple(compiler):
+    code = compiler.compile(request(lambda t: 1 // t.volume, Trade, lane=Lane.PYTHON, output=Schema.of(int)))
+    with pytest.raises(ZeroDivisionError) as error:
+        load(code).function([Trade("", 0.0, 1), Trade("", 0.0, 0), Trade("", 0.0, 2)])
+    assert error.value.rel_index == 1
+
+
+def test_state_without_fixed_layout_runs_in_python(compiler):
+    def counted(t, s):
+        s["n"] = s.get("n", 0) + 1
+        return s["n"]
+
+    code = compiler.compile(request(counted, Trade, keys=("symbol",), state=dict, output=Schema.of(int)))
+    assert code.lane is Lane.PYTHON
+    assert "NamedTuple class with defaults" in code.reason
+    state = code.state()
+    assert load(code).function([Trade("", 0.0, 1)] * 2, [state, state]) == [1, 2]
+    assert code.kind is OperatorKind.MAP
