@@ -46,7 +46,7 @@ def _reason(error: Exception) -> str:
     """The sentence of Ray's long text that says why."""
     text = " ".join(str(error).split())
     for pattern in (r"(The actor died because of an error raised in its creation task.*)",
-                    r"Worker exit detail: (.*?)(?: There are some potential root causes.*)?$",
+                    r"Worker exit detail: (.*?)(?: (?:Some common causes|There are some potential root causes).*)?$",
                     r"(The actor is dead because .*?)(?:\. |$)",
                     r"(The node .*?)(?:\. |$)"):  # fmt: skip
         if match := re.search(pattern, text):

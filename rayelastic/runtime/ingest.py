@@ -41,8 +41,8 @@ DRAIN_TIMEOUT = 2.0  # seconds to wait for the task to hang up after it was refu
 class Feeder(Protocol):
     """Where accepted batches go: the native `ArrowFeeder`."""
 
-    def push(self, batch: pa.RecordBatch) -> None:
-        """Takes the rows of a batch; blocks while the source can't take more; raises when it never will."""
+    def push(self, batch: pa.RecordBatch) -> bool:
+        """Takes the rows of a batch; blocks while the source can't take more; false if it was stopped."""
         ...
 
     def finish(self) -> None:
@@ -176,7 +176,7 @@ class IngestServer:
             self._refuse(connection, partition, str(error))
         except OSError:
             pass  # the task died, or the source was closed: whatever it was, Spark tries again or knows why
-        except Exception as error:  # a source that was stopped raises in push: the task is told, nothing hangs
+        except Exception as error:  # wrong rows, or a source that was stopped: the task is told, nothing hangs
             self._refuse(connection, partition, str(error))
         finally:
             with self._lock:
@@ -209,7 +209,8 @@ class IngestServer:
                 return
             batch = self._decode_batch(frame)
             known = state.rows - frame.first_row
-            self._feeder.push(batch.slice(known) if known else batch)
+            if not self._feeder.push(batch.slice(known) if known else batch):
+                raise self._error("its job has ended")
             state.rows = end
             state.checksums[frame.first_row] = (frame.rows, frame.checksum)
         with self._lock:

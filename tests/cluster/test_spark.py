@@ -48,11 +48,12 @@ class Rows:
         self.finished = False
         self.arrived: Path | None = None  # a file that is made when a batch was taken
 
-    def push(self, batch: pa.RecordBatch) -> None:
+    def push(self, batch: pa.RecordBatch) -> bool:
         assert self.open.wait(TIMEOUT)
         self.batches.append(batch)
         if self.arrived is not None:
             self.arrived.touch()
+        return True
 
     def finish(self) -> None:
         self.finished = True

@@ -34,13 +34,13 @@ class Rows:
         self.stopped = False
         self.finished = False
 
-    def push(self, batch: pa.RecordBatch) -> None:
+    def push(self, batch: pa.RecordBatch) -> bool:
         with self.changed:
             self.changed.wait_for(lambda: not self.held, TIMEOUT)
-            if self.stopped:
-                raise RuntimeError("the job has ended")
-            self.batches.append(batch)
-            self.changed.notify_all()
+            if not self.stopped:
+                self.batches.append(batch)
+                self.changed.notify_all()
+            return not self.stopped
 
     def finish(self) -> None:
         self.finished = True
@@ -209,7 +209,7 @@ def test_slow_source_makes_the_task_wait_and_loses_nothing(ingest: Ingest) -> No
 
 def test_source_that_has_ended_tells_the_task(ingest: Ingest) -> None:
     ingest.rows.stopped = True
-    with pytest.raises(PushError, match="the job has ended"):
+    with pytest.raises(PushError, match="its job has ended"):
         ingest.push(0, batches(0, 50))
 
 

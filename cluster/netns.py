@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Several Ray nodes on one machine, each with an address, a /dev/shm and a folder for temporary files of its own.
+
+What one process with several raylets can't show: links over real addresses, Unix sockets that must not be taken, nodes
+that die as hosts do. Each node is a set of Linux namespaces (network, mount, process, host name) held by one process
+whose end takes everything in it along, so nothing is left behind even if the starter is killed. Node 0 is the head and
+carries the switch, an Ethernet bridge; the world outside isn't reachable. Needs root, iproute2 and util-linux.
+
+    cluster/netns.py --nodes 2 -- python my_driver.py        # RAY_ADDRESS is set; the driver runs on node 0
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+NETWORK = "10.83.0"  # within the namespaces only
+PORT = 6379  # of Ray's head
+PREFIX = "/tmp/rn-"  # short: Ray puts Unix sockets below it, whose paths have at most 107 bytes
+START_TIMEOUT = 120.0  # seconds for a raylet; 6 on an idle machine
+
+
+def missing() -> str:
+    """What this machine lacks for it, in words; empty if nothing."""
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    lacking = [program for program in ("ip", "unshare", "nsenter") if shutil.which(program) is None]
+    if lacking:
+        return f"no {', '.join(lacking)} on this machine (Debian: iproute2, util-linux)"
+    tried = subprocess.run(["unshare", "--net", "ip", "link", "add", "sw", "type", "bridge"], capture_output=True, check=False)
+    return "" if tried.returncode == 0 else f"this kernel gives no network namespaces: {tried.stderr.decode().strip()}"
+
+
+class Nodes:
+    """A Ray cluster whose nodes have different addresses; a context manager.
+
+    Args:
+        count: number of nodes, 1 to 200.
+        cpus: CPUs that each offers.
+
+    Raises:
+        RuntimeError: a node didn't start; the text is what it wrote.
+    """
+
+    def __init__(self, count: int = 2, *, cpus: int = 2) -> None:
+        self._count = count
+        self._cpus = cpus
+        self._holders: list[subprocess.Popen[bytes]] = []
+        self._folder = Path()
+        self._token = secrets.token_hex(16)
+
+    def __enter__(self) -> Self:
+        self._folder = Path(tempfile.mkdtemp(prefix=Path(PREFIX).name, dir=Path(PREFIX).parent))
+        try:
+            for number in range(self._count):
+                self._add_node(number)
+            for number in range(self._count):
+                self._start_ray(number)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def address(self, number: int) -> str:
+        """The address of a node."""
+        return f"{NETWORK}.{number + 1}"
+
+    def run(
+        self, number: int, command: Sequence[str], *, env: Mapping[str, str] | None = None, timeout: float | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a command on a node, with RAY_ADDRESS set, and gives what it wrote."""
+        return subprocess.run(
+            self._inside(number, command), env=self._environment(env), capture_output=True, text=True,
+            timeout=timeout, check=False,
+        )  # fmt: skip
+
+    def kill(self, number: int) -> None:
+        """Ends a node and everything on it at once, as a power cut would."""
+        self._holders[number].kill()
+        self._holders[number].wait()
+
+    def close(self) -> None:
+        """Ends every node; safe to repeat."""
+        for number in reversed(range(len(self._holders))):
+            self.kill(number)
+        self._holders.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _add_node(self, number: int) -> None:
+        own = self._folder / "t"
+        own.mkdir(exist_ok=True)
+        set_up = f"""
+            hostname rel-node{number}
+            mount -t tmpfs tmpfs /dev/shm && mount -t tmpfs tmpfs {own} && ip link set lo up && echo ready && exec cat
+        """
+        namespaces = ["--net", "--mount", "--pid", "--uts", "--fork", "--mount-proc", "--kill-child"]
+        holder = subprocess.Popen(
+            ["unshare", *namespaces, "--propagation", "private", "sh", "-ec", set_up],
+            stdin=subprocess.PIPE,  # the node ends with it, and so with this process
+            stdout=subprocess.PIPE,
+        )
+        self._holders.append(holder)
+        assert holder.stdout is not None
+        if holder.stdout.readline() != b"ready\n":
+            raise RuntimeError(f"node {number} could not be made")
+        address = f"{self.address(number)}/24"
+        if number == 0:
+            self._ip(0, f"link add switch type bridge; addr add {address} dev switch; link set switch up")
+            return
+        self._ip(0, f"link add port{number} type veth peer name eth0 netns {self._pid(number)}")
+        self._ip(0, f"link set port{number} master switch; link set port{number} up")
+        self._ip(number, f"addr add {address} dev eth0; link set eth0 up")
+
+    def _ip(self, number: int, commands: str) -> None:
+        for command in commands.split(";"):
+            entered = ["nsenter", "-t", str(self._pid(number)), "--net", "ip", *command.split()]
+            subprocess.run(entered, check=True, capture_output=True)
+
+    def _start_ray(self, number: int) -> None:
+        role = ["--head", f"--port={PORT}", "--include-dashboard=false"] if number == 0 else [f"--address={self._head}"]
+        own = [f"--temp-dir={self._folder}/t"] if number == 0 else []
+        command = [
+            sys.executable, "-m", "ray.scripts.scripts", "start", *role, *own, "--disable-usage-stats",
+            f"--node-ip-address={self.address(number)}", f"--num-cpus={self._cpus}", "--object-store-memory=200000000",
+        ]  # fmt: skip
+        done = self.run(number, command, env={"RAY_ADDRESS": ""}, timeout=START_TIMEOUT)
+        if done.returncode != 0:
+            raise RuntimeError(f"Ray didn't start on node {number}:\n{done.stdout}{done.stderr}")
+
+    @property
+    def _head(self) -> str:
+        return f"{self.address(0)}:{PORT}"
+
+    def _pid(self, number: int) -> int:
+        """The process that holds the namespaces, as the world outside numbers it: the only child of `unshare`."""
+        holder = self._holders[number].pid
+        return int(Path(f"/proc/{holder}/task/{holder}/children").read_text().split()[0])
+
+    def _inside(self, number: int, command: Sequence[str]) -> list[str]:
+        return ["nsenter", "-t", str(self._pid(number)), "--net", "--mount", "--pid", "--uts", "--wdns=.", *command]
+
+    def _environment(self, more: Mapping[str, str] | None) -> dict[str, str]:
+        given = {
+            "RAY_ADDRESS": self._head,
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": self._token,
+            "TMPDIR": str(self._folder / "t"),
+        }
+        return {**os.environ, **given, **(more or {})}
+
+
+def main() -> int:
+    """Starts the nodes, runs a command on the first one, ends them."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--nodes", type=int, default=2)
+    parser.add_argument("--cpus", type=int, default=2, help="that each node offers")
+    parser.add_argument("command", nargs="+")
+    given = parser.parse_args()
+    if reason := missing():
+        parser.exit(2, f"{reason}\n")
+    with Nodes(given.nodes, cpus=given.cpus) as nodes, contextlib.suppress(KeyboardInterrupt):
+        return subprocess.run(nodes._inside(0, given.command), env=nodes._environment(None), check=False).returncode
+    return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
