@@ -1,9 +1,11 @@
 // A pipeline of N operators of c dependent multiplications each, all manual or all dynamic: tuples/s and ns per hop (findings 2 has the
 // anchors). Payloads are referred to, not copied, unless deep_copy is asked for.
 //
-//   bench_native_pipeline [operators=100] [cost=1] [payload=0] [record=24] [threads=1,2] [seconds=1] [in_place=0] [deep_copy=0]
+//   bench_native_pipeline [operators=100] [cost=1] [payload=0] [record=128] [threads=2] [run=256] [seconds=1] [in_place=1] [deep_copy=0]
 //
-// payload > 0: records carry a string view of that many bytes, one fresh chunk per run. record: bytes of a record without payload.
+// payload > 0: records carry a string view of that many bytes, one fresh chunk per run. record: bytes of a record, 8 to 256.
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -28,6 +30,7 @@ struct Load {
   std::int64_t cost = 1;
   std::size_t record = 0;
   std::size_t payload = 0;
+  std::int64_t run = 0;  // longest run of the source
   std::int64_t next = 0;
 };
 
@@ -55,6 +58,7 @@ std::int64_t make(const void*, std::int64_t, void* out, std::int64_t capacity, v
     text = StringView(chunk->data(), static_cast<std::uint32_t>(load.payload));
     context->attach(chunk.get());
   }
+  capacity = std::min(capacity, load.run);
   for (std::int64_t index = 0; index < capacity; ++index, at += load.record) {
     std::memset(at, 0, load.record);
     std::memcpy(at, &load.next, sizeof load.next);
@@ -64,18 +68,32 @@ std::int64_t make(const void*, std::int64_t, void* out, std::int64_t capacity, v
   return capacity;
 }
 
+// The record's size is known to the compiler, as it is to that of compiled functions.
+template <std::size_t kRecord>
 std::int64_t multiply(const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context*) {
-  const auto& load = *static_cast<const Load*>(opaque);
+  const std::int64_t cost = static_cast<const Load*>(opaque)->cost;
   const auto* from = static_cast<const std::byte*>(in);
   auto* to = static_cast<std::byte*>(out);
-  for (std::int64_t index = 0; index < n; ++index, from += load.record, to += load.record) {
-    std::int64_t value = 0;
+  for (std::int64_t index = 0; index < n; ++index, from += kRecord, to += kRecord) {
+    std::uint64_t value = 0;
     std::memcpy(&value, from, sizeof value);
-    for (std::int64_t round = 0; round < load.cost; ++round) value = value * 6364136223846793005 + 1;
-    if (from != to) std::memcpy(to, from, load.record);
+    for (std::int64_t round = 0; round < cost; ++round) value = value * 6364136223846793005U + 1;
+    if (from != to) std::memcpy(to, from, kRecord);
     std::memcpy(to, &value, sizeof value);
   }
   return n;
+}
+
+rel_process multiply_for(std::size_t record) {
+  switch (record) {
+    case 8: return multiply<8>;
+    case 16: return multiply<16>;
+    case 24: return multiply<24>;
+    case 64: return multiply<64>;
+    case 128: return multiply<128>;
+    case 256: return multiply<256>;
+    default: return nullptr;
+  }
 }
 
 std::int64_t count(const void* in, std::int64_t n, void*, std::int64_t, void* opaque, rel_context*) {
@@ -95,13 +113,20 @@ struct Settings {
   }
 };
 
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 double tuples_per_second(const Settings& settings, ThreadingModel model, unsigned threads, std::size_t payload) {
   const auto operators = static_cast<std::size_t>(settings.number("operators", 100));
   auto load = std::make_shared<Load>();
-  const auto schema = schema_of(static_cast<std::size_t>(settings.number("record", 24)), payload);
+  const auto schema = schema_of(static_cast<std::size_t>(settings.number("record", payload > 0 ? 24 : 128)), payload);
   load->cost = settings.number("cost", 1);
   load->record = schema->record_size();
   load->payload = payload;
+  load->run = settings.number("run", 256);
   auto total = std::make_shared<Count>();
 
   SchedulerOptions options;
@@ -109,9 +134,9 @@ double tuples_per_second(const Settings& settings, ThreadingModel model, unsigne
   options.queue_records = static_cast<std::size_t>(settings.number("queue", 1024));
   Scheduler scheduler(options);
   OperatorId previous = scheduler.add_operator({.name = "source", .process = make, .flags = REL_SOURCE, .state = load, .output = schema});
-  const std::uint32_t flags = REL_ONE_TO_ONE | (settings.number("in_place", 0) != 0 ? REL_IN_PLACE : 0U);
+  const std::uint32_t flags = REL_ONE_TO_ONE | (settings.number("in_place", 1) != 0 ? std::uint32_t{REL_IN_PLACE} : 0U);
   for (std::size_t index = 0; index < operators; ++index) {
-    const OperatorId id = scheduler.add_operator({.name = "multiply", .process = multiply, .flags = flags, .state = load, .input = schema,
+    const OperatorId id = scheduler.add_operator({.name = "multiply", .process = multiply_for(load->record), .flags = flags, .state = load, .input = schema,
                                                   .output = schema, .model = model});
     scheduler.connect(previous, id);
     previous = id;
@@ -127,19 +152,43 @@ double tuples_per_second(const Settings& settings, ThreadingModel model, unsigne
   const auto limit = Clock::now() + std::chrono::seconds(20);
   while (total->rows.load(std::memory_order_relaxed) < filled && Clock::now() < limit) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const std::uint64_t before = total->rows.load();
+  const double cpu_before = cpu_seconds();
   const auto start = Clock::now();
   std::this_thread::sleep_for(std::chrono::milliseconds(1000 * settings.number("seconds", 1)));
   const std::uint64_t rows = total->rows.load() - before;
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double cpu = cpu_seconds() - cpu_before;
   const Sample sample = scheduler.sample();
   scheduler.stop(false);
   const double rate = static_cast<double>(rows) / seconds;
-  std::printf("%-7s threads %u  payload %6zu  record %4zu  %12.0f tuples/s  %7.2f ns per tuple and hop   (%llu reschedules, %llu sleeps)\n",
+  std::printf("%-7s threads %u  payload %6zu  record %4zu  %12.0f tuples/s  %7.2f ns (%6.2f ns of CPU) per tuple and hop   %llu reschedules, %llu sleeps\n",
               model == ThreadingModel::Manual ? "manual" : model == ThreadingModel::Dynamic ? "dynamic" : "own", threads, payload, load->record, rate,
-              rate == 0 ? 0.0 : 1e9 / rate / static_cast<double>(operators + 1), static_cast<unsigned long long>(sample.reschedules),
+              rate == 0 ? 0.0 : 1e9 / rate / static_cast<double>(operators + 1),
+              rows == 0 ? 0.0 : 1e9 * cpu / static_cast<double>(rows) / static_cast<double>(operators + 1), static_cast<unsigned long long>(sample.reschedules),
               static_cast<unsigned long long>(sample.sleeps));
   std::fflush(stdout);
   return rate;
+}
+
+// The same functions on the same runs without an engine: what a hop costs is the difference.
+void direct_calls(const Settings& settings) {
+  const auto schema = schema_of(static_cast<std::size_t>(settings.number("record", 128)), 0);
+  Load load{.cost = settings.number("cost", 1), .record = schema->record_size()};
+  const auto run = std::min<std::int64_t>(settings.number("run", 256), static_cast<std::int64_t>(16384 / load.record));
+  const std::vector<rel_process> operators(static_cast<std::size_t>(settings.number("operators", 100)), multiply_for(load.record));
+  std::vector<std::int64_t> records(static_cast<std::size_t>(run) * load.record / 8);
+  std::uint64_t calls = 0;
+  const double start = cpu_seconds();
+  double cpu = 0;
+  while (cpu < 0.3) {
+    for (int repeat = 0; repeat < 10; ++repeat) {
+      for (const rel_process process : operators) process(records.data(), run, records.data(), run, &load, nullptr);
+    }
+    calls += 10 * operators.size();
+    cpu = cpu_seconds() - start;
+  }
+  std::printf("direct calls in place: %.2f ns of CPU per tuple and hop, %.1f per run of %lld\n", 1e9 * cpu / static_cast<double>(calls) / static_cast<double>(run),
+              1e9 * cpu / static_cast<double>(calls), static_cast<long long>(run));
 }
 
 }  // namespace
@@ -158,6 +207,7 @@ int main(int argc, char** argv) {
   const auto payload = static_cast<std::size_t>(settings.number("payload", 0));
   std::printf("%lld operators of cost %lld\n", static_cast<long long>(settings.number("operators", 100)),
               static_cast<long long>(settings.number("cost", 1)));
+  direct_calls(settings);
   const double manual = tuples_per_second(settings, ThreadingModel::Manual, 1, payload);
   double dynamic = 0;
   for (unsigned threads = 1; threads <= static_cast<unsigned>(settings.number("threads", 2)); ++threads) {

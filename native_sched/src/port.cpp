@@ -1,6 +1,7 @@
 #include "port.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace rayelastic {
 
@@ -10,6 +11,12 @@ constexpr std::size_t kRescheduleShare = 4;  // RESCHED_LIMIT: a quarter of the 
                                              // paper's unbounded drain a hot port is never left (findings 3)
 constexpr unsigned kMaxRefusals = 16;        // then a worker waits for the token, so that no port starves
 constexpr std::uint32_t kListed = 1;
+constexpr std::size_t kMinRingRecords = 64;
+
+std::size_t ring_records(const SchedulerOptions& options, std::size_t stride) {
+  const std::size_t fitting = std::max(std::bit_floor(options.ring_bytes / stride), kMinRingRecords);
+  return std::min(options.queue_records, fitting);
+}
 
 }  // namespace
 
@@ -19,7 +26,7 @@ Port::Port(OperatorContext& target, Engine& engine, ThreadingModel model)
       wish_(model),
       model_(model),
       deep_copy_(engine.options.deep_copy && target.spec().input->has_text() ? std::make_unique<DeepCopy>(target.spec().input) : nullptr),
-      queue_(target.spec().input->record_size(), engine.options.queue_records, engine.options.queue_bytes),
+      queue_(target.in_stride(), ring_records(engine.options, target.in_stride()), engine.options.queue_bytes),
       quantum_(std::max<std::size_t>(queue_.capacity() / kRescheduleShare, 1)) {
   if (model == ThreadingModel::Manual) (void)consumer_.try_lock();  // the producer side's from the start
 }
@@ -49,7 +56,7 @@ bool Port::accept_owned(Mark mark) {
   return enqueue(mark);
 }
 
-bool Port::accept_queued(const Run& run, bool writable) {
+bool Port::accept_owned(const Run& run, bool writable) {
   if (!follow_wish()) return false;
   if (model_.load(std::memory_order_relaxed) == ThreadingModel::Manual) return target_.execute(run, writable, false);
   if (deep_copy_ == nullptr) return enqueue(run);

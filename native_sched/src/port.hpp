@@ -38,10 +38,17 @@ class Port {
 
   // --- producer side. False: stop. writable: the records are the callee's to overwrite.
   [[nodiscard]] bool accept(const Run& run, bool writable) {
-    if (edges_ > 1) [[unlikely]] return accept_shared(run, writable);
-    return accept_owned(run, writable);
+    if (OperatorContext* target = manual_target(); target != nullptr) [[likely]] return target->execute(run, writable, false);
+    return edges_ == 1 ? accept_owned(run, writable) : accept_shared(run, writable);
   }
   [[nodiscard]] bool accept(Mark mark);
+  // The operator behind the port if the producer may run it right away, without any lock; null otherwise.
+  [[nodiscard]] OperatorContext* manual_target() noexcept {
+    return edges_ == 1 && wish_.load(std::memory_order_relaxed) == ThreadingModel::Manual &&
+                   model_.load(std::memory_order_relaxed) == ThreadingModel::Manual
+               ? &target_
+               : nullptr;
+  }
 
   // --- a worker that has popped the port, or the port's own thread. Drains a bounded quantum; passes the responsibility on.
   void visit();
@@ -58,15 +65,8 @@ class Port {
  private:
   enum class Drained { Quantum, Refused, Stopped };
 
-  [[nodiscard]] bool accept_owned(const Run& run, bool writable) {
-    if (wish_.load(std::memory_order_relaxed) == ThreadingModel::Manual &&
-        model_.load(std::memory_order_relaxed) == ThreadingModel::Manual) [[likely]] {
-      return target_.execute(run, writable, false);
-    }
-    return accept_queued(run, writable);
-  }
+  [[nodiscard]] bool accept_owned(const Run& run, bool writable);
   [[nodiscard]] bool accept_shared(const Run& run, bool writable);
-  [[nodiscard]] bool accept_queued(const Run& run, bool writable);
   [[nodiscard]] bool accept_owned(Mark mark);
   [[nodiscard]] bool enqueue(Run run);
   [[nodiscard]] bool enqueue(Mark mark);
