@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <new>
 #include <string>
 #include <utility>
@@ -92,10 +91,9 @@ struct ArrowWriter::Column {
   std::int64_t null_count = 0;
 
   // How many of the texts fit, with 32-bit offsets.
-  [[nodiscard]] std::size_t fitting(const std::byte* records, std::size_t stride, std::size_t count) const noexcept {
-    constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
+  [[nodiscard]] std::size_t fitting(const std::byte* records, std::size_t stride, std::size_t count, std::size_t most) const noexcept {
     std::size_t end = heap_bytes + bytes_of_texts(records, stride, count);
-    while (end > kMost && count > 0) end -= length_at(records, stride, --count);
+    while (end > most && count > 0) end -= length_at(records, stride, --count);
     return count;
   }
 
@@ -240,7 +238,8 @@ void export_schema(const Schema& schema, ArrowSchema* out) {
   }
 }
 
-ArrowWriter::ArrowWriter(std::shared_ptr<const Schema> schema, std::size_t expected_rows) : schema_(std::move(schema)), expected_rows_(expected_rows) {
+ArrowWriter::ArrowWriter(std::shared_ptr<const Schema> schema, std::size_t expected_rows, std::size_t most_text_bytes)
+    : schema_(std::move(schema)), expected_rows_(expected_rows), most_text_bytes_(most_text_bytes) {
   for (const Field& field : schema_->fields()) columns_.emplace_back(field);
 }
 
@@ -257,7 +256,7 @@ std::size_t ArrowWriter::append(const std::byte* records, std::size_t count) {
     const std::size_t block = std::min(kBlock, count - done);
     std::size_t n = block;
     for (const Column& column : columns_) {
-      if (is_text(*column.field) && !is_large(*column.field)) n = column.fitting(begin, stride, n);
+      if (is_text(*column.field) && !is_large(*column.field)) n = column.fitting(begin, stride, n, most_text_bytes_);
     }
     for (Column& column : columns_) column.append(*schema_, begin, rows_, n);
     rows_ += n;

@@ -17,12 +17,15 @@ void export_schema(const Schema& schema, ArrowSchema* out);
 
 class ArrowWriter {
  public:
-  explicit ArrowWriter(std::shared_ptr<const Schema> schema, std::size_t expected_rows = 0);
+  static constexpr std::size_t kMostTextBytes = 0x7fffffff;
+
+  // most_text_bytes is what 32-bit offsets of one column can reach, or less.
+  explicit ArrowWriter(std::shared_ptr<const Schema> schema, std::size_t expected_rows = 0, std::size_t most_text_bytes = kMostTextBytes);
   ~ArrowWriter();
   ArrowWriter(const ArrowWriter&) = delete;
   ArrowWriter& operator=(const ArrowWriter&) = delete;
 
-  // Appends records, all of them or as many as fit before a text column with 32-bit offsets is full (2 GiB); returns how many.
+  // Appends records, all of them or as many as fit before a text column with 32-bit offsets is full; returns how many.
   [[nodiscard]] std::size_t append(const std::byte* records, std::size_t count);
 
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
@@ -35,7 +38,8 @@ class ArrowWriter {
   std::shared_ptr<const Schema> schema_;
   std::vector<Column> columns_;
   std::size_t rows_ = 0;
-  std::size_t expected_rows_ = 0;
+  std::size_t expected_rows_;
+  std::size_t most_text_bytes_;
 };
 
 }  // namespace rayelastic
