@@ -36,7 +36,9 @@ def missing() -> str:
     lacking = [program for program in ("ip", "unshare", "nsenter") if shutil.which(program) is None]
     if lacking:
         return f"no {', '.join(lacking)} on this machine (Debian: iproute2, util-linux)"
-    tried = subprocess.run(["unshare", "--net", "ip", "link", "add", "sw", "type", "bridge"], capture_output=True, check=False)
+    tried = subprocess.run(
+        ["unshare", "--net", "ip", "link", "add", "sw", "type", "bridge"], capture_output=True, check=False
+    )
     return "" if tried.returncode == 0 else f"this kernel gives no network namespaces: {tried.stderr.decode().strip()}"
 
 

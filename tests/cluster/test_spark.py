@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pytest
 
+import rayelastic as rel
 from rayelastic import spark as bridge
 from rayelastic.errors import SchemaError, SinkError, SourceError, SparkError
 from rayelastic.on_ray.connect import ensure_ray
@@ -234,15 +235,16 @@ def test_cancelled_push_ends_its_spark_job(spark: SparkSession) -> None:
     assert spark.sparkContext.statusTracker().getActiveJobsIds() == []
 
 
-def test_results_come_back_as_a_dataframe(spark: SparkSession, tmp_path: Path) -> None:
-    rel = pytest.importorskip("rayelastic")
+@pytest.mark.parametrize("host", ["this process", "Ray"])
+def test_results_come_back_as_a_dataframe(spark: SparkSession, host: str) -> None:
     words = [f"w{n % 50}" for n in range(5000)]
     frame = spark.createDataFrame([(word,) for word in words], "word string")
     topology = rel.Topology("count")
     source = topology.source("words", bridge.source(frame, {"word": str}))
     counts = source.key_by("word").aggregate("counts", n=rel.count())
     counts.sink("out", bridge.sink(spark))
-    counted = rel.run(topology)["out"]
+    result = rel.run(topology) if host == "this process" else rel.submit(topology).wait(timeout=TIMEOUT)
+    counted = result["out"]
     assert {row.word: row.n for row in counted.collect()} == Counter(words)
     assert counted.schema.simpleString() == "struct<word:string,n:bigint>"
 
