@@ -112,7 +112,8 @@ void Link::serve() {
       const bool ended = failed_ || stopping_.load();
       reads = role_ == Role::Out && !goodbye_heard_ && !ended;
       if (reads) fds[0].events |= POLLIN;
-      if (has_unsent() && !output_broken_) fds[0].events |= POLLOUT;
+      watched_ = has_unsent() && !output_broken_;
+      if (watched_) fds[0].events |= POLLOUT;
       if (ended || (hung && !reads)) fds[0].fd = -1;
     }
     if (::poll(fds, 2, static_cast<int>(options_.heartbeat.count())) < 0 && errno != EINTR) break;

@@ -17,7 +17,7 @@ Link::Outcome Link::wait_until(Lock& lock, Done done) {
   pump(lock);
   if (!done() && !failed_ && !stopping_.load()) {
     const auto since = Clock::now();
-    wake();  // the service thread has to wait for room in the socket
+    if (has_unsent() && !watched_) wake();  // the service thread has to wait for room in the socket
     changed_.wait(lock, [&] { return done() || failed_ || stopping_.load(); });
     const auto waited = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - since);
     totals_.blocked_nanoseconds.fetch_add(static_cast<std::uint64_t>(waited.count()), std::memory_order_relaxed);
@@ -44,8 +44,8 @@ Link::Outcome Link::send(const std::byte* records, std::size_t count) {
     if (append == FrameBody::Append::Taken) break;
     if (const Outcome outcome = wait_until(lock, [this] { return open_->empty(); }); outcome != Outcome::Ok) return outcome;
   }
-  const bool tell = !open_->empty() && !told_;
-  told_ = told_ || tell;
+  const bool tell = (!open_->empty() && !told_) || (has_unsent() && !watched_);
+  told_ = !open_->empty();
   lock.unlock();
   if (tell) wake();
   return Outcome::Ok;
@@ -86,7 +86,7 @@ void Link::consumed(std::size_t frame_bytes) {
   grant_due_ += consumed_;
   consumed_ = 0;
   pump(lock);
-  if (has_unsent()) wake();
+  if (has_unsent() && !watched_) wake();
 }
 
 bool Link::has_credit() const noexcept {

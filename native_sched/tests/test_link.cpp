@@ -37,12 +37,13 @@ struct Sockets {
   }
 };
 
-// Long enough for a sanitizer on a busy machine, but for the tests of silence.
+// Long enough for a sanitizer on a busy machine, and so long that a wake-up that gets lost isn't made good by the next heartbeat.
 LinkOptions options(const char* peer) {
   LinkOptions chosen;
   chosen.name = "a->b";
   chosen.peer = peer;
-  chosen.silence = std::chrono::seconds(60);
+  chosen.heartbeat = std::chrono::seconds(60);
+  chosen.silence = std::chrono::seconds(120);
   return chosen;
 }
 

@@ -138,6 +138,7 @@ class Link {
   bool output_broken_ = false;  // the socket takes nothing more
   bool failed_ = false;
   bool told_ = false;     // the service thread knows of the records in open_
+  bool watched_ = false;  // the service thread waits for room in the socket
   bool starved_ = false;  // waiting for credit, counted
   Mark mark_;
   std::uint64_t window_ = 0;       // sending side: what the first Credit granted
