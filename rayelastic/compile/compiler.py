@@ -195,7 +195,7 @@ def _declared_output(request: FunctionRequest, reason: str) -> Schema:
     return output
 
 
-# --- the compiled lane -------------------------------------------------------------------------------------------------
+# --- the compiled lane ----------------------------------------------------------------------------------------------
 
 
 def machine_code(request: FunctionRequest, state_schema: Schema | None, cache: CodeCache) -> tuple[MachineCode, Schema]:

@@ -8,6 +8,7 @@ array or a pyarrow.RecordBatch over the run, converted here for pandas and Polar
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -20,10 +21,8 @@ INDEX_ATTRIBUTE = "rel_index"
 
 
 def _marked(error: BaseException, index: int) -> BaseException:
-    try:
+    with contextlib.suppress(AttributeError):  # an exception class that takes no attributes: the index stays unknown
         setattr(error, INDEX_ATTRIBUTE, index)
-    except AttributeError:  # an exception class that takes no attributes: the index stays unknown
-        pass
     return error
 
 
@@ -158,7 +157,7 @@ def _through_pandas(function: Callable[[Any], Any], output: Schema) -> Callable[
 
 def _through_polars(function: Callable[[Any], Any], output: Schema) -> Callable[[Any], Any]:
     def run(batch: Any) -> Any:
-        import polars as pl
+        import polars as pl  # type: ignore[import-not-found, unused-ignore]
 
         made = function(pl.from_arrow(batch))
         if isinstance(made, pl.DataFrame):

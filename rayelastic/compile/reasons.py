@@ -15,19 +15,23 @@ __all__ = ["plain_reason", "source_line"]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PLACES = (re.compile(r'File "([^"]+)", line (\d+)'), re.compile(r"at (\S+) \((\d+)\)"), re.compile(r"\((\S+):(\d+)\)"))
-_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'"), r"\2.\1 isn't compiled"),
-    (re.compile(r"Unknown attribute '(\w+)' of type (\S+)"), r"\2.\1 isn't compiled"),
-    (re.compile(r"Untyped global name '(\w+)'.*?<class '([\w.]+)'>", re.S), r"'\1' outside the function is a \2, which isn't compiled"),
-    (re.compile(r"Untyped global name '(\w+)'"), r"'\1' outside the function isn't compiled"),
-    (re.compile(r"NameError: name '(\w+)' is not defined"), r"name '\1' is not defined"),
-    (re.compile(r"[Nn]o implementation of function Function\(<(?:built-in function|class) '?(\w+)'?>\) found for signature:\s*>>> \w+(\([^\n]*\))"), r"\1\2 isn't compiled"),
-    (re.compile(r"No implementation of function Function\(<(?:intrinsic|function) (\w+)[^\n]*found for signature:\s*>>> \w+(\([^\n]*\))"), r"\1\2 isn't compiled"),
-    (re.compile(r"Cannot unify ([^\n]*?) and ([^\n]*?) for '([^'.]+)[^']*'"), r"'\3' is once \1 and once \2"),
-    (re.compile(r"Cannot request literal type|non-constant"), "it needs a constant where it has a variable"),
-    (re.compile(r"'([A-Z_]+)' bytecode|Use of unsupported opcode \((\w+)\)"), r"it uses Python's \1\2, which isn't compiled"),
-    (re.compile(r"unsupported opcode: (\w+)|unsupported bytecode (\w+)"), r"it uses Python's \1\2, which isn't compiled"),
-)  # fmt: skip
+_NOT_FOUND = r"[Nn]o implementation of function Function\(<"
+_CALLED = r" found for signature:\s*>>> \w+(\([^\n]*\))"
+_WORDS = {  # what Numba says: what it means
+    r"exception_match|Exception matching": "it catches a named exception; `except Exception` is compiled",
+    r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'": r"\2.\1 isn't compiled",
+    r"Unknown attribute '(\w+)' of type (\S+)": r"\2.\1 isn't compiled",
+    r"Untyped global name '(\w+)'[^<]*<class '([\w.]+)'>": r"'\1' outside the function is a \2, which isn't compiled",
+    r"Untyped global name '(\w+)'": r"'\1' outside the function isn't compiled",
+    r"NameError: name '(\w+)' is not defined": r"name '\1' is not defined",
+    _NOT_FOUND + r"(?:built-in function|class) '?(\w+)'?>\)" + _CALLED: r"\1\2 isn't compiled",
+    _NOT_FOUND + r"(?:intrinsic|function) (\w+)[^\n]*" + _CALLED: r"\1\2 isn't compiled",
+    r"Cannot unify ([^\n]*?) and ([^\n]*?) for '([^'.]+)[^']*'": r"'\3' is once \1 and once \2",
+    r"Cannot request literal type|non-constant": "it needs a constant where it has a variable",
+    r"Use of unsupported opcode \((\w+)\)": r"it uses Python's \1, which isn't compiled",
+    r"unsupported (?:opcode:|bytecode) (\w+)": r"it uses Python's \1, which isn't compiled",
+}
+_PATTERNS = tuple((re.compile(said), meant) for said, meant in _WORDS.items())
 _NOISE = re.compile(
     r"^(Failed in \w+ mode pipeline.*|- Resolution failure.*|During: .*|There (is|are) \d+ candidate.*|None|)$"
 )

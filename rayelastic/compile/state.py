@@ -1,4 +1,4 @@
-"""The state of a key: a fixed-layout record in the compiled lane, a mutable object with the same fields in the python lane."""
+"""The state of a key: a fixed-layout record in the compiled lane, an object with the same fields in the python lane."""
 
 from __future__ import annotations
 

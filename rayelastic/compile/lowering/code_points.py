@@ -1,6 +1,7 @@
 """Offsets in bytes and indices in characters: code points for str, bytes for bytes."""
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001, ARG005 -- what Numba calls has the parameters that Numba gives
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Compiles one user function: types, IR, LLVM, object file."""
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.core import compiler, types
-from numba.core.errors import UnsupportedError
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.errors import UnsupportedError
 from numba.core.registry import cpu_target
 
 from rayelastic.compile.loader import declare_symbols
@@ -45,19 +45,16 @@ class Compiled:
 def flattened(function: Callable[..., Any], *, keyed: bool) -> Callable[..., Any]:
     """A flat_map function that returns its items instead of yielding them, as one that yields them."""
     inner = helper(function)
-    if keyed:
 
-        def items(t, s):
-            for item in inner(t, s):
-                yield item
+    def items(t: Any) -> Any:
+        for item in inner(t):  # noqa: UP028  Numba has no `yield from`
+            yield item
 
-    else:
+    def items_of_key(t: Any, s: Any) -> Any:
+        for item in inner(t, s):  # noqa: UP028
+            yield item
 
-        def items(t):
-            for item in inner(t):
-                yield item
-
-    return items
+    return items_of_key if keyed else items
 
 
 @global_compiler_lock
@@ -72,7 +69,7 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
     state = RecordType(state_schema, plan, is_state=True) if state_schema else None
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
-    flags = compiler.Flags()
+    flags: Any = compiler.Flags()
     flags.nrt = True
     flags.error_model = "python"
     flags.no_cpython_wrapper = True

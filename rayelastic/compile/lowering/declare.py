@@ -4,15 +4,13 @@ Numba insists on the typing function and its implementations having the same sig
 are taken away, so that both can have the types that mypy wants.
 """
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
-
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
 from typing import Any
 
-from numba.extending import overload, overload_method
+from numba.extending import intrinsic, overload, overload_method
 
 Typing = Callable[..., Any]
 
@@ -25,6 +23,11 @@ def overloads(function: Any) -> Callable[[Typing], Typing]:
 def overloads_method(kind: type, name: str) -> Callable[[Typing], Typing]:
     """Declares a method of a type of ours."""
     return lambda typing: overload_method(kind, name)(_bare(typing))
+
+
+def primitive(typing: Typing, *, prefer_literal: bool = False) -> Any:
+    """Numba's intrinsic, untyped: it is declared over types and called with values."""
+    return intrinsic(prefer_literal=prefer_literal)(typing)
 
 
 def _bare(typing: Typing) -> Typing:

@@ -1,10 +1,10 @@
-"""The named symbols that compiled code may call: engine services of abi.h, and libc. Never addresses (findings section 4).
+"""The named symbols that compiled code may call: services of abi.h, and libc. Never addresses (findings section 4).
 
 Text made inside a function (concatenation, lower) needs the engine's memory, but the functions that make it don't get
 the engine's context: the loop over the run keeps it in a thread-specific slot, and only in functions that allocate.
 """
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
 
 from __future__ import annotations
 

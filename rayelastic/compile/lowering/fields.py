@@ -4,7 +4,8 @@ Temporal fields are NumPy datetime64 and timedelta64 inside (comparisons and dif
 day an own type that can be compared and stored.
 """
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001, ARG002 -- what Numba calls has the parameters that Numba gives
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ for _function, _symbol in (
     _register_comparison(_function, _symbol)
 
 
-def _unit(field: Field) -> str:
+def _unit(field: Field) -> Any:
     """Of a temporal field: 's', 'ms', 'us' or 'ns'."""
     return {"s": "s", "m": "ms", "u": "us", "n": "ns"}[field.format[2]]
 

@@ -4,7 +4,7 @@ Written in LLVM rather than Python, so that a function which can't raise has no 
 no exception is ever boxed: Numba's status of one call becomes REL_FAILED(i). A bare cfunc would swallow it.
 """
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
 
 from __future__ import annotations
 
@@ -89,9 +89,8 @@ def _body(
         out.add_attribute("noalias")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     frame = cgutils.alloca_once(builder, FRAME, name="frame")
-    for slot, value in (
-        (FRAME_OUT, out), (FRAME_USED, I64(0)), (FRAME_CAPACITY, capacity), (FRAME_CONTEXT, engine_context), (FRAME_STOPPED, I32(0)),
-    ):  # fmt: skip
+    values = {FRAME_OUT: out, FRAME_USED: I64(0), FRAME_CAPACITY: capacity, FRAME_CONTEXT: engine_context}
+    for slot, value in (values | {FRAME_STOPPED: I32(0)}).items():
         builder.store(value, frame_slot(builder, frame, slot))
     plan = record.plan
     callee = context.declare_function(module, compiled.fndesc)

@@ -4,7 +4,7 @@ NamedTuple class -> its annotations; tuple of scalars -> f0, f1, ..; scalar -> o
 -> the input schema (findings section 4).
 """
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def _check_item(plan: Plan, item: Any, schema: Schema) -> None:
 
 
 def _inferred(plan: Plan, typing_context: Any, delivered: list[Any]) -> Schema:
-    classes = {item.instance_class for item in delivered if isinstance(item, types.BaseNamedTuple)}
+    classes: set[Any] = {item.instance_class for item in delivered if hasattr(item, "instance_class")}
     if classes:
-        if len(classes) > 1 or not all(isinstance(item, types.BaseNamedTuple) for item in delivered):
+        if len(classes) > 1 or not all(hasattr(item, "instance_class") for item in delivered):
             raise TypingError(plan.refuse("it gives tuples of different classes; declare the output with schema="))
         return Schema.of(classes.pop())
     records = [item for item in delivered if isinstance(item, RecordType) and not item.is_state]

@@ -5,7 +5,8 @@ loaded as 64-bit signed and floats as 64-bit, as Python has them; a uint64 above
 turning negative. Layout: native_sched/include/rayelastic/schema.hpp.
 """
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001, ARG002, ARG005 -- parameters as Numba gives them, loops as it compiles them
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ from numba.core.datamodel import models
 from numba.core.errors import TypingError
 from numba.core.imputils import lower_builtin, lower_getattr_generic
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer, infer_getattr, signature
-from numba.extending import intrinsic, register_model
+from numba.extending import register_model
 
 from rayelastic.compile.lowering import engine, fields
-from rayelastic.compile.lowering.declare import overloads
+from rayelastic.compile.lowering.declare import overloads, primitive
 from rayelastic.compile.lowering.plan import Plan
 from rayelastic.compile.lowering.views import ViewType, parts
 from rayelastic.graph.operator_spec import OperatorKind
@@ -34,6 +35,8 @@ POINTER = I8.as_pointer()
 # What one call of an operator function knows: output buffer, records in it, room, engine context, whether to stop.
 FRAME = ir.LiteralStructType([POINTER, I64, I64, POINTER, I32])
 FRAME_OUT, FRAME_USED, FRAME_CAPACITY, FRAME_CONTEXT, FRAME_STOPPED = range(5)
+
+Cell = tuple[Any, Callable[[Any, Any, Any], Any]]  # type, and how to get the value out of an item's
 
 _serial = itertools.count()
 
@@ -92,7 +95,7 @@ class RecordAttributes(AttributeTemplate):
 
     key = RecordType
 
-    def generic_resolve(self, typ: RecordType, name: str) -> Any:
+    def generic_resolve(self, typ: RecordType, name: str) -> Any:  # type: ignore[override]
         """The type of a field."""
         return fields.loaded_type(typ.field(name))
 
@@ -153,11 +156,10 @@ def _copied_text(context: Any, builder: Any, field: Field, loaded: Any, frame: A
     return builder.load(slot)
 
 
-# --- what the rewritten user code calls (rewrite.py) -------------------------------------------------------------------
+# --- what the rewritten user code calls (rewrite.py) ----------------------------------------------------------------
 
 
-@intrinsic(prefer_literal=True)
-def set_field(typingctx: Any, record: Any, name: Any, value: Any) -> Any:
+def _set_field(typingctx: Any, record: Any, name: Any, value: Any) -> Any:
     """s.total = value."""
     if not isinstance(record, RecordType):
         raise TypingError(f"attributes of {record} can't be set in compiled code")
@@ -186,7 +188,10 @@ def set_field(typingctx: Any, record: Any, name: Any, value: Any) -> Any:
     return types.void(record, name, value), codegen
 
 
-@intrinsic
+set_field = primitive(_set_field, prefer_literal=True)
+
+
+@primitive
 def deliver(typingctx: Any, record: Any, value: Any) -> Any:
     """What `return value` and `yield value` of the user's function become (rewrite.py)."""
     value = types.unliteral(value)
@@ -263,16 +268,19 @@ def _store_item(context: Any, builder: Any, record: RecordType, place: Any, item
         fields.store(context, builder, output, field, place, kind, content, _leave)
 
 
-def item_cells(item: Any) -> list[tuple[Any, Callable[[Any, Any, Any], Any]]]:
+def item_cells(item: Any) -> list[Cell]:
     """Type of, and how to get at, each field of an output item: a tuple's elements, a record's fields, or itself."""
     if isinstance(item, RecordType):
-        return [
-            (fields.loaded_type(f), lambda context, builder, value, f=f: _load(context, builder, item, value, f))
-            for f in item.schema.fields
-        ]
+        return [_record_cell(item, field) for field in item.schema.fields]
     if isinstance(item, types.BaseTuple):
-        return [
-            (kind, lambda _, builder, value, index=index: builder.extract_value(value, index))
-            for index, kind in enumerate(item)
-        ]
+        kinds: Any = item
+        return [_tuple_cell(kind, index) for index, kind in enumerate(kinds)]
     return [(item, lambda _context, _builder, value: value)]
+
+
+def _record_cell(record: RecordType, field: Field) -> Cell:
+    return fields.loaded_type(field), lambda context, builder, value: _load(context, builder, record, value, field)
+
+
+def _tuple_cell(kind: Any, index: int) -> Cell:
+    return kind, lambda _, builder, value: builder.extract_value(value, index)

@@ -6,18 +6,15 @@ their arguments (the Python function is run again for those, explain.py); what m
 refused in words. After types: the output schema is decided (output.py).
 """
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
 
 from __future__ import annotations
 
-import sys
-import types as python_types
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numba
-import numpy as np
 from numba.core import ir
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
@@ -26,26 +23,28 @@ from numba.core.ir_utils import build_definitions
 from numba.core.typed_passes import NopythonTypeInference
 from numba.core.untyped_passes import FixupArgs, InlineClosureLikes
 
-from rayelastic.compile.lowering import output, text_format
+from rayelastic.compile.lowering import output
+from rayelastic.compile.lowering.constants import definition, folded, is_tuple_class, literal
 from rayelastic.compile.lowering.records import RecordType, deliver, set_field
-from rayelastic.compile.lowering.views import BytesLiteral, TextLiteral
 from rayelastic.graph.operator_spec import OperatorKind
 
 RECORD = "$record"  # the variable that keeps the operator function's first argument
 
 # Options of everything that is compiled: never called from Python, so nothing is wrapped or boxed.
-OPTIONS = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "python"}
+OPTIONS: dict[str, Any] = {
+    "nopython": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "error_model": "python",
+}
 
 _helpers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-
-# Builtins that Numba would answer in its own string type.
-_REPLACED = {str: text_format.text_of}
 
 
 def helper(function: Callable[..., Any]) -> Any:
     """The Numba dispatcher of a plain function that a user's function calls."""
     if function not in _helpers:
-        _helpers[function] = numba.jit(pipeline_class=OperatorPipeline, **OPTIONS)(function)
+        _helpers[function] = numba.jit(**OPTIONS, pipeline_class=OperatorPipeline)(function)
     return _helpers[function]
 
 
@@ -92,7 +91,7 @@ class RewriteConstants(FunctionPass):
         _drop_exception_arguments(func_ir)
         for block in func_ir.blocks.values():
             for statement in block.find_insts(ir.Assign):
-                statement.value = _constant_folded(func_ir, statement.value)
+                statement.value = folded(func_ir, statement.value, helper)
             _rewrite_attributes(block)
         _refresh(func_ir)
         for block in func_ir.blocks.values():
@@ -137,89 +136,7 @@ class OperatorPipeline(CompilerBase):
         return [pipeline]
 
 
-# --- constants and globals ---------------------------------------------------------------------------------------------
-
-
-def _constant_folded(func_ir: Any, value: Any) -> Any:
-    if isinstance(value, ir.Const):
-        value.value = _literal(value.value, value.loc, "")
-    elif isinstance(value, ir.Global | ir.FreeVar):
-        replaced = _outer_value(value.value, value.name, value.loc)
-        if replaced is not value.value:
-            return ir.Global(value.name, replaced, value.loc)
-    elif isinstance(value, ir.Expr) and value.op == "getattr":
-        owner = _module_of(func_ir, value.value)
-        if owner is not None and hasattr(owner, value.attr):
-            found = getattr(owner, value.attr)
-            replaced = _outer_value(found, f"{owner.__name__}.{value.attr}", value.loc)
-            if replaced is not found or _is_tuple_class(found):
-                return ir.Global(value.attr, replaced, value.loc)
-    return value
-
-
-def _module_of(func_ir: Any, variable: Any) -> Any:
-    """The module that a variable stands for, following attributes of modules; else None."""
-    definition = _definition(func_ir, variable)
-    if isinstance(definition, ir.Global | ir.FreeVar) and isinstance(definition.value, python_types.ModuleType):
-        return definition.value
-    return None
-
-
-def _outer_value(value: Any, name: str, loc: Any) -> Any:
-    """What a global, a closure variable or an attribute of a module becomes."""
-    if isinstance(value, list | dict | set | bytearray):
-        raise UnsupportedError(
-            f"'{name}' is a {type(value).__name__} outside the function and can change; a tuple or a constant is compiled",
-            loc,
-        )
-    if isinstance(value, np.ndarray) and value.flags.writeable:
-        raise UnsupportedError(
-            f"the array '{name}' outside the function can change; set {name}.flags.writeable = False to have it compiled",
-            loc,
-        )
-    try:
-        if value in _REPLACED:
-            return _REPLACED[value]
-    except TypeError:  # unhashable
-        return value
-    if value is print:
-        raise UnsupportedError("print isn't compiled, it needs the interpreter", loc)
-    if isinstance(value, python_types.FunctionType) and _is_unknown(value):
-        if value.__module__.partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
-            raise UnsupportedError(f"{value.__module__}.{value.__name__} isn't compiled", loc)
-        return helper(value)
-    return _literal(value, loc, name)
-
-
-def _is_unknown(function: python_types.FunctionType) -> bool:
-    """Whether Numba has no implementation of its own."""
-    from numba.core.registry import cpu_target
-
-    cpu_target.typing_context.refresh()
-    try:
-        cpu_target.typing_context.resolve_value_type(function)
-    except ValueError:
-        return True
-    return False
-
-
-def _literal(value: Any, loc: Any, name: str) -> Any:
-    if type(value) is str:
-        return TextLiteral(value)
-    if type(value) is bytes:
-        return BytesLiteral(value)
-    if type(value) is frozenset:
-        value = tuple(sorted(value, key=repr))
-    if type(value) is tuple:
-        return tuple(_literal(item, loc, name) for item in value)
-    return value
-
-
-def _is_tuple_class(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
-
-
-# --- statements --------------------------------------------------------------------------------------------------------
+# --- statements -----------------------------------------------------------------------------------------------------
 
 
 def _call(block: Any, function: Any, arguments: list[Any], loc: Any, name: str, target: Any = None) -> Iterator[Any]:
@@ -249,9 +166,9 @@ def _fill_defaults(func_ir: Any, block: Any) -> None:
     for statement in block.body:
         call = statement.value if isinstance(statement, ir.Assign) else None
         if isinstance(call, ir.Expr) and call.op == "call" and call.vararg is None:
-            made = _definition(func_ir, call.func)
+            made = definition(func_ir, call.func)
             record_class = made.value if isinstance(made, ir.Global | ir.FreeVar) else None
-            if _is_tuple_class(record_class):
+            if is_tuple_class(record_class):
                 body.extend(_with_all_fields(block, call, record_class))
         body.append(statement)
     block.body = body
@@ -265,16 +182,9 @@ def _with_all_fields(block: Any, call: Any, record_class: Any) -> Iterator[Any]:
         return  # a call that Python would refuse too; Numba says why
     for name in missing:
         default = ir.Var(block.scope, f"$default.{name}.{id(call)}", call.loc)
-        yield ir.Assign(ir.Const(_literal(record_class._field_defaults[name], call.loc, name), call.loc), default, call.loc)
+        yield ir.Assign(ir.Const(literal(record_class._field_defaults[name]), call.loc), default, call.loc)
         given[name] = default
     call.args, call.kws = [given[name] for name in record_class._fields], ()
-
-
-def _definition(func_ir: Any, variable: Any) -> Any:
-    try:
-        return func_ir.get_definition(variable)
-    except KeyError:
-        return None
 
 
 def _rewrite_deliveries(func_ir: Any, record: RecordType) -> None:
@@ -323,8 +233,8 @@ def _rewrite_unpacking(func_ir: Any, record: RecordType) -> None:
 
 
 def _is_argument(func_ir: Any, variable: Any) -> bool:
-    definition = _definition(func_ir, variable)
-    return isinstance(definition, ir.Arg) and definition.index == 0
+    made = definition(func_ir, variable)
+    return isinstance(made, ir.Arg) and made.index == 0
 
 
 def _drop_exception_arguments(func_ir: Any) -> None:
@@ -334,7 +244,7 @@ def _drop_exception_arguments(func_ir: Any) -> None:
         for statement in block.body:
             if not isinstance(statement, ir.Raise | ir.TryRaise) or statement.exception is None:
                 continue
-            made = _definition(func_ir, statement.exception)
+            made = definition(func_ir, statement.exception)
             if isinstance(made, ir.Expr) and made.op == "call":
                 dropped |= {v.name for v in [*made.args, *(v for _, v in made.kws)]}
                 made.args, made.kws = [], ()

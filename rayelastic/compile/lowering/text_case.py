@@ -4,7 +4,7 @@ ASCII by arithmetic; the rest from tables made of the running Python's own str, 
 needed: about a tenth of a second, and the tables that are used become part of the compiled code.
 """
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """==, <, hash and truth of str and bytes. UTF-8 sorts as its code points do, so bytes are compared."""
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001 -- what Numba calls has the parameters that Numba gives
 
 from __future__ import annotations
 

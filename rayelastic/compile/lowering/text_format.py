@@ -1,6 +1,7 @@
 """str(x) of compiled code, and with it f-strings."""
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG005 -- what Numba calls has the parameters that Numba gives
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ An int beyond 64 bits raises OverflowError (compiled integers are 64-bit); float
 multiplication or division (Clinger 1990), others by strtod on the bare digits, which no locale changes.
 """
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001, ARG005, SIM110
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic, register_jitable
+from numba.extending import register_jitable
 
 from rayelastic.compile.lowering import engine
 from rayelastic.compile.lowering.code_points import next_offset, point_at
-from rayelastic.compile.lowering.declare import overloads
+from rayelastic.compile.lowering.declare import overloads, primitive
 from rayelastic.compile.lowering.text_parts import left, right
 from rayelastic.compile.lowering.views import TEXT, ViewType, byte_at
 
@@ -98,7 +99,7 @@ def _int(text: Any) -> Any:
     return parsed
 
 
-@intrinsic
+@primitive
 def _buffer(typingctx: Any) -> Any:
     """Stack memory for strtod."""
 
@@ -109,7 +110,7 @@ def _buffer(typingctx: Any) -> Any:
     return types.voidptr(), codegen
 
 
-@intrinsic
+@primitive
 def _put(typingctx: Any, buffer: Any, at: Any, byte: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         builder.store(builder.trunc(args[2], ir.IntType(8)), builder.gep(args[0], [args[1]]))
@@ -118,7 +119,7 @@ def _put(typingctx: Any, buffer: Any, at: Any, byte: Any) -> Any:
     return types.void(types.voidptr, types.int64, types.int64), codegen
 
 
-@intrinsic
+@primitive
 def _strtod(typingctx: Any, buffer: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         pointer = ir.IntType(8).as_pointer()
@@ -129,7 +130,7 @@ def _strtod(typingctx: Any, buffer: Any) -> Any:
     return types.float64(types.voidptr), codegen
 
 
-def _slow(text, at, stop, exponent):  # type: ignore[no-untyped-def]
+def _slow(text: Any, at: int, stop: int, exponent: int) -> Any:
     """The double of the digits at..stop (points and underscores skipped) times a power of ten."""
     buffer = _buffer()
     used = 0

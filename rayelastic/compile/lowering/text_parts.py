@@ -1,6 +1,7 @@
 """len, indexing, slices, iteration, strip, partition and concatenation of str and bytes."""
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001, ARG002, SIM113
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.errors import TypingError
 from numba.core.imputils import RefType, iternext_impl, lower_builtin
-from numba.core.typing import signature
-from numba.core.typing.templates import AbstractTemplate, infer
+from numba.core.types.common import SimpleIteratorType
+from numba.core.typing.templates import AbstractTemplate, infer, signature
 from numba.extending import register_jitable, register_model
 
 from rayelastic.compile.lowering.code_points import count_points, next_offset, offset_of, point_at
@@ -67,7 +68,7 @@ for _implementation in (_text_item, _byte_item, _slice):
     _implementation.__annotations__ = {}
 
 
-# --- characters --------------------------------------------------------------------------------------------------------
+# --- characters -----------------------------------------------------------------------------------------------------
 
 
 @overloads(ord)
@@ -83,7 +84,7 @@ def _ord(character: Any) -> Any:
     return code_point
 
 
-class ViewIterator(types.SimpleIteratorType):
+class ViewIterator(SimpleIteratorType):
     """A position in a str (characters) or bytes (integers)."""
 
     def __init__(self, view: ViewType) -> None:
@@ -142,15 +143,15 @@ def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> N
         result.yield_(item)
 
 
-def _following_text(text, at):  # type: ignore[no-untyped-def]
+def _following_text(text: Any, at: Any) -> Any:
     return cut(text, at, next_offset(text, at))
 
 
-def _following_byte(text, at):  # type: ignore[no-untyped-def]
+def _following_byte(text: Any, at: Any) -> Any:
     return byte_at(text, at)
 
 
-# --- strip -------------------------------------------------------------------------------------------------------------
+# --- strip ----------------------------------------------------------------------------------------------------------
 
 
 @register_jitable
@@ -241,7 +242,7 @@ def _partition(text: Any, sep: Any) -> Any:
     return partition
 
 
-# --- concatenation -----------------------------------------------------------------------------------------------------
+# --- concatenation --------------------------------------------------------------------------------------------------
 
 
 @overloads(operator.add)

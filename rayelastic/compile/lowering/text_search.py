@@ -3,7 +3,8 @@
 Found by bytes: UTF-8 of whole characters is found only where a character begins. Offsets become code points at the end.
 """
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001, ARG005, SIM110
 
 from __future__ import annotations
 

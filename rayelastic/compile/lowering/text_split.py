@@ -4,7 +4,8 @@
 ASCII is walked eight bytes at a time.
 """
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001, ARG005, SIM110
 
 from __future__ import annotations
 
@@ -15,10 +16,11 @@ from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.errors import TypingError
 from numba.core.imputils import RefType, iternext_impl, lower_builtin
-from numba.core.typing import signature
-from numba.extending import intrinsic, register_jitable, register_model
+from numba.core.types.common import SimpleIteratorType
+from numba.core.typing.templates import signature
+from numba.extending import register_jitable, register_model
 
-from rayelastic.compile.lowering.declare import overloads, overloads_method
+from rayelastic.compile.lowering.declare import overloads, overloads_method, primitive
 from rayelastic.compile.lowering.views import (
     ViewType,
     byte_at,
@@ -49,7 +51,7 @@ class SplitType(types.IterableType):
         return SplitIterator(self)
 
 
-class SplitIterator(types.SimpleIteratorType):
+class SplitIterator(SimpleIteratorType):
     """A position in a split."""
 
     def __init__(self, split: SplitType) -> None:
@@ -75,7 +77,7 @@ class SplitIteratorModel(models.StructModel):
         super().__init__(dmm, fe_type, [("split", fe_type.split), ("at", mutable), ("cuts", mutable)])
 
 
-@intrinsic
+@primitive
 def _split_by_space(typingctx: Any, text: Any, cuts: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         split = cgutils.create_struct_proxy(sig.return_type)(context, builder)
@@ -85,7 +87,7 @@ def _split_by_space(typingctx: Any, text: Any, cuts: Any) -> Any:
     return SplitType(text, by_space=True)(text, types.int64), codegen
 
 
-@intrinsic
+@primitive
 def _split_by(typingctx: Any, text: Any, separator: Any, cuts: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         split = cgutils.create_struct_proxy(sig.return_type)(context, builder)
@@ -102,7 +104,7 @@ def _split(text: Any, sep: Any = None, maxsplit: Any = -1) -> Any:
     if sep != text:
         raise TypingError(f"split() of {text} by {sep} isn't compiled")
 
-    def split(text, sep=None, maxsplit=-1):
+    def split(text: Any, sep: Any = None, maxsplit: Any = -1) -> Any:
         if size_of(sep) == 0:
             raise ValueError("empty separator")
         return _split_by(text, sep, maxsplit)
@@ -110,7 +112,7 @@ def _split(text: Any, sep: Any = None, maxsplit: Any = -1) -> Any:
     return split
 
 
-# --- walking: each step returns (start, stop, where to go on or -1); start -1: no more items --------------------------
+# --- walking: each step returns (start, stop, where to go on or -1); start -1: no more items ------------------------
 
 
 @register_jitable
@@ -174,17 +176,17 @@ def step(split: Any, at: int, cuts: int) -> tuple[int, int, int]:
     raise TypeError("only compiled")
 
 
-@intrinsic
+@primitive
 def _text(typingctx: Any, split: Any) -> Any:
     return split.view(split), lambda context, builder, sig, args: builder.extract_value(args[0], 0)
 
 
-@intrinsic
+@primitive
 def _separator(typingctx: Any, split: Any) -> Any:
     return split.view(split), lambda context, builder, sig, args: builder.extract_value(args[0], 1)
 
 
-@intrinsic
+@primitive
 def _cuts(typingctx: Any, split: Any) -> Any:
     return types.int64(split), lambda context, builder, sig, args: builder.extract_value(args[0], 2)
 
@@ -215,7 +217,7 @@ def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> N
     triple = types.UniTuple(types.int64, 3)
     at, cuts = builder.load(iterator.at), builder.load(iterator.cuts)
 
-    def following(split, at, cuts):
+    def following(split: Any, at: Any, cuts: Any) -> Any:
         return step(split, at, cuts)
 
     found = context.compile_internal(
@@ -233,7 +235,7 @@ def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> N
     result.yield_(view._getvalue())
 
 
-# --- what else a list of parts can do -----------------------------------------------------------------------------------
+# --- what else a list of parts can do -------------------------------------------------------------------------------
 
 
 @overloads(len)
@@ -241,7 +243,7 @@ def _len(split: Any) -> Any:
     if not isinstance(split, SplitType):
         return None
 
-    def count(split):
+    def count(split: Any) -> Any:
         items, at, cuts = 0, 0, _cuts(split)
         start, _, at = step(split, at, cuts)
         while start >= 0:
@@ -258,7 +260,7 @@ def _getitem(split: Any, index: Any) -> Any:
     if not isinstance(split, SplitType) or not isinstance(index, types.Integer):
         return None
 
-    def item(split, index):
+    def item(split: Any, index: Any) -> Any:
         if index < 0:
             index += len(split)
         if index < 0:
@@ -281,7 +283,7 @@ def _contains(split: Any, wanted: Any) -> Any:
     if not isinstance(split, SplitType) or wanted != split.view:
         return None
 
-    def contains(split, wanted):
+    def contains(split: Any, wanted: Any) -> Any:
         for part in split:
             if part == wanted:
                 return True

@@ -5,7 +5,8 @@ Python (text_*.py). A view points into the input record, into a chunk that the r
 rel_allocate, or at a literal in the compiled code: all of them outlive the call.
 """
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001 -- what Numba calls has the parameters that Numba gives
 
 from __future__ import annotations
 
@@ -15,9 +16,10 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
-from numba.extending import box, intrinsic, register_model, typeof_impl
+from numba.extending import box, register_model, typeof_impl
 
 from rayelastic.compile.lowering import engine
+from rayelastic.compile.lowering.declare import primitive
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = I8.as_pointer()
@@ -165,10 +167,10 @@ def store_view(context: Any, builder: Any, typ: ViewType, value: Any, field: Any
     builder.position_at_end(done)
 
 
-# --- what text_*.py is written with; offsets and sizes are in bytes, nothing is checked -------------------------------
+# --- what text_*.py is written with; offsets and sizes are in bytes, nothing is checked -----------------------------
 
 
-@intrinsic
+@primitive
 def size_of(typingctx: Any, view: ViewType) -> Any:
     """Bytes of a view."""
 
@@ -178,7 +180,7 @@ def size_of(typingctx: Any, view: ViewType) -> Any:
     return types.int64(view), codegen
 
 
-@intrinsic
+@primitive
 def byte_at(typingctx: Any, view: ViewType, at: types.Integer) -> Any:
     """The byte at offset `at`, 0..255."""
 
@@ -189,7 +191,7 @@ def byte_at(typingctx: Any, view: ViewType, at: types.Integer) -> Any:
     return types.int64(view, types.int64), codegen
 
 
-@intrinsic
+@primitive
 def word_at(typingctx: Any, view: ViewType, at: types.Integer) -> Any:
     """Eight bytes from offset `at`, little-endian."""
 
@@ -200,7 +202,7 @@ def word_at(typingctx: Any, view: ViewType, at: types.Integer) -> Any:
     return types.uint64(view, types.int64), codegen
 
 
-@intrinsic
+@primitive
 def trailing_zeros(typingctx: Any, value: types.Integer) -> Any:
     """Zero bits below the lowest set bit; `value` must not be 0."""
 
@@ -210,7 +212,7 @@ def trailing_zeros(typingctx: Any, value: types.Integer) -> Any:
     return types.int64(types.uint64), codegen
 
 
-@intrinsic
+@primitive
 def cut(typingctx: Any, view: ViewType, start: types.Integer, stop: types.Integer) -> Any:
     """The view of bytes start..stop."""
 
@@ -221,7 +223,7 @@ def cut(typingctx: Any, view: ViewType, start: types.Integer, stop: types.Intege
     return view(view, types.int64, types.int64), codegen
 
 
-@intrinsic
+@primitive
 def compare_bytes(typingctx: Any, left: ViewType, right: ViewType, size: types.Integer) -> Any:
     """Memcmp of the first `size` bytes."""
 
@@ -236,7 +238,7 @@ def compare_bytes(typingctx: Any, left: ViewType, right: ViewType, size: types.I
     return types.int64(left, right, types.int64), codegen
 
 
-@intrinsic
+@primitive
 def search(typingctx: Any, view: ViewType, wanted: ViewType, start: types.Integer, stop: types.Integer) -> Any:
     """The lowest offset in start..stop at which `wanted` lies completely, or -1."""
 
@@ -254,7 +256,7 @@ def search(typingctx: Any, view: ViewType, wanted: ViewType, start: types.Intege
     return types.int64(view, wanted, types.int64, types.int64), codegen
 
 
-@intrinsic
+@primitive
 def new_view(typingctx: Any, like: ViewType, size: types.Integer) -> Any:
     """A view of fresh memory that lives as long as any run of this call; null data if there is none."""
 
@@ -267,7 +269,7 @@ def new_view(typingctx: Any, like: ViewType, size: types.Integer) -> Any:
     return like(like, types.int64), codegen
 
 
-@intrinsic
+@primitive
 def put_byte(typingctx: Any, view: ViewType, at: types.Integer, value: types.Integer) -> Any:
     """Writes a byte into a view from `new_view`."""
 
@@ -279,7 +281,7 @@ def put_byte(typingctx: Any, view: ViewType, at: types.Integer, value: types.Int
     return types.void(view, types.int64, types.int64), codegen
 
 
-@intrinsic
+@primitive
 def put_view(typingctx: Any, view: ViewType, at: types.Integer, source: ViewType) -> Any:
     """Copies `source` into a view from `new_view`."""
 

@@ -1,6 +1,7 @@
 """What str and bytes take for white space."""
 
-# ruff: noqa: ARG001, ARG002, ARG005 -- what Numba calls has the parameters that Numba gives
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001 -- what Numba calls has the parameters that Numba gives
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ def space_width(text: Any, at: int) -> int:
 def _space_width(text: Any, at: Any) -> Any:
     if text == BYTES:
 
-        def of_bytes(text, at):
+        def of_bytes(text: Any, at: Any) -> Any:
             byte = byte_at(text, at)
             return 1 if byte == 32 or (9 <= byte <= 13) else 0
 
         return of_bytes
 
-    def of_text(text, at):
+    def of_text(text: Any, at: Any) -> Any:
         byte = byte_at(text, at)
         if byte < 128:
             return 1 if ascii_space(byte) else 0

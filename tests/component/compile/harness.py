@@ -1,5 +1,7 @@
 """Runs compiled functions over plain buffers: Python tuples to records and back, the engine's services by shim.c."""
 
+# ruff: noqa: DTZ001 -- functions as users write them
+
 from __future__ import annotations
 
 import ctypes
@@ -107,7 +109,9 @@ def decoded(schema: Schema, raw: bytes) -> list[tuple[Any, ...]]:
                 (size,) = struct.unpack_from("<I", raw, at + f.offset)
                 if size <= 12:
                     text = raw[at + f.offset + 4 : at + f.offset + 4 + size]
-                    assert not any(raw[at + f.offset + 4 + size : at + f.offset + 16]), "unused inline bytes must be zero"
+                    assert not any(raw[at + f.offset + 4 + size : at + f.offset + 16]), (
+                        "unused inline bytes must be zero"
+                    )
                 else:
                     text = ctypes.string_at(struct.unpack_from("<Q", raw, at + f.offset + 8)[0], size)
                     assert text[:4] == raw[at + f.offset + 4 : at + f.offset + 8]
@@ -158,7 +162,9 @@ class Runner:
         slots = None
         if keys is not None:
             for key in keys:
-                states.setdefault(key, ctypes.create_string_buffer(self.code.state_initial, len(self.code.state_initial)))
+                states.setdefault(
+                    key, ctypes.create_string_buffer(self.code.state_initial, len(self.code.state_initial))
+                )
             slots = (ctypes.c_void_p * max(1, len(keys)))(*(ctypes.addressof(states[key]) for key in keys))
         try:
             left = self.process(source.address, len(rows), out.ctypes.data, capacity, slots, context)
@@ -166,9 +172,11 @@ class Runner:
                 return Outcome([], stopped=True)
             if left < 0:
                 return Outcome([], failed=-1 - left)
-            collected = ctypes.string_at(self.shim.shim_collected(context) or 0, self.shim.shim_bytes(context)) if (
-                self.shim.shim_bytes(context)
-            ) else b""
+            collected = (
+                ctypes.string_at(self.shim.shim_collected(context) or 0, self.shim.shim_bytes(context))
+                if (self.shim.shim_bytes(context))
+                else b""
+            )
             raw = collected + out.tobytes()[: left * output.record_size]
             final = {k: decoded(self.code.state_schema, v.raw)[0] for k, v in states.items()} if states else {}
             return Outcome(decoded(output, raw), flushes=self.shim.shim_flushes(context), states=final)

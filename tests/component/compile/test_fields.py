@@ -1,5 +1,7 @@
 """Every field type in and out, nulls, and state records."""
 
+# ruff: noqa: S307, DTZ001 -- functions as users write them
+
 from __future__ import annotations
 
 import datetime as dt
@@ -27,7 +29,9 @@ def values(kind: DataType) -> st.SearchStrategy:
     if kind.is_integer:
         bits = 8 * kind.size
         unsigned = kind.value.startswith("u")
-        return st.integers(0 if unsigned else -(2 ** (bits - 1)), min(2**63 - 1, 2 ** (bits if unsigned else bits - 1) - 1))
+        return st.integers(
+            0 if unsigned else -(2 ** (bits - 1)), min(2**63 - 1, 2 ** (bits if unsigned else bits - 1) - 1)
+        )
     if kind.is_float:
         return st.floats(width=8 * kind.size, allow_nan=False)
     if kind in (DataType.DATE32, DataType.DATE64):
@@ -64,7 +68,9 @@ def test_every_type_by_value(compiled):
 
 
 def test_inferred_types(compiled):
-    runner = compiled(lambda t: (t.f_int8, t.f_float16, t.f_date32, t.f_timestamp, t.f_duration, t.f_time64, t.f_binary), EVERY)
+    runner = compiled(
+        lambda t: (t.f_int8, t.f_float16, t.f_date32, t.f_timestamp, t.f_duration, t.f_time64, t.f_binary), EVERY
+    )
     shown = "Record(f0: int64, f1: float64, f2: date32, f3: timestamp, f4: duration, f5: time64, f6: binary)"
     assert str(runner.code.output_schema) == shown
 
@@ -93,7 +99,11 @@ def test_times_compare_and_subtract(compiled):
     moments = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1))
 
     @quick
-    @given(st.lists(st.tuples(moments, moments, st.times(), st.times(), st.timedeltas(dt.timedelta(-99), dt.timedelta(99)))))
+    @given(
+        st.lists(
+            st.tuples(moments, moments, st.times(), st.times(), st.timedeltas(dt.timedelta(-99), dt.timedelta(99)))
+        )
+    )
     def check(rows):
         assert runner(rows).items == python_result(runner.code, rows).items
 

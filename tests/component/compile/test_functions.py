@@ -1,5 +1,7 @@
 """Functions that compile give what the python lane gives; checked over the same tuples."""
 
+# ruff: noqa: UP028 -- functions as users write them
+
 from __future__ import annotations
 
 import math
@@ -169,4 +171,6 @@ def test_inferred_schemas(compiled):
     assert str(compiled(lambda t: t.price, Trade).code.output_schema) == "Record(value: float64)"
     assert str(compiled(lambda t: (t.symbol, t.volume > 1), Trade).code.output_schema) == "Record(f0: string, f1: bool)"
     assert compiled(lambda t: t, Trade).code.output_schema.tuple_type is Trade
-    assert str(compiled(lambda t: None if t.volume == 0 else 5, Trade).code.output_schema) == "Record(value: int64 | None)"
+    assert (
+        str(compiled(lambda t: None if t.volume == 0 else 5, Trade).code.output_schema) == "Record(value: int64 | None)"
+    )

@@ -1,11 +1,14 @@
 """Which lane a function gets, and the reason in words; what asks for too much is refused with operator and way out."""
 
+# ruff: noqa: T201, PTH123, SIM115 -- functions as users write them
+
 from __future__ import annotations
 
 import decimal
 import json
 import re
-from typing import Iterator, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -87,7 +90,7 @@ NOT_COMPILED = [
     ("two types", late, "'x' is once"),
     ("str plus int", lambda t: t.symbol + 1, "add"),
     ("yield from", delegating, "YIELD"),
-    ("exception class", catching, "ZeroDivisionError"),
+    ("exception class", catching, "it catches a named exception; `except Exception` is compiled"),
     ("print", lambda t: print(t.symbol), "print"),
     ("unknown name", lambda t: undefined_name(t.price), "undefined_name"),  # noqa: F821
     ("returns None", lambda t: None, "None"),
@@ -163,7 +166,7 @@ def test_output_that_is_not_the_declared_one(compiler, function, output, message
 
 
 def test_python_needs_to_know_its_output(compiler):
-    with pytest.raises(SchemaError, match="its output schema isn't known.*json.loads.*Pass schema="):
+    with pytest.raises(SchemaError, match=r"its output schema isn't known.*json.loads.*Pass schema="):
         compiler.compile(request(lambda t: json.loads(t.symbol), Trade))
 
     def annotated(t) -> Counter:
@@ -202,9 +205,7 @@ def test_vectorised_by_annotation(compiler):
     batch = pa.RecordBatch.from_pylist([{"symbol": "a", "price": 1.0, "volume": 2}], schema=Schema.of(Trade).to_arrow())
     assert load(code).function(batch).to_pylist() == [{"symbol": "a", "price": 1.0, "volume": 3}]
     with pytest.raises(LaneError, match="a keyed function can't be vectorised"):
-        compiler.compile(
-            request(keyed_numpy, Trade, keys=("symbol",), state=Counter)
-        )
+        compiler.compile(request(keyed_numpy, Trade, keys=("symbol",), state=Counter))
 
 
 def keyed_numpy(t: np.ndarray, s):
@@ -219,7 +220,9 @@ def test_flags(compiler):
     assert flags(lambda t: (t.symbol, t.price, t.volume), MAP) == Flags.ONE_TO_ONE  # views point into the input
     assert flags(lambda t: t.price > 0, FILTER) == Flags.FILTER | Flags.IN_PLACE
     assert flags(lambda t: [t.price], FLAT_MAP) == Flags(0)
-    assert flags(lambda t: t.price, MAP, lane=Lane.PYTHON, output=Schema.of(float)) == Flags.ONE_TO_ONE | Flags.NEEDS_TOKEN
+    assert (
+        flags(lambda t: t.price, MAP, lane=Lane.PYTHON, output=Schema.of(float)) == Flags.ONE_TO_ONE | Flags.NEEDS_TOKEN
+    )
     assert flags(lambda t, s: s.count, MAP, keys=("symbol",), state=Counter) & Flags.KEYED
 
 

@@ -1,5 +1,7 @@
 """Every str and bytes method that compiles, against CPython's own, over drawn texts."""
 
+# ruff: noqa: UP028 -- functions as users write them
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -18,7 +20,9 @@ texts = st.one_of(
     st.text(st.sampled_from("ab ,"), max_size=60),
     st.text(st.characters(codec="utf-8"), max_size=20),
     st.text(st.sampled_from(SPACES + NEAR_SPACES + "ab"), max_size=30),
-    st.sampled_from(["", "a" * 12, "a" * 13, "abcdefgh", "abcdefg", "x" * 8 + " " + "y" * 8, "\u00e4" * 6, "\u00e4" * 7]),
+    st.sampled_from(
+        ["", "a" * 12, "a" * 13, "abcdefgh", "abcdefg", "x" * 8 + " " + "y" * 8, "\u00e4" * 6, "\u00e4" * 7]
+    ),
 )
 parts = st.one_of(st.text(st.sampled_from(LETTERS + " "), max_size=3), texts)
 numbers = st.integers(-70, 70)
@@ -83,10 +87,21 @@ METHODS = {
     "len": lambda t: (len(t.a), len(t.a + t.b), bool(t.a), not t.b),
     "compare": lambda t: (t.a == t.b, t.a != t.b, t.a < t.b, t.a <= t.b, t.a > t.b, t.a >= t.b, t.a == "a"),
     "contains": lambda t: (t.b in t.a, t.b not in t.a, "ab" in t.a, "\u00e4" in t.a),
-    "find": lambda t: (t.a.find(t.b), t.a.rfind(t.b), t.a.find(t.b, t.i), t.a.find(t.b, t.i, t.j), t.a.rfind(t.b, t.i, t.j)),
+    "find": lambda t: (
+        t.a.find(t.b),
+        t.a.rfind(t.b),
+        t.a.find(t.b, t.i),
+        t.a.find(t.b, t.i, t.j),
+        t.a.rfind(t.b, t.i, t.j),
+    ),
     "index": lambda t: t.a.index(t.b),
     "count": lambda t: t.a.count(t.b),
-    "starts": lambda t: (t.a.startswith(t.b), t.a.endswith(t.b), t.a.startswith(("a", "\u00e4")), t.a.endswith(("b", " "))),
+    "starts": lambda t: (
+        t.a.startswith(t.b),
+        t.a.endswith(t.b),
+        t.a.startswith(("a", "\u00e4")),
+        t.a.endswith(("b", " ")),
+    ),
     "remove": lambda t: (t.a.removeprefix(t.b), t.a.removesuffix(t.b)),
     "item": lambda t: t.a[t.i],
     "slice": lambda t: (t.a[t.i :], t.a[: t.i], t.a[t.i : t.j], t.a[:3], t.a[-3:], t.a[2:-2], t.a[:]),
@@ -161,14 +176,23 @@ def test_methods_of_bytes(compiled, name):
 
 
 digits = st.text(st.sampled_from("0123456789_+-. eE\u0663\uff15\U0001d7ceinfatyNA\t"), max_size=24)
-floats = st.floats().map(repr) | st.decimals(allow_nan=False).map(str) | st.from_regex(r"[0-9]{1,30}\.[0-9]{0,40}(e-?[0-9]{1,3})?", fullmatch=True)
+floats = (
+    st.floats().map(repr)
+    | st.decimals(allow_nan=False).map(str)
+    | st.from_regex(r"[0-9]{1,30}\.[0-9]{0,40}(e-?[0-9]{1,3})?", fullmatch=True)
+)
 
 
 def test_int_of_text(compiled):
     runner = compiled(lambda t: int(t.value), str, MAP)
 
     @quick
-    @given(st.lists(digits | st.integers(-(2**63), 2**63 - 1).map(str) | st.integers(-9, 9).map(lambda n: f" {n}_0\n"), max_size=6))
+    @given(
+        st.lists(
+            digits | st.integers(-(2**63), 2**63 - 1).map(str) | st.integers(-9, 9).map(lambda n: f" {n}_0\n"),
+            max_size=6,
+        )
+    )
     def check(items):
         same(runner, [(item,) for item in items])
 
@@ -188,8 +212,28 @@ def test_float_of_text(compiled):
         assert [repr(i) for i in ours.items] == [repr(i) for i in theirs.items]
 
     check()
-    hard = ["1" * 900, "0." + "0" * 400 + "1" * 900 + "e400", "9007199254740993", "2.2250738585072011e-308", "1e400", "-1e-400"]
-    hard += ["8.5" + "0" * 800 + "1", "0" * 2000 + "1.5", "1_000.5_5", "_1", "1__0", "1e5_0", ".", "5.", ".5", "1e", "+inf", "iNfInItY"]
+    hard = [
+        "1" * 900,
+        "0." + "0" * 400 + "1" * 900 + "e400",
+        "9007199254740993",
+        "2.2250738585072011e-308",
+        "1e400",
+        "-1e-400",
+    ]
+    hard += [
+        "8.5" + "0" * 800 + "1",
+        "0" * 2000 + "1.5",
+        "1_000.5_5",
+        "_1",
+        "1__0",
+        "1e5_0",
+        ".",
+        "5.",
+        ".5",
+        "1e",
+        "+inf",
+        "iNfInItY",
+    ]
     for item in hard:
         ours, theirs = runner([(item,)]), python_result(runner.code, [(item,)])
         assert (ours.failed, repr(ours.items)) == (theirs.failed, repr(theirs.items)), item
@@ -198,7 +242,11 @@ def test_float_of_text(compiled):
 def test_case_of_every_character(compiled):
     """Each code point alone and in a word: the tables are the running Python's."""
     runner = compiled(lambda t: (t.value.lower(), t.value.upper(), t.value.isalpha(), t.value.isspace()), str, MAP)
-    every = [c for c in map(chr, (*range(0x3100), *range(0xA640, 0xAC00), *range(0xFA00, 0x10600))) if not 0xD800 <= ord(c) < 0xE000]
+    every = [
+        c
+        for c in map(chr, (*range(0x3100), *range(0xA640, 0xAC00), *range(0xFA00, 0x10600)))
+        if not 0xD800 <= ord(c) < 0xE000
+    ]
     items = [("".join(every[at : at + 7]) + "\u03a3",) for at in range(0, len(every), 7)]
     items += [(f"A{c}\u03a3{c}b",) for c in every] + [(f"{c}\u03a3{c}",) for c in every]
     same(runner, items)

@@ -1,0 +1,120 @@
+"""What a user's function takes from outside and its own constants, in the form that is compiled.
+
+str and bytes become views; plain helper functions become dispatchers; functions of modules are looked up now; what may
+change behind the code's back is refused in words.
+"""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+
+from __future__ import annotations
+
+import sys
+import types as python_types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.core import ir
+from numba.core.errors import UnsupportedError
+
+from rayelastic.compile.lowering import text_format
+from rayelastic.compile.lowering.views import BytesLiteral, TextLiteral
+
+# Builtins that Numba would answer in its own string type.
+_REPLACED: dict[Any, Any] = {str: text_format.text_of}
+
+
+def definition(func_ir: Any, variable: Any) -> Any:
+    """What a variable is assigned, None if that isn't one thing."""
+    try:
+        return func_ir.get_definition(variable)
+    except KeyError:
+        return None
+
+
+def folded(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
+    """The right side of an assignment with outer values and constants in the form that is compiled.
+
+    Args:
+        func_ir: of the function.
+        value: the right side.
+        helper: makes a dispatcher of a plain function that the user calls.
+    """
+    if isinstance(value, ir.Const):
+        value.value = literal(value.value)
+    elif isinstance(value, ir.Global | ir.FreeVar):
+        replaced = _outer_value(value.value, value.name, value.loc, helper)
+        if replaced is not value.value:
+            return ir.Global(value.name, replaced, value.loc)
+    elif isinstance(value, ir.Expr) and value.op == "getattr":
+        owner = _module_of(func_ir, value.value)
+        if owner is not None and hasattr(owner, value.attr):
+            found = getattr(owner, value.attr)
+            replaced = _outer_value(found, f"{owner.__name__}.{value.attr}", value.loc, helper)
+            if replaced is not found or is_tuple_class(found):
+                return ir.Global(value.attr, replaced, value.loc)
+    return value
+
+
+def _module_of(func_ir: Any, variable: Any) -> Any:
+    """The module that a variable stands for, following attributes of modules; else None."""
+    made = definition(func_ir, variable)
+    if isinstance(made, ir.Global | ir.FreeVar) and isinstance(made.value, python_types.ModuleType):
+        return made.value
+    return None
+
+
+def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) -> Any:
+    """What a global, a closure variable or an attribute of a module becomes."""
+    if isinstance(value, list | dict | set | bytearray):
+        raise UnsupportedError(
+            f"'{name}' is a {type(value).__name__} outside the function and can change; a tuple is compiled",
+            loc,
+        )
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        raise UnsupportedError(
+            f"the array '{name}' outside the function can change; set {name}.flags.writeable = False",
+            loc,
+        )
+    try:
+        if value in _REPLACED:
+            return _REPLACED[value]
+    except TypeError:  # unhashable
+        return value
+    if value is print:
+        raise UnsupportedError("print isn't compiled, it needs the interpreter", loc)
+    if isinstance(value, python_types.FunctionType) and _is_unknown(value):
+        if value.__module__.partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
+            raise UnsupportedError(f"{value.__module__}.{value.__name__} isn't compiled", loc)
+        return helper(value)
+    return literal(value)
+
+
+def _is_unknown(function: python_types.FunctionType) -> bool:
+    """Whether Numba has no implementation of its own."""
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    try:
+        cpu_target.typing_context.resolve_value_type(function)
+    except ValueError:
+        return True
+    return False
+
+
+def literal(value: Any) -> Any:
+    """A constant as compiled code sees it: text as a view, a frozenset as a tuple."""
+    if type(value) is str:
+        return TextLiteral(value)
+    if type(value) is bytes:
+        return BytesLiteral(value)
+    if type(value) is frozenset:
+        value = tuple(sorted(value, key=repr))
+    if type(value) is tuple:
+        return tuple(literal(item) for item in value)
+    return value
+
+
+def is_tuple_class(value: Any) -> bool:
+    """Whether it is a NamedTuple class."""
+    return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
