@@ -6,6 +6,7 @@ keeps a task that Ray runs again from doubling rows.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,11 +17,13 @@ from rayelastic.graph.operator_spec import Lane
 from rayelastic.graph.schema import Schema
 from rayelastic.on_ray.connect import ensure_ray
 from rayelastic.runtime.external_source import IngestSource
+from rayelastic.runtime.ingest_client import PushError, push_partition
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from ray import ObjectRef
     from ray.data import Dataset
+    from ray.exceptions import RayTaskError
 
     from rayelastic.runtime.specs import IngestAddress
 
@@ -89,7 +92,7 @@ class DatasetSource:
                 running[task.remote(block, number, self.schema.to_arrow(), address)] = number
             collect(0)
         except ray.exceptions.RayTaskError as error:
-            raise SourceError(f"a task of the Ray Dataset failed: {error.cause}", operator=operator) from error
+            raise SourceError(f"a task of the Ray Dataset failed: {_reason(error)}", operator=operator) from error
         return rows
 
     def cancel(self) -> None:
@@ -115,7 +118,7 @@ def dataset(dataset: Dataset, schema: object | None = None) -> DatasetSource:
         >>> rows = topo.source("rows", rel.dataset(ray.data.read_parquet("trades/")))  # doctest: +SKIP
     """
     ensure_ray()
-    found = dataset.schema()
+    found = dataset.schema(fetch_if_missing=schema is None)  # what isn't known costs running its first tasks
     base = getattr(found, "base_schema", None)
     names = list(found.names) if found is not None else []
     if schema is None:
@@ -132,6 +135,14 @@ def dataset(dataset: Dataset, schema: object | None = None) -> DatasetSource:
     return DatasetSource(dataset, wanted)
 
 
+def _reason(error: RayTaskError) -> str:
+    """What a task raised: Ray's text begins with the innermost exception, and wraps it in its own."""
+    if isinstance(error.cause, PushError):
+        return str(error.cause)
+    first = re.search(r"^[\w.]+(?:Error|Exception): .*", str(error), re.MULTILINE)
+    return first[0] if first else str(error.cause)
+
+
 def _is_arrow(schema: object) -> bool:
     import pyarrow as pa
 
@@ -146,8 +157,6 @@ def _blocks(dataset: Dataset) -> Iterator[ObjectRef[Any]]:
 def _push_block(block: Any, number: int, schema: pa.Schema, address: IngestAddress) -> int:
     """What runs as a Ray task, once for each block."""
     from ray.data.block import BlockAccessor
-
-    from rayelastic.runtime.ingest_client import push_partition
 
     table = BlockAccessor.for_block(block).to_arrow().select(schema.names)
     return push_partition(address, schema, number, table.to_batches(), sender=f"block-{number}")
