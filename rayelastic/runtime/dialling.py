@@ -107,7 +107,7 @@ def _dial_once(address: PortAddress, dialler: Dialler, hello: Hello, deadline: f
 
 
 def _connect(address: PortAddress, deadline: float) -> socket.socket:
-    if address.unix_path and Path(address.unix_path).exists():
+    if address.unix_path and _is_here(address.host) and Path(address.unix_path).exists():
         unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             unix.settimeout(_left(deadline))
@@ -118,6 +118,16 @@ def _connect(address: PortAddress, deadline: float) -> socket.socket:
     connection = socket.create_connection((address.host, address.port), timeout=_left(deadline))
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
+
+
+def _is_here(host: str) -> bool:
+    """Whether `host` is an address of this node; containers may share folders, and so paths, without being one node."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            return False
+        return True
 
 
 def _send(connection: socket.socket, data: bytes, deadline: float) -> None:

@@ -331,6 +331,14 @@ def test_a_stale_unix_path_falls_back_to_tcp(make_port, accepted, tmp_path):
         accepted.get()
 
 
+def test_a_unix_path_of_another_node_is_not_tried(make_port):
+    port = make_port()
+    elsewhere = PortAddress("192.0.2.1", 9, port.address.unix_path)  # TEST-NET-1: nobody's address, and not this node's
+    with pytest.raises(LinkError):
+        dialled(elsewhere, timeout=0.2)
+    assert port.counters["accepted"] == 0
+
+
 def test_nobody_there_is_an_error_that_says_so(make_port):
     port = make_port()
     address = port.address
