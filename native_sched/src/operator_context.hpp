@@ -68,7 +68,7 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool pass(Mark mark);
   [[nodiscard]] std::span<Chunk* const> output_chunks();
   void end_call();
-  bool report(std::int64_t index);  // false
+  void report(std::int64_t index);
   [[nodiscard]] bool is_source() const noexcept { return (spec_.flags & REL_SOURCE) != 0; }
 
   // What every call touches comes first, in as few cache lines as can be: long pipelines don't fit the first cache otherwise.
