@@ -26,7 +26,7 @@ from rayelastic.compile.lowering import (  # noqa: F401  they register what text
 )
 from rayelastic.compile.lowering.plan import Plan
 from rayelastic.compile.lowering.records import RecordType
-from rayelastic.compile.lowering.rewrite import OperatorPipeline, helper
+from rayelastic.compile.lowering.rewrite import OperatorPipeline, forget_helpers, helper
 from rayelastic.graph.operator_spec import OperatorKind
 from rayelastic.graph.schema import Schema
 
@@ -65,6 +65,7 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
         Exception: whatever Numba raises; `plan` may know better why.
     """
     declare_symbols(engine.SERVICES)
+    forget_helpers()
     record = RecordType(input_schema, plan, is_state=False)
     state = RecordType(state_schema, plan, is_state=True) if state_schema else None
     cpu_target.typing_context.refresh()

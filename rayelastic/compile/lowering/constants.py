@@ -84,7 +84,7 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
     if value is print:
         raise UnsupportedError("print isn't compiled, it needs the interpreter", loc)
     if isinstance(value, python_types.FunctionType) and _is_unknown(value):
-        if value.__module__.partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
+        if (value.__module__ or "").partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
             raise UnsupportedError(f"{value.__module__}.{value.__name__} isn't compiled", loc)
         return helper(value)
     return literal(value)

@@ -48,6 +48,11 @@ def helper(function: Callable[..., Any]) -> Any:
     return _helpers[function]
 
 
+def forget_helpers() -> None:
+    """To be called before each compilation: the globals that a helper had taken in may have changed since."""
+    _helpers.clear()
+
+
 def operator_record(state: Any) -> RecordType | None:
     """The record type of the operator function's first argument, None while a helper function is compiled."""
     first = state.args[0] if state.args else None

@@ -165,6 +165,14 @@ def test_compiled_equals_python(compiled, function, schema, kind):
         assert runner(rows, in_place=True).items == python_result(runner.code, rows).items
 
 
+def test_changed_globals_are_seen(compiled):
+    space = {"FACTOR": 2}
+    exec("def scaled(x):\n    return x * FACTOR\ndef function(t):\n    return scaled(t.volume)", space)
+    assert compiled(space["function"], Trade)([("", 0.0, 5)]).items == [(10,)]
+    space["FACTOR"] = 3
+    assert compiled(space["function"], Trade)([("", 0.0, 5)]).items == [(15,)]
+
+
 def test_inferred_schemas(compiled):
     assert str(compiled(keywords, Trade).code.output_schema) == "Total(symbol: string, value: float64, count: int64)"
     assert compiled(keywords, Trade).code.output_schema.tuple_type is Total
