@@ -35,13 +35,15 @@ def words(t: Line) -> Iterator[Word]:
 
 
 def default_input() -> list[str]:
-    """Real text that every machine has: the sources of Python's standard library, without its tests (some of those
-    are in other encodings on purpose) and without installed packages.
+    """Real text that every machine has: the sources of Python's standard library.
+
+    Left out are its tests (some are in other encodings on purpose), installed packages, and files whose names start
+    with an underscore, which Spark takes for hidden.
     """
     library = Path(sysconfig.get_path("stdlib"))
     left_out = {"site-packages", "dist-packages", "test", "tests", "idle_test", "lib2to3", "__pycache__"}
     return sorted(
-        str(path) for path in library.rglob("*.py") if not left_out & set(path.relative_to(library).parts[:-1])
+        str(path) for path in library.rglob("[!_]*.py") if not left_out & set(path.relative_to(library).parts[:-1])
     )
 
 
@@ -59,7 +61,7 @@ def build(
     paths = [input] if input else default_input()
     topology = rel.Topology("word_count")
     if spark:
-        session = rel.spark.session("word_count", executors=executors)
+        session = rel.spark.session("word_count", num_executors=executors)
         lines = topology.source("lines", rel.spark.source(session.read.text(paths).toDF("line"), schema=Line))
         sink = rel.spark.sink(session)
     else:

@@ -15,7 +15,7 @@ from rayelastic.graph.schema import Schema
 from rayelastic.graph.shown import shown
 from rayelastic.graph.stream import Stream, check_at
 
-__all__ = ["Topology"]
+__all__ = ["Topology", "check_shippable"]
 
 
 class Topology:
@@ -101,7 +101,7 @@ class Topology:
                     way_out="End it with .sink(name, ...), such as rel.count(), or leave the operator out",
                 )
         if shipped:
-            _check_shippable(self._operators.values())
+            check_shippable(self._operators.values())
 
     def __repr__(self) -> str:
         return f"<Topology {self.name}: {len(self._operators)} operators>"
@@ -123,7 +123,8 @@ def _source_description(source: Any, operator: str) -> SourceDescription:
     return described
 
 
-def _check_shippable(specs: Iterable[OperatorSpec]) -> None:
+def check_shippable(specs: Iterable[OperatorSpec]) -> None:
+    """Raise NotShippableError if something can't be pickled, naming the operator and what in it can't."""
     import cloudpickle
 
     specs = list(specs)
@@ -132,7 +133,7 @@ def _check_shippable(specs: Iterable[OperatorSpec]) -> None:
     except Exception as error:  # whatever a user's __reduce__ raises
         if len(specs) > 1:  # one by one, to find the culprit
             for spec in specs:
-                _check_shippable([spec])
+                check_shippable([spec])
         raise NotShippableError(
             f"it can't be sent to another process: {error}",
             operator=specs[0].name if len(specs) == 1 else None,

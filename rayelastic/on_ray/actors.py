@@ -48,14 +48,16 @@ class CoordinatorActor:
 
     Args:
         path: the import path of its class.
-        job: what it coordinates.
+        job: what it coordinates, pickled by cloudpickle.
         settings: how its processing elements are placed.
     """
 
-    def __init__(self, path: str, job: Any, settings: Any) -> None:
+    def __init__(self, path: str, job: bytes, settings: Any) -> None:
+        import cloudpickle
+
         from rayelastic.on_ray.ray_host import RayHost
 
-        self._coordinator = load(path)(job, RayHost(settings))
+        self._coordinator = load(path)(cloudpickle.loads(job), RayHost(settings))
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
         """Calls a public method of the coordinator."""

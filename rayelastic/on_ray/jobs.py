@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import RayelasticError
+from rayelastic.errors import NotShippableError, RayelasticError
+from rayelastic.graph.topology import check_shippable
 from rayelastic.on_ray.actors import COORDINATOR_CLASS, PE_CLASS, CoordinatorActor
 from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.connect import NAMESPACE, ensure_ray
@@ -86,6 +87,7 @@ def start_coordinator(
         RayUnreachableError: there is no Ray.
         JobExistsError: a job of this name runs.
     """
+    pickled = shipped(spec)
     ensure_ray(address)
     import ray
 
@@ -102,11 +104,27 @@ def start_coordinator(
                 max_restarts=0,
                 max_concurrency=2 * CONTROL_THREADS,
             )
-            .remote(coordinator_class, spec, settings)
+            .remote(coordinator_class, pickled, settings)
         )
     except ValueError as error:  # somebody else took the name meanwhile
         raise _exists(spec.name) from error
     return RayControl(spec.name, actor)
+
+
+def shipped(spec: JobSpec) -> bytes:
+    """The job as bytes, with what Ray's own pickling would only name: modules that are registered to go by value.
+
+    Raises:
+        NotShippableError: something in it can't be sent to another process; names the operator.
+    """
+    import cloudpickle
+
+    try:
+        pickled: bytes = cloudpickle.dumps(spec)
+    except Exception as error:  # whatever a user's __reduce__ raises
+        check_shippable(spec.operators.values())
+        raise NotShippableError(f"job {spec.name!r} can't be sent to another process: {error}") from error
+    return pickled
 
 
 def find_coordinator(name: str, *, address: str | None = None) -> RayControl:
