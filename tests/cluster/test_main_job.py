@@ -1,4 +1,4 @@
-"""The main job as a user starts it: text that Spark reads, through RayDP and Ray, back as a DataFrame, against a Counter."""
+"""The main job as a user starts it: text through Spark, RayDP and Ray, and back as a DataFrame, against a Counter."""
 
 from __future__ import annotations
 
