@@ -43,7 +43,9 @@ nb::object make_capsule(T* content, const char* name) {
 
 void import_batch(nb::handle batch, ArrowArray* array, ArrowSchema* schema) {
   if (!nb::hasattr(batch, "__arrow_c_array__")) {
-    throw nb::type_error((std::string("expected a pyarrow.RecordBatch or another object with __arrow_c_array__, got ") + Py_TYPE(batch.ptr())->tp_name).c_str());
+    throw nb::type_error(
+        (std::string("expected a pyarrow.RecordBatch or another object with __arrow_c_array__, got ") + Py_TYPE(batch.ptr())->tp_name)
+            .c_str());
   }
   const nb::object pair = batch.attr("__arrow_c_array__")();
   if (PyTuple_Check(pair.ptr()) == 0 || PyTuple_GET_SIZE(pair.ptr()) != 2) throw nb::type_error("__arrow_c_array__ must give two capsules");

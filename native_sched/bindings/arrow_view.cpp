@@ -37,7 +37,9 @@ class ArrowView final : public RunView {
                throw nb::value_error(("operator '" + name_ + "': " + error.what()).c_str());
              }
              if (expected != kUnknownIndex && batch_->rows() != expected) {
-               throw nb::value_error(("operator '" + name_ + "': " + std::to_string(expected) + " rows in, " + std::to_string(batch_->rows()) + " rows out").c_str());
+               throw nb::value_error(
+                   ("operator '" + name_ + "': " + std::to_string(expected) + " rows in, " + std::to_string(batch_->rows()) + " rows out")
+                       .c_str());
              }
              return result;
            }) != nullptr;
@@ -83,7 +85,8 @@ class ArrowView final : public RunView {
 
 }  // namespace
 
-std::unique_ptr<RunView> make_arrow_view(const std::string& name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output) {
+std::unique_ptr<RunView> make_arrow_view(const std::string& name, std::shared_ptr<const Schema> input,
+                                         std::shared_ptr<const Schema> output) {
   return std::make_unique<ArrowView>(name, input, std::move(output));
 }
 

@@ -40,11 +40,12 @@ nb::dict counters(const LinkObject& self) {
 
 void bind_link(nb::module_& module) {
   const LinkOptions defaults;
-  nb::class_<LinkObject>(module, "Link", "One stream between two PEs over a connected, authenticated socket; see Operator.link_out and link_in.")
+  nb::class_<LinkObject>(module, "Link",
+                         "One stream between two PEs over a connected, authenticated socket; see Operator.link_out and link_in.")
       .def(
           "__init__",
-          [](LinkObject* self, int fd, std::string name, std::string peer, std::size_t frame_bytes, std::size_t max_frame_bytes, std::size_t window_bytes, double heartbeat,
-             double silence, bool checksum) {
+          [](LinkObject* self, int fd, std::string name, std::string peer, std::size_t frame_bytes, std::size_t max_frame_bytes,
+             std::size_t window_bytes, double heartbeat, double silence, bool checksum) {
             LinkOptions options{.name = std::move(name),
                                 .peer = std::move(peer),
                                 .frame_bytes = frame_bytes,
@@ -55,12 +56,16 @@ void bind_link(nb::module_& module) {
                                 .checksum = checksum};
             new (self) LinkObject{Link::over(fd, std::move(options))};
           },
-          nb::arg("fd"), nb::arg("name"), nb::arg("peer"), nb::arg("frame_bytes") = defaults.frame_bytes, nb::arg("max_frame_bytes") = defaults.max_frame_bytes,
-          nb::arg("window_bytes") = defaults.window_bytes, nb::arg("heartbeat") = static_cast<double>(defaults.heartbeat.count()) / 1000,
+          nb::arg("fd"), nb::arg("name"), nb::arg("peer"), nb::arg("frame_bytes") = defaults.frame_bytes,
+          nb::arg("max_frame_bytes") = defaults.max_frame_bytes, nb::arg("window_bytes") = defaults.window_bytes,
+          nb::arg("heartbeat") = static_cast<double>(defaults.heartbeat.count()) / 1000,
           nb::arg("silence") = static_cast<double>(defaults.silence.count()) / 1000, nb::arg("checksum") = defaults.checksum,
           "Owns the descriptor from now on: give socket.detach(). Times in seconds, sizes in bytes.")
-      .def("interrupt", [](LinkObject& self) { self.link->interrupt(); }, nb::call_guard<nb::gil_scoped_release>(), "Unblocks who waits in the link and closes it.")
-      .def("counters", counters, nb::sig("def counters(self) -> dict[str, typing.Any]"), "Totals since the link was made; refused: frames by fault.")
+      .def(
+          "interrupt", [](LinkObject& self) { self.link->interrupt(); }, nb::call_guard<nb::gil_scoped_release>(),
+          "Unblocks who waits in the link and closes it.")
+      .def("counters", counters, nb::sig("def counters(self) -> dict[str, typing.Any]"),
+           "Totals since the link was made; refused: frames by fault.")
       .def_prop_ro("failure", [](const LinkObject& self) { return self.link->failure(); }, "What went wrong first; empty if nothing did.");
 }
 

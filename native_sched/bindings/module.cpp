@@ -3,7 +3,8 @@
 
 NB_MODULE(_native, module) {
   namespace python = rayelastic::python;
-  module.doc() = "Native scheduler, operators, links and the Arrow edge of rayelastic. Errors are ValueError and TypeError that name the operator.";
+  module.doc() =
+      "Native scheduler, operators, links and the Arrow edge of rayelastic. Errors are ValueError and TypeError that name the operator.";
   python::bind_schema(module);
   python::bind_keyed_state(module);
   python::bind_arrow(module);

@@ -4,6 +4,7 @@
 // costs). So the function may write into it and return it; if it keeps it, the next run gets another one.
 // Text fields are 16 opaque bytes that can be handed on, not read; a null is a zero, and its bit is in the field "_validity".
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <array>
@@ -26,22 +27,42 @@ constexpr const char* kValidity = "_validity";
 std::string format_of(const Field& field) {
   const char unit = field.format.size() > 2 ? field.format[2] : 's';
   switch (field.type) {
-    case Type::Bool: return "?";
-    case Type::Int8: return "i1";
-    case Type::Int16: return "i2";
-    case Type::Int32: case Type::Date32: case Type::Time32: return "i4";
-    case Type::Int64: case Type::Time64: return "i8";
-    case Type::UInt8: return "u1";
-    case Type::UInt16: return "u2";
-    case Type::UInt32: return "u4";
-    case Type::UInt64: return "u8";
-    case Type::Float16: return "f2";
-    case Type::Float32: return "f4";
-    case Type::Float64: return "f8";
-    case Type::Date64: return "M8[ms]";
-    case Type::Timestamp: return std::string("M8[") + (unit == 's' ? "s]" : std::string{unit, 's', ']'});
-    case Type::Duration: return std::string("m8[") + (unit == 's' ? "s]" : std::string{unit, 's', ']'});
-    case Type::String: case Type::Binary: return "V16";
+    case Type::Bool:
+      return "?";
+    case Type::Int8:
+      return "i1";
+    case Type::Int16:
+      return "i2";
+    case Type::Int32:
+    case Type::Date32:
+    case Type::Time32:
+      return "i4";
+    case Type::Int64:
+    case Type::Time64:
+      return "i8";
+    case Type::UInt8:
+      return "u1";
+    case Type::UInt16:
+      return "u2";
+    case Type::UInt32:
+      return "u4";
+    case Type::UInt64:
+      return "u8";
+    case Type::Float16:
+      return "f2";
+    case Type::Float32:
+      return "f4";
+    case Type::Float64:
+      return "f8";
+    case Type::Date64:
+      return "M8[ms]";
+    case Type::Timestamp:
+      return std::string("M8[") + (unit == 's' ? "s]" : std::string{unit, 's', ']'});
+    case Type::Duration:
+      return std::string("m8[") + (unit == 's' ? "s]" : std::string{unit, 's', ']'});
+    case Type::String:
+    case Type::Binary:
+      return "V16";
   }
   return "";
 }
@@ -63,7 +84,8 @@ nb::object dtype_of(const Schema& schema) {
     offsets.append(schema.validity_offset());
   }
   nb::dict description;
-  description["names"] = names, description["formats"] = formats, description["offsets"] = offsets, description["itemsize"] = schema.record_size();
+  description["names"] = names, description["formats"] = formats, description["offsets"] = offsets,
+  description["itemsize"] = schema.record_size();
   return nb::module_::import_("numpy").attr("dtype")(description);
 }
 
@@ -88,7 +110,11 @@ class ArrayBytes {
 class NumpyView final : public RunView {
  public:
   NumpyView(const std::string& name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output)
-      : name_(name), input_(std::move(input)), output_(std::move(output)), numpy_(nb::module_::import_("numpy")), input_dtype_(dtype_of(*input_)) {
+      : name_(name),
+        input_(std::move(input)),
+        output_(std::move(output)),
+        numpy_(nb::module_::import_("numpy")),
+        input_dtype_(dtype_of(*input_)) {
     if (output_ != nullptr) output_dtype_ = dtype_of(*output_);
   }
 
@@ -113,7 +139,8 @@ class NumpyView final : public RunView {
              const nb::object array = records_of(nb::borrow(result), expected);
              const ArrayBytes bytes(numpy_.attr("ascontiguousarray")(array));
              const std::size_t count = bytes.size() / output_->record_size();
-             if (expected != kUnknownIndex && count != expected) refuse(std::to_string(expected) + " records in, " + std::to_string(count) + " out");
+             if (expected != kUnknownIndex && count != expected)
+               refuse(std::to_string(expected) + " records in, " + std::to_string(count) + " out");
              encoded_.records.assign(bytes.data(), bytes.data() + bytes.size());
              encoded_.count = count;
              if (output_->has_text()) check_texts(failed, expected != kUnknownIndex);
@@ -125,13 +152,15 @@ class NumpyView final : public RunView {
     return mask_from_array(name_, result, count, mask);
   }
 
-  std::int64_t submit(std::byte* out, std::int64_t capacity, rel_context* context) override { return emit(*output_, encoded_, out, capacity, context); }
+  std::int64_t submit(std::byte* out, std::int64_t capacity, rel_context* context) override {
+    return emit(*output_, encoded_, out, capacity, context);
+  }
 
  private:
   [[noreturn]] void refuse(const std::string& what) const { throw nb::value_error(("operator '" + name_ + "': " + what).c_str()); }
 
   // An array of the output's dtype from that, from a column, or from columns by name.
-  nb::object records_of(const nb::object& result, std::size_t expected) const {
+  nb::object records_of(const nb::object& result, std::size_t count) const {
     const bool by_name = PyDict_Check(result.ptr()) != 0;
     if (!by_name && nb::hasattr(result, "dtype") && result.attr("dtype").equal(output_dtype_)) {
       if (nb::cast<int>(result.attr("ndim")) != 1) refuse("expected an array of one dimension");
@@ -140,7 +169,8 @@ class NumpyView final : public RunView {
     const std::vector<Field>& fields = output_->fields();
     const bool structured = !by_name && nb::hasattr(result, "dtype") && !result.attr("dtype").attr("names").is_none();
     if (!by_name && !structured && fields.size() != 1) {
-      refuse("expected a structured array or {field: column} with the fields of its output schema, got " + std::string(Py_TYPE(result.ptr())->tp_name));
+      refuse("expected a structured array or {field: column} with the fields of its output schema, got " +
+             std::string(Py_TYPE(result.ptr())->tp_name));
     }
     nb::object records;
     for (const Field& field : fields) {
@@ -156,12 +186,12 @@ class NumpyView final : public RunView {
       column = numpy_.attr("asarray")(column);
       const nb::object wanted = output_dtype_.attr("__getitem__")(field.name.c_str());
       check_cast(field, column.attr("dtype"), wanted);
-      const nb::object size = column.attr("size");
+      const auto size = nb::cast<std::size_t>(column.attr("size"));
       if (nb::cast<int>(column.attr("ndim")) != 1) refuse("field '" + field.name + "': expected a column of one dimension");
-      if (!records.is_valid()) records = numpy_.attr("zeros")(expected != kUnknownIndex ? nb::cast(expected) : size, output_dtype_);
-      if (!size.equal(records.attr("size"))) {
-        refuse("field '" + field.name + "' has " + nb::cast<std::string>(nb::str(size)) + " values where " + nb::cast<std::string>(nb::str(records.attr("size"))) + " are due");
-      }
+      if (count == kUnknownIndex) count = size;
+      if (size != count)
+        refuse("field '" + field.name + "' has " + std::to_string(size) + " values where " + std::to_string(count) + " are due");
+      if (!records.is_valid()) records = numpy_.attr("zeros")(count, output_dtype_);
       records.attr("__setitem__")(field.name.c_str(), column);
     }
     mark_valid(records);
@@ -170,10 +200,12 @@ class NumpyView final : public RunView {
 
   // NumPy's assignment would cut a float to an int silently.
   void check_cast(const Field& field, const nb::object& from, const nb::object& to) const {
+    if (from.is(to)) return;
     const bool floats = nb::cast<std::string>(from.attr("kind")) == "f" && nb::cast<std::string>(to.attr("kind")) == "f";
     if (nb::cast<bool>(numpy_.attr("can_cast")(from, to, floats ? "same_kind" : "safe"))) return;
     refuse("field '" + field.name + "': expected " + nb::cast<std::string>(nb::str(to)) + ", got " + nb::cast<std::string>(nb::str(from)) +
-           (field.type == Type::String || field.type == Type::Binary ? "; text can only be handed on here, use the arrow view" : "; convert it with .astype"));
+           (field.type == Type::String || field.type == Type::Binary ? "; text can only be handed on here, use the arrow view"
+                                                                     : "; convert it with .astype"));
   }
 
   void mark_valid(const nb::object& records) const {
@@ -246,8 +278,8 @@ bool mask_from_array(const std::string& name, PyObject* result, std::size_t coun
     const nb::object array = numpy.attr("asarray")(nb::borrow(result));
     const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
     if ((kind != "b" && kind != "O") || nb::cast<int>(array.attr("ndim")) != 1 || nb::cast<std::size_t>(array.attr("size")) != count) {
-      PyErr_Format(PyExc_ValueError, "operator '%s': expected a mask of %zu bools, got %s of shape %S", name.c_str(), count, nb::cast<std::string>(nb::str(array.attr("dtype"))).c_str(),
-                   array.attr("shape").ptr());
+      PyErr_Format(PyExc_ValueError, "operator '%s': expected a mask of %zu bools, got %s of shape %S", name.c_str(), count,
+                   nb::cast<std::string>(nb::str(array.attr("dtype"))).c_str(), array.attr("shape").ptr());
       return false;
     }
     const ArrayBytes bytes(numpy.attr("ascontiguousarray")(array, nb::arg("dtype") = "?"));
@@ -260,7 +292,8 @@ bool mask_from_array(const std::string& name, PyObject* result, std::size_t coun
   }
 }
 
-std::unique_ptr<RunView> make_numpy_view(const std::string& name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output) {
+std::unique_ptr<RunView> make_numpy_view(const std::string& name, std::shared_ptr<const Schema> input,
+                                         std::shared_ptr<const Schema> output) {
   return std::make_unique<NumpyView>(name, std::move(input), std::move(output));
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "python_gate.hpp"
@@ -40,7 +41,8 @@ bool key_from_bytes(PyObject* bytes, StringView* key) {
 PyObject* call_pickle(const char* function, PyObject* argument) {
   PyObject* module = PyImport_ImportModule("pickle");
   if (module == nullptr) return nullptr;
-  PyObject* result = std::strcmp(function, "dumps") == 0 ? PyObject_CallMethod(module, function, "Oi", argument, 5) : PyObject_CallMethod(module, function, "O", argument);
+  PyObject* result = std::strcmp(function, "dumps") == 0 ? PyObject_CallMethod(module, function, "Oi", argument, 5)
+                                                         : PyObject_CallMethod(module, function, "O", argument);
   Py_DECREF(module);
   return result;
 }
@@ -104,7 +106,8 @@ Py_ssize_t ObjectStates::import_range(PyObject* bytes) {
   bool valid = count >= 0;
   for (Py_ssize_t i = 0; valid && i < count; ++i) {
     PyObject* entry = PyList_GET_ITEM(entries, i);
-    valid = PyTuple_Check(entry) && PyTuple_GET_SIZE(entry) == 2 && key_from_bytes(PyTuple_GET_ITEM(entry, 0), &keys[static_cast<std::size_t>(i)]);
+    valid = PyTuple_Check(entry) && PyTuple_GET_SIZE(entry) == 2 &&
+            key_from_bytes(PyTuple_GET_ITEM(entry, 0), &keys[static_cast<std::size_t>(i)]);
     if (valid && table_.find(keys[static_cast<std::size_t>(i)]) != nullptr) {
       Py_DECREF(entries);
       PyErr_SetString(PyExc_ValueError, "state of a key that is here already");
@@ -119,7 +122,8 @@ Py_ssize_t ObjectStates::import_range(PyObject* bytes) {
   std::vector<void*> slots(keys.size());
   table_.lookup_keys(keys.data(), keys.size(), slots.data());
   for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* old = std::exchange(object_in(slots[static_cast<std::size_t>(i)]), Py_NewRef(PyTuple_GET_ITEM(PyList_GET_ITEM(entries, i), 1)));
+    PyObject* old =
+        std::exchange(object_in(slots[static_cast<std::size_t>(i)]), Py_NewRef(PyTuple_GET_ITEM(PyList_GET_ITEM(entries, i), 1)));
     Py_XDECREF(old);  // a key that the bytes name twice
   }
   Py_DECREF(entries);

@@ -38,11 +38,13 @@ std::shared_ptr<void> make_record(const nb::bytes& initial) {
   return record;
 }
 
-OperatorObject compiled(std::string name, std::uintptr_t address, std::uint32_t flags, const SchemaObject* input, const SchemaObject* output,
-                        const KeyedStateObject* keyed, std::optional<nb::bytes> state, nb::object owner) {
+OperatorObject compiled(std::string name, std::uintptr_t address, std::uint32_t flags, const SchemaObject* input,
+                        const SchemaObject* output, const KeyedStateObject* keyed, std::optional<nb::bytes> state, nb::object owner) {
   if (address == 0) throw std::invalid_argument("operator '" + name + "': address is 0");
-  if (keyed != nullptr && keyed->objects != nullptr) throw std::invalid_argument("operator '" + name + "': Python values can't be the state of a compiled function");
-  if ((keyed != nullptr) != ((flags & REL_KEYED) != 0)) throw std::invalid_argument("operator '" + name + "': keyed= and REL_KEYED go together");
+  if (keyed != nullptr && keyed->objects != nullptr)
+    throw std::invalid_argument("operator '" + name + "': Python values can't be the state of a compiled function");
+  if ((keyed != nullptr) != ((flags & REL_KEYED) != 0))
+    throw std::invalid_argument("operator '" + name + "': keyed= and REL_KEYED go together");
   auto kept = std::make_shared<CompiledState>();
   kept->owner = ObjectRef::share(owner.ptr());
   if (state.has_value()) kept->record = make_record(*state);
@@ -64,8 +66,8 @@ View view_named(const std::string& name, const std::string& view) {
   throw std::invalid_argument("operator '" + name + "': view is '" + view + "', not 'tuples', 'numpy' or 'arrow'");
 }
 
-OperatorObject python(std::string name, nb::object function, const SchemaObject* input, const SchemaObject* output, nb::object tuple_type, const std::string& view,
-                      std::uint32_t flags, const KeyedStateObject* keyed) {
+OperatorObject python(std::string name, nb::object function, const SchemaObject* input, const SchemaObject* output, nb::object tuple_type,
+                      const std::string& view, std::uint32_t flags, const KeyedStateObject* keyed) {
   if (keyed != nullptr && keyed->objects == nullptr) {
     throw std::invalid_argument("operator '" + name + "': keyed state of a Python function is made by KeyedState.objects");
   }
@@ -85,7 +87,8 @@ OperatorObject python(std::string name, nb::object function, const SchemaObject*
 
 OperatorObject aggregate(std::string name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
                          const std::vector<std::pair<std::string, std::string>>& aggregates, const std::string& emit) {
-  if (emit != "final" && emit != "update") throw std::invalid_argument("operator '" + name + "': emit is '" + emit + "', not 'final' or 'update'");
+  if (emit != "final" && emit != "update")
+    throw std::invalid_argument("operator '" + name + "': emit is '" + emit + "', not 'final' or 'update'");
   std::vector<Aggregate> wanted;
   for (const auto& [function, field] : aggregates) wanted.push_back({aggregate_function_of(function), field});
   return {.spec = make_aggregate(std::move(name), input.schema, output.schema, keys, wanted, emit == "final" ? Emit::Final : Emit::Update)};
@@ -112,25 +115,33 @@ OperatorObject count_sink(std::string name, const SchemaObject& input) {
 }  // namespace
 
 void bind_operator(nb::module_& module) {
-  nb::class_<OperatorObject>(module, "Operator", "One operator, ready to be added to a scheduler. ValueError names the operator when something doesn't fit.")
-      .def_static("compiled", compiled, nb::arg("name"), nb::arg("address"), nb::arg("flags"), nb::arg("input").none(), nb::arg("output").none(),
-                  nb::arg("keyed").none() = nb::none(), nb::arg("state") = nb::none(), nb::arg("owner") = nb::none(),
-                  nb::sig("def compiled(name: str, address: int, flags: int, input: Schema | None, output: Schema | None, keyed: KeyedState | None = None, "
+  nb::class_<OperatorObject>(module, "Operator",
+                             "One operator, ready to be added to a scheduler. ValueError names the operator when something doesn't fit.")
+      .def_static("compiled", compiled, nb::arg("name"), nb::arg("address"), nb::arg("flags"), nb::arg("input").none(),
+                  nb::arg("output").none(), nb::arg("keyed").none() = nb::none(), nb::arg("state") = nb::none(),
+                  nb::arg("owner") = nb::none(),
+                  nb::sig("def compiled(name: str, address: int, flags: int, input: Schema | None, output: Schema | None, keyed: "
+                          "KeyedState | None = None, "
                           "state: bytes | None = None, owner: object = None) -> Operator"),
                   "A rel_process at an address (abi.h). state: initial bytes of its own record, without keys; owner: kept alive with it.")
-      .def_static("python", python, nb::arg("name"), nb::arg("function"), nb::arg("input").none(), nb::arg("output").none(), nb::arg("tuple_type") = nb::none(),
-                  nb::arg("view") = "tuples", nb::arg("flags") = 0, nb::arg("keyed").none() = nb::none(),
-                  nb::sig("def python(name: str, function: collections.abc.Callable[..., typing.Any], input: Schema | None, output: Schema | None, "
-                          "tuple_type: type | None = None, view: str = 'tuples', flags: int = 0, keyed: KeyedState | None = None) -> Operator"),
-                  "A Python function of a run, called once per run under the Python token.\n\n"
-                  "tuples: function(list of tuple_type[, list of states]) -> list: one output per tuple with ONE_TO_ONE, truth values with FILTER,\n"
-                  "any number otherwise, nothing with SINK; called with [] at the end with ON_FINISH. Outputs are tuples, or plain values where the\n"
-                  "schema has one field. An int attribute rel_index on an exception tells which input raised.\n"
-                  "numpy: function(structured array) -> array, column, {field: column}, or bool mask. arrow: function(pyarrow.RecordBatch) -> the same, or mask.\n"
-                  "With SOURCE: function() -> iterator of tuples, read on a thread of its own. It may wait for things, and doesn't keep others from the\n"
-                  "token while it does; with NEEDS_TOKEN too it must never wait. A stop raises GeneratorExit where it waits in Python code.")
-      .def_static("aggregate", aggregate, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("aggregates"), nb::arg("emit") = "final",
-                  "The built-in aggregate: (function, field) pairs, field '' for a count of tuples.")
+      .def_static(
+          "python", python, nb::arg("name"), nb::arg("function"), nb::arg("input").none(), nb::arg("output").none(),
+          nb::arg("tuple_type") = nb::none(), nb::arg("view") = "tuples", nb::arg("flags") = 0, nb::arg("keyed").none() = nb::none(),
+          nb::sig("def python(name: str, function: collections.abc.Callable[..., typing.Any], input: Schema | None, output: Schema | None, "
+                  "tuple_type: type | None = None, view: str = 'tuples', flags: int = 0, keyed: KeyedState | None = None) -> Operator"),
+          "A Python function of a run, called once per run under the Python token.\n\n"
+          "tuples: function(list of tuple_type[, list of states]) -> list: one output per tuple with ONE_TO_ONE, truth values with "
+          "FILTER,\n"
+          "any number otherwise, nothing with SINK; called with [] at the end with ON_FINISH. Outputs are tuples, or plain values where "
+          "the\n"
+          "schema has one field. An int attribute rel_index on an exception tells which input raised.\n"
+          "numpy: function(structured array) -> array, column, {field: column}, or bool mask. arrow: function(pyarrow.RecordBatch) -> the "
+          "same, or mask.\n"
+          "With SOURCE: function() -> iterator of tuples, read on a thread of its own. It may wait for things, and doesn't keep others "
+          "from the\n"
+          "token while it does; with NEEDS_TOKEN too it must never wait. A stop raises GeneratorExit where it waits in Python code.")
+      .def_static("aggregate", aggregate, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("aggregates"),
+                  nb::arg("emit") = "final", "The built-in aggregate: (function, field) pairs, field '' for a count of tuples.")
       .def_static(
           "text_source",
           [](std::string name, const SchemaObject& output, std::vector<std::string> paths) {
@@ -146,26 +157,37 @@ void bind_operator(nb::module_& module) {
       .def_static(
           "arrow_source",
           [](std::string name, const SchemaObject& output, const FeederObject& feeder) {
-            if (output.schema->record_size() != feeder.feeder->schema()->record_size()) throw std::invalid_argument("operator '" + name + "': the feeder has another schema");
+            if (output.schema->record_size() != feeder.feeder->schema()->record_size())
+              throw std::invalid_argument("operator '" + name + "': the feeder has another schema");
             return OperatorObject{.spec = make_arrow_source(std::move(name), feeder.feeder)};
           },
           nb::arg("name"), nb::arg("output"), nb::arg("feeder"), "Rows of the batches pushed into an ArrowFeeder.")
       .def_static("arrow_sink", arrow_sink, nb::arg("name"), nb::arg("input"), nb::arg("function"), nb::arg("batch_rows") = 65536,
-                  nb::sig("def arrow_sink(name: str, input: Schema, function: collections.abc.Callable[[typing.Any], typing.Any], batch_rows: int = 65536) -> Operator"),
+                  nb::sig("def arrow_sink(name: str, input: Schema, function: collections.abc.Callable[[typing.Any], typing.Any], "
+                          "batch_rows: int = 65536) -> Operator"),
                   "function(pyarrow.RecordBatch), once per batch_rows rows and for the rest at the end.")
       .def_static("count_sink", count_sink, nb::arg("name"), nb::arg("input"), "Counts only; see count.")
       .def_static(
           "link_out",
-          [](std::string name, const SchemaObject& input, const LinkObject& link) { return OperatorObject{.spec = link_out(std::move(name), input.schema, link.link)}; },
+          [](std::string name, const SchemaObject& input, const LinkObject& link) {
+            return OperatorObject{.spec = link_out(std::move(name), input.schema, link.link)};
+          },
           nb::arg("name"), nb::arg("input"), nb::arg("link"), "The sending end of a link, a sink.")
       .def_static(
           "link_in",
-          [](std::string name, const SchemaObject& output, const LinkObject& link) { return OperatorObject{.spec = link_in(std::move(name), output.schema, link.link)}; },
+          [](std::string name, const SchemaObject& output, const LinkObject& link) {
+            return OperatorObject{.spec = link_in(std::move(name), output.schema, link.link)};
+          },
           nb::arg("name"), nb::arg("output"), nb::arg("link"), "The receiving end of a link, a source.")
-      .def_prop_ro("name", [](const OperatorObject& self) { return self.spec.name; }, "What counters and messages call it.")
-      .def_prop_ro("flags", [](const OperatorObject& self) { return self.spec.flags; }, "rel_flags as the scheduler sees them.")
       .def_prop_ro(
-          "count", [](const OperatorObject& self) { return self.counter != nullptr ? std::optional(self.counter->load(std::memory_order_relaxed)) : std::nullopt; },
+          "name", [](const OperatorObject& self) { return self.spec.name; }, "What counters and messages call it.")
+      .def_prop_ro(
+          "flags", [](const OperatorObject& self) { return self.spec.flags; }, "rel_flags as the scheduler sees them.")
+      .def_prop_ro(
+          "count",
+          [](const OperatorObject& self) {
+            return self.counter != nullptr ? std::optional(self.counter->load(std::memory_order_relaxed)) : std::nullopt;
+          },
           "Tuples that a count_sink has seen; None for other operators.");
 }
 

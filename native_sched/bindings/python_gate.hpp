@@ -7,7 +7,6 @@
 
 #include <Python.h>
 
-#include "rayelastic/operator.hpp"
 #include "rayelastic/token.hpp"
 
 namespace rayelastic::python {
@@ -35,12 +34,7 @@ class GilScope {
 // What makes a scheduler's Python token take and release the GIL.
 [[nodiscard]] ThreadHooks python_hooks() noexcept;
 
-// Leaves the token that the engine entered for this call of process, GIL included, before something is submitted.
-template <typename Context>
-void leave_token(Context* context) {
-  if constexpr (requires { context->leave_token(); }) context->leave_token();
-}
-
+// Nobody enters any more.
 void close_gate() noexcept;
 
 }  // namespace rayelastic::python

@@ -97,7 +97,6 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
   const auto count = static_cast<std::size_t>(n);
   std::size_t failed = kUnknownIndex;
   if (!call(lane, records, count, &failed)) return fail(lane, failed, count, context);
-  leave_token(context);
   if ((lane.flags & REL_SINK) != 0) return 0;
   if ((lane.flags & REL_FILTER) != 0) return keep_marked(lane, records, count, static_cast<std::byte*>(out));
   return lane.view->submit(static_cast<std::byte*>(out), capacity, context);
@@ -113,8 +112,10 @@ OperatorSpec make_python_operator(const PythonFunction& function, std::shared_pt
   if (function.input == nullptr) throw std::invalid_argument(where + "needs an input schema");
   if (function.output == nullptr && !is_sink && !is_filter) throw std::invalid_argument(where + "needs an output schema");
   if (function.states != nullptr && function.view != View::Tuples) throw std::invalid_argument(where + "keyed state needs view='tuples'");
-  if (function.states == nullptr && (function.flags & REL_KEYED) != 0) throw std::invalid_argument(where + "REL_KEYED needs keyed=KeyedState.objects(...)");
-  if ((function.flags & (REL_SOURCE | REL_IN_PLACE)) != 0) throw std::invalid_argument(where + "a Python function is no source here and works not in place");
+  if (function.states == nullptr && (function.flags & REL_KEYED) != 0)
+    throw std::invalid_argument(where + "REL_KEYED needs keyed=KeyedState.objects(...)");
+  if ((function.flags & (REL_SOURCE | REL_IN_PLACE)) != 0)
+    throw std::invalid_argument(where + "a Python function is no source here and works not in place");
 
   std::shared_ptr<PythonLane> lane(new PythonLane, [](PythonLane* self) {
     const GilScope gil;

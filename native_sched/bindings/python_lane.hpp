@@ -1,5 +1,6 @@
 // Operators whose function is a Python callable over a run: one call per run, under the Python token (architecture section 4,
-// lanes python and vectorised). The engine enters the token before it calls process; the lane leaves it before it submits.
+// lanes python and vectorised). The engine enters the token before it calls process and leaves it within every flush, so results are
+// complete, in a buffer of the lane's own, before the first one is submitted.
 #pragma once
 
 #include <Python.h>
@@ -24,7 +25,7 @@ struct PythonFunction {
   PyObject* function = nullptr;  // borrowed
   std::shared_ptr<const Schema> input;
   std::shared_ptr<const Schema> output;
-  PyObject* input_type = nullptr;   // borrowed; NamedTuple class, or null for plain tuples
+  PyObject* input_type = nullptr;  // borrowed; NamedTuple class, or null for plain tuples
   View view = View::Tuples;
   std::uint32_t flags = 0;
   std::shared_ptr<ObjectStates> states;  // null: no keyed state

@@ -80,11 +80,7 @@ std::int64_t process(const void*, std::int64_t, void* out, std::int64_t capacity
       message = source.failure->keep();
     }
   }
-  if (source.engine_token) {
-    leave_token(context);
-  } else {
-    leave_python();
-  }
+  if (!source.engine_token) leave_python();
   const std::int64_t left = emit(source.codec.schema(), source.encoded, static_cast<std::byte*>(out), capacity, context);
   if (left < 0 || pulled == Pulled::More) return left;
   if (pulled == Pulled::End) {
@@ -111,7 +107,8 @@ void interrupt(void* state) {
 OperatorSpec make_python_source(const PythonFunction& function, std::shared_ptr<PythonFailure> failure) {
   const std::string where = "operator '" + function.name + "': ";
   if (PyCallable_Check(function.function) == 0) throw std::invalid_argument(where + "function must be callable and give an iterator");
-  if (function.output == nullptr || function.input != nullptr) throw std::invalid_argument(where + "a source has an output schema and no input schema");
+  if (function.output == nullptr || function.input != nullptr)
+    throw std::invalid_argument(where + "a source has an output schema and no input schema");
   std::shared_ptr<PythonSource> source(new PythonSource(function.name, function.output), [](PythonSource* self) {
     const GilScope gil;
     if (gil) delete self;

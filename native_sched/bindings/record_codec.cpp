@@ -31,11 +31,18 @@ bool is_temporal(Type type) noexcept { return type >= Type::Date32 && type <= Ty
 
 const char* wanted(Type type) noexcept {
   switch (type) {
-    case Type::Bool: return "bool";
-    case Type::Float16: case Type::Float32: case Type::Float64: return "float";
-    case Type::String: return "str";
-    case Type::Binary: return "bytes";
-    default: return is_temporal(type) ? temporal_name(type) : "int";
+    case Type::Bool:
+      return "bool";
+    case Type::Float16:
+    case Type::Float32:
+    case Type::Float64:
+      return "float";
+    case Type::String:
+      return "str";
+    case Type::Binary:
+      return "bytes";
+    default:
+      return is_temporal(type) ? temporal_name(type) : "int";
   }
 }
 
@@ -76,7 +83,8 @@ RecordCodec::RecordCodec(std::string operator_name, std::shared_ptr<const Schema
     if (is_temporal(field.type) && !parse_temporal(field.type, field.format, &format.temporal, &zone)) {
       PyErr_Clear();
       for (PyObject* known : zones_) Py_DECREF(known);
-      throw std::invalid_argument("operator '" + operator_ + "', field '" + field.name + "': time zone of '" + field.format + "' is unknown here (is tzdata installed?)");
+      throw std::invalid_argument("operator '" + operator_ + "', field '" + field.name + "': time zone of '" + field.format +
+                                  "' is unknown here (is tzdata installed?)");
     }
     if (zone != nullptr) zones_.push_back(zone);
   }
@@ -126,24 +134,38 @@ PyObject* RecordCodec::decode_field(const std::byte* record, const FieldFormat& 
   }
   const std::byte* at = record + field.offset;
   switch (field.type) {
-    case Type::Bool: return PyBool_FromLong(load<std::uint8_t>(at));
-    case Type::Int8: return PyLong_FromLong(load<std::int8_t>(at));
-    case Type::Int16: return PyLong_FromLong(load<std::int16_t>(at));
-    case Type::Int32: return PyLong_FromLong(load<std::int32_t>(at));
-    case Type::Int64: return PyLong_FromLongLong(load<std::int64_t>(at));
-    case Type::UInt8: return PyLong_FromLong(load<std::uint8_t>(at));
-    case Type::UInt16: return PyLong_FromLong(load<std::uint16_t>(at));
-    case Type::UInt32: return PyLong_FromUnsignedLong(load<std::uint32_t>(at));
-    case Type::UInt64: return PyLong_FromUnsignedLongLong(load<std::uint64_t>(at));
-    case Type::Float16: return PyFloat_FromDouble(PyFloat_Unpack2(reinterpret_cast<const char*>(at), std::endian::native == std::endian::little ? 1 : 0));
-    case Type::Float32: return PyFloat_FromDouble(static_cast<double>(load<float>(at)));
-    case Type::Float64: return PyFloat_FromDouble(load<double>(at));
+    case Type::Bool:
+      return PyBool_FromLong(load<std::uint8_t>(at));
+    case Type::Int8:
+      return PyLong_FromLong(load<std::int8_t>(at));
+    case Type::Int16:
+      return PyLong_FromLong(load<std::int16_t>(at));
+    case Type::Int32:
+      return PyLong_FromLong(load<std::int32_t>(at));
+    case Type::Int64:
+      return PyLong_FromLongLong(load<std::int64_t>(at));
+    case Type::UInt8:
+      return PyLong_FromLong(load<std::uint8_t>(at));
+    case Type::UInt16:
+      return PyLong_FromLong(load<std::uint16_t>(at));
+    case Type::UInt32:
+      return PyLong_FromUnsignedLong(load<std::uint32_t>(at));
+    case Type::UInt64:
+      return PyLong_FromUnsignedLongLong(load<std::uint64_t>(at));
+    case Type::Float16:
+      return PyFloat_FromDouble(PyFloat_Unpack2(reinterpret_cast<const char*>(at), std::endian::native == std::endian::little ? 1 : 0));
+    case Type::Float32:
+      return PyFloat_FromDouble(static_cast<double>(load<float>(at)));
+    case Type::Float64:
+      return PyFloat_FromDouble(load<double>(at));
     case Type::Date32:
-    case Type::Time32: return temporal_to_python(field.type, field.temporal, load<std::int32_t>(at));
+    case Type::Time32:
+      return temporal_to_python(field.type, field.temporal, load<std::int32_t>(at));
     case Type::Date64:
     case Type::Time64:
     case Type::Timestamp:
-    case Type::Duration: return temporal_to_python(field.type, field.temporal, load<std::int64_t>(at));
+    case Type::Duration:
+      return temporal_to_python(field.type, field.temporal, load<std::int64_t>(at));
     case Type::String: {
       const auto* text = reinterpret_cast<const StringView*>(at);
       return PyUnicode_DecodeUTF8(text->data(), static_cast<Py_ssize_t>(text->length), nullptr);
@@ -205,7 +227,8 @@ bool RecordCodec::encode_field(PyObject* value, std::size_t index, std::size_t r
     case Type::Float16:
     case Type::Float32:
     case Type::Float64: {
-      const bool number = PyFloat_Check(value) || PyLong_Check(value) || (Py_TYPE(value)->tp_as_number != nullptr && Py_TYPE(value)->tp_as_number->nb_float != nullptr);
+      const bool number = PyFloat_Check(value) || PyLong_Check(value) ||
+                          (Py_TYPE(value)->tp_as_number != nullptr && Py_TYPE(value)->tp_as_number->nb_float != nullptr);
       if (!number) return reject(index, value);
       const double real = PyFloat_AsDouble(value);
       if (real == -1.0 && PyErr_Occurred() != nullptr) {
@@ -215,7 +238,8 @@ bool RecordCodec::encode_field(PyObject* value, std::size_t index, std::size_t r
       if (field.type == Type::Float64) {
         store(at, real);
       } else if (field.type == Type::Float32) {
-        if (std::isfinite(real) && std::abs(real) > static_cast<double>(std::numeric_limits<float>::max())) return refuse(index, value, "which doesn't fit into float32");
+        if (std::isfinite(real) && std::abs(real) > static_cast<double>(std::numeric_limits<float>::max()))
+          return refuse(index, value, "which doesn't fit into float32");
         store(at, static_cast<float>(real));
       } else if (PyFloat_Pack2(real, reinterpret_cast<char*>(at), std::endian::native == std::endian::little ? 1 : 0) != 0) {
         PyErr_Clear();
@@ -224,8 +248,10 @@ bool RecordCodec::encode_field(PyObject* value, std::size_t index, std::size_t r
       return true;
     }
     case Type::String:
-    case Type::Binary: return encode_text(value, index, record, out);
-    default: return is_temporal(field.type) ? encode_temporal(value, index, at) : encode_integer(value, index, at);
+    case Type::Binary:
+      return encode_text(value, index, record, out);
+    default:
+      return is_temporal(field.type) ? encode_temporal(value, index, at) : encode_integer(value, index, at);
   }
 }
 
@@ -259,13 +285,20 @@ bool RecordCodec::encode_integer(PyObject* value, std::size_t index, std::byte* 
     return true;
   };
   switch (type) {
-    case Type::Int8: return fit(std::int8_t{}, "which doesn't fit into int8");
-    case Type::Int16: return fit(std::int16_t{}, "which doesn't fit into int16");
-    case Type::Int32: return fit(std::int32_t{}, "which doesn't fit into int32");
-    case Type::UInt8: return fit(std::uint8_t{}, "which doesn't fit into uint8");
-    case Type::UInt16: return fit(std::uint16_t{}, "which doesn't fit into uint16");
-    case Type::UInt32: return fit(std::uint32_t{}, "which doesn't fit into uint32");
-    default: return fit(std::int64_t{}, "which doesn't fit into int64");
+    case Type::Int8:
+      return fit(std::int8_t{}, "which doesn't fit into int8");
+    case Type::Int16:
+      return fit(std::int16_t{}, "which doesn't fit into int16");
+    case Type::Int32:
+      return fit(std::int32_t{}, "which doesn't fit into int32");
+    case Type::UInt8:
+      return fit(std::uint8_t{}, "which doesn't fit into uint8");
+    case Type::UInt16:
+      return fit(std::uint16_t{}, "which doesn't fit into uint16");
+    case Type::UInt32:
+      return fit(std::uint32_t{}, "which doesn't fit into uint32");
+    default:
+      return fit(std::int64_t{}, "which doesn't fit into int64");
   }
 }
 
@@ -306,13 +339,20 @@ bool RecordCodec::encode_temporal(PyObject* value, std::size_t index, std::byte*
   const FieldFormat& field = fields_[index];
   std::int64_t number = 0;
   switch (temporal_from_python(field.type, field.temporal, value, &number)) {
-    case TemporalError::None: break;
-    case TemporalError::WrongType: return reject(index, value);
-    case TemporalError::NeedsZone: return refuse(index, value, "which has no time zone, but the field has one");
-    case TemporalError::UnwantedZone: return refuse(index, value, "which has a time zone, but the field has none");
-    case TemporalError::LosesPrecision: return refuse(index, value, "which is finer than the field's unit");
-    case TemporalError::OutOfRange: return refuse(index, value, "which doesn't fit into the field's unit");
-    case TemporalError::Raised: return false;
+    case TemporalError::None:
+      break;
+    case TemporalError::WrongType:
+      return reject(index, value);
+    case TemporalError::NeedsZone:
+      return refuse(index, value, "which has no time zone, but the field has one");
+    case TemporalError::UnwantedZone:
+      return refuse(index, value, "which has a time zone, but the field has none");
+    case TemporalError::LosesPrecision:
+      return refuse(index, value, "which is finer than the field's unit");
+    case TemporalError::OutOfRange:
+      return refuse(index, value, "which doesn't fit into the field's unit");
+    case TemporalError::Raised:
+      return false;
   }
   if (size_of(field.type) == 4) {
     store(to, static_cast<std::int32_t>(number));  // a time of day or a date of datetime's range fits
@@ -324,14 +364,15 @@ bool RecordCodec::encode_temporal(PyObject* value, std::size_t index, std::byte*
 
 bool RecordCodec::reject(std::size_t index, PyObject* value) const {
   const std::string text = shown(value);
-  PyErr_Format(PyExc_TypeError, "operator '%s', field '%s': expected %s, got %s (%s)", operator_.c_str(), schema_->fields()[index].name.c_str(),
-               wanted(fields_[index].type), text.c_str(), Py_TYPE(value)->tp_name);
+  PyErr_Format(PyExc_TypeError, "operator '%s', field '%s': expected %s, got %s (%s)", operator_.c_str(),
+               schema_->fields()[index].name.c_str(), wanted(fields_[index].type), text.c_str(), Py_TYPE(value)->tp_name);
   return false;
 }
 
 bool RecordCodec::refuse(std::size_t index, PyObject* value, const char* reason) const {
   const std::string text = shown(value);
-  PyErr_Format(PyExc_ValueError, "operator '%s', field '%s': got %s, %s", operator_.c_str(), schema_->fields()[index].name.c_str(), text.c_str(), reason);
+  PyErr_Format(PyExc_ValueError, "operator '%s', field '%s': got %s, %s", operator_.c_str(), schema_->fields()[index].name.c_str(),
+               text.c_str(), reason);
   return false;
 }
 

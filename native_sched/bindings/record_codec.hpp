@@ -1,7 +1,7 @@
 // Records to the user's tuples and back, for operators that run in Python (architecture section 4, python lane).
 //
-// Everything that touches a PyObject needs the GIL and says so; EncodedRecords::emit needs none, so that the copy into
-// the engine's buffers happens after the Python token was left.
+// Everything that touches a PyObject needs the GIL and says so; emit touches none, since the engine leaves the Python token,
+// and with it the GIL, whenever something is submitted.
 // Knows nothing of operators but the name that its errors carry; nothing of threads.
 #pragma once
 
@@ -30,7 +30,7 @@ struct EncodedRecords {
 };
 
 // Submits `encoded` through `out` (room for `capacity` records), flushing whenever it is full. Returns what a
-// rel_process returns: records left in `out`, or REL_STOPPED. Needs no GIL, and must not hold the Python token.
+// rel_process returns: records left in `out`, or REL_STOPPED.
 [[nodiscard]] std::int64_t emit(const Schema& schema, EncodedRecords& encoded, std::byte* out, std::int64_t capacity, rel_context* context);
 
 class RecordCodec {
@@ -67,7 +67,7 @@ class RecordCodec {
   [[nodiscard]] bool encode_integer(PyObject* value, std::size_t index, std::byte* to) const;
   [[nodiscard]] bool encode_text(PyObject* value, std::size_t index, std::size_t record, EncodedRecords& out) const;
   [[nodiscard]] bool encode_temporal(PyObject* value, std::size_t index, std::byte* to) const;
-  bool reject(std::size_t index, PyObject* value) const;                     // TypeError: expected ..., got ...
+  bool reject(std::size_t index, PyObject* value) const;                      // TypeError: expected ..., got ...
   bool refuse(std::size_t index, PyObject* value, const char* reason) const;  // ValueError: value, reason
 
   std::string operator_;

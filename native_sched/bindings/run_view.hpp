@@ -27,17 +27,20 @@ class RunView {
   [[nodiscard]] virtual bool from_python(PyObject* result, std::size_t expected, std::size_t* failed) = 0;
 
   // GIL. One byte per input record, 1 to keep it; false as above.
-  [[nodiscard]] virtual bool mask_from_python(PyObject* result, std::size_t count, std::vector<std::uint8_t>& mask, std::size_t* failed) = 0;
+  [[nodiscard]] virtual bool mask_from_python(PyObject* result, std::size_t count, std::vector<std::uint8_t>& mask,
+                                              std::size_t* failed) = 0;
 
-  // Neither GIL nor token. Submits what from_python took in; returns what a rel_process returns.
+  // Touches no Python object: flush leaves the GIL. Submits what from_python took in; returns what a rel_process returns.
   [[nodiscard]] virtual std::int64_t submit(std::byte* out, std::int64_t capacity, rel_context* context) = 0;
 };
 
 // GIL. `input` or `output` may be null (sources, sinks, filters). Throw std::invalid_argument, or nb::python_error.
-[[nodiscard]] std::unique_ptr<RunView> make_tuple_view(const std::string& name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
-                                                       PyObject* input_type);
-[[nodiscard]] std::unique_ptr<RunView> make_numpy_view(const std::string& name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output);
-[[nodiscard]] std::unique_ptr<RunView> make_arrow_view(const std::string& name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output);
+[[nodiscard]] std::unique_ptr<RunView> make_tuple_view(const std::string& name, std::shared_ptr<const Schema> input,
+                                                       std::shared_ptr<const Schema> output, PyObject* input_type);
+[[nodiscard]] std::unique_ptr<RunView> make_numpy_view(const std::string& name, std::shared_ptr<const Schema> input,
+                                                       std::shared_ptr<const Schema> output);
+[[nodiscard]] std::unique_ptr<RunView> make_arrow_view(const std::string& name, std::shared_ptr<const Schema> input,
+                                                       std::shared_ptr<const Schema> output);
 
 // GIL. A bool mask from anything that NumPy makes an array of `count` bools from.
 [[nodiscard]] bool mask_from_array(const std::string& name, PyObject* result, std::size_t count, std::vector<std::uint8_t>& mask);

@@ -35,9 +35,12 @@ ThreadingModel model_named(const std::string& name) {
 
 const char* name_of(ThreadingModel model) noexcept {
   switch (model) {
-    case ThreadingModel::Manual: return "manual";
-    case ThreadingModel::Dynamic: return "dynamic";
-    case ThreadingModel::Dedicated: return "dedicated";
+    case ThreadingModel::Manual:
+      return "manual";
+    case ThreadingModel::Dynamic:
+      return "dynamic";
+    case ThreadingModel::Dedicated:
+      return "dedicated";
   }
   return "";
 }
@@ -77,11 +80,13 @@ class SchedulerObject {
   [[nodiscard]] bool wait(std::optional<double> timeout) const {
     const auto start = std::chrono::steady_clock::now();
     while (true) {
-      const Seconds left = timeout.has_value() ? Seconds(Seconds(*timeout) - (std::chrono::steady_clock::now() - start)) : Seconds(kSignalPeriod);
+      const Seconds left =
+          timeout.has_value() ? Seconds(Seconds(*timeout) - (std::chrono::steady_clock::now() - start)) : Seconds(kSignalPeriod);
       bool over = false;
       {
         const nb::gil_scoped_release released;
-        over = scheduler_->wait_for(std::chrono::duration_cast<std::chrono::nanoseconds>(std::clamp<Seconds>(left, Seconds(0), Seconds(kSignalPeriod))));
+        over = scheduler_->wait_for(
+            std::chrono::duration_cast<std::chrono::nanoseconds>(std::clamp<Seconds>(left, Seconds(0), Seconds(kSignalPeriod))));
       }
       if (over) return true;
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -197,10 +202,12 @@ void stop_all() {
 
 void bind_scheduler(nb::module_& module) {
   const SchedulerOptions defaults;
-  nb::class_<SchedulerObject>(module, "Scheduler", "The native scheduler of one PE. All methods may be called from any thread; those that wait release the GIL.")
+  nb::class_<SchedulerObject>(module, "Scheduler",
+                              "The native scheduler of one PE. All methods may be called from any thread; those that wait release the GIL.")
       .def(
           "__init__",
-          [](SchedulerObject* self, std::size_t queue_records, std::size_t queue_bytes, std::size_t run_records, std::size_t run_bytes, unsigned max_threads, bool deep_copy) {
+          [](SchedulerObject* self, std::size_t queue_records, std::size_t queue_bytes, std::size_t run_records, std::size_t run_bytes,
+             unsigned max_threads, bool deep_copy) {
             new (self) SchedulerObject(SchedulerOptions{.queue_records = queue_records,
                                                         .queue_bytes = queue_bytes,
                                                         .run_records = run_records,
@@ -209,13 +216,16 @@ void bind_scheduler(nb::module_& module) {
                                                         .deep_copy = deep_copy,
                                                         .hooks = python_hooks()});
           },
-          nb::arg("queue_records") = defaults.queue_records, nb::arg("queue_bytes") = defaults.queue_bytes, nb::arg("run_records") = defaults.run_records,
-          nb::arg("run_bytes") = defaults.run_bytes, nb::arg("max_threads") = defaults.max_threads, nb::arg("deep_copy") = false,
+          nb::arg("queue_records") = defaults.queue_records, nb::arg("queue_bytes") = defaults.queue_bytes,
+          nb::arg("run_records") = defaults.run_records, nb::arg("run_bytes") = defaults.run_bytes,
+          nb::arg("max_threads") = defaults.max_threads, nb::arg("deep_copy") = false,
           "Sizes of the queues in front of operators, and of the runs that move; deep_copy is for benchmarks alone.")
-      .def("add", &SchedulerObject::add, nb::arg("operator"), nb::arg("model") = nb::none(), nb::sig("def add(self, operator: Operator, model: str | None = None) -> int"),
+      .def("add", &SchedulerObject::add, nb::arg("operator"), nb::arg("model") = nb::none(),
+           nb::sig("def add(self, operator: Operator, model: str | None = None) -> int"),
            "Adds an operator before the start, with threading model 'manual', 'dynamic' or 'dedicated'; returns its number.")
-      .def("connect", [](SchedulerObject& self, OperatorId from, OperatorId to) { self.scheduler().connect(from, to); }, nb::arg("from_"), nb::arg("to"),
-           "Makes `to` a consumer of what `from_` emits; before the start.")
+      .def(
+          "connect", [](SchedulerObject& self, OperatorId from, OperatorId to) { self.scheduler().connect(from, to); }, nb::arg("from_"),
+          nb::arg("to"), "Makes `to` a consumer of what `from_` emits; before the start.")
       .def(
           "start",
           [](SchedulerObject& self, unsigned thread_count, const std::map<OperatorId, std::string>& models) {
@@ -238,19 +248,28 @@ void bind_scheduler(nb::module_& module) {
             return in_force_of(in_force);
           },
           nb::arg("thread_count"), nb::arg("models") = std::map<OperatorId, std::string>(),
-          nb::sig("def apply(self, thread_count: int, models: collections.abc.Mapping[int, str] = {}) -> dict[str, typing.Any]"), "Brings about what is desired, idempotently; answers with what is in force.")
-      .def("in_force", [](const SchedulerObject& self) { return in_force_of(self.scheduler().in_force()); }, nb::sig("def in_force(self) -> dict[str, typing.Any]"), "{'thread_count': int, 'models': {operator: model}}.")
-      .def("sample", sample, nb::sig("def sample(self) -> dict[str, typing.Any]"), "Counters: per operator in order of number, and of the threads.")
+          nb::sig("def apply(self, thread_count: int, models: collections.abc.Mapping[int, str] = {}) -> dict[str, typing.Any]"),
+          "Brings about what is desired, idempotently; answers with what is in force.")
+      .def(
+          "in_force", [](const SchedulerObject& self) { return in_force_of(self.scheduler().in_force()); },
+          nb::sig("def in_force(self) -> dict[str, typing.Any]"), "{'thread_count': int, 'models': {operator: model}}.")
+      .def("sample", sample, nb::sig("def sample(self) -> dict[str, typing.Any]"),
+           "Counters: per operator in order of number, and of the threads.")
       .def("wait", &SchedulerObject::wait, nb::arg("timeout") = nb::none(),
            "True when all is over: every operator final, failed, or stopped. False after timeout seconds. Ctrl-C gets through.")
       .def("failure", &SchedulerObject::failure, nb::sig("def failure(self) -> dict[str, typing.Any] | None"),
-           "The first failure, or None: {'operator', 'operator_id', 'index': of the input in its run or None, 'record': that input as a tuple or None,\n"
+           "The first failure, or None: {'operator', 'operator_id', 'index': of the input in its run or None, 'record': that input as a "
+           "tuple or None,\n"
            "'message', 'exception': what a Python function raised, with its traceback, or None}.")
-      .def("end_source", [](const SchedulerObject& self, OperatorId id) {
-        const nb::gil_scoped_release released;
-        self.scheduler().end_source(id);
-      }, nb::arg("operator"), "Ends one source as if it had no more tuples; the others go on.")
-      .def("stop", &SchedulerObject::stop, nb::arg("drain") = false, "Ends all threads; with drain, sources end first and what is under way is processed. Idempotent.");
+      .def(
+          "end_source",
+          [](const SchedulerObject& self, OperatorId id) {
+            const nb::gil_scoped_release released;
+            self.scheduler().end_source(id);
+          },
+          nb::arg("operator"), "Ends one source as if it had no more tuples; the others go on.")
+      .def("stop", &SchedulerObject::stop, nb::arg("drain") = false,
+           "Ends all threads; with drain, sources end first and what is under way is processed. Idempotent.");
 
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_all));
 }

@@ -16,8 +16,9 @@ namespace rayelastic::python {
 namespace {
 
 // In the order of Type; the values of graph.DataType.
-constexpr std::array<std::string_view, 20> kTypeNames = {"bool",   "int8",   "int16",   "int32",  "int64",  "uint8",  "uint16", "uint32",    "uint64",   "float16",
-                                                         "float32", "float64", "date32", "date64", "time32", "time64", "timestamp", "duration", "string", "binary"};
+constexpr std::array<std::string_view, 20> kTypeNames = {"bool",   "int8",   "int16",     "int32",    "int64",   "uint8",  "uint16",
+                                                         "uint32", "uint64", "float16",   "float32",  "float64", "date32", "date64",
+                                                         "time32", "time64", "timestamp", "duration", "string",  "binary"};
 
 Type type_named(const std::string& name, const std::string& field) {
   const auto found = std::ranges::find(kTypeNames, name);
@@ -42,12 +43,15 @@ std::shared_ptr<const Schema> make_schema(const std::vector<FieldTuple>& declare
 }  // namespace
 
 void bind_schema(nb::module_& module) {
-  nb::class_<SchemaObject>(module, "Schema", "The layout of a record: fields in order, natural alignment, then validity bits, size a multiple of 8.")
+  nb::class_<SchemaObject>(module, "Schema",
+                           "The layout of a record: fields in order, natural alignment, then validity bits, size a multiple of 8.")
       .def(
-          "__init__", [](SchemaObject* self, const std::vector<FieldTuple>& fields) { new (self) SchemaObject{make_schema(fields)}; }, nb::arg("fields"),
-          "Fields as (name, type, nullable, Arrow format string). ValueError for a duplicate name or an unknown type.")
-      .def_prop_ro("record_size", [](const SchemaObject& self) { return self.schema->record_size(); }, "Bytes of a record.")
-      .def_prop_ro("validity_offset", [](const SchemaObject& self) { return self.schema->validity_offset(); }, "Where the validity bits start.")
+          "__init__", [](SchemaObject* self, const std::vector<FieldTuple>& fields) { new (self) SchemaObject{make_schema(fields)}; },
+          nb::arg("fields"), "Fields as (name, type, nullable, Arrow format string). ValueError for a duplicate name or an unknown type.")
+      .def_prop_ro(
+          "record_size", [](const SchemaObject& self) { return self.schema->record_size(); }, "Bytes of a record.")
+      .def_prop_ro(
+          "validity_offset", [](const SchemaObject& self) { return self.schema->validity_offset(); }, "Where the validity bits start.")
       .def_prop_ro(
           "offsets",
           [](const SchemaObject& self) {

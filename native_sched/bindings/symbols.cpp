@@ -31,7 +31,8 @@ void bind_symbols(nb::module_& module) {
   add("rel_text_is_valid", &rel_text_is_valid);
   add("rel_text_repair", &rel_text_repair);
   module.def(
-      "symbols", [symbols] { return symbols.attr("copy")(); }, nb::sig("def symbols() -> dict[str, int]"), "Engine services by name, with their addresses in this process.");
+      "symbols", [symbols] { return symbols.attr("copy")(); }, nb::sig("def symbols() -> dict[str, int]"),
+      "Engine services by name, with their addresses in this process.");
   module.attr("ABI_VERSION") = REL_ABI_VERSION;
 }
 

@@ -14,8 +14,8 @@ namespace rayelastic::python {
 
 // How one temporal field converts; made once per codec.
 struct TemporalFormat {
-  std::int64_t per_second = 1;   // units in a second: 1, 1'000, 1'000'000 or 1'000'000'000
-  PyObject* zone = nullptr;      // borrowed tzinfo of a zoned timestamp; null: naive
+  std::int64_t per_second = 1;  // units in a second: 1, 1'000, 1'000'000 or 1'000'000'000
+  PyObject* zone = nullptr;     // borrowed tzinfo of a zoned timestamp; null: naive
   bool is_utc = false;
 };
 

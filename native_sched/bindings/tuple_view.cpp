@@ -11,13 +11,16 @@ namespace {
 
 class TupleView final : public RunView {
  public:
-  TupleView(const std::string& name, const std::shared_ptr<const Schema>& input, const std::shared_ptr<const Schema>& output, PyObject* input_type)
+  TupleView(const std::string& name, const std::shared_ptr<const Schema>& input, const std::shared_ptr<const Schema>& output,
+            PyObject* input_type)
       : name_(name) {
     if (input != nullptr) input_.emplace(name, input, input_type);
     if (output != nullptr) output_.emplace(name, output, nullptr);
   }
 
-  PyObject* to_python(const std::byte* records, std::size_t count) override { return input_->decode(records, count, input_->schema().record_size()); }
+  PyObject* to_python(const std::byte* records, std::size_t count) override {
+    return input_->decode(records, count, input_->schema().record_size());
+  }
 
   bool from_python(PyObject* result, std::size_t expected, std::size_t* failed) override {
     encoded_.clear();
@@ -48,17 +51,21 @@ class TupleView final : public RunView {
     return done;
   }
 
-  std::int64_t submit(std::byte* out, std::int64_t capacity, rel_context* context) override { return emit(output_->schema(), encoded_, out, capacity, context); }
+  std::int64_t submit(std::byte* out, std::int64_t capacity, rel_context* context) override {
+    return emit(output_->schema(), encoded_, out, capacity, context);
+  }
 
  private:
   PyObject* items_of(PyObject* result, std::size_t expected) const {
     PyObject* items = PySequence_Fast(result, "");
     if (items == nullptr) {
-      if (PyErr_ExceptionMatches(PyExc_TypeError) != 0) PyErr_Format(PyExc_TypeError, "operator '%s': expected a list, got %s", name_.c_str(), Py_TYPE(result)->tp_name);
+      if (PyErr_ExceptionMatches(PyExc_TypeError) != 0)
+        PyErr_Format(PyExc_TypeError, "operator '%s': expected a list, got %s", name_.c_str(), Py_TYPE(result)->tp_name);
       return nullptr;
     }
     if (expected != kUnknownIndex && PySequence_Fast_GET_SIZE(items) != static_cast<Py_ssize_t>(expected)) {
-      PyErr_Format(PyExc_ValueError, "operator '%s': %zu tuples in, %zd results out", name_.c_str(), expected, PySequence_Fast_GET_SIZE(items));
+      PyErr_Format(PyExc_ValueError, "operator '%s': %zu tuples in, %zd results out", name_.c_str(), expected,
+                   PySequence_Fast_GET_SIZE(items));
       Py_DECREF(items);
       return nullptr;
     }
@@ -73,7 +80,8 @@ class TupleView final : public RunView {
 
 }  // namespace
 
-std::unique_ptr<RunView> make_tuple_view(const std::string& name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output, PyObject* input_type) {
+std::unique_ptr<RunView> make_tuple_view(const std::string& name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
+                                         PyObject* input_type) {
   return std::make_unique<TupleView>(name, input, output, input_type);
 }
 

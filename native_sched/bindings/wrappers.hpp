@@ -38,7 +38,7 @@ struct LinkObject {
 
 struct OperatorObject {
   OperatorSpec spec;
-  std::shared_ptr<PythonFailure> failure = nullptr;                // of operators that call Python
+  std::shared_ptr<PythonFailure> failure = nullptr;              // of operators that call Python
   std::shared_ptr<std::atomic<std::int64_t>> counter = nullptr;  // of count sinks
 };
 
