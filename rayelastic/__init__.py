@@ -7,6 +7,7 @@ Declare a topology without any degree of parallelism in it, and run it in this p
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -72,5 +73,5 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def __dir__() -> list[str]:
+def __dir__() -> Sequence[str]:
     return [*__all__, "__version__"]

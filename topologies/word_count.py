@@ -11,7 +11,7 @@ from __future__ import annotations
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import rayelastic as rel
 
@@ -63,7 +63,7 @@ def build(
     if spark:
         session = rel.spark.session("word_count", num_executors=executors)
         lines = topology.source("lines", rel.spark.source(session.read.text(paths).toDF("line"), schema=Line))
-        sink = rel.spark.sink(session)
+        sink: Any = rel.spark.sink(session)
     else:
         lines = topology.source("lines", rel.text(paths))
         sink = rel.parquet(output)

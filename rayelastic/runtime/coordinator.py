@@ -182,7 +182,7 @@ class Coordinator:
 
     def _watch(self, handle: PEHandle) -> None:
         """Stays with one processing element until it is final; its loss or failure fails the job."""
-        while not self._state.is_final:
+        while True:
             try:
                 status: PEStatus = handle.call("wait", WATCH_PERIOD, timeout=WATCH_PERIOD + CALL_TIMEOUT)
                 sample, results = None, {}

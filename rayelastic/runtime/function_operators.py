@@ -13,6 +13,7 @@ from rayelastic.runtime.native_schema import native_schema
 if TYPE_CHECKING:
     from rayelastic.graph.operator_spec import OperatorSpec
 
+
 def function_operator(spec: OperatorSpec) -> _native.Operator:
     """Makes the operator of a user's function in its lane."""
     code = spec.body
@@ -27,6 +28,7 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
             keyed = _native.KeyedState(source, keys, loaded.state_size, loaded.state_initial, texts)
         owner = loaded.owner
         return _native.Operator.compiled(spec.name, loaded.address, loaded.flags, source, target, keyed, owner=owner)
+    assert loaded.function is not None
     return _native.Operator.python(
         spec.name,
         loaded.function,

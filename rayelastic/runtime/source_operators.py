@@ -75,8 +75,8 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
         case RowsSource():
             return _python_source(spec, lambda: iter(body.rows))
         case GenerateSource():
-            numbers = itertools.count if body.count is None else lambda: iter(range(body.count or 0))
-            return _python_source(spec, lambda: map(body.function, numbers()))
+            numbers = itertools.count() if body.count is None else range(body.count)
+            return _python_source(spec, lambda: map(body.function, numbers))
         case CallableSource():
             return _python_source(spec, body.function)
         case ArrowSource() | CsvSource() | ParquetSource():

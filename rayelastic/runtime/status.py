@@ -38,7 +38,7 @@ class Failure:
         operator: the operator whose code or source failed; `None` if it was not an operator.
         failing_tuple: the tuple that was being processed, as text; `None` if unknown.
         traceback: the traceback of the user's code as text; empty if there is none.
-        lost_link: a link broke; where another processing element failed too, that is the cause and this its consequence.
+        lost_link: a link broke; where another processing element failed too, that is the cause.
     """
 
     reason: str

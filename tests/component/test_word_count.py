@@ -28,7 +28,7 @@ WORDS = [
 
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
-    """Words of all lengths and scripts, all kinds of white space and line ends, an empty file, a last line without end."""
+    """Words of all lengths and scripts, all white space and line ends, an empty file, a last line without end."""
     chance = random.Random(7)
     for number, line_end in enumerate(("\n", "\r\n", "\r")):
         lines = [
