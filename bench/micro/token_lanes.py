@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--tuples", type=int, default=400_000)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    tuples = options.tuples
+    tuples: int = options.tuples
 
     def best(
         make: Callable[[], list[_native.Operator]],
@@ -78,7 +78,7 @@ def main() -> None:
         clock: Callable[[], float] = time.process_time,
     ) -> float:
         runs = (seconds(tuples, *make(), last=last, threads=threads, clock=clock) for _ in range(options.repeats))
-        return float(min(runs)) / tuples * 1e9
+        return min(runs) / tuples * 1e9
 
     each = per_run(lambda t: (t.value + 1,), OperatorKind.MAP, keyed=False)
     text = per_run(lambda t: (t.value, "a text of more than twelve bytes"), OperatorKind.MAP, keyed=False)

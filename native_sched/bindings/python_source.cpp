@@ -73,7 +73,7 @@ std::int64_t process(const void*, std::int64_t, void* out, std::int64_t capacity
   source.thread.store(0);
   std::string message;
   if (pulled == Pulled::Failed) {
-    if (source.interrupted.load() && PyErr_ExceptionMatches(PyExc_GeneratorExit) != 0) {
+    if (source.interrupted.load()) {  // GeneratorExit, or what the user's code made of it
       PyErr_Clear();
       pulled = Pulled::End;
     } else {
