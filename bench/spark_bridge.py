@@ -77,6 +77,7 @@ def measure(part: str, rows: int, rounds: int) -> dict[str, Any]:
                     taken = ways[way](frame)
                     seconds[way].append(time.perf_counter() - started)
                     assert taken == rows
+                    print(f"{part}: {way} {seconds[way][-1]:.2f} s", file=sys.stderr, flush=True)
                     gc.collect()
     ray.shutdown()
     return {"seconds": seconds, "peak_bytes": memory["peak"] - memory["idle"]}

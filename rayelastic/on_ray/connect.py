@@ -23,7 +23,7 @@ def ensure_ray(address: str | None = None, *, start: bool = True, num_cpus: int 
         address: 'host:port' of a cluster, 'auto' for the one on this machine, 'local' for a new one. `None`: what
             RAY_ADDRESS names, else the one that runs on this machine, else a new one.
         start: whether a new local cluster may be started.
-        num_cpus: CPUs that a new local cluster offers; by default as many as the machine has.
+        num_cpus: CPUs that a new local cluster offers; by default as many as the machine has; not of a running one.
 
     Returns:
         The address that this node has in Ray, which other nodes reach it under.
@@ -59,7 +59,10 @@ def _connect(address: str | None, start: bool, num_cpus: int | None) -> None:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what Ray's next default is; silences its notice
     dashboard = False if address in (None, "local") else None
     try:
-        ray.init(address=address, num_cpus=num_cpus, logging_level="error", include_dashboard=dashboard)
+        try:
+            ray.init(address=address, num_cpus=num_cpus, logging_level="error", include_dashboard=dashboard)
+        except ValueError:  # how Ray says that it found a running cluster, whose CPUs can't be set
+            ray.init(address=address, logging_level="error")
     except Exception as error:  # Ray raises ConnectionError, RuntimeError, ValueError, AuthenticationError and more
         raise RayUnreachableError(
             f"no Ray cluster at {address or 'this machine'}: {_first_line(error)}",

@@ -28,6 +28,7 @@ OPENED_PACKAGES = (
 JAVA_OPTIONS = " ".join(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED_PACKAGES)
 # The driver, the executors and RayDP's application master are three JVMs with a setting each.
 JAVA_END_TIMEOUT = 10.0  # seconds for a JVM that was told to end
+SPARE_CPUS = 2
 LOG_LEVEL = "ERROR"  # of the driver's JVM; what fails is told by the exception
 JAVA_OPTION_SETTINGS = (
     "spark.driver.extraJavaOptions",
@@ -71,10 +72,12 @@ def session(
     """
     connected = is_connected()
     java = ensure_java()
-    host = ensure_ray(address)
+    wanted = num_executors * executor_cores
+    # A Ray of our own offers more than Spark takes: processing elements and Ray's own tasks want a share.
+    host = ensure_ray(address, num_cpus=max(os.cpu_count() or 1, wanted + SPARE_CPUS))
     if connected:
         _check_java_of_ray(java)
-    _check_cpus(num_executors * executor_cores)
+    _check_cpus(wanted)
     import raydp
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
