@@ -238,6 +238,7 @@ assert inside.wait(30)
     assert "Fatal" not in done.stderr
 
 
+@pytest.mark.bench
 def test_half_native_half_python_on_two_threads(pipelines: Any, make: Any) -> None:
     """Python work under the token runs beside native work; the threads don't fight for the GIL."""
 
@@ -259,5 +260,6 @@ def test_half_native_half_python_on_two_threads(pipelines: Any, make: Any) -> No
         assert sink.count == 60_000
         return time.perf_counter() - started
 
-    best = {threads: min(seconds(threads) for _ in range(3)) for threads in (1, 2)}
-    assert best[2] < 1.5 * best[1], best  # a fight for the GIL costs far more
+    times = [(seconds(1), seconds(2)) for _ in range(5)]  # alternated: whatever else runs here slows both
+    best = [min(column) for column in zip(*times, strict=True)]
+    assert best[1] < 2 * best[0], best  # collapsed, if not
