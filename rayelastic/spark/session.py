@@ -26,6 +26,9 @@ OPENED_PACKAGES = (
     "sun.security.action", "sun.util.calendar",
 )  # fmt: skip
 JAVA_OPTIONS = " ".join(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED_PACKAGES)
+# Rows on their way out are garbage at once: without a bound an executor fills 60 % of its heap with them (728 MiB against
+# 269 for 5,000,000 rows, measured, and no faster).
+YOUNG_GENERATION = "-XX:+UnlockExperimentalVMOptions -XX:G1MaxNewSizePercent=15"
 # The driver, the executors and RayDP's application master are three JVMs with a setting each.
 JAVA_END_TIMEOUT = 10.0  # seconds for a JVM that was told to end
 SPARE_CPUS = 2
@@ -109,7 +112,8 @@ def _settings(configs: Mapping[str, str]) -> dict[str, str]:
         **configs,
     }
     for name in JAVA_OPTION_SETTINGS:
-        settings[name] = f"{JAVA_OPTIONS} {configs.get(name, '')}".strip()
+        own = f"{JAVA_OPTIONS} {YOUNG_GENERATION}" if name == "spark.executor.extraJavaOptions" else JAVA_OPTIONS
+        settings[name] = f"{own} {configs.get(name, '')}".strip()
     return settings
 
 

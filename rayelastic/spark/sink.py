@@ -1,9 +1,9 @@
 """The result of a job as a Spark DataFrame.
 
 It goes through Parquet files, which need neither the processing elements nor Ray once they are written, keep every
-type and null as it is, and are read in parallel. Ray's object store (`from_arrow_refs(...).to_spark`) isn't used: objects die
-with the actor that put them, each of Spark's workers has to become a Ray driver to read them, and RayDP passes them
-through pandas, where whole numbers with nulls turn into floating point.
+type and null as it is, and are read in parallel. Ray's object store (`from_arrow_refs(...).to_spark`) isn't used:
+objects die with the actor that put them, each of Spark's workers has to become a Ray driver to read them, and RayDP
+passes them through pandas, where whole numbers with nulls turn into floating point.
 """
 
 from __future__ import annotations
