@@ -73,7 +73,7 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
         case SequenceSource():
             return SourceOperator(_native.Operator.sequence_source(name, schema, body.count, body.payload_bytes))
         case RowsSource():
-            return _python_source(spec, lambda: iter(body.rows))
+            return _python_source(spec, lambda: iter(body.rows), Flags.SOURCE | Flags.NEEDS_TOKEN)  # never waits
         case GenerateSource():
             numbers = itertools.count() if body.count is None else range(body.count)
             return _python_source(spec, lambda: map(body.function, numbers))
@@ -91,10 +91,12 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
     )
 
 
-def _python_source(spec: OperatorSpec, make_iterator: Callable[[], Iterator[Any]]) -> SourceOperator:
+def _python_source(
+    spec: OperatorSpec, make_iterator: Callable[[], Iterator[Any]], flags: Flags = Flags.SOURCE
+) -> SourceOperator:
     assert spec.output_schema is not None
     schema = native_schema(spec.output_schema)
-    return SourceOperator(_native.Operator.python(spec.name, make_iterator, None, schema, flags=Flags.SOURCE))
+    return SourceOperator(_native.Operator.python(spec.name, make_iterator, None, schema, flags=flags))
 
 
 def _batch_source(spec: OperatorSpec, batches: Callable[[], Iterator[pa.RecordBatch]]) -> SourceOperator:
