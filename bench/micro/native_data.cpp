@@ -113,9 +113,10 @@ void keyed(const char* what, const Words& words) {
   std::vector<std::byte> bytes;
   print_cost("  export a key", timed([&] { bytes = table.export_range(0, ~0ULL); }), static_cast<double>(table.size()));
   print_cost("  import a key", timed([&] {
-    KeyedState other(schema_of({{"word", Type::String, false, "u"}}), keys, 8, initial);
-    (void)other.import_range(bytes);
-  }), static_cast<double>(table.size()));
+               KeyedState other(schema_of({{"word", Type::String, false, "u"}}), keys, 8, initial);
+               (void)other.import_range(bytes);
+             }),
+             static_cast<double>(table.size()));
 }
 
 void aggregates(const Words& words) {
@@ -133,7 +134,8 @@ void aggregates(const Words& words) {
     std::vector<std::byte> out(kRun * output->record_size());
     Nowhere context;
     const auto all = [&] {
-      for (std::size_t first = 0; first + kRun <= rows.size(); first += kRun) (void)spec.process(&rows[first], kRun, out.data(), kRun, spec.state.get(), &context);
+      for (std::size_t first = 0; first + kRun <= rows.size(); first += kRun)
+        (void)spec.process(&rows[first], kRun, out.data(), kRun, spec.state.get(), &context);
     };
     all();
     print_cost(what, timed(all), static_cast<double>(rows.size()));
@@ -142,8 +144,10 @@ void aggregates(const Words& words) {
   const Field count = {"count", Type::Int64, false, "l"};
   run("aggregate: count", schema_of({word, count}), {{AggregateFunction::Count, ""}}, Emit::Final);
   run("aggregate: count, update", schema_of({word, count}), {{AggregateFunction::Count, ""}}, Emit::Update);
-  run("aggregate: count, sum, min, mean of a nullable", schema_of({word, count, {"sum", Type::Int64, false, "l"}, {"min", Type::Int64, false, "l"}, {"mean", Type::Float64, true, "g"}}),
-      {{AggregateFunction::Count, ""}, {AggregateFunction::Sum, "n"}, {AggregateFunction::Min, "n"}, {AggregateFunction::Mean, "x"}}, Emit::Final);
+  run("aggregate: count, sum, min, mean of a nullable",
+      schema_of({word, count, {"sum", Type::Int64, false, "l"}, {"min", Type::Int64, false, "l"}, {"mean", Type::Float64, true, "g"}}),
+      {{AggregateFunction::Count, ""}, {AggregateFunction::Sum, "n"}, {AggregateFunction::Min, "n"}, {AggregateFunction::Mean, "x"}},
+      Emit::Final);
 }
 
 void arrow(const char* what, const std::shared_ptr<const Schema>& schema, const std::vector<std::byte>& records, std::size_t rows) {
@@ -161,33 +165,39 @@ void arrow(const char* what, const std::shared_ptr<const Schema>& schema, const 
   const ArrowBatch batch(schema, &array, arrow_schema);
   const auto millions = static_cast<double>(rows) / 1e6;
   print_rate((std::string("Arrow in, ") + what).c_str(), timed([&] {
-    for (std::size_t first = 0; first < rows; first += kRun) batch.read(first, kRun, out.data());
-  }), millions, "M rows/s");
+               for (std::size_t first = 0; first < rows; first += kRun) batch.read(first, kRun, out.data());
+             }),
+             millions, "M rows/s");
   print_rate((std::string("Arrow out, ") + what).c_str(), timed([&] {
-    write(&array);
-    array.release(&array);
-  }), millions, "M rows/s");
+               write(&array);
+               array.release(&array);
+             }),
+             millions, "M rows/s");
   ArrowWriter writer(schema, 65536);
   print_rate((std::string("Arrow out in batches of 65536, ") + what).c_str(), timed([&] {
-    for (std::size_t first = 0; first < rows; first += kRun) {
-      (void)writer.append(records.data() + first * stride, kRun);
-      if (writer.rows() < 65536) continue;
-      writer.take(&array);
-      array.release(&array);
-    }
-  }), millions, "M rows/s");
+               for (std::size_t first = 0; first < rows; first += kRun) {
+                 (void)writer.append(records.data() + first * stride, kRun);
+                 if (writer.rows() < 65536) continue;
+                 writer.take(&array);
+                 array.release(&array);
+               }
+             }),
+             millions, "M rows/s");
   arrow_schema.release(&arrow_schema);
 }
 
 void arrows(const Words& words) {
   constexpr std::size_t kRows = std::size_t{1} << 20;
-  const auto numeric = schema_of({{"a", Type::Int64, false, "l"}, {"b", Type::Float64, false, "g"}, {"c", Type::Int64, false, "l"}, {"d", Type::Float64, false, "g"}});
+  const auto numeric = schema_of(
+      {{"a", Type::Int64, false, "l"}, {"b", Type::Float64, false, "g"}, {"c", Type::Int64, false, "l"}, {"d", Type::Float64, false, "g"}});
   std::vector<std::byte> records(kRows * numeric->record_size(), std::byte{1});
   arrow("4 numeric columns", numeric, records, kRows);
-  const auto nullable = schema_of({{"a", Type::Int64, true, "l"}, {"b", Type::Float64, true, "g"}, {"c", Type::Int64, true, "l"}, {"d", Type::Float64, true, "g"}});
+  const auto nullable = schema_of(
+      {{"a", Type::Int64, true, "l"}, {"b", Type::Float64, true, "g"}, {"c", Type::Int64, true, "l"}, {"d", Type::Float64, true, "g"}});
   records.assign(kRows * nullable->record_size(), std::byte{7});
   arrow("4 numeric columns with nulls", nullable, records, kRows);
-  const auto texts = schema_of({{"a", Type::Int64, false, "l"}, {"s", Type::String, false, "u"}, {"b", Type::Float64, false, "g"}, {"t", Type::String, false, "u"}});
+  const auto texts = schema_of(
+      {{"a", Type::Int64, false, "l"}, {"s", Type::String, false, "u"}, {"b", Type::Float64, false, "g"}, {"t", Type::String, false, "u"}});
   records.assign(kRows * texts->record_size(), std::byte{0});
   for (std::size_t i = 0; i < kRows; ++i) {
     std::memcpy(records.data() + i * texts->record_size() + texts->find("s")->offset, &words.words[i], sizeof(StringView));
@@ -206,21 +216,28 @@ void text(const Words& words) {
   }
   std::size_t found = 0;
   print_cost("split a sentence of 10 words", timed([&] {
-    std::int64_t end = 0;
-    for (std::int64_t at = 0; (at = rel_text_next_word(content.data(), static_cast<std::int64_t>(content.size()), end, &end)) >= 0;) ++found;
-  }), static_cast<double>(lines));
-  print_rate("UTF-8 validation, ASCII", timed([&] { found += static_cast<std::size_t>(rel_text_is_valid(content.data(), static_cast<std::int64_t>(content.size()))); }),
+               std::int64_t end = 0;
+               for (std::int64_t at = 0;
+                    (at = rel_text_next_word(content.data(), static_cast<std::int64_t>(content.size()), end, &end)) >= 0;)
+                 ++found;
+             }),
+             static_cast<double>(lines));
+  print_rate("UTF-8 validation, ASCII", timed([&] {
+               found += static_cast<std::size_t>(rel_text_is_valid(content.data(), static_cast<std::int64_t>(content.size())));
+             }),
              static_cast<double>(content.size()) / 1e9, "GB/s");
   const auto path = std::filesystem::temp_directory_path() / "rayelastic_native_data.txt";
   std::ofstream(path) << content;
   std::int64_t rows = 0;
   print_rate("text source, file in the page cache", timed([&] {
-    const OperatorSpec spec = make_text_source("text", schema_of({{"line", Type::String, false, "u"}}), {path.string()});
-    std::vector<StringView> out(kRun);
-    Nowhere context;
-    while (!context.finished) rows += spec.process(nullptr, 0, out.data(), kRun, spec.state.get(), &context);
-  }), static_cast<double>(content.size()) / 1e9, "GB/s");
-  std::printf("  %zu lines of %.0f bytes; %zu words, %lld rows\n", lines, static_cast<double>(content.size()) / static_cast<double>(lines), found, static_cast<long long>(rows));
+               const OperatorSpec spec = make_text_source("text", schema_of({{"line", Type::String, false, "u"}}), {path.string()});
+               std::vector<StringView> out(kRun);
+               Nowhere context;
+               while (!context.finished) rows += spec.process(nullptr, 0, out.data(), kRun, spec.state.get(), &context);
+             }),
+             static_cast<double>(content.size()) / 1e9, "GB/s");
+  std::printf("  %zu lines of %.0f bytes; %zu words, %lld rows\n", lines, static_cast<double>(content.size()) / static_cast<double>(lines),
+              found, static_cast<long long>(rows));
   std::filesystem::remove(path);
 }
 

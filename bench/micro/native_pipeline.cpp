@@ -86,13 +86,20 @@ std::int64_t multiply(const void* in, std::int64_t n, void* out, std::int64_t, v
 
 rel_process multiply_for(std::size_t record) {
   switch (record) {
-    case 8: return multiply<8>;
-    case 16: return multiply<16>;
-    case 24: return multiply<24>;
-    case 64: return multiply<64>;
-    case 128: return multiply<128>;
-    case 256: return multiply<256>;
-    default: return nullptr;
+    case 8:
+      return multiply<8>;
+    case 16:
+      return multiply<16>;
+    case 24:
+      return multiply<24>;
+    case 64:
+      return multiply<64>;
+    case 128:
+      return multiply<128>;
+    case 256:
+      return multiply<256>;
+    default:
+      return nullptr;
   }
 }
 
@@ -136,8 +143,13 @@ double tuples_per_second(const Settings& settings, ThreadingModel model, unsigne
   OperatorId previous = scheduler.add_operator({.name = "source", .process = make, .flags = REL_SOURCE, .state = load, .output = schema});
   const std::uint32_t flags = REL_ONE_TO_ONE | (settings.number("in_place", 1) != 0 ? std::uint32_t{REL_IN_PLACE} : 0U);
   for (std::size_t index = 0; index < operators; ++index) {
-    const OperatorId id = scheduler.add_operator({.name = "multiply", .process = multiply_for(load->record), .flags = flags, .state = load, .input = schema,
-                                                  .output = schema, .model = model});
+    const OperatorId id = scheduler.add_operator({.name = "multiply",
+                                                  .process = multiply_for(load->record),
+                                                  .flags = flags,
+                                                  .state = load,
+                                                  .input = schema,
+                                                  .output = schema,
+                                                  .model = model});
     scheduler.connect(previous, id);
     previous = id;
   }
@@ -150,7 +162,8 @@ double tuples_per_second(const Settings& settings, ThreadingModel model, unsigne
   const std::uint64_t filled = operators * options.queue_records;
   using Clock = std::chrono::steady_clock;
   const auto limit = Clock::now() + std::chrono::seconds(20);
-  while (total->rows.load(std::memory_order_relaxed) < filled && Clock::now() < limit) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  while (total->rows.load(std::memory_order_relaxed) < filled && Clock::now() < limit)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const std::uint64_t before = total->rows.load();
   const double cpu_before = cpu_seconds();
   const auto start = Clock::now();
@@ -161,11 +174,15 @@ double tuples_per_second(const Settings& settings, ThreadingModel model, unsigne
   const Sample sample = scheduler.sample();
   scheduler.stop(false);
   const double rate = static_cast<double>(rows) / seconds;
-  std::printf("%-7s threads %u  payload %6zu  record %4zu  %12.0f tuples/s  %7.2f ns (%6.2f ns of CPU) per tuple and hop   %llu reschedules, %llu sleeps\n",
-              model == ThreadingModel::Manual ? "manual" : model == ThreadingModel::Dynamic ? "dynamic" : "own", threads, payload, load->record, rate,
-              rate == 0 ? 0.0 : 1e9 / rate / static_cast<double>(operators + 1),
-              rows == 0 ? 0.0 : 1e9 * cpu / static_cast<double>(rows) / static_cast<double>(operators + 1), static_cast<unsigned long long>(sample.reschedules),
-              static_cast<unsigned long long>(sample.sleeps));
+  std::printf(
+      "%-7s threads %u  payload %6zu  record %4zu  %12.0f tuples/s  %7.2f ns (%6.2f ns of CPU) per tuple and hop   %llu reschedules, %llu "
+      "sleeps\n",
+      model == ThreadingModel::Manual    ? "manual"
+      : model == ThreadingModel::Dynamic ? "dynamic"
+                                         : "own",
+      threads, payload, load->record, rate, rate == 0 ? 0.0 : 1e9 / rate / static_cast<double>(operators + 1),
+      rows == 0 ? 0.0 : 1e9 * cpu / static_cast<double>(rows) / static_cast<double>(operators + 1),
+      static_cast<unsigned long long>(sample.reschedules), static_cast<unsigned long long>(sample.sleeps));
   std::fflush(stdout);
   return rate;
 }
@@ -187,8 +204,9 @@ void direct_calls(const Settings& settings) {
     calls += 10 * operators.size();
     cpu = cpu_seconds() - start;
   }
-  std::printf("direct calls in place: %.2f ns of CPU per tuple and hop, %.1f per run of %lld\n", 1e9 * cpu / static_cast<double>(calls) / static_cast<double>(run),
-              1e9 * cpu / static_cast<double>(calls), static_cast<long long>(run));
+  std::printf("direct calls in place: %.2f ns of CPU per tuple and hop, %.1f per run of %lld\n",
+              1e9 * cpu / static_cast<double>(calls) / static_cast<double>(run), 1e9 * cpu / static_cast<double>(calls),
+              static_cast<long long>(run));
 }
 
 }  // namespace

@@ -43,9 +43,8 @@ void* rel_allocate(rel_context* context, int64_t bytes) {
 
 int rel_keep_text(rel_context* context, void* field, const void* text, int64_t bytes) {
   if (bytes < 0 || bytes > INT64_C(0xFFFFFFFF)) return 1;
-  return guarded(context, 1, [&] {
-    return context->keep_text(field, static_cast<const char*>(text), static_cast<std::uint32_t>(bytes)) ? 0 : 1;
-  });
+  return guarded(context, 1,
+                 [&] { return context->keep_text(field, static_cast<const char*>(text), static_cast<std::uint32_t>(bytes)) ? 0 : 1; });
 }
 
 void rel_fail(rel_context* context, const char* message) {

@@ -139,19 +139,28 @@ std::int64_t update_each(const void* in, std::int64_t n, void* out, std::int64_t
 
 AggregateFunction aggregate_function_of(std::string_view name) {
   const auto found = std::ranges::find(kNames, name);
-  if (found == kNames.end()) throw std::invalid_argument("there is no aggregate '" + std::string(name) + "': count, sum, min, max, mean, first or last");
+  if (found == kNames.end())
+    throw std::invalid_argument("there is no aggregate '" + std::string(name) + "': count, sum, min, max, mean, first or last");
   return static_cast<AggregateFunction>(found - kNames.begin());
 }
 
 Type type_of_aggregate(AggregateFunction function, Type field) {
   switch (function) {
-    case AggregateFunction::Count: return Type::Int64;
-    case AggregateFunction::Min: case AggregateFunction::Max: case AggregateFunction::First: case AggregateFunction::Last: return field;
-    case AggregateFunction::Sum: case AggregateFunction::Mean: break;
+    case AggregateFunction::Count:
+      return Type::Int64;
+    case AggregateFunction::Min:
+    case AggregateFunction::Max:
+    case AggregateFunction::First:
+    case AggregateFunction::Last:
+      return field;
+    case AggregateFunction::Sum:
+    case AggregateFunction::Mean:
+      break;
   }
   const bool is_float = field == Type::Float16 || field == Type::Float32 || field == Type::Float64;
   if (function == AggregateFunction::Sum && field == Type::Duration) return field;
-  if (!is_float && field > Type::UInt64) throw std::invalid_argument(std::string(kNames[static_cast<std::size_t>(function)]) + " needs a number");
+  if (!is_float && field > Type::UInt64)
+    throw std::invalid_argument(std::string(kNames[static_cast<std::size_t>(function)]) + " needs a number");
   return function == AggregateFunction::Sum && !is_float ? Type::Int64 : Type::Float64;
 }
 
@@ -160,7 +169,8 @@ OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> inpu
   const auto refuse = [&name](const std::string& why) { throw std::invalid_argument("operator '" + name + "': " + why); };
   const std::vector<Field>& results = output->fields();
   if (aggregates.empty()) refuse("nothing to aggregate");
-  if (results.size() != keys.size() + aggregates.size()) refuse("the output schema has to have the key fields, then one field per aggregate");
+  if (results.size() != keys.size() + aggregates.size())
+    refuse("the output schema has to have the key fields, then one field per aggregate");
 
   auto state = std::make_shared<AggregateState>();
   std::size_t state_size = 0;
@@ -171,7 +181,8 @@ OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> inpu
     step.input = input.get();
     step.output = &results[keys.size() + i];
     step.field = field_name.empty() ? nullptr : input->find(field_name);
-    if (step.field == nullptr && (!field_name.empty() || function != AggregateFunction::Count)) refuse("there is no field '" + field_name + "' to aggregate");
+    if (step.field == nullptr && (!field_name.empty() || function != AggregateFunction::Count))
+      refuse("there is no field '" + field_name + "' to aggregate");
     const Type type = step.field == nullptr ? Type::Int64 : step.field->type;
     Type expected = Type::Int64;
     try {
@@ -199,7 +210,8 @@ OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> inpu
   for (AggregateStep& step : state->steps) step.table = state->table.get();
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const Field& key = *state->table->extractor().fields()[i];
-    if (results[i].type != key.type || (key.nullable && !results[i].nullable)) refuse("field '" + results[i].name + "' of the output schema can't hold key '" + keys[i] + "'");
+    if (results[i].type != key.type || (key.nullable && !results[i].nullable))
+      refuse("field '" + results[i].name + "' of the output schema can't hold key '" + keys[i] + "'");
     state->key_fields.push_back(&results[i]);
   }
   state->input = input;

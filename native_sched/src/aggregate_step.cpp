@@ -149,11 +149,16 @@ bool result_of_value(const AggregateStep& step, const std::byte* state, std::byt
 template <typename Value>
 AggregateStep::Update code_for(AggregateFunction function) {
   switch (function) {
-    case AggregateFunction::Min: return select_values<AggregateFunction::Min, Value>;
-    case AggregateFunction::Max: return select_values<AggregateFunction::Max, Value>;
-    case AggregateFunction::First: return select_values<AggregateFunction::First, Value>;
-    case AggregateFunction::Last: return select_values<AggregateFunction::Last, Value>;
-    default: break;
+    case AggregateFunction::Min:
+      return select_values<AggregateFunction::Min, Value>;
+    case AggregateFunction::Max:
+      return select_values<AggregateFunction::Max, Value>;
+    case AggregateFunction::First:
+      return select_values<AggregateFunction::First, Value>;
+    case AggregateFunction::Last:
+      return select_values<AggregateFunction::Last, Value>;
+    default:
+      break;
   }
   if constexpr (std::is_same_v<Value, StringView>) {
     return nullptr;  // refused by type_of_aggregate
@@ -164,18 +169,38 @@ AggregateStep::Update code_for(AggregateFunction function) {
 
 AggregateStep::Update code_for(Type type, AggregateFunction function) {
   switch (type) {
-    case Type::Bool: case Type::UInt8: return code_for<std::uint8_t>(function);
-    case Type::Int8: return code_for<std::int8_t>(function);
-    case Type::Int16: return code_for<std::int16_t>(function);
-    case Type::UInt16: return code_for<std::uint16_t>(function);
-    case Type::Int32: case Type::Date32: case Type::Time32: return code_for<std::int32_t>(function);
-    case Type::UInt32: return code_for<std::uint32_t>(function);
-    case Type::UInt64: return code_for<std::uint64_t>(function);
-    case Type::Int64: case Type::Date64: case Type::Time64: case Type::Timestamp: case Type::Duration: return code_for<std::int64_t>(function);
-    case Type::Float16: return code_for<Half>(function);
-    case Type::Float32: return code_for<float>(function);
-    case Type::Float64: return code_for<double>(function);
-    case Type::String: case Type::Binary: return code_for<StringView>(function);
+    case Type::Bool:
+    case Type::UInt8:
+      return code_for<std::uint8_t>(function);
+    case Type::Int8:
+      return code_for<std::int8_t>(function);
+    case Type::Int16:
+      return code_for<std::int16_t>(function);
+    case Type::UInt16:
+      return code_for<std::uint16_t>(function);
+    case Type::Int32:
+    case Type::Date32:
+    case Type::Time32:
+      return code_for<std::int32_t>(function);
+    case Type::UInt32:
+      return code_for<std::uint32_t>(function);
+    case Type::UInt64:
+      return code_for<std::uint64_t>(function);
+    case Type::Int64:
+    case Type::Date64:
+    case Type::Time64:
+    case Type::Timestamp:
+    case Type::Duration:
+      return code_for<std::int64_t>(function);
+    case Type::Float16:
+      return code_for<Half>(function);
+    case Type::Float32:
+      return code_for<float>(function);
+    case Type::Float64:
+      return code_for<double>(function);
+    case Type::String:
+    case Type::Binary:
+      return code_for<StringView>(function);
   }
   return nullptr;
 }

@@ -19,9 +19,9 @@ struct AggregateStep {
   Update update = nullptr;
   Result result = nullptr;  // true if the value isn't null
   const Schema* input = nullptr;
-  const Field* field = nullptr;      // null for a count of tuples
+  const Field* field = nullptr;  // null for a count of tuples
   const Field* output = nullptr;
-  KeyedState* table = nullptr;       // which keeps texts
+  KeyedState* table = nullptr;  // which keeps texts
   std::size_t state_offset = 0;
 };
 

@@ -5,7 +5,8 @@
 
 namespace rayelastic {
 
-ArrowFeeder::ArrowFeeder(std::shared_ptr<const Schema> schema, std::size_t capacity_bytes) : schema_(std::move(schema)), capacity_bytes_(capacity_bytes) {}
+ArrowFeeder::ArrowFeeder(std::shared_ptr<const Schema> schema, std::size_t capacity_bytes)
+    : schema_(std::move(schema)), capacity_bytes_(capacity_bytes) {}
 
 bool ArrowFeeder::push(ArrowArray* array, ArrowSchema* arrow) {
   const auto release_schema = [](ArrowSchema* schema) {

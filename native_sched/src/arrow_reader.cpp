@@ -154,7 +154,8 @@ std::size_t check_offsets(const Field& field, const Column& column, std::size_t 
   if (rows == 0) return 0;
   const auto* offsets = static_cast<const Offset*>(column.values) + column.offset;
   std::uint64_t high = 0;  // a negative length is a huge one
-  for (std::size_t i = 0; i < rows; ++i) high |= static_cast<std::uint64_t>(static_cast<std::int64_t>(offsets[i + 1]) - static_cast<std::int64_t>(offsets[i]));
+  for (std::size_t i = 0; i < rows; ++i)
+    high |= static_cast<std::uint64_t>(static_cast<std::int64_t>(offsets[i + 1]) - static_cast<std::int64_t>(offsets[i]));
   if (offsets[0] < 0 || high > std::numeric_limits<std::uint32_t>::max()) {
     throw ArrowError(quoted(field.name) + " has a text with a negative length or of 4 GiB or more");
   }
@@ -170,7 +171,8 @@ std::size_t check_views(const Field& field, const Column& column, std::size_t ro
     if (column.validity != nullptr && !bit_at(column.validity, column.offset + i)) continue;
     const ArrowView& view = views[i];
     const bool is_inline = view.length <= static_cast<std::int32_t>(StringView::kInlineBytes);
-    if (view.length < 0 || (!is_inline && (view.buffer < 0 || view.buffer >= heaps || view.offset < 0 || sizes[view.buffer] - view.offset < view.length))) {
+    if (view.length < 0 ||
+        (!is_inline && (view.buffer < 0 || view.buffer >= heaps || view.offset < 0 || sizes[view.buffer] - view.offset < view.length))) {
       throw ArrowError(quoted(field.name) + " has a text that lies outside of its buffers, in row " + std::to_string(i));
     }
     bytes += static_cast<std::size_t>(view.length);
@@ -184,16 +186,21 @@ ArrowBatch::Reader reader_of(const Field& field, const TextLayout& layout) {
     return layout.view ? read_views : (layout.large ? read_text<std::int64_t> : read_text<std::int32_t>);
   }
   switch (size_of(field.type)) {
-    case 1: return field.nullable ? read_nullable<std::uint8_t> : read_values<std::uint8_t>;
-    case 2: return field.nullable ? read_nullable<std::uint16_t> : read_values<std::uint16_t>;
-    case 4: return field.nullable ? read_nullable<std::uint32_t> : read_values<std::uint32_t>;
-    default: return field.nullable ? read_nullable<std::uint64_t> : read_values<std::uint64_t>;
+    case 1:
+      return field.nullable ? read_nullable<std::uint8_t> : read_values<std::uint8_t>;
+    case 2:
+      return field.nullable ? read_nullable<std::uint16_t> : read_values<std::uint16_t>;
+    case 4:
+      return field.nullable ? read_nullable<std::uint32_t> : read_values<std::uint32_t>;
+    default:
+      return field.nullable ? read_nullable<std::uint64_t> : read_values<std::uint64_t>;
   }
 }
 
 std::int64_t column_named(const ArrowSchema& arrow, const std::string& name, std::size_t likely) {
   const auto matches = [&](std::int64_t i) { return arrow.children[i]->name != nullptr && name == arrow.children[i]->name; };
-  if (static_cast<std::int64_t>(likely) < arrow.n_children && matches(static_cast<std::int64_t>(likely))) return static_cast<std::int64_t>(likely);
+  if (static_cast<std::int64_t>(likely) < arrow.n_children && matches(static_cast<std::int64_t>(likely)))
+    return static_cast<std::int64_t>(likely);
   for (std::int64_t i = 0; i < arrow.n_children; ++i) {
     if (matches(i)) return i;
   }
@@ -213,7 +220,8 @@ ArrowBatch::ArrowBatch(std::shared_ptr<const Schema> schema, ArrowArray* given, 
   std::unique_ptr<ArrowArray, void (*)(ArrowArray*)> array(new ArrowArray(*given), [](ArrowArray* owned) { release_array(owned); });
   given->release = nullptr;  // moved, as the C Data Interface has it
   const std::string_view format = arrow.format == nullptr ? "" : arrow.format;
-  if (format != "+s" || array->n_children != arrow.n_children || array->length < 0 || array->offset < 0) throw ArrowError("not a record batch (Arrow format '" + std::string(format) + "')");
+  if (format != "+s" || array->n_children != arrow.n_children || array->length < 0 || array->offset < 0)
+    throw ArrowError("not a record batch (Arrow format '" + std::string(format) + "')");
   rows_ = static_cast<std::size_t>(array->length);
   const auto offset = static_cast<std::size_t>(array->offset);
   if (array->null_count != 0 && array->n_buffers > 0 && array->buffers[0] != nullptr &&
@@ -229,13 +237,16 @@ ArrowBatch::ArrowBatch(std::shared_ptr<const Schema> schema, ArrowArray* given, 
     end = field.offset + size_of(field.type);
     const ArrowSchema& type = *arrow.children[index];
     const ArrowArray& values = *array->children[index];
-    if (type.dictionary != nullptr) throw ArrowError(quoted(field.name) + " is dictionary-encoded; cast the column to its value type first");
+    if (type.dictionary != nullptr)
+      throw ArrowError(quoted(field.name) + " is dictionary-encoded; cast the column to its value type first");
     TextLayout layout;
     if (!accepts(field, type.format, layout)) {
-      throw ArrowError(quoted(field.name) + " has Arrow format '" + type.format + "' in the batch but '" + field.format + "' in the schema; cast the column first");
+      throw ArrowError(quoted(field.name) + " has Arrow format '" + type.format + "' in the batch but '" + field.format +
+                       "' in the schema; cast the column first");
     }
     const bool text = field.type == Type::String || field.type == Type::Binary;
-    if (values.offset < 0 || values.length < 0 || static_cast<std::size_t>(values.length) < offset + rows_ || values.n_buffers < (text ? 3 : 2)) {
+    if (values.offset < 0 || values.length < 0 || static_cast<std::size_t>(values.length) < offset + rows_ ||
+        values.n_buffers < (text ? 3 : 2)) {
       throw ArrowError(quoted(field.name) + " has fewer values or buffers than the batch needs");
     }
 
@@ -253,13 +264,16 @@ ArrowBatch::ArrowBatch(std::shared_ptr<const Schema> schema, ArrowArray* given, 
       column.validity_byte = schema_->validity_offset() + static_cast<std::size_t>(field.validity) / 8;
     } else if (column.validity != nullptr) {
       const std::ptrdiff_t row = first_null(column.validity, column.offset, rows_);
-      if (row >= 0) throw ArrowError(quoted(field.name) + " isn't nullable but null in row " + std::to_string(row) + "; declare it as optional or drop such rows");
+      if (row >= 0)
+        throw ArrowError(quoted(field.name) + " isn't nullable but null in row " + std::to_string(row) +
+                         "; declare it as optional or drop such rows");
       column.validity = nullptr;
     }
     if (rows_ > 0 && column.values == nullptr) throw ArrowError(quoted(field.name) + " has no values");
     if (text) {
       bytes_ += layout.view ? check_views(field, column, rows_, values)
-                            : (layout.large ? check_offsets<std::int64_t>(field, column, rows_) : check_offsets<std::int32_t>(field, column, rows_));
+                            : (layout.large ? check_offsets<std::int64_t>(field, column, rows_)
+                                            : check_offsets<std::int32_t>(field, column, rows_));
     }
     columns_.push_back(column);
   }

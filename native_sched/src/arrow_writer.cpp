@@ -115,20 +115,28 @@ struct ArrowWriter::Column {
     if (field->validity >= 0) append_validity(schema, records, first, count);
     switch (field->type) {
       case Type::Bool: {
-        put_bits(values.reserve((first + count + 7) / 8), first, count, [&](std::size_t i) { return source[i * stride] != std::byte{0} ? 1U : 0U; });
+        put_bits(values.reserve((first + count + 7) / 8), first, count,
+                 [&](std::size_t i) { return source[i * stride] != std::byte{0} ? 1U : 0U; });
         return;
       }
       case Type::String:
-      case Type::Binary: return is_large(*field) ? append_text<std::int64_t>(schema, records, first, count) : append_text<std::int32_t>(schema, records, first, count);
-      default: break;
+      case Type::Binary:
+        return is_large(*field) ? append_text<std::int64_t>(schema, records, first, count)
+                                : append_text<std::int32_t>(schema, records, first, count);
+      default:
+        break;
     }
     const std::size_t width = size_of(field->type);
     char* target = values.reserve((first + count) * width) + first * width;
     switch (width) {
-      case 1: return gather<std::uint8_t>(source, stride, count, target);
-      case 2: return gather<std::uint16_t>(source, stride, count, target);
-      case 4: return gather<std::uint32_t>(source, stride, count, target);
-      default: return gather<std::uint64_t>(source, stride, count, target);
+      case 1:
+        return gather<std::uint8_t>(source, stride, count, target);
+      case 2:
+        return gather<std::uint16_t>(source, stride, count, target);
+      case 4:
+        return gather<std::uint32_t>(source, stride, count, target);
+      default:
+        return gather<std::uint64_t>(source, stride, count, target);
     }
   }
 
@@ -153,7 +161,8 @@ struct ArrowWriter::Column {
     char* const begin = heap.reserve(heap_bytes + bytes_of_texts(records, stride, count) + kSlack);
     char* target = begin + heap_bytes;
     const std::byte* source = records + field->offset;
-    const Field described = {"", field->type, field->nullable, "", field->offset, field->validity};  // local: `target` may alias anything else
+    const Field described = {"", field->type,   field->nullable,
+                             "", field->offset, field->validity};  // local: `target` may alias anything else
     for (std::size_t i = 0; i < count; ++i, source += stride) {
       offsets[i] = static_cast<Offset>(target - begin);
       if (described.validity >= 0 && !schema.is_valid(records + i * stride, described)) continue;
@@ -249,7 +258,8 @@ std::size_t ArrowWriter::append(const std::byte* records, std::size_t count) {
   constexpr std::size_t kBlock = 256;  // records that stay in the first-level cache while columns take turns
   const std::size_t stride = schema_->record_size();
   if (rows_ == 0) {
-    for (Column& column : columns_) (void)column.values.reserve(std::max(expected_rows_, count) * (is_text(*column.field) ? 4 : size_of(column.field->type)));
+    for (Column& column : columns_)
+      (void)column.values.reserve(std::max(expected_rows_, count) * (is_text(*column.field) ? 4 : size_of(column.field->type)));
   }
   for (std::size_t done = 0; done < count;) {
     const std::byte* begin = records + done * stride;

@@ -10,10 +10,13 @@ namespace rayelastic {
 ChunkRef Chunk::allocate(std::size_t bytes) {
   void* memory = std::malloc(sizeof(Chunk) + bytes);
   if (memory == nullptr) throw std::bad_alloc();
-  auto* chunk = new (memory) Chunk(static_cast<char*>(memory) + sizeof(Chunk), bytes, [](Chunk* self) {
-    self->~Chunk();
-    std::free(self);
-  }, nullptr, nullptr);
+  auto* chunk = new (memory) Chunk(
+      static_cast<char*>(memory) + sizeof(Chunk), bytes,
+      [](Chunk* self) {
+        self->~Chunk();
+        std::free(self);
+      },
+      nullptr, nullptr);
   return ChunkRef::take(chunk);
 }
 

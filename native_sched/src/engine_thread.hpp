@@ -10,9 +10,7 @@ namespace rayelastic {
 // Written by one thread at a time (successive writers are ordered by the lock that made them owner), read by any at any time.
 class Counter {
  public:
-  void add(std::uint64_t amount) noexcept {
-    value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
-  }
+  void add(std::uint64_t amount) noexcept { value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
 
  private:

@@ -63,7 +63,8 @@ KeyExtractor::KeyExtractor(std::shared_ptr<const Schema> schema, std::span<const
     if (field == nullptr) throw std::invalid_argument("key field '" + name + "' is not a field of the schema");
     fields_.push_back(field);
   }
-  if (fields_.size() == 1 && is_text(fields_[0]->type) && !fields_[0]->nullable) direct_offset_ = static_cast<std::ptrdiff_t>(fields_[0]->offset);
+  if (fields_.size() == 1 && is_text(fields_[0]->type) && !fields_[0]->nullable)
+    direct_offset_ = static_cast<std::ptrdiff_t>(fields_[0]->offset);
 }
 
 void KeyExtractor::extract(const std::byte* records, std::size_t count, StringView* keys) {

@@ -103,7 +103,8 @@ KeyedState::Slot* KeyedState::insert(const StringView& key, std::uint64_t hash) 
   if (!free_slots_.empty()) {
     number = free_slots_.back();
   } else {
-    if (slot_count_ == std::numeric_limits<std::uint32_t>::max() - 1) throw std::length_error("a keyed state holds at most 4,294,967,294 keys");
+    if (slot_count_ == std::numeric_limits<std::uint32_t>::max() - 1)
+      throw std::length_error("a keyed state holds at most 4,294,967,294 keys");
     if ((slot_count_ & block_mask_) == 0 && (slot_count_ >> block_shift_) == blocks_.size()) {
       blocks_.emplace_back(static_cast<std::byte*>(::operator new[]((block_mask_ + 1) * stride_, std::align_val_t{kCacheLine})));
     }

@@ -28,7 +28,8 @@ std::size_t end_of_lines(const char* text, std::size_t bytes) noexcept {
 
 }  // namespace
 
-LineReader::LineReader(std::vector<std::string> paths, std::size_t chunk_bytes) : paths_(std::move(paths)), chunk_bytes_(std::max<std::size_t>(chunk_bytes, 16)) {
+LineReader::LineReader(std::vector<std::string> paths, std::size_t chunk_bytes)
+    : paths_(std::move(paths)), chunk_bytes_(std::max<std::size_t>(chunk_bytes, 16)) {
   if (::pipe2(wake_, O_CLOEXEC | O_NONBLOCK) != 0) throw std::system_error(errno, std::generic_category(), "text source");
 }
 

@@ -38,7 +38,7 @@ OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine
       text_out_(spec.output != nullptr && spec.output->has_text()),
       needs_token_((spec.flags & REL_NEEDS_TOKEN) != 0),
       keyed_(spec.keyed != nullptr),
-      buffer_(static_cast<std::byte*>(::operator new(capacity_ * out_stride_, std::align_val_t{kAlignment}))),
+      buffer_(static_cast<std::byte*>(::operator new(capacity_* out_stride_, std::align_val_t{kAlignment}))),
       slots_(keyed_ ? capacity_ : 0),
       id_(id),
       spec_(spec) {}
@@ -99,7 +99,8 @@ std::int64_t OperatorContext::call(std::byte* out, std::int64_t capacity, bool t
     in_token_ = false;
     engine_.leave_token(*current_thread);
   }
-  if (produced >= 0 && produced <= capacity) [[likely]] return produced;
+  if (produced >= 0 && produced <= capacity) [[likely]]
+    return produced;
   if (produced == REL_STOPPED && message_.empty()) {
     if (refused_ || stopping()) return -1;
     message_ = "returned REL_STOPPED although nothing asked it to stop";
@@ -265,9 +266,7 @@ void OperatorContext::run_source() {
   if (!engine_.is_stopping()) (void)accept(Mark{MarkKind::Final, 0});
 }
 
-bool OperatorContext::stopping() const {
-  return engine_.is_stopping() || (is_source() && interrupted_.load(std::memory_order_relaxed));
-}
+bool OperatorContext::stopping() const { return engine_.is_stopping() || (is_source() && interrupted_.load(std::memory_order_relaxed)); }
 
 void OperatorContext::report(std::int64_t index) {
   Failure failure{.operator_id = id_, .operator_name = spec_.name, .message = std::move(message_)};

@@ -38,7 +38,8 @@ class Port {
 
   // --- producer side. False: stop. writable: the records are the callee's to overwrite.
   [[nodiscard]] bool accept(const Run& run, bool writable) {
-    if (OperatorContext* target = manual_target(); target != nullptr) [[likely]] return target->execute(run, writable, false);
+    if (OperatorContext* target = manual_target(); target != nullptr) [[likely]]
+      return target->execute(run, writable, false);
     return edges_ == 1 ? accept_owned(run, writable) : accept_shared(run, writable);
   }
   [[nodiscard]] bool accept(Mark mark);
@@ -84,7 +85,7 @@ class Port {
   std::unique_ptr<DeepCopy> deep_copy_;  // producer side; null unless asked for
   alignas(64) FlagLock<> producer_;
   alignas(64) FlagLock<> consumer_;
-  unsigned refusals_ = 0;  // consumer side: how often in a row the token wasn't to be had
+  unsigned refusals_ = 0;                             // consumer side: how often in a row the token wasn't to be had
   alignas(64) std::atomic<std::uint32_t> listed_{0};  // mailbox of the dedicated thread
   PortQueue<> queue_;
   const std::size_t quantum_;  // records of one visit

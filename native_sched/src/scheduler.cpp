@@ -157,7 +157,8 @@ class Scheduler::State {
   }
 
   void end_source(OperatorId id) {
-    if (id >= specs_.size() || (specs_[id].flags & REL_SOURCE) == 0) throw std::invalid_argument("operator " + std::to_string(id) + " is no source");
+    if (id >= specs_.size() || (specs_[id].flags & REL_SOURCE) == 0)
+      throw std::invalid_argument("operator " + std::to_string(id) + " is no source");
     if (started_) contexts_[id]->interrupt();
   }
 
@@ -187,8 +188,10 @@ class Scheduler::State {
     for (const auto& [from, to] : edges_) ++inputs[to];
     std::vector<OperatorId> ready;
     for (OperatorId id = 0; id < specs_.size(); ++id) {
-      if (specs_[id].input == nullptr) ready.push_back(id);
-      else if (inputs[id] == 0) refuse(specs_[id], "has no operator that feeds it");
+      if (specs_[id].input == nullptr)
+        ready.push_back(id);
+      else if (inputs[id] == 0)
+        refuse(specs_[id], "has no operator that feeds it");
     }
     std::size_t ordered = 0;
     for (; ordered < ready.size(); ++ordered) {
@@ -202,10 +205,9 @@ class Scheduler::State {
   }
 
   void build(const Desired& desired) {
-    engine_ = std::make_unique<Engine>(options_, specs_.size(),
-                                       Engine::Listener{[this](Failure failure) { fail(std::move(failure)); },
-                                                        [this] { count_final(); },
-                                                        [this] { tell_changed(); }});
+    engine_ = std::make_unique<Engine>(
+        options_, specs_.size(),
+        Engine::Listener{[this](Failure failure) { fail(std::move(failure)); }, [this] { count_final(); }, [this] { tell_changed(); }});
     for (OperatorId id = 0; id < specs_.size(); ++id) {
       contexts_.push_back(std::make_unique<OperatorContext>(id, specs_[id], *engine_));
       const auto named = desired.models.find(id);
@@ -226,8 +228,10 @@ class Scheduler::State {
     if (engine_->is_stopping()) return;  // halt() has woken everybody, for good
     count = bounded(count);
     for (std::size_t index = 0; index < workers_.size(); ++index) {
-      if (index < count) workers_[index].resume();
-      else workers_[index].suspend();
+      if (index < count)
+        workers_[index].resume();
+      else
+        workers_[index].suspend();
     }
     while (workers_.size() < count) workers_.emplace_back(*engine_, false);
   }

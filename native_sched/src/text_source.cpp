@@ -18,7 +18,7 @@ struct TextSource {
   ChunkRef chunk;
   const char* at = nullptr;
   const char* end = nullptr;
-  const char* newline = nullptr;  // the first \n at or after `at`, or end
+  const char* newline = nullptr;   // the first \n at or after `at`, or end
   const char* carriage = nullptr;  // the first \r at or after `at`, or end
   std::size_t stride = 0;
 
@@ -68,7 +68,8 @@ std::int64_t read_lines(const void*, std::int64_t, void* out, std::int64_t capac
 
 }  // namespace
 
-OperatorSpec make_text_source(std::string name, std::shared_ptr<const Schema> output, std::vector<std::string> paths, std::size_t chunk_bytes) {
+OperatorSpec make_text_source(std::string name, std::shared_ptr<const Schema> output, std::vector<std::string> paths,
+                              std::size_t chunk_bytes) {
   if (output->fields().size() != 1 || output->fields()[0].type != Type::String || output->fields()[0].nullable) {
     throw std::invalid_argument("operator '" + name + "': a text source gives one string field");
   }

@@ -42,8 +42,10 @@ inline int add(std::string_view name, std::function<void()> body) {
 template <class Value>
 std::string shown(const Value& value) {
   std::ostringstream out;
-  if constexpr (requires { out << value; }) out << value;
-  else out << "?";
+  if constexpr (requires { out << value; })
+    out << value;
+  else
+    out << "?";
   return out.str();
 }
 
@@ -77,8 +79,8 @@ inline int run_all(int argc, char** argv) {
       problem = error.what();
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    std::printf("%-6s %7.3f s  %.*s%s%s\n", problem.empty() ? "ok" : "FAILED", seconds, static_cast<int>(test.name.size()), test.name.data(),
-                problem.empty() ? "" : "\n       ", problem.c_str());
+    std::printf("%-6s %7.3f s  %.*s%s%s\n", problem.empty() ? "ok" : "FAILED", seconds, static_cast<int>(test.name.size()),
+                test.name.data(), problem.empty() ? "" : "\n       ", problem.c_str());
     std::fflush(stdout);
     failed += problem.empty() ? 0 : 1;
   }
@@ -88,23 +90,23 @@ inline int run_all(int argc, char** argv) {
 
 }  // namespace rayelastic::check
 
-#define TEST(name)                                                                        \
-  static void test_##name();                                                              \
-  static const int added_##name = rayelastic::check::add(#name, test_##name);             \
+#define TEST(name)                                                            \
+  static void test_##name();                                                  \
+  static const int added_##name = rayelastic::check::add(#name, test_##name); \
   static void test_##name()
-#define CHECK(condition)                                                                  \
-  do {                                                                                    \
-    if (!(condition)) rayelastic::check::fail(__FILE__, __LINE__, #condition);            \
+#define CHECK(condition)                                                       \
+  do {                                                                         \
+    if (!(condition)) rayelastic::check::fail(__FILE__, __LINE__, #condition); \
   } while (false)
 #define CHECK_EQ(left, right) rayelastic::check::equal((left), (right), #left " == " #right, __FILE__, __LINE__)
-#define CHECK_THROWS(expression, Exception)                                               \
-  do {                                                                                    \
-    bool thrown = false;                                                                  \
-    try {                                                                                 \
-      (void)(expression);                                                                 \
-    } catch (const Exception&) {                                                          \
-      thrown = true;                                                                      \
-    }                                                                                     \
+#define CHECK_THROWS(expression, Exception)                                                             \
+  do {                                                                                                  \
+    bool thrown = false;                                                                                \
+    try {                                                                                               \
+      (void)(expression);                                                                               \
+    } catch (const Exception&) {                                                                        \
+      thrown = true;                                                                                    \
+    }                                                                                                   \
     if (!thrown) rayelastic::check::fail(__FILE__, __LINE__, #expression " doesn't throw " #Exception); \
   } while (false)
 #define REL_TEST_MAIN \

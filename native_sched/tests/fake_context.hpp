@@ -61,7 +61,9 @@ class FakeContext : public rel_context {
     return value;
   }
   [[nodiscard]] std::string text(std::size_t i, const std::string& field) const { return std::string(get<StringView>(i, field).view()); }
-  [[nodiscard]] bool is_null(std::size_t i, const std::string& field) const { return !spec.output->is_valid(record(i), *spec.output->find(field)); }
+  [[nodiscard]] bool is_null(std::size_t i, const std::string& field) const {
+    return !spec.output->is_valid(record(i), *spec.output->find(field));
+  }
 
   const OperatorSpec& spec;
   std::size_t capacity;

@@ -20,8 +20,8 @@ struct Row {
 };
 
 inline std::shared_ptr<const Schema> row_schema() {
-  return std::make_shared<Schema>(std::vector<Field>{{.name = "stream", .type = Type::Int64, .format = "l"},
-                                                     {.name = "sequence", .type = Type::Int64, .format = "l"}});
+  return std::make_shared<Schema>(
+      std::vector<Field>{{.name = "stream", .type = Type::Int64, .format = "l"}, {.name = "sequence", .type = Type::Int64, .format = "l"}});
 }
 
 // State of every operator below: only one thread may be inside.
@@ -55,7 +55,8 @@ inline OperatorSpec source(std::int64_t stream, std::int64_t count) {
   state->stream = stream;
   state->count = count;
   state->dice = static_cast<std::uint64_t>(stream) + 1;
-  OperatorSpec spec{.name = "source" + std::to_string(stream), .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(state), .output = row_schema()};
+  OperatorSpec spec{
+      .name = "source" + std::to_string(stream), .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(state), .output = row_schema()};
   spec.process = [](const void*, std::int64_t, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
     auto& self = *static_cast<Source*>(static_cast<Guarded*>(opaque));
     const Inside inside(self);
@@ -72,7 +73,8 @@ inline OperatorSpec source(std::int64_t stream, std::int64_t count) {
 
 // Passes rows on as they are.
 inline OperatorSpec pass(std::string name, std::uint32_t flags = REL_ONE_TO_ONE) {
-  OperatorSpec spec{.name = std::move(name), .flags = flags, .state = std::make_shared<Guarded>(), .input = row_schema(), .output = row_schema()};
+  OperatorSpec spec{
+      .name = std::move(name), .flags = flags, .state = std::make_shared<Guarded>(), .input = row_schema(), .output = row_schema()};
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* state, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Guarded*>(state);
     const Inside inside(self);
@@ -114,7 +116,10 @@ struct Sink : Guarded {
 };
 
 inline OperatorSpec sink(std::string name = "sink") {
-  OperatorSpec spec{.name = std::move(name), .flags = REL_SINK | REL_ON_FINISH, .state = std::shared_ptr<Guarded>(std::make_shared<Sink>()), .input = row_schema()};
+  OperatorSpec spec{.name = std::move(name),
+                    .flags = REL_SINK | REL_ON_FINISH,
+                    .state = std::shared_ptr<Guarded>(std::make_shared<Sink>()),
+                    .input = row_schema()};
   spec.process = [](const void* in, std::int64_t n, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Sink*>(static_cast<Guarded*>(opaque));
     const Inside inside(self);

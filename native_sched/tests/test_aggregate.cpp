@@ -18,7 +18,8 @@ std::shared_ptr<const Schema> schema_of(std::vector<Field> fields) { return std:
 Field field(std::string name, Type type, bool nullable = false) { return {std::move(name), type, nullable, "", 0, -1}; }
 
 // {word string, n int64, x float64 or null, note string or null}
-const auto kInput = schema_of({field("word", Type::String), field("n", Type::Int64), field("x", Type::Float64, true), field("note", Type::String, true)});
+const auto kInput =
+    schema_of({field("word", Type::String), field("n", Type::Int64), field("x", Type::Float64, true), field("note", Type::String, true)});
 
 struct Row {
   StringView word;
@@ -31,17 +32,21 @@ static_assert(sizeof(Row) == 56);
 
 StringView view(const std::string& text) { return {text.data(), static_cast<std::uint32_t>(text.size())}; }
 
-Row row(const std::string& word, std::int64_t n, double x = 0, const std::string& note = "", std::uint64_t valid = 3) { return {view(word), n, x, view(note), valid}; }
+Row row(const std::string& word, std::int64_t n, double x = 0, const std::string& note = "", std::uint64_t valid = 3) {
+  return {view(word), n, x, view(note), valid};
+}
 
 const std::shared_ptr<const Schema> kCounts = schema_of({field("word", Type::String), field("count", Type::Int64)});
 const std::vector<Aggregate> kCount = {{AggregateFunction::Count, ""}};
 
-const std::shared_ptr<const Schema> kEverything = schema_of({field("word", Type::String), field("count", Type::Int64), field("notes", Type::Int64), field("sum", Type::Int64),
-    field("total", Type::Float64, true), field("min", Type::Int64), field("max", Type::Float64, true), field("mean", Type::Float64, true),
-    field("first", Type::String, true), field("last", Type::String, true), field("least", Type::String, true)});
-const std::vector<Aggregate> kAll = {{AggregateFunction::Count, ""}, {AggregateFunction::Count, "note"}, {AggregateFunction::Sum, "n"}, {AggregateFunction::Sum, "x"},
-    {AggregateFunction::Min, "n"}, {AggregateFunction::Max, "x"}, {AggregateFunction::Mean, "x"}, {AggregateFunction::First, "note"},
-    {AggregateFunction::Last, "note"}, {AggregateFunction::Min, "note"}};
+const std::shared_ptr<const Schema> kEverything = schema_of(
+    {field("word", Type::String), field("count", Type::Int64), field("notes", Type::Int64), field("sum", Type::Int64),
+     field("total", Type::Float64, true), field("min", Type::Int64), field("max", Type::Float64, true), field("mean", Type::Float64, true),
+     field("first", Type::String, true), field("last", Type::String, true), field("least", Type::String, true)});
+const std::vector<Aggregate> kAll = {{AggregateFunction::Count, ""},  {AggregateFunction::Count, "note"}, {AggregateFunction::Sum, "n"},
+                                     {AggregateFunction::Sum, "x"},   {AggregateFunction::Min, "n"},      {AggregateFunction::Max, "x"},
+                                     {AggregateFunction::Mean, "x"},  {AggregateFunction::First, "note"}, {AggregateFunction::Last, "note"},
+                                     {AggregateFunction::Min, "note"}};
 
 }  // namespace
 
@@ -75,7 +80,8 @@ TEST(every_function_ignores_nulls) {
   const OperatorSpec spec = make_aggregate("all", kInput, kEverything, {"word"}, kAll, Emit::Final);
   FakeContext context(spec);
   const std::string early = "the first note, too long to be inline", late = "the last note, too long to be inline";
-  const std::vector<Row> run = {row("a", 5, 1.5, early), row("a", -2, kNaN, "", 0), row("a", 3, kNaN), row("a", 9, 4, late), row("b", 1, 0, "x", 0)};
+  const std::vector<Row> run = {row("a", 5, 1.5, early), row("a", -2, kNaN, "", 0), row("a", 3, kNaN), row("a", 9, 4, late),
+                                row("b", 1, 0, "x", 0)};
   CHECK_EQ(context.call(run.data(), static_cast<std::int64_t>(run.size())), 0);
   CHECK_EQ(context.call(nullptr, 0), 2);
   CHECK_EQ(context.get<std::int64_t>(0, "count"), 4);
@@ -116,7 +122,8 @@ TEST(updates_give_one_record_each_with_texts_of_their_own) {
 }
 
 TEST(an_overflowing_sum_fails_the_operator) {
-  const OperatorSpec spec = make_aggregate("sum", kInput, schema_of({field("word", Type::String), field("sum", Type::Int64)}), {"word"}, {{AggregateFunction::Sum, "n"}}, Emit::Final);
+  const OperatorSpec spec = make_aggregate("sum", kInput, schema_of({field("word", Type::String), field("sum", Type::Int64)}), {"word"},
+                                           {{AggregateFunction::Sum, "n"}}, Emit::Final);
   FakeContext context(spec);
   const std::vector<Row> run = {row("a", std::numeric_limits<std::int64_t>::max()), row("b", 1), row("a", 1)};
   CHECK_EQ(context.call(run.data(), 3), REL_FAILED(2));
@@ -125,7 +132,8 @@ TEST(an_overflowing_sum_fails_the_operator) {
 
 TEST(without_keys_all_tuples_are_one_group) {
   const auto output = schema_of({field("count", Type::Int64), field("max", Type::Int64)});
-  const OperatorSpec spec = make_aggregate("global", kInput, output, {}, {{AggregateFunction::Count, ""}, {AggregateFunction::Max, "n"}}, Emit::Final);
+  const OperatorSpec spec =
+      make_aggregate("global", kInput, output, {}, {{AggregateFunction::Count, ""}, {AggregateFunction::Max, "n"}}, Emit::Final);
   FakeContext context(spec);
   const std::vector<Row> run = {row("a", 5), row("b", 7), row("c", 6)};
   CHECK_EQ(context.call(run.data(), 3), 0);
@@ -135,13 +143,20 @@ TEST(without_keys_all_tuples_are_one_group) {
 }
 
 TEST(small_types_and_several_keys) {
-  const auto input = schema_of({field("a", Type::Bool), field("b", Type::Int16, true), field("h", Type::Float16), field("u", Type::UInt64), field("f", Type::Float32), field("d", Type::Date32)});
-  const auto output = schema_of({field("b", Type::Int16, true), field("a", Type::Bool), field("h", Type::Float64), field("u", Type::UInt64), field("f", Type::Float64), field("d", Type::Date32)});
-  const OperatorSpec spec = make_aggregate("small", input, output, {"b", "a"}, {{AggregateFunction::Sum, "h"}, {AggregateFunction::Max, "u"}, {AggregateFunction::Mean, "f"}, {AggregateFunction::First, "d"}}, Emit::Final);
+  const auto input = schema_of({field("a", Type::Bool), field("b", Type::Int16, true), field("h", Type::Float16), field("u", Type::UInt64),
+                                field("f", Type::Float32), field("d", Type::Date32)});
+  const auto output = schema_of({field("b", Type::Int16, true), field("a", Type::Bool), field("h", Type::Float64), field("u", Type::UInt64),
+                                 field("f", Type::Float64), field("d", Type::Date32)});
+  const OperatorSpec spec = make_aggregate(
+      "small", input, output, {"b", "a"},
+      {{AggregateFunction::Sum, "h"}, {AggregateFunction::Max, "u"}, {AggregateFunction::Mean, "f"}, {AggregateFunction::First, "d"}},
+      Emit::Final);
   FakeContext context(spec);
   std::vector<std::byte> run(3 * input->record_size());
   for (std::size_t i = 0; i < 3; ++i) {
-    const auto put = [&](const char* name, auto value) { std::memcpy(run.data() + i * input->record_size() + input->find(name)->offset, &value, sizeof value); };
+    const auto put = [&](const char* name, auto value) {
+      std::memcpy(run.data() + i * input->record_size() + input->find(name)->offset, &value, sizeof value);
+    };
     put("a", std::uint8_t{1});
     put("h", static_cast<std::uint16_t>(i == 0 ? 0x3e00 : 0xc000));  // 1.5, -2
     put("u", std::uint64_t{1} << (62 + i % 2));
@@ -173,12 +188,12 @@ TEST(a_stop_ends_the_last_emission) {
 }
 
 TEST(what_does_not_fit_is_refused_by_name) {
-  const auto make = [](const std::shared_ptr<const Schema>& output, const std::vector<std::string>& keys, const std::vector<Aggregate>& list) {
-    return make_aggregate("agg", kInput, output, keys, list, Emit::Final);
-  };
+  const auto make = [](const std::shared_ptr<const Schema>& output, const std::vector<std::string>& keys,
+                       const std::vector<Aggregate>& list) { return make_aggregate("agg", kInput, output, keys, list, Emit::Final); };
   const auto one = [](Type type, bool nullable = false) { return schema_of({field("word", Type::String), field("r", type, nullable)}); };
   const std::vector<std::string> word = {"word"}, nope = {"nope"};
-  const std::vector<Aggregate> sum_text = {{AggregateFunction::Sum, "note"}}, sum_x = {{AggregateFunction::Sum, "x"}}, unknown = {{AggregateFunction::Sum, "nope"}}, bare = {{AggregateFunction::Sum, ""}};
+  const std::vector<Aggregate> sum_text = {{AggregateFunction::Sum, "note"}}, sum_x = {{AggregateFunction::Sum, "x"}},
+                               unknown = {{AggregateFunction::Sum, "nope"}}, bare = {{AggregateFunction::Sum, ""}};
   CHECK_THROWS(make(one(Type::Float64, true), word, sum_text), std::invalid_argument);
   CHECK_THROWS(make(one(Type::Int64, true), word, sum_x), std::invalid_argument);     // another type
   CHECK_THROWS(make(one(Type::Float64, false), word, sum_x), std::invalid_argument);  // may be null

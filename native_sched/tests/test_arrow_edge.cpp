@@ -12,11 +12,14 @@ namespace {
 
 std::shared_ptr<const Schema> schema_of(std::vector<Field> fields) { return std::make_shared<Schema>(std::move(fields)); }
 
-Field field(const std::string& name, const std::string& format, bool nullable = false) { return {name, type_of_format(format, name), nullable, format, 0, -1}; }
+Field field(const std::string& name, const std::string& format, bool nullable = false) {
+  return {name, type_of_format(format, name), nullable, format, 0, -1};
+}
 
 // A batch of one column, made by hand; what it points to belongs to the test.
 struct OneColumn {
-  OneColumn(const char* format, std::vector<const void*> given, std::int64_t length, std::int64_t offset = 0, std::int64_t nulls = -1) : buffers(std::move(given)) {
+  OneColumn(const char* format, std::vector<const void*> given, std::int64_t length, std::int64_t offset = 0, std::int64_t nulls = -1)
+      : buffers(std::move(given)) {
     column.length = length;
     column.offset = offset;
     column.null_count = nulls;
@@ -70,8 +73,9 @@ std::vector<std::string> texts_of(const ArrowBatch& batch) {
   return texts;
 }
 
-const std::vector<std::string> kFormats = {"b", "c", "s", "i", "l", "C", "S", "I", "L", "e", "f", "g", "tdD", "tdm", "tts", "ttm", "ttu", "ttn",
-                                           "tDs", "tDm", "tDu", "tDn", "tsu:", "tsn:UTC", "u", "U", "z", "Z"};
+const std::vector<std::string> kFormats = {"b",   "c",   "s",    "i",       "l",   "C",   "S",   "I",   "L",   "e",
+                                           "f",   "g",   "tdD",  "tdm",     "tts", "ttm", "ttu", "ttn", "tDs", "tDm",
+                                           "tDu", "tDn", "tsu:", "tsn:UTC", "u",   "U",   "z",   "Z"};
 
 }  // namespace
 
@@ -92,7 +96,8 @@ TEST(all_types_survive_the_round_trip_with_and_without_nulls) {
     std::byte* record = records.data() + row * stride;
     for (const Field& f : schema->fields()) {
       if (f.nullable && random() % 3 == 0) continue;  // null, all zero
-      if (f.nullable) record[schema->validity_offset() + static_cast<std::size_t>(f.validity) / 8] |= static_cast<std::byte>(1 << (f.validity % 8));
+      if (f.nullable)
+        record[schema->validity_offset() + static_cast<std::size_t>(f.validity) / 8] |= static_cast<std::byte>(1 << (f.validity % 8));
       if (f.type == Type::String || f.type == Type::Binary) {
         heap.emplace_back(random() % 30, static_cast<char>('a' + random() % 26));
         const StringView text(heap.back().data(), static_cast<std::uint32_t>(heap.back().size()));

@@ -12,7 +12,8 @@ using namespace rayelastic;
 
 namespace {
 
-const auto kSchema = std::make_shared<const Schema>(std::vector<Field>{{"n", Type::Int64, false, "l", 0, -1}, {"s", Type::String, false, "u", 0, -1}});
+const auto kSchema =
+    std::make_shared<const Schema>(std::vector<Field>{{"n", Type::Int64, false, "l", 0, -1}, {"s", Type::String, false, "u", 0, -1}});
 
 struct Record {
   std::int64_t n = 0;

@@ -92,7 +92,7 @@ TEST(keys_of_several_fields_restore) {
     bool has_a;
     bool has_n;
   };
-  const std::vector<Row> rows = {{"", "", true, true}, {"", "", false, true},  {"", "", true, false}, {"x", "y", true, true},
+  const std::vector<Row> rows = {{"", "", true, true},   {"", "", false, true},    {"", "", true, false},    {"x", "y", true, true},
                                  {"y", "x", true, true}, {longer, "", true, true}, {"", longer, true, true}, {"xy", "", true, true}};
   const std::size_t stride = schema->record_size();
   std::vector<std::byte> records(rows.size() * stride);

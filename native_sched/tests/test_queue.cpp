@@ -345,8 +345,10 @@ TEST(notifier_loses_no_wake_up) {
         continue;
       }
       notifier.prepare();
-      if (!ports.looks_empty() || done.load(std::memory_order_seq_cst)) notifier.cancel();
-      else notifier.wait();
+      if (!ports.looks_empty() || done.load(std::memory_order_seq_cst))
+        notifier.cancel();
+      else
+        notifier.wait();
     }
   };
   std::vector<std::thread> threads;

@@ -64,7 +64,8 @@ struct Stuck : Guarded {
 };
 
 OperatorSpec stuck() {
-  OperatorSpec spec{.name = "stuck", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Stuck>()), .input = row_schema()};
+  OperatorSpec spec{
+      .name = "stuck", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Stuck>()), .input = row_schema()};
   spec.process = [](const void*, std::int64_t, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Stuck*>(static_cast<Guarded*>(opaque));
     self.entered = true;
@@ -114,8 +115,11 @@ TEST(several_consumers_get_every_run_and_in_place_ones_spoil_none) {
     Rig rig;
     const OperatorId from = rig.add(source(0, kRows));
     for (std::size_t branch = 0; branch < 3; ++branch) {
-      OperatorSpec negate{.name = "negate", .flags = REL_ONE_TO_ONE | REL_IN_PLACE, .state = std::make_shared<Guarded>(),
-                          .input = row_schema(), .output = row_schema()};
+      OperatorSpec negate{.name = "negate",
+                          .flags = REL_ONE_TO_ONE | REL_IN_PLACE,
+                          .state = std::make_shared<Guarded>(),
+                          .input = row_schema(),
+                          .output = row_schema()};
       negate.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void*, rel_context*) -> std::int64_t {
         for (std::int64_t index = 0; index < n; ++index) {
           const Row row = static_cast<const Row*>(in)[index];
@@ -273,7 +277,8 @@ TEST(stop_with_drain_loses_nothing) {
 }
 
 TEST(a_drain_unblocks_a_waiting_source) {
-  OperatorSpec waiting{.name = "waiting", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(std::make_shared<Stuck>()), .output = row_schema()};
+  OperatorSpec waiting{
+      .name = "waiting", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(std::make_shared<Stuck>()), .output = row_schema()};
   waiting.process = stuck().process;
   waiting.interrupt = stuck().interrupt;
   Rig rig;

@@ -16,8 +16,8 @@ struct Line {
 };
 
 std::shared_ptr<const Schema> line_schema() {
-  return std::make_shared<Schema>(std::vector<Field>{{.name = "sequence", .type = Type::Int64, .format = "l"},
-                                                     {.name = "text", .type = Type::String, .format = "u"}});
+  return std::make_shared<Schema>(
+      std::vector<Field>{{.name = "sequence", .type = Type::Int64, .format = "l"}, {.name = "text", .type = Type::String, .format = "u"}});
 }
 
 std::string text_of(std::int64_t sequence, std::size_t hops) {
@@ -46,10 +46,13 @@ OperatorSpec line_source() {
       owned = new std::string;
       owned->reserve(static_cast<std::size_t>(made) * 64);
       ++chunks_alive;
-      const ChunkRef chunk = Chunk::adopt(owned->data(), owned->capacity(), [](void* string) {
-        delete static_cast<std::string*>(string);
-        --chunks_alive;
-      }, owned);
+      const ChunkRef chunk = Chunk::adopt(
+          owned->data(), owned->capacity(),
+          [](void* string) {
+            delete static_cast<std::string*>(string);
+            --chunks_alive;
+          },
+          owned);
       context->attach(chunk.get());
     }
     for (std::int64_t index = 0; index < made; ++index, ++next) {
@@ -183,8 +186,8 @@ TEST(keyed_operators_get_the_state_of_their_keys) {
     const Tally initial;
     const std::size_t text_offset = offsetof(Tally, last);
     const std::vector<std::string> keys{"sequence"};
-    auto table = std::make_shared<KeyedState>(keyed_schema, keys, sizeof(Tally), std::as_bytes(std::span(&initial, 1)),
-                                              std::span(&text_offset, 1));
+    auto table =
+        std::make_shared<KeyedState>(keyed_schema, keys, sizeof(Tally), std::as_bytes(std::span(&initial, 1)), std::span(&text_offset, 1));
     Scheduler scheduler;
     const OperatorId from = scheduler.add_operator(line_source());
     OperatorSpec fold{.name = "fold", .input = line_schema(), .output = line_schema(), .model = model_for(models, 0)};
@@ -193,7 +196,8 @@ TEST(keyed_operators_get_the_state_of_their_keys) {
       for (std::int64_t index = 0; index < n; ++index) static_cast<Line*>(out)[index].sequence %= 10;
       return n;
     };
-    OperatorSpec tally{.name = "tally", .flags = REL_ONE_TO_ONE | REL_KEYED, .input = keyed_schema, .output = line_schema(), .keyed = table};
+    OperatorSpec tally{
+        .name = "tally", .flags = REL_ONE_TO_ONE | REL_KEYED, .input = keyed_schema, .output = line_schema(), .keyed = table};
     tally.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* slots, rel_context* context) -> std::int64_t {
       for (std::int64_t index = 0; index < n; ++index) {
         auto& state = *static_cast<Tally*>(static_cast<void**>(slots)[index]);
@@ -231,9 +235,8 @@ TEST(keyed_operators_get_the_state_of_their_keys) {
     for (const auto& [key, count] : seen->counts) CHECK_EQ(count, kLines / 10);
     const std::string last = text_of(kLines - 1, 0);
     bool found = false;
-    table->for_each([&](const StringView&, std::byte* state) {
-      found = found || reinterpret_cast<const Tally*>(state)->last.view() == last;
-    });
+    table->for_each(
+        [&](const StringView&, std::byte* state) { found = found || reinterpret_cast<const Tally*>(state)->last.view() == last; });
     CHECK(found);
   }
 }

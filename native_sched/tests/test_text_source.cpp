@@ -76,14 +76,19 @@ TEST(lines_end_as_in_python) {
   CHECK((lines("a\r\nb\rc\nd") == Lines{"a", "b", "c", "d"}));
   CHECK((lines("a\r") == Lines{"a"}));
   CHECK((lines("a\r\r\n\n\r") == Lines{"a", "", "", ""}));
-  CHECK((lines("\xef\xbb\xbf" "a\x0b\x0c\x1c\u2028" "b\n") == Lines{"\xef\xbb\xbf" "a\x0b\x0c\x1c\u2028" "b"}));
+  CHECK((lines("\xef\xbb\xbf"
+               "a\x0b\x0c\x1c\u2028"
+               "b\n") == Lines{"\xef\xbb\xbf"
+                               "a\x0b\x0c\x1c\u2028"
+                               "b"}));
   CHECK((lines("ok\nbad \xff\xe2\x82\nok") == Lines{"ok", "bad \xef\xbf\xbd\xef\xbf\xbd", "ok"}));
 }
 
 TEST(chunks_do_not_show) {
   const TemporaryFolder folder;
   std::mt19937_64 random(21);
-  const std::vector<std::string> pieces = {"\n", "\r", "\r\n", "a", "word ", "\u00e9", "\U0001d11e", "a somewhat longer piece of a line", ""};
+  const std::vector<std::string> pieces = {"\n", "\r", "\r\n", "a", "word ", "\u00e9", "\U0001d11e", "a somewhat longer piece of a line",
+                                           ""};
   for (int round = 0; round < 300; ++round) {
     std::string content;
     for (std::uint64_t i = random() % 60; i > 0; --i) content += pieces[random() % pieces.size()];
@@ -94,7 +99,8 @@ TEST(chunks_do_not_show) {
 
 TEST(files_follow_each_other) {
   const TemporaryFolder folder;
-  const std::vector<std::string> paths = {folder.file("1", "a\nb"), folder.file("2", ""), folder.file("3", "c\r"), folder.file("4", "\nd\n")};
+  const std::vector<std::string> paths = {folder.file("1", "a\nb"), folder.file("2", ""), folder.file("3", "c\r"),
+                                          folder.file("4", "\nd\n")};
   CHECK((lines_of(paths) == std::vector<std::string>{"a", "b", "c", "", "d"}));
   CHECK(lines_of({}).empty());
 }

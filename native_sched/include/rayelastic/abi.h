@@ -29,7 +29,7 @@ extern "C" {
 
 typedef struct rel_context rel_context;
 
-typedef int64_t (*rel_process)(const void *in, int64_t n, void *out, int64_t capacity, void *state, rel_context *context);
+typedef int64_t (*rel_process)(const void* in, int64_t n, void* out, int64_t capacity, void* state, rel_context* context);
 
 #define REL_STOPPED INT64_MIN
 #define REL_FAILED(i) (-1 - (int64_t)(i))
@@ -48,19 +48,19 @@ enum rel_flags {
 /* Engine services; named symbols, callable from C++, from compiled Python and from bindings alike. */
 
 /* Submits out[0..n) downstream. 0: go on at out[0]. Non-zero: return REL_STOPPED at once. */
-int rel_flush(rel_context *context, int64_t n);
+int rel_flush(rel_context* context, int64_t n);
 
 /* Says that a source has no more tuples; what it returns from this call is its last run. */
-void rel_finish(rel_context *context);
+void rel_finish(rel_context* context);
 
 /* `bytes` bytes for the text of an output record of this call; live as long as any run that refers to them. NULL: refused. */
-void *rel_allocate(rel_context *context, int64_t bytes);
+void* rel_allocate(rel_context* context, int64_t bytes);
 
 /* Stores text into a string-view field of a keyed state record, which owns its copy. 0 on success. */
-int rel_keep_text(rel_context *context, void *field, const void *text, int64_t bytes);
+int rel_keep_text(rel_context* context, void* field, const void* text, int64_t bytes);
 
 /* Explains a failure that isn't a Python exception; return REL_FAILED(i) afterwards. */
-void rel_fail(rel_context *context, const char *message);
+void rel_fail(rel_context* context, const char* message);
 
 #ifdef __cplusplus
 }

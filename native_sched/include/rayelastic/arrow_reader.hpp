@@ -45,7 +45,7 @@ class ArrowBatch {
     std::size_t target = 0;                  // byte in the record
     std::size_t width = 0;                   // bytes in the record
     std::int32_t validity_bit = -1;
-    bool separate_validity = false;          // the reader leaves it to a second pass
+    bool separate_validity = false;  // the reader leaves it to a second pass
     std::size_t validity_byte = 0;
   };
 

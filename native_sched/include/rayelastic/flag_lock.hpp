@@ -66,8 +66,8 @@ class FlagLock {
   // Returns the notes; sleepers were woken.
   std::uint32_t unlock() noexcept {
     std::uint32_t notes = word_.load(std::memory_order_relaxed);
-    while (!word_.compare_exchange_weak(notes, (notes & kHungry) != 0 ? kReserved : 0, std::memory_order_acq_rel,
-                                        std::memory_order_relaxed)) {
+    while (
+        !word_.compare_exchange_weak(notes, (notes & kHungry) != 0 ? kReserved : 0, std::memory_order_acq_rel, std::memory_order_relaxed)) {
     }
     if ((notes & kSleepers) != 0) word_.notify_all();
     return notes & ~kHeld;

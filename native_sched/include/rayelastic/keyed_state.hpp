@@ -114,8 +114,8 @@ class KeyedState {
     void operator()(std::byte* block) const noexcept;
   };
   std::vector<std::unique_ptr<std::byte[], FreeBlock>> blocks_;
-  std::size_t slot_count_ = 0;               // slots ever used, removed ones included
-  std::vector<std::uint32_t> free_slots_;    // removed ones
+  std::size_t slot_count_ = 0;             // slots ever used, removed ones included
+  std::vector<std::uint32_t> free_slots_;  // removed ones
   std::vector<Bucket> buckets_;
   std::size_t bucket_mask_ = 0;
   std::atomic<std::size_t> size_{0};   // relaxed: a figure for other threads, nothing is published by it

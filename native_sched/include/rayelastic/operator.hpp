@@ -38,12 +38,12 @@ class KeyedState;  // keyed_state.hpp
 struct OperatorSpec {
   std::string name = {};
   rel_process process = nullptr;
-  std::uint32_t flags = 0;                     // rel_flags
-  std::shared_ptr<void> state = {};                 // handed to process as it is, unless REL_KEYED
-  std::shared_ptr<const Schema> input = {};         // null for sources
-  std::shared_ptr<const Schema> output = {};        // null for sinks
-  std::shared_ptr<KeyedState> keyed = {};           // with REL_KEYED
-  void (*interrupt)(void* state) = nullptr;    // unblocks a process call that waits; called from any thread, once, at stop
+  std::uint32_t flags = 0;                    // rel_flags
+  std::shared_ptr<void> state = {};           // handed to process as it is, unless REL_KEYED
+  std::shared_ptr<const Schema> input = {};   // null for sources
+  std::shared_ptr<const Schema> output = {};  // null for sinks
+  std::shared_ptr<KeyedState> keyed = {};     // with REL_KEYED
+  void (*interrupt)(void* state) = nullptr;   // unblocks a process call that waits; called from any thread, once, at stop
   ThreadingModel model = ThreadingModel::Manual;
 };
 

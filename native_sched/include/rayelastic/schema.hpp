@@ -13,9 +13,26 @@
 namespace rayelastic {
 
 enum class Type : std::uint8_t {
-  Bool, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, Float16, Float32, Float64,
-  Date32, Date64, Time32, Time64, Timestamp, Duration,  // stored as their Arrow integers; unit and zone in Field::format
-  String, Binary
+  Bool,
+  Int8,
+  Int16,
+  Int32,
+  Int64,
+  UInt8,
+  UInt16,
+  UInt32,
+  UInt64,
+  Float16,
+  Float32,
+  Float64,
+  Date32,
+  Date64,
+  Time32,
+  Time64,
+  Timestamp,
+  Duration,  // stored as their Arrow integers; unit and zone in Field::format
+  String,
+  Binary
 };
 
 [[nodiscard]] std::size_t size_of(Type type) noexcept;  // bytes in a record; also the alignment, but 8 for String and Binary
