@@ -5,6 +5,7 @@ A `Job` looks the same whichever way it was started: it talks to a coordinator t
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -48,6 +49,7 @@ class LocalControl:
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
+        atexit.register(self.close)  # threads in native code mustn't outlive the interpreter
 
     def call(self, method: str, *arguments: Any, timeout: float) -> Any:  # noqa: ARG002  (nothing can be lost here)
         """Calls the method right away."""
@@ -55,6 +57,7 @@ class LocalControl:
 
     def close(self) -> None:
         """Ends the coordinator and everything that it started."""
+        atexit.unregister(self.close)
         self._coordinator.close()
 
 

@@ -26,6 +26,7 @@ START_TIMEOUT = (
 )
 CALL_TIMEOUT = 10.0  # seconds for any other control call
 CAUSE_WAIT = 1.0  # seconds between a broken link and the word of the one who broke it
+JOIN_TIMEOUT = 5.0  # seconds for a watching thread to see that all is over
 WATCH_PERIOD = 2.0  # seconds that one watching call stays with a processing element; its death ends the call at once
 
 
@@ -155,9 +156,11 @@ class Coordinator:
         self._end(State.FAILED, Failure(reason, operator=source))
 
     def close(self) -> None:
-        """Ends whatever still runs; safe to repeat."""
+        """Ends whatever still runs, and the threads that watch it; safe to repeat."""
         if not self._state.is_final:
             self._end(State.CANCELLED, None)
+        for watcher in self._watchers:
+            watcher.join(JOIN_TIMEOUT)
 
     # -- how it is done -------------------------------------------------------------------------------------------
 

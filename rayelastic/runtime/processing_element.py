@@ -228,11 +228,10 @@ class ProcessingElement:
         with self._stop_lock:
             if self._port is not None:
                 self._port.close()
-            for source in self._sources.values():
-                if source.ingest is not None:
-                    source.ingest.close()
             if self._scheduler is not None:
                 self._scheduler.stop(False)
+            for source in self._sources.values():
+                source.close()
             if not self._state.is_final:
                 self._state = State.CANCELLED
             for link in self._links.values():

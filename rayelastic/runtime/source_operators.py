@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.schema import Schema
 
 FEEDER_BYTES = 64 << 20  # Arrow batches that wait in front of a source
+JOIN_TIMEOUT = 5.0  # seconds for a reader to come back from its file
 BATCH_ROWS = 65_536  # rows of one Arrow batch read from a table or file
 
 
@@ -45,18 +46,25 @@ class SourceOperator:
         native: the operator.
         feed: reads batches and gives them to the operator; runs in a thread of its own once the scheduler runs.
         ingest: takes the connections of those who push, for a source that is fed from outside.
-        finish: makes the source end as if it had no more tuples; `None` where only the scheduler can do that.
     """
 
     native: _native.Operator
     feed: Callable[[], None] | None = None
     ingest: IngestServer | None = None
-    finish: Callable[[], None] | None = None
+    _feeding: threading.Thread | None = None
 
     def start(self, name: str) -> None:
         """Starts feeding, if somebody has to."""
         if self.feed is not None:
-            threading.Thread(target=self.feed, name=f"feed-{name}", daemon=True).start()
+            self._feeding = threading.Thread(target=self.feed, name=f"feed-{name}", daemon=True)
+            self._feeding.start()
+
+    def close(self) -> None:
+        """Ends whoever pushes from outside, and waits for the feeding thread of an operator that has ended."""
+        if self.ingest is not None:
+            self.ingest.close()
+        if self._feeding is not None:
+            self._feeding.join(JOIN_TIMEOUT)
 
 
 def source_operator(spec: OperatorSpec) -> SourceOperator:
@@ -85,7 +93,7 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
             feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
             ingest = IngestServer(name, spec.output_schema.to_arrow(), feeder)
             operator = _native.Operator.arrow_source(name, schema, feeder)
-            return SourceOperator(operator, ingest=ingest, finish=feeder.finish)
+            return SourceOperator(operator, ingest=ingest)
     raise SourceError(
         f"{type(body).__name__} can't be read here", operator=name, way_out="Use one of the sources of rayelastic"
     )
@@ -113,7 +121,7 @@ def _batch_source(spec: OperatorSpec, batches: Callable[[], Iterator[pa.RecordBa
         except Exception as error:  # a broken file, a failing cast: the source fails with it
             feeder.fail(f"{type(error).__name__}: {error}")
 
-    return SourceOperator(_native.Operator.arrow_source(spec.name, schema, feeder), feed=feed, finish=feeder.finish)
+    return SourceOperator(_native.Operator.arrow_source(spec.name, schema, feeder), feed=feed)
 
 
 def _batches(body: ArrowSource | CsvSource | ParquetSource) -> Iterator[pa.RecordBatch]:
