@@ -25,7 +25,7 @@ void check(const LinkOptions& options) {
   if (options.frame_bytes < kLeastFrameBytes) refuse("frame_bytes is less than 1 KiB");
   if (options.max_frame_bytes < options.frame_bytes || options.max_frame_bytes > (1U << 30)) refuse("max_frame_bytes is less than frame_bytes or more than 1 GiB");
   if (options.window_bytes < 4 * options.frame_bytes) refuse("window_bytes is less than four times frame_bytes");
-  if (options.heartbeat.count() <= 0 || options.silence < 2 * options.heartbeat) refuse("silence is less than two heartbeats");
+  if (options.heartbeat.count() <= 0 || options.silence < 4 * options.heartbeat) refuse("silence is less than four heartbeats");
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ std::shared_ptr<Link> Link::over(int fd, LinkOptions options) {
 }
 
 Link::Link(int fd, LinkOptions options)
-    : options_(std::move(options)), fd_(fd), wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), last_sent_(Clock::now()), last_heard_(last_sent_) {
+    : options_(std::move(options)), fd_(fd), wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), last_sent_(Clock::now()) {
   if (wake_fd_ < 0) {
     const int error = errno;
     ::close(fd_);
@@ -93,7 +93,6 @@ void Link::open(Role role, std::shared_ptr<const Schema> schema) {
     }
     role_ = role;
     hello_due_ = true;
-    last_heard_ = Clock::now();
   }
   wake();
 }
@@ -103,6 +102,7 @@ void Link::open_in(std::shared_ptr<const Schema> schema) { open(Role::In, std::m
 
 // The receiving side's thread sends only: it never reads, so that P08's thread alone owns what comes in.
 void Link::serve() {
+  auto last_beat = Clock::now();
   bool hung = false;  // poll reports a hang-up whether asked or not; looking again and again would burn a core
   while (!closing_.load()) {
     pollfd fds[2] = {{fd_, 0, 0}, {wake_fd_, POLLIN, 0}};
@@ -125,10 +125,13 @@ void Link::serve() {
     if (reads && (fds[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0) read_control();
 
     const Lock lock(mutex_);
-    const auto now = Clock::now();
-    if (now - last_sent_ >= options_.heartbeat && !has_unsent()) heartbeat_due_ = true;
+    if (const auto now = Clock::now(); now - last_beat >= options_.heartbeat) {
+      last_beat = now;
+      if (reads) ++silent_beats_;  // else it is the operator's thread that reads and counts
+      if (now - last_sent_ >= options_.heartbeat && !has_unsent()) heartbeat_due_ = true;
+    }
     pump(lock);
-    if (reads && !goodbye_heard_ && now - last_heard_ >= patience()) (void)lose_silent(lock);
+    if (reads && !goodbye_heard_ && is_silent()) (void)lose_silent(lock);
   }
 }
 
@@ -147,7 +150,7 @@ Link::Outcome Link::lose(const Lock&, const std::string& what) {
 }
 
 Link::Outcome Link::lose_silent(const Lock& lock) {
-  const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - last_heard_).count() / 100;
+  const auto tenths = silent_beats_ * options_.heartbeat.count() / 100;
   return lose(lock, "it said nothing for " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s");
 }
 

@@ -36,7 +36,7 @@ void Link::read_control() {
       (void)lose(lock, kNoGoodbye);
       return;
     }
-    last_heard_ = Clock::now();
+    silent_beats_ = 0;
     heard_ = true;
     totals_.bytes_received.fetch_add(static_cast<std::uint64_t>(got), std::memory_order_relaxed);
     next_header_bytes_ += static_cast<std::size_t>(got);
@@ -96,7 +96,7 @@ FrameFault Link::take_control(const FrameHeader& header) {
 // ---- the receiving side, read by the operator's thread ----
 
 Link::Outcome Link::receive(Received& received) {
-  last_heard_ = Clock::now();  // while nobody read, nothing could be heard
+  silent_beats_ = 0;  // while nobody read, nothing could be heard
   while (true) {
     FrameHeader header;
     FrameFault fault = FrameFault::None;
@@ -201,13 +201,13 @@ Link::Outcome Link::read_body(const FrameHeader& header, Received& received) {
 Link::Outcome Link::read_parts(std::span<iovec> parts, std::size_t& got) {
   while (true) {
     if (stopping_.load()) return Outcome::Stopped;
-    // The socket waits for a heartbeat's time at most (open): the silence is measured here, in one system call a frame.
+    // The socket waits for a heartbeat's time at most (open): the silence is counted here, in one system call a frame.
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = parts.size();
     const ssize_t count = ::recvmsg(fd_, &message, 0);
     if (count > 0) {
-      last_heard_ = Clock::now();
+      silent_beats_ = 0;
       heard_ = true;
       totals_.bytes_received.fetch_add(static_cast<std::uint64_t>(count), std::memory_order_relaxed);
       got = static_cast<std::size_t>(count);
@@ -215,12 +215,12 @@ Link::Outcome Link::read_parts(std::span<iovec> parts, std::size_t& got) {
     }
     const int error = errno;
     if (count < 0 && error == EINTR) continue;
-    const auto silent = Clock::now() - last_heard_;
-    if (count < 0 && (error == EAGAIN || error == EWOULDBLOCK) && silent < patience()) continue;
+    const bool nothing_yet = count < 0 && (error == EAGAIN || error == EWOULDBLOCK);
+    silent_beats_ += nothing_yet ? 1 : 0;
+    if (nothing_yet && !is_silent()) continue;
     const Lock lock(mutex_);
-    if (failed_) return Outcome::Failed;
     if (count == 0) return lose(lock, kNoGoodbye);
-    if (error == EAGAIN || error == EWOULDBLOCK) return lose_silent(lock);
+    if (nothing_yet) return lose_silent(lock);
     return lose(lock, "the connection broke: " + std::generic_category().message(error));
   }
 }

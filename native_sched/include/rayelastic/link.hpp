@@ -98,7 +98,7 @@ class Link {
   [[nodiscard]] Outcome lose(const Lock& lock, const std::string& what);  // keeps the first reason, ends the connection
   [[nodiscard]] Outcome lose_silent(const Lock& lock);
   [[nodiscard]] Outcome refuse(const Lock& lock, FrameFault fault, const FrameHeader& header, const std::string& more = {});
-  [[nodiscard]] Clock::duration patience() const noexcept { return heard_ ? options_.silence : options_.first_silence; }
+  [[nodiscard]] bool is_silent() const noexcept { return silent_beats_ * options_.heartbeat >= (heard_ ? options_.silence : options_.first_silence); }
 
   // link_send.cpp: what goes out. `mutex_` is held.
   void pump(const Lock& lock);
@@ -155,7 +155,7 @@ class Link {
   bool heard_ = false, hello_heard_ = false, final_heard_ = false;
   std::unique_ptr<std::byte[]> body_;
   std::size_t body_capacity_ = 0;
-  Clock::time_point last_heard_;
+  int silent_beats_ = 0;  // heartbeats' times waited in vain; not a clock, so that a machine that stood still loses nobody
 
   struct Totals {
     std::atomic<std::uint64_t> frames_sent{0}, bytes_sent{0}, records_sent{0}, frames_received{0}, bytes_received{0}, records_received{0};
