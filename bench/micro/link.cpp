@@ -73,12 +73,13 @@ void connect_pair(bool tcp, int& a, int& b) {
 struct Case {
   const char* name;
   bool tcp, text, checksum;
-  std::size_t run_bytes;  // what the operator is given at once
+  std::size_t run_bytes;                                                       // what the operator is given at once
   std::vector<double> gigabytes_per_second, sender_seconds, receiver_seconds;  // the latter two per GB
 };
 
 double processor_seconds(const rusage& usage) {
-  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 double processor_seconds() {
@@ -97,7 +98,8 @@ std::shared_ptr<const Schema> schema_of(bool text) {
   if (text) {
     fields.push_back({.name = "text", .type = Type::Binary, .nullable = false, .format = "z"});
   } else {
-    for (int i = 0; i < 8; ++i) fields.push_back({.name = std::string(1, static_cast<char>('a' + i)), .type = Type::Int64, .nullable = false, .format = "l"});
+    for (int i = 0; i < 8; ++i)
+      fields.push_back({.name = std::string(1, static_cast<char>('a' + i)), .type = Type::Int64, .nullable = false, .format = "l"});
   }
   return std::make_shared<const Schema>(std::move(fields));
 }
@@ -143,7 +145,8 @@ void measure(Case& measured, double seconds) {
   const double used = processor_seconds();
   std::int64_t result = 0;
   while (result == 0 && std::chrono::duration<double>(Clock::now() - start).count() < seconds) {
-    for (int i = 0; i < 16 && result == 0; ++i) result = out.process(run.data(), static_cast<std::int64_t>(count), nullptr, 0, out.state.get(), &context);
+    for (int i = 0; i < 16 && result == 0; ++i)
+      result = out.process(run.data(), static_cast<std::int64_t>(count), nullptr, 0, out.state.get(), &context);
   }
   if (result == 0) result = out.process(nullptr, 0, nullptr, 0, out.state.get(), &context);  // until the receiver has consumed everything
   const double took = std::chrono::duration<double>(Clock::now() - start).count();

@@ -32,12 +32,17 @@ bool fields_fit(const FrameHeader& header) noexcept {
   const bool no_body = header.records == 0 && header.heap_bytes == 0;
   const bool plain = no_body && header.record_bytes == 0 && header.detail == 0;
   switch (header.kind) {
-    case FrameKind::Hello: return no_body && header.detail == 0;
-    case FrameKind::Records: return header.records > 0 && header.detail == 0 && header.value == 0;
-    case FrameKind::Mark: return no_body && header.record_bytes == 0 && header.detail <= static_cast<std::uint8_t>(MarkKind::Final);
-    case FrameKind::Credit: return plain && header.value > 0;
+    case FrameKind::Hello:
+      return no_body && header.detail == 0;
+    case FrameKind::Records:
+      return header.records > 0 && header.detail == 0 && header.value == 0;
+    case FrameKind::Mark:
+      return no_body && header.record_bytes == 0 && header.detail <= static_cast<std::uint8_t>(MarkKind::Final);
+    case FrameKind::Credit:
+      return plain && header.value > 0;
     case FrameKind::Heartbeat:
-    case FrameKind::Goodbye: return plain && header.value == 0;
+    case FrameKind::Goodbye:
+      return plain && header.value == 0;
   }
   return false;
 }
@@ -71,19 +76,32 @@ bool link_view(std::byte* place, std::span<const char> heap) noexcept {
 
 std::string_view to_string(FrameFault fault) noexcept {
   switch (fault) {
-    case FrameFault::None: return "nothing wrong";
-    case FrameFault::Magic: return "it isn't a frame";
-    case FrameFault::Version: return "it has another version";
-    case FrameFault::Kind: return "its kind is unknown";
-    case FrameFault::Field: return "a field of its header has no sense";
-    case FrameFault::Length: return "it is longer than allowed";
-    case FrameFault::RecordSize: return "its records have another size than the schema's";
-    case FrameFault::Sequence: return "it isn't the next one";
-    case FrameFault::Checksum: return "its checksum is wrong";
-    case FrameFault::View: return "a text or bool of a record has no sense";
-    case FrameFault::Schema: return "the two sides have different schemas";
-    case FrameFault::Order: return "a frame of its kind can't come now";
-    case FrameFault::Credit: return "it grants back more than was sent";
+    case FrameFault::None:
+      return "nothing wrong";
+    case FrameFault::Magic:
+      return "it isn't a frame";
+    case FrameFault::Version:
+      return "it has another version";
+    case FrameFault::Kind:
+      return "its kind is unknown";
+    case FrameFault::Field:
+      return "a field of its header has no sense";
+    case FrameFault::Length:
+      return "it is longer than allowed";
+    case FrameFault::RecordSize:
+      return "its records have another size than the schema's";
+    case FrameFault::Sequence:
+      return "it isn't the next one";
+    case FrameFault::Checksum:
+      return "its checksum is wrong";
+    case FrameFault::View:
+      return "a text or bool of a record has no sense";
+    case FrameFault::Schema:
+      return "the two sides have different schemas";
+    case FrameFault::Order:
+      return "a frame of its kind can't come now";
+    case FrameFault::Credit:
+      return "it grants back more than was sent";
   }
   return "unknown";
 }
@@ -126,7 +144,8 @@ FrameFault decode_header(const HeaderBytes& bytes, const FrameLimits& limits, Fr
   // 32-bit factors: the 64-bit product can't overflow, nor can the sum with two more 32-bit terms.
   if (header.kind == FrameKind::Records && header.frame_bytes() > limits.max_frame_bytes) return FrameFault::Length;
   if (header.sequence != limits.sequence) return FrameFault::Sequence;
-  if (header.kind != FrameKind::Records && header.checksummed && header.checksum != checksum_of(header, {}, {})) return FrameFault::Checksum;
+  if (header.kind != FrameKind::Records && header.checksummed && header.checksum != checksum_of(header, {}, {}))
+    return FrameFault::Checksum;
   return FrameFault::None;
 }
 
@@ -157,7 +176,8 @@ std::uint64_t fingerprint(const Schema& schema) noexcept {
   return hash;
 }
 
-FrameFault link_views(const Schema& schema, std::byte* records, std::size_t count, std::span<const char> heap, std::size_t& bad_record) noexcept {
+FrameFault link_views(const Schema& schema, std::byte* records, std::size_t count, std::span<const char> heap,
+                      std::size_t& bad_record) noexcept {
   const std::size_t stride = schema.record_size();
   for (const Field& field : schema.fields()) {
     if (!is_text(field) && field.type != Type::Bool) continue;

@@ -23,7 +23,8 @@ constexpr std::size_t kLeastFrameBytes = 1024;
 void check(const LinkOptions& options) {
   const auto refuse = [&options](const char* what) { throw std::invalid_argument("link '" + options.name + "': " + what); };
   if (options.frame_bytes < kLeastFrameBytes) refuse("frame_bytes is less than 1 KiB");
-  if (options.max_frame_bytes < options.frame_bytes || options.max_frame_bytes > (1U << 30)) refuse("max_frame_bytes is less than frame_bytes or more than 1 GiB");
+  if (options.max_frame_bytes < options.frame_bytes || options.max_frame_bytes > (1U << 30))
+    refuse("max_frame_bytes is less than frame_bytes or more than 1 GiB");
   if (options.window_bytes < 4 * options.frame_bytes) refuse("window_bytes is less than four times frame_bytes");
   if (options.heartbeat.count() <= 0 || options.silence < 4 * options.heartbeat) refuse("silence is less than four heartbeats");
 }
@@ -86,10 +87,11 @@ void Link::open(Role role, std::shared_ptr<const Schema> schema) {
       open_ = std::make_unique<FrameBody>(schema_, options_.frame_bytes, options_.max_frame_bytes);
       sealed_ = std::make_unique<FrameBody>(schema_, options_.frame_bytes, options_.max_frame_bytes);
     } else {
-      grant_due_ = options_.window_bytes;  // the first Credit
+      grant_due_ = options_.window_bytes;                    // the first Credit
       const auto milliseconds = options_.heartbeat.count();  // how often a waiting receive looks at the time
       const timeval wait{milliseconds / 1000, milliseconds % 1000 * 1000};
-      if (::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) != 0) throw std::system_error(errno, std::generic_category(), "link '" + options_.name + "'");
+      if (::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) != 0)
+        throw std::system_error(errno, std::generic_category(), "link '" + options_.name + "'");
     }
     role_ = role;
     hello_due_ = true;
@@ -156,9 +158,10 @@ Link::Outcome Link::lose_silent(const Lock& lock) {
 
 Link::Outcome Link::refuse(const Lock& lock, FrameFault fault, const FrameHeader& header, const std::string& more) {
   totals_.refused[static_cast<std::size_t>(fault)].fetch_add(1, std::memory_order_relaxed);
-  return lose(lock, "refused a frame, " + std::string(to_string(fault)) + more + ": kind " + std::to_string(static_cast<int>(header.kind)) + ", sequence " +
-                        std::to_string(header.sequence) + " where " + std::to_string(receive_sequence_) + " was due, " + std::to_string(header.records) +
-                        " records of " + std::to_string(header.record_bytes) + " bytes, " + std::to_string(header.heap_bytes) + " bytes of text");
+  return lose(lock, "refused a frame, " + std::string(to_string(fault)) + more + ": kind " + std::to_string(static_cast<int>(header.kind)) +
+                        ", sequence " + std::to_string(header.sequence) + " where " + std::to_string(receive_sequence_) + " was due, " +
+                        std::to_string(header.records) + " records of " + std::to_string(header.record_bytes) + " bytes, " +
+                        std::to_string(header.heap_bytes) + " bytes of text");
 }
 
 std::string Link::failure() const {

@@ -57,7 +57,8 @@ std::int64_t process_in(const void*, std::int64_t, void* out, std::int64_t capac
       return 0;
     }
     if (outcome != Link::Outcome::Ok) return ended(link, outcome, context);
-    if (received.header.kind == FrameKind::Records) return submit(link, received, static_cast<std::byte*>(out), static_cast<std::size_t>(capacity), context);
+    if (received.header.kind == FrameKind::Records)
+      return submit(link, received, static_cast<std::byte*>(out), static_cast<std::size_t>(capacity), context);
     const Mark mark{static_cast<MarkKind>(received.header.detail), received.header.value};
     if (mark.kind != MarkKind::Final) context->mark(mark);  // Final is the engine's to send, when this source has finished
     return 0;

@@ -62,7 +62,8 @@ void Link::read_control() {
 
 FrameFault Link::take_control(const FrameHeader& header) {
   switch (header.kind) {
-    case FrameKind::Heartbeat: return FrameFault::None;
+    case FrameKind::Heartbeat:
+      return FrameFault::None;
     case FrameKind::Hello: {
       if (hello_heard_) return FrameFault::Order;
       hello_heard_ = true;
@@ -88,7 +89,8 @@ FrameFault Link::take_control(const FrameHeader& header) {
       return FrameFault::None;
     }
     case FrameKind::Records:
-    case FrameKind::Mark: return FrameFault::Order;
+    case FrameKind::Mark:
+      return FrameFault::Order;
   }
   return FrameFault::Kind;
 }
@@ -121,7 +123,8 @@ Link::Outcome Link::receive(Received& received) {
 
 FrameFault Link::take_in_order(const FrameHeader& header) {
   switch (header.kind) {
-    case FrameKind::Heartbeat: return FrameFault::None;
+    case FrameKind::Heartbeat:
+      return FrameFault::None;
     case FrameKind::Hello: {
       if (hello_heard_) return FrameFault::Order;
       hello_heard_ = true;
@@ -139,8 +142,10 @@ FrameFault Link::take_in_order(const FrameHeader& header) {
       final_heard_ = header.detail == static_cast<std::uint8_t>(MarkKind::Final);
       return FrameFault::None;
     }
-    case FrameKind::Goodbye: return final_heard_ ? FrameFault::None : FrameFault::Order;
-    case FrameKind::Credit: return FrameFault::Order;
+    case FrameKind::Goodbye:
+      return final_heard_ ? FrameFault::None : FrameFault::Order;
+    case FrameKind::Credit:
+      return FrameFault::Order;
   }
   return FrameFault::Kind;
 }
@@ -169,7 +174,8 @@ Link::Outcome Link::read_body(const FrameHeader& header, Received& received) {
   }
   if (header.heap_bytes > 0) received.heap = Chunk::allocate(header.heap_bytes);
   char* heap = header.heap_bytes > 0 ? received.heap->data() : nullptr;
-  std::array<iovec, 3> parts{iovec{body_.get(), records_bytes}, iovec{heap, header.heap_bytes}, iovec{next_header_.data(), next_header_.size()}};
+  std::array<iovec, 3> parts{iovec{body_.get(), records_bytes}, iovec{heap, header.heap_bytes},
+                             iovec{next_header_.data(), next_header_.size()}};
   std::size_t missing = header.body_bytes();
   while (missing > 0) {
     std::size_t got = 0;

@@ -38,8 +38,8 @@ Link::Outcome Link::send(const std::byte* records, std::size_t count) {
     FrameBody::Append append;
     done += open_->append(records + done * schema_->record_size(), count - done, append);
     if (append == FrameBody::Append::TooLarge) {
-      return lose(lock, "record " + std::to_string(done) + " of a run is larger than a frame may be (" + std::to_string(options_.max_frame_bytes) +
-                            " bytes with its text); raise max_frame_bytes on both sides");
+      return lose(lock, "record " + std::to_string(done) + " of a run is larger than a frame may be (" +
+                            std::to_string(options_.max_frame_bytes) + " bytes with its text); raise max_frame_bytes on both sides");
     }
     if (append == FrameBody::Append::Taken) break;
     if (const Outcome outcome = wait_until(lock, [this] { return open_->empty(); }); outcome != Outcome::Ok) return outcome;
@@ -190,7 +190,9 @@ void Link::seal(FrameHeader header) {
   header.sequence = send_sequence_++;
   header.checksummed = options_.checksum;
   const bool body = header.kind == FrameKind::Records;
-  if (header.checksummed) header.checksum = checksum_of(header, body ? sealed_->records() : std::span<const std::byte>{}, body ? sealed_->heap() : std::span<const char>{});
+  if (header.checksummed)
+    header.checksum =
+        checksum_of(header, body ? sealed_->records() : std::span<const std::byte>{}, body ? sealed_->heap() : std::span<const char>{});
   sealed_header_ = encode_header(header);
   sealed_bytes_ = header.frame_bytes();
   if (!body) sealed_bytes_ = kFrameHeaderBytes;

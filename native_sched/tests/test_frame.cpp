@@ -87,7 +87,8 @@ TEST(the_checksum_is_castagnoli_s_by_table_and_by_instruction) {
   std::mt19937_64 random(3);
   std::vector<unsigned char> bytes(10'000);
   for (auto& byte : bytes) byte = static_cast<unsigned char>(random());
-  for (std::size_t length = 0; length < bytes.size(); length += 37) CHECK_EQ(crc32c(9, bytes.data(), length), crc32c_by_table(9, bytes.data(), length));
+  for (std::size_t length = 0; length < bytes.size(); length += 37)
+    CHECK_EQ(crc32c(9, bytes.data(), length), crc32c_by_table(9, bytes.data(), length));
 }
 
 TEST(a_header_comes_back_as_it_was) {
@@ -200,7 +201,8 @@ TEST(a_body_is_full_at_its_target_and_takes_one_large_record_up_to_the_maximum) 
   CHECK_EQ(body.append(records.at(2), 1, outcome), 0U);
   CHECK(outcome == FrameBody::Append::TooLarge);
 
-  const auto plain = std::make_shared<const Schema>(std::vector<Field>{{.name = "v", .type = Type::Int64, .nullable = false, .format = "l"}});
+  const auto plain =
+      std::make_shared<const Schema>(std::vector<Field>{{.name = "v", .type = Type::Int64, .nullable = false, .format = "l"}});
   const std::vector<std::byte> many(8 * 1000);
   FrameBody numbers(plain, 1024, 4096);
   CHECK_EQ(numbers.append(many.data(), 1000, outcome), (1024 - kFrameHeaderBytes) / 8);
@@ -224,13 +226,13 @@ TEST(views_that_do_not_fit_the_heap_or_are_not_canonical_are_refused) {
     const FrameFault fault = link_views(*records.schema, wire.records.data(), 2, wire.heap, bad);
     return fault == FrameFault::View && bad == expected_record;
   };
-  CHECK(broken(1, 8, 1, 8, 1));                     // one byte over the end
-  CHECK(broken(1, 8, UINT64_MAX, 8, 1));            // the sum would overflow
+  CHECK(broken(1, 8, 1, 8, 1));           // one byte over the end
+  CHECK(broken(1, 8, UINT64_MAX, 8, 1));  // the sum would overflow
   CHECK(broken(1, 8, UINT64_MAX - 14, 8, 1));
-  CHECK(broken(1, 0, 16, 4, 1));                    // longer than the heap
+  CHECK(broken(1, 0, 16, 4, 1));  // longer than the heap
   CHECK(broken(1, 0, UINT32_MAX, 4, 1));
-  CHECK(broken(1, 4, 0x41414141, 4, 1));            // another prefix than the text's
-  CHECK(broken(1, 0, 3, 4, 1));                     // inline, with bytes behind its end
+  CHECK(broken(1, 4, 0x41414141, 4, 1));  // another prefix than the text's
+  CHECK(broken(1, 0, 3, 4, 1));           // inline, with bytes behind its end
   CHECK(broken(0, 8, 1, 8, 0));
   CHECK(broken(1, records.schema->find("flag")->offset, 2, 1, 1));  // neither false nor true
 }
@@ -265,7 +267,8 @@ TEST(no_mutant_of_a_frame_reads_or_writes_out_of_bounds) {
   FrameBody body(records.schema, 64 << 10, 1 << 20);
   FrameBody::Append outcome;
   (void)body.append(records.at(0), records.count(), outcome);
-  const FrameLimits limits{.max_frame_bytes = 1 << 16, .sequence = 5, .record_bytes = static_cast<std::uint32_t>(records.schema->record_size())};
+  const FrameLimits limits{
+      .max_frame_bytes = 1 << 16, .sequence = 5, .record_bytes = static_cast<std::uint32_t>(records.schema->record_size())};
   std::size_t accepted = 0, refused = 0;
   for (int round = 0; round < 100'000; ++round) {
     Wire wire(body);
@@ -273,8 +276,10 @@ TEST(no_mutant_of_a_frame_reads_or_writes_out_of_bounds) {
     const bool checked = random() % 2 == 0;
     for (auto changes = 1 + random() % 4; changes > 0; --changes) {
       const auto value = static_cast<unsigned char>(random() % 3 == 0 ? 0xFF : random());
-      if (random() % 4 == 0) header_bytes[random() % header_bytes.size()] = std::byte{value};
-      else wire.records[random() % wire.records.size()] = std::byte{value};
+      if (random() % 4 == 0)
+        header_bytes[random() % header_bytes.size()] = std::byte{value};
+      else
+        wire.records[random() % wire.records.size()] = std::byte{value};
     }
     FrameHeader header;
     if (decode_header(header_bytes, limits, header) != FrameFault::None || header.kind != FrameKind::Records) {

@@ -74,7 +74,8 @@ class Context : public rel_context {
 
   std::int64_t run_source(const OperatorSpec& spec) {
     std::int64_t result = 0;
-    while (!finished && result >= 0) result = spec.process(nullptr, 0, out.data(), static_cast<std::int64_t>(capacity), spec.state.get(), this);
+    while (!finished && result >= 0)
+      result = spec.process(nullptr, 0, out.data(), static_cast<std::int64_t>(capacity), spec.state.get(), this);
     return result;
   }
   std::int64_t give(const OperatorSpec& spec, const void* records, std::size_t n) {
@@ -106,17 +107,23 @@ class RawPeer {
     send(heap.data(), heap.size());
   }
   void hello(const Schema& schema) {
-    send({.kind = FrameKind::Hello, .record_bytes = static_cast<std::uint32_t>(schema.record_size()), .value = static_cast<std::int64_t>(fingerprint(schema))});
+    send({.kind = FrameKind::Hello,
+          .record_bytes = static_cast<std::uint32_t>(schema.record_size()),
+          .value = static_cast<std::int64_t>(fingerprint(schema))});
   }
   FrameHeader records_header(const Schema& schema, std::uint32_t count, std::uint32_t heap_bytes = 0) const {
-    return {.kind = FrameKind::Records, .records = count, .record_bytes = static_cast<std::uint32_t>(schema.record_size()), .heap_bytes = heap_bytes};
+    return {.kind = FrameKind::Records,
+            .records = count,
+            .record_bytes = static_cast<std::uint32_t>(schema.record_size()),
+            .heap_bytes = heap_bytes};
   }
   int fd;
   std::uint64_t sequence = 0;
 };
 
 // What a receiving operator says to whatever `peer` sends it after a good hello.
-std::string refusal(FrameFault expected, const std::function<void(RawPeer&, const Schema&)>& misbehave, bool greet = true, LinkOptions chosen = options("pe-0")) {
+std::string refusal(FrameFault expected, const std::function<void(RawPeer&, const Schema&)>& misbehave, bool greet = true,
+                    LinkOptions chosen = options("pe-0")) {
   const Sockets sockets;
   const auto schema = words();
   const auto link = Link::over(sockets.b, chosen);
@@ -128,7 +135,8 @@ std::string refusal(FrameFault expected, const std::function<void(RawPeer&, cons
   CHECK_EQ(context.run_source(in), REL_FAILED(0));
   CHECK(!context.finished);
   const LinkCounters counters = link->counters();
-  for (std::size_t i = 0; i < kFrameFaults; ++i) CHECK_EQ(counters.refused[i], i == static_cast<std::size_t>(expected) && expected != FrameFault::None ? 1U : 0U);
+  for (std::size_t i = 0; i < kFrameFaults; ++i)
+    CHECK_EQ(counters.refused[i], i == static_cast<std::size_t>(expected) && expected != FrameFault::None ? 1U : 0U);
   CHECK(context.message.find("link 'a->b' from 'pe-0'") != std::string::npos);
   return context.message;
 }
@@ -353,10 +361,12 @@ TEST(a_lost_peer_is_never_an_end_of_stream) {
           peer.send({.kind = FrameKind::Mark, .detail = static_cast<std::uint8_t>(MarkKind::Final)});
           peer.hang_up();
         }).find("without a goodbye") != std::string::npos);
-  CHECK(refusal(FrameFault::None, [](RawPeer& peer, const Schema& schema) {  // in the middle of a frame
-          peer.send(peer.records_header(schema, 100), std::vector<std::byte>(24));
-          peer.hang_up();
-        }).find("without a goodbye") != std::string::npos);
+  CHECK(refusal(FrameFault::None,
+                [](RawPeer& peer, const Schema& schema) {  // in the middle of a frame
+                  peer.send(peer.records_header(schema, 100), std::vector<std::byte>(24));
+                  peer.hang_up();
+                })
+            .find("without a goodbye") != std::string::npos);
   (void)refusal(FrameFault::Order, [](RawPeer& peer, const Schema&) { peer.send({.kind = FrameKind::Goodbye}); });  // without Final
 }
 
@@ -486,7 +496,8 @@ TEST(bad_frames_are_refused_and_counted_by_reason) {
 TEST(huge_counts_are_refused_before_memory_is_allocated) {
   const std::size_t before = resident_kib();
   for (int round = 0; round < 50; ++round) {
-    (void)refusal(FrameFault::Length, [](RawPeer& peer, const Schema& schema) { peer.send(peer.records_header(schema, UINT32_MAX, UINT32_MAX)); });
+    (void)refusal(FrameFault::Length,
+                  [](RawPeer& peer, const Schema& schema) { peer.send(peer.records_header(schema, UINT32_MAX, UINT32_MAX)); });
     (void)refusal(FrameFault::Length, [](RawPeer& peer, const Schema& schema) { peer.send(peer.records_header(schema, 1, 8 << 20)); });
   }
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -544,8 +555,10 @@ TEST(random_bytes_and_forced_disconnects_end_every_time_in_a_failure) {
       stream.insert(stream.end(), records.begin(), records.end());
     }
     const std::size_t at = random() % stream.size();
-    if (round % 2 == 0) stream.resize(at);
-    else stream[at] ^= static_cast<std::byte>(1U << (random() % 8));
+    if (round % 2 == 0)
+      stream.resize(at);
+    else
+      stream[at] ^= static_cast<std::byte>(1U << (random() % 8));
     peer.send(stream.data(), stream.size());
     peer.hang_up();
     Context context(schema->record_size());

@@ -33,7 +33,7 @@ enum class FrameKind : std::uint8_t {
   Mark,       // detail = MarkKind, value = the mark's value
   Credit,     // value = bytes that the receiver has consumed; the first one grants the window
   Heartbeat,
-  Goodbye     // nothing follows; an end of the connection without it is a lost peer
+  Goodbye  // nothing follows; an end of the connection without it is a lost peer
 };
 
 enum class FrameFault : std::uint8_t {
@@ -46,10 +46,10 @@ enum class FrameFault : std::uint8_t {
   RecordSize,  // records of another size than the schema's
   Sequence,    // not the next one
   Checksum,
-  View,        // a string view outside the heap, or not canonical
-  Schema,      // the peer's Hello names another schema
-  Order,       // a frame of a kind that can't come now, or from this side
-  Credit,      // grants more back than was sent
+  View,    // a string view outside the heap, or not canonical
+  Schema,  // the peer's Hello names another schema
+  Order,   // a frame of a kind that can't come now, or from this side
+  Credit,  // grants more back than was sent
 };
 inline constexpr std::size_t kFrameFaults = 13;
 
@@ -124,8 +124,8 @@ class FrameBody {
   std::size_t target_bytes_;
   std::size_t max_frame_bytes_;
   std::vector<const Field*> text_fields_;
-  std::vector<StringView> seen_;              // per text field, the last long view of this call
-  std::vector<std::uint64_t> seen_offsets_;   // where its text lies in heap_
+  std::vector<StringView> seen_;             // per text field, the last long view of this call
+  std::vector<std::uint64_t> seen_offsets_;  // where its text lies in heap_
   std::vector<std::byte> records_;
   std::vector<char> heap_;
   std::size_t count_ = 0;

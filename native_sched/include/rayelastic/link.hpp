@@ -31,24 +31,24 @@
 namespace rayelastic {
 
 struct LinkOptions {
-  std::string name;                          // the edge, for failure texts
-  std::string peer;                          // the PE on the other side, for failure texts
-  std::size_t frame_bytes = 64U << 10;       // up to which records are gathered; also the largest single send (findings 5)
-  std::size_t max_frame_bytes = 8U << 20;    // larger frames are refused before memory is allocated (D4)
-  std::size_t window_bytes = 4U << 20;       // granted by the receiver, unconsumed at any time
-  std::chrono::milliseconds heartbeat{500};  // an idle side says that it lives
-  std::chrono::milliseconds silence{3000};   // a peer that said nothing for so long is lost
+  std::string name;                                // the edge, for failure texts
+  std::string peer;                                // the PE on the other side, for failure texts
+  std::size_t frame_bytes = 64U << 10;             // up to which records are gathered; also the largest single send (findings 5)
+  std::size_t max_frame_bytes = 8U << 20;          // larger frames are refused before memory is allocated (D4)
+  std::size_t window_bytes = 4U << 20;             // granted by the receiver, unconsumed at any time
+  std::chrono::milliseconds heartbeat{500};        // an idle side says that it lives
+  std::chrono::milliseconds silence{3000};         // a peer that said nothing for so long is lost
   std::chrono::milliseconds first_silence{60000};  // the same before its first frame: it may still be starting
-  bool checksum = true;                      // CRC32C in every frame sent (D6)
+  bool checksum = true;                            // CRC32C in every frame sent (D6)
 };
 
 // Totals since the link was made. Frames and bytes of every kind, headers included.
 struct LinkCounters {
   std::uint64_t frames_sent = 0, bytes_sent = 0, records_sent = 0;
   std::uint64_t frames_received = 0, bytes_received = 0, records_received = 0;
-  std::uint64_t credit_waits = 0;      // times that the sender had records and no credit
-  std::uint64_t blocked_nanoseconds = 0;  // the operator's thread waited for credit or for the socket
-  std::uint64_t unconsumed_bytes = 0;  // now: sent (or received) and not granted back
+  std::uint64_t credit_waits = 0;                        // times that the sender had records and no credit
+  std::uint64_t blocked_nanoseconds = 0;                 // the operator's thread waited for credit or for the socket
+  std::uint64_t unconsumed_bytes = 0;                    // now: sent (or received) and not granted back
   std::array<std::uint64_t, kFrameFaults> refused = {};  // by FrameFault
 };
 
@@ -77,7 +77,7 @@ class Link {
 
   void open_in(std::shared_ptr<const Schema> schema);
   struct Received {
-    FrameHeader header;          // Records or Mark
+    FrameHeader header;            // Records or Mark
     std::byte* records = nullptr;  // valid until the next receive
     ChunkRef heap;
   };
@@ -98,7 +98,9 @@ class Link {
   [[nodiscard]] Outcome lose(const Lock& lock, const std::string& what);  // keeps the first reason, ends the connection
   [[nodiscard]] Outcome lose_silent(const Lock& lock);
   [[nodiscard]] Outcome refuse(const Lock& lock, FrameFault fault, const FrameHeader& header, const std::string& more = {});
-  [[nodiscard]] bool is_silent() const noexcept { return silent_beats_ * options_.heartbeat >= (heard_ ? options_.silence : options_.first_silence); }
+  [[nodiscard]] bool is_silent() const noexcept {
+    return silent_beats_ * options_.heartbeat >= (heard_ ? options_.silence : options_.first_silence);
+  }
 
   // link_send.cpp: what goes out. `mutex_` is held.
   void pump(const Lock& lock);
@@ -111,8 +113,8 @@ class Link {
 
   // link_receive.cpp: what comes in. Of the reading thread.
   void read_control();
-  [[nodiscard]] FrameFault take_control(const FrameHeader& header);    // sending side
-  [[nodiscard]] FrameFault take_in_order(const FrameHeader& header);   // receiving side
+  [[nodiscard]] FrameFault take_control(const FrameHeader& header);   // sending side
+  [[nodiscard]] FrameFault take_in_order(const FrameHeader& header);  // receiving side
   [[nodiscard]] Outcome read_header(FrameHeader& header, FrameFault& fault);
   [[nodiscard]] Outcome read_body(const FrameHeader& header, Received& received);
   [[nodiscard]] Outcome read_parts(std::span<iovec> parts, std::size_t& got);
