@@ -16,7 +16,9 @@ __all__ = [
     "GraphError",
     "JavaNotFoundError",
     "JobCancelledError",
+    "JobExistsError",
     "JobFailedError",
+    "JobNotFoundError",
     "LaneError",
     "LinkError",
     "NotShippableError",
@@ -196,3 +198,11 @@ class JobCancelledError(RayelasticError):
     def __init__(self, job: str) -> None:
         super().__init__(f"job '{job}' was cancelled")
         self.job = job
+
+
+class JobExistsError(RayelasticError):
+    """A job of this name runs on the cluster already."""
+
+
+class JobNotFoundError(RayelasticError):
+    """No job of this name is on the cluster."""

@@ -135,9 +135,9 @@ class Job:
             drain: stop the sources and let what they sent reach the sinks; otherwise stop at once.
         """
         if self._final is None:
+            self._control.call("cancel", drain, timeout=CONTROL_TIMEOUT)
             for source in self._external.values():
                 source.cancel()
-            self._control.call("cancel", drain, timeout=CONTROL_TIMEOUT)
 
     def wait(self, timeout: float | None = None) -> JobResult:
         """Waits for the end of the job and gives what its sinks left.

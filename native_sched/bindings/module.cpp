@@ -3,6 +3,7 @@
 
 NB_MODULE(_native, module) {
   namespace python = rayelastic::python;
+  nanobind::set_leak_warnings(false);  // schemas are cached for the life of the process
   module.doc() =
       "Native scheduler, operators, links and the Arrow edge of rayelastic. Errors are ValueError and TypeError that name the operator.";
   python::bind_schema(module);

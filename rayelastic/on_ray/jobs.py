@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import NotShippableError, RayelasticError
+from rayelastic.errors import JobExistsError, JobNotFoundError, NotShippableError
 from rayelastic.graph.topology import check_shippable
 from rayelastic.on_ray.actors import COORDINATOR_CLASS, PE_CLASS, CoordinatorActor
 from rayelastic.on_ray.calls import answer
@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 PREFIX = "job:"  # of the name of a coordinator's actor
 STATUS_TIMEOUT = 10.0  # seconds for a coordinator to say how its job is
 CLOSE_TIMEOUT = 30.0  # seconds for a coordinator to end its processing elements
-
-
-class JobExistsError(RayelasticError):
-    """A job of this name runs on the cluster."""
-
-
-class JobNotFoundError(RayelasticError):
-    """No job of this name is on the cluster."""
 
 
 class RayControl:

@@ -148,12 +148,16 @@ class Coordinator:
         Args:
             source: the operator.
             rows: how many rows each partition had, by its number.
+
+        Raises:
+            SourceError: other rows arrived.
         """
         self._handle_of(source).call("finish_source", source, rows, timeout=CALL_TIMEOUT)
 
     def fail_source(self, source: str, reason: str) -> None:
-        """Says that a source which is fed from outside failed: the job fails with the reason."""
-        self._end(State.FAILED, Failure(reason, operator=source))
+        """Says that a source which is fed from outside failed: so does the job, unless it is being cancelled."""
+        if not self._cancelling:
+            self._end(State.FAILED, Failure(reason, operator=source))
 
     def close(self) -> None:
         """Ends whatever still runs, and the threads that watch it; safe to repeat."""

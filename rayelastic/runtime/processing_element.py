@@ -202,7 +202,7 @@ class ProcessingElement:
             rows: how many rows each partition had, by its number.
 
         Raises:
-            IngestError: other rows arrived.
+            SourceError: other rows arrived.
         """
         ingest = self._sources[source].ingest
         assert ingest is not None

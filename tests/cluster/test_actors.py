@@ -13,11 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from rayelastic.errors import LinkError, RayUnreachableError
+from rayelastic.errors import JobExistsError, JobNotFoundError, LinkError, RayUnreachableError
 from rayelastic.on_ray.connect import ensure_ray
 from rayelastic.on_ray.jobs import (
-    JobExistsError,
-    JobNotFoundError,
     RayControl,
     find_coordinator,
     list_jobs,
