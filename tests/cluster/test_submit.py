@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -12,7 +13,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 import rayelastic as rel
-from rayelastic.errors import JobCancelledError, JobFailedError
+from rayelastic.cli import main
+from rayelastic.errors import JobCancelledError, JobFailedError, JobNotFoundError, NotShippableError
 from rayelastic.runtime.status import State
 from topologies import word_count
 
@@ -79,3 +81,27 @@ def test_a_raising_function_is_told_with_its_traceback(ray_cluster: None) -> Non
     assert caught.value.operator == "inverse"
     assert "ZeroDivisionError" in caught.value.reason
     assert "value=500" in str(caught.value.failing_tuple)
+
+
+def test_what_cannot_be_shipped_is_refused_before_anything_starts(ray_cluster: None) -> None:
+    lock = threading.Lock()
+    topology = rel.Topology("unshippable")
+    source = topology.source("numbers", rel.sequence(10))
+    source.filter("locked", lambda t: lock.locked() or t.value > 0, lane="python").sink("out", rel.count())
+    with pytest.raises(NotShippableError, match="locked"):
+        rel.submit(topology)
+    with pytest.raises(JobNotFoundError):
+        rel.attach("unshippable")
+
+
+def test_jobs_inspect_and_cancel_from_the_command_line(ray_cluster: None, capsys: pytest.CaptureFixture[str]) -> None:
+    job = rel.submit(endless("watched"))
+    assert main(["jobs"]) == 0
+    assert main(["inspect", "watched"]) == 0
+    shown = capsys.readouterr().out
+    assert "job watched: running" in shown
+    assert "endless" in shown
+    assert main(["cancel", "watched"]) == 0
+    with pytest.raises(JobCancelledError):
+        job.wait(timeout=30)
+    assert main(["inspect", "nobody"]) == 2

@@ -1,0 +1,78 @@
+"""The command line in this process: `plan` and `run`, and what is said of mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rayelastic.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+WORD_COUNT = str(ROOT / "topologies" / "word_count.py")
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> str:
+    path = tmp_path / "text.txt"
+    path.write_text("to be or not to be\n" * 10)
+    return str(path)
+
+
+def test_plan_starts_nothing_and_tells_lanes(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "out"
+    assert main(["plan", WORD_COUNT, "--input", text, "--output", str(output), "--pes", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert "words" in shown
+    assert "compiled" in shown
+    assert "2 processing elements" in shown
+    assert not output.exists()
+
+
+def test_run_prints_the_report(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "out"
+    assert main(["run", WORD_COUNT, "--input", text, "--output", str(output), "--top", "1", "--threads", "2"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[0].split() == ["be", "20"]
+    assert f"60 words, 4 distinct; all counts: {output}" in shown.out
+    assert "counts" in shown.err, "the progress line"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "missing.py"], "there is no topology file missing.py"),
+        (["run", "no.such.module"], "there is no topology module 'no.such.module'"),
+        (["run", WORD_COUNT, "--input", "missing.txt"], "operator 'lines'"),
+        (["plan", WORD_COUNT, "--pes", "9"], "regions to distribute"),
+    ],
+)
+def test_mistakes_are_told_in_one_line_with_status_2(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "Traceback" not in told
+
+
+def test_a_failing_job_has_status_1_and_shows_the_users_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "fails.py"
+    file.write_text(
+        "import rayelastic as rel\n"
+        "def inverse(t):\n"
+        "    return 1 // (t.value - 5)\n"
+        "def build(count: int = 10):\n"
+        "    topology = rel.Topology('fails')\n"
+        "    numbers = topology.source('numbers', rel.sequence(count))\n"
+        "    numbers.map('inverse', inverse, schema=int).sink('out', rel.count())\n"
+        "    return topology\n"
+    )
+    assert main(["run", str(file), "--quiet"]) == 1
+    told = capsys.readouterr().err
+    assert "operator 'inverse'" in told
+    assert "value=5" in told
+    assert "return 1 // (t.value - 5)" in told
+    assert main(["run", str(file), "--quiet", "--count", "5"]) == 0
