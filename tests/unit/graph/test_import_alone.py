@@ -12,9 +12,9 @@ for name in ("ray", "numpy", "pyarrow", "pandas", "numba", "cloudpickle", "pyspa
     sys.modules[name] = None  # importing it raises
 
 import pkgutil
-import rayelastic.errors, rayelastic.graph, rayelastic.plan
+import rayelastic.errors, rayelastic.graph, rayelastic.plan, rayelastic.policy
 
-for package in (rayelastic.graph, rayelastic.plan):
+for package in (rayelastic.graph, rayelastic.plan, rayelastic.policy):
     for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
         __import__(module.name)
 
