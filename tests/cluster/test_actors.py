@@ -103,8 +103,10 @@ def test_coordinator_that_dies_takes_its_elements_along(control: RayControl) -> 
 
     pids = control.call("start", timeout=START)
     ray.kill(control._actor)
+    deadline = time.monotonic() + NOTICED
     with pytest.raises(PELostError, match="the coordinator of job"):
-        control.call("status", timeout=START)
+        while time.monotonic() < deadline:  # the kill is on its way
+            control.call("status", timeout=START)
     wait_until_gone(list(pids.values()))
 
 
