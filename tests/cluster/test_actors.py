@@ -60,6 +60,13 @@ def wait_until_gone(pids: list[int]) -> None:
         assert time.monotonic() < deadline, "a process was left behind"
 
 
+def call_until_lost(control: RayControl) -> None:
+    """A kill takes a moment to arrive; calls are answered until then."""
+    deadline = time.monotonic() + NOTICED
+    while time.monotonic() < deadline:
+        control.call("status", timeout=START)
+
+
 def test_calls_answers_and_errors(handle: RayHandle, ray_cluster: str) -> None:
     pe, host, pid = handle.call("about", timeout=START)
     assert (pe, host) == ("pe0", ray_cluster)
@@ -103,10 +110,8 @@ def test_coordinator_that_dies_takes_its_elements_along(control: RayControl) -> 
 
     pids = control.call("start", timeout=START)
     ray.kill(control._actor)
-    deadline = time.monotonic() + NOTICED
     with pytest.raises(PELostError, match="the coordinator of job"):
-        while time.monotonic() < deadline:  # the kill is on its way
-            control.call("status", timeout=START)
+        call_until_lost(control)
     wait_until_gone(list(pids.values()))
 
 
