@@ -1,6 +1,6 @@
 """A DataFrame from Spark into a processing element: pushed into its data port, against `ray.data.from_spark`.
 
-    python -m bench.spark_bridge [--rows 5000000] [--rounds 5]
+    python -m bench.micro.spark_bridge [--rows 5000000] [--rounds 5]
 
 Three fresh sessions, one after the other: one for each way (its first call, and its peak memory over some calls), and
 one in which both are warm and take turns (rows/s, medians). `from_spark` is over when all blocks are in the object
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 PARTITIONS = 4
 CORES = 2  # of the executor
 SAMPLE_PERIOD = 0.2  # seconds between two looks at the memory
-TARGETS = {"rows_per_second": 1.2, "peak_memory": 0.5, "first_call": 2.0}  # issue 2, "Shows"
+TARGETS = {"rows_per_second": 1.2, "peak_memory": 0.5, "first_call": 2.0}  # of the push against from_spark
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def in_fresh_process(part: str, rows: int, rounds: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "bench.spark_bridge", f"--part={part}", f"--rows={rows}", f"--rounds={rounds}"]
+    command = [sys.executable, "-m", __spec__.name, f"--part={part}", f"--rows={rows}", f"--rounds={rounds}"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
