@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,3 +79,24 @@ def test_a_failing_job_has_status_1_and_shows_the_users_traceback(
     assert "value=5" in told
     assert "return 1 // (t.value - 5)" in told
     assert main(["run", str(file), "--quiet", "--count", "5"]) == 0
+
+
+def test_ctrl_c_stops_a_running_job(tmp_path: Path) -> None:
+    file = tmp_path / "endless.py"
+    file.write_text(
+        "import rayelastic as rel\n"
+        "def build():\n"
+        "    topology = rel.Topology('endless')\n"
+        "    numbers = topology.source('numbers', rel.generate(lambda n: n, None, schema={'n': int}))\n"
+        "    numbers.sink('out', rel.count())\n"
+        "    return topology\n"
+    )
+    command = [sys.executable, "-m", "rayelastic.cli", "run", str(file)]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "numbers" in process.stderr.readline()  # the first progress line: it runs
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped" in told
+    assert "Traceback" not in told
