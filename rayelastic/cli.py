@@ -11,9 +11,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 from rayelastic import job as jobs
-from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError
+from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError, SourceError
 from rayelastic.plan.config import JobConfig
 from rayelastic.progress import Progress, progress_line
+from rayelastic.runtime.external_source import ExternalSource
 from rayelastic.topology_file import TopologyFile
 
 
@@ -101,6 +102,13 @@ def _run(options: argparse.Namespace) -> int:
 
 def _submit(options: argparse.Namespace) -> int:
     topology = options.file.build(options)
+    for operator in topology.operators.values():
+        if options.no_wait and isinstance(operator.body, ExternalSource):
+            raise SourceError(
+                "it is fed by this process, which --no-wait would end",
+                operator=operator.name,
+                way_out="Leave --no-wait out",
+            )
     job = jobs.submit(topology, _config(options), name=options.name, address=options.address)
     if options.no_wait:
         print(f"job {job.name} runs; rayelastic inspect {job.name}")

@@ -7,10 +7,12 @@ the job, with the reason; the others are ended then, so that nothing hangs.
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.runtime.host import PELostError
@@ -19,6 +21,7 @@ from rayelastic.runtime.status import Failure, JobMetrics, JobStatus, PESample, 
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.data_port import PortAddress
     from rayelastic.runtime.host import PEHandle, PEHost
 
 START_TIMEOUT = (
@@ -44,6 +47,7 @@ class Coordinator:
         self._host = host
         self._clock = clock
         self._handles: dict[str, PEHandle] = {}
+        self._addresses: dict[str, PortAddress | None] = {}
         self._watchers: list[threading.Thread] = []
         self._changed = threading.Condition()
         self._statuses: dict[str, PEStatus] = {pe: PEStatus(pe, State.CREATED) for pe in job.plan.pes}
@@ -63,8 +67,9 @@ class Coordinator:
         try:
             for spec in self._pe_specs():
                 self._handles[spec.pe] = self._host.start_pe(spec)
-            addresses = {pe: handle.call("open", timeout=START_TIMEOUT) for pe, handle in self._handles.items()}
-            for step in (("connect", addresses), ("start",)):
+            for pe, handle in self._handles.items():
+                self._addresses[pe] = handle.call("open", timeout=START_TIMEOUT)
+            for step in (("connect", self._addresses), ("start",)):
                 for handle in reversed(self._handles.values()):  # consumers first: they wait for their producers
                     handle.call(*step, timeout=START_TIMEOUT)
         except BaseException as error:
@@ -242,8 +247,15 @@ class Coordinator:
                 handle.kill()
             except PELostError:
                 continue
+        self._sweep()
         with self._changed:
             self._changed.notify_all()
+
+    def _sweep(self) -> None:
+        """Removes the Unix sockets that processing elements of this node left behind because they were killed."""
+        for address in self._addresses.values():
+            if address is not None and address.unix_path:
+                shutil.rmtree(Path(address.unix_path).parent, ignore_errors=True)
 
     def _try_call(self, handle: PEHandle, method: str, *arguments: Any) -> None:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -48,8 +49,13 @@ def endless(name: str) -> rel.Topology:
     return topology
 
 
+def left_sockets() -> set[Path]:
+    return set(Path(tempfile.gettempdir()).glob("rel-*/port"))
+
+
 @pytest.mark.parametrize("pes", [1, 2])
 def test_killed_process_fails_the_job_within_five_seconds(ray_cluster: None, pes: int) -> None:
+    sockets_before = left_sockets()
     job = rel.submit(endless(f"killed{pes}"), rel.JobConfig(pes=pes))
     victim = job.status.pes[-1]
     while job.status.pes[-1].pid == 0:
@@ -60,6 +66,7 @@ def test_killed_process_fails_the_job_within_five_seconds(ray_cluster: None, pes
     with pytest.raises(JobFailedError, match=victim.pe):
         job.wait(timeout=30)
     assert time.monotonic() - started < 5.0
+    assert not left_sockets() - sockets_before, "the socket of the killed element is left behind"
 
 
 def test_attach_and_cancel(ray_cluster: None) -> None:
