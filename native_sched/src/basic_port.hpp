@@ -1,0 +1,318 @@
+// The input port of an operator: where a run is handed over, under one of three threading models (P02-P05): manual (the submitting
+// thread runs the operator), dynamic (queue, any scheduler thread), dedicated (queue, the port's own thread). Knows no goal.
+//
+// A template, so that tests/model runs this very code under its own atomics. World names what a port lives among:
+//   Port     the class that derives from this one (what Engine lists)
+//   Target   the operator behind the port    Engine   list, park_for_token, token, stopping, listener, options
+//   Queue    PortQueue<Atom>                 Lock     FlagLock<Atom>
+//   DeepCopy copies a run with its texts     thread() counters and flags of the thread that runs this code
+//
+// Invariants
+//   Producer side: one thread at a time. A port with one upstream edge needs no lock for that (P37): its producer is the operator
+//     upstream, which is itself run by one thread at a time (sources have one thread; a queue's consumer holds consumer_; a
+//     manual port's operator is run by its producer side, which is one thread by induction over the graph), and successive
+//     threads are ordered by the locks that handed the upstream operator over. Only ports with several edges (union) take producer_.
+//   Consumer side, and so the operator: whoever holds consumer_. While the model in force is Manual the *producer side* holds it, all
+//     the time, so a manual call takes no lock and no worker can get in.
+//   model_ is written by the producer side alone. Others post a wish, and the producer that comes next carries it out:
+//     to Manual: take consumer_, drain to empty, keep consumer_. From Manual: unlock consumer_. Nothing is lost or reordered,
+//     because the producer side can't push meanwhile, being itself the one that switches (M15).
+//   Responsibility: PortQueue::announce() true obliges the caller to list() the port. From then on exactly one of these has it: the
+//     free list, the worker that popped it, the token's parked list, the dedicated thread's mailbox, or a kRelist note in consumer_.
+//   Deadlock: locks are taken in the order of the graph (producer_ and consumer_ of a port before those of ports downstream), so
+//     the last port always moves. The token is never held while a lock is waited for.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "rayelastic/flag_lock.hpp"
+#include "rayelastic/operator.hpp"
+#include "rayelastic/scheduler.hpp"
+
+namespace rayelastic {
+
+template <template <class> class Atom, class World>
+class BasicPort {
+  using Target = typename World::Target;
+  using Engine = typename World::Engine;
+  using Queue = typename World::Queue;
+  using Lock = typename World::Lock;
+  using DeepCopy = typename World::DeepCopy;
+
+ public:
+  BasicPort(Target& target, Engine& engine, ThreadingModel model);
+  BasicPort(const BasicPort&) = delete;
+  BasicPort& operator=(const BasicPort&) = delete;
+
+  void add_edge() { ++edges_; }  // before the start
+
+  // --- producer side. False: stop. writable: the records are the callee's to overwrite.
+  [[nodiscard]] bool accept(const Run& run, bool writable) {
+    if (Target* target = manual_target(); target != nullptr) [[likely]]
+      return target->execute(run, writable, false);
+    return edges_ == 1 ? accept_owned(run, writable) : accept_shared(run, writable);
+  }
+  [[nodiscard]] bool accept(Mark mark);
+  // The operator behind the port if the producer may run it right away, without any lock; null otherwise.
+  [[nodiscard]] Target* manual_target() noexcept {
+    return edges_ == 1 && wish_.load(std::memory_order_relaxed) == ThreadingModel::Manual &&
+                   model_.load(std::memory_order_relaxed) == ThreadingModel::Manual
+               ? &target_
+               : nullptr;
+  }
+
+  // --- a worker that has popped the port, or the port's own thread. Drains a bounded quantum; passes the responsibility on.
+  void visit();
+
+  // --- any thread
+  void wish(ThreadingModel model) noexcept { wish_.store(model, std::memory_order_relaxed); }
+  [[nodiscard]] ThreadingModel model() const noexcept;
+  [[nodiscard]] std::size_t queued() const noexcept { return queue_.size(); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return queue_.capacity(); }
+  // The dedicated thread: sleeps until the port is listed, or until the engine stops.
+  void wait_listed() noexcept;
+  void wake() noexcept;
+
+ private:
+  enum class Drained { Quantum, Refused, Stopped };
+
+  static constexpr std::size_t kRescheduleShare = 4;  // RESCHED_LIMIT: a quarter of the queue (P17). Also a worker's quantum: with the
+                                                      // paper's unbounded drain a hot port is never left (findings 3)
+  static constexpr unsigned kMaxRefusals = 16;        // then a worker waits for the token, so that no port starves
+  static constexpr std::uint32_t kListed = 1;
+  static constexpr std::size_t kMinRingRecords = 64;
+
+  [[nodiscard]] static std::size_t ring_records(const SchedulerOptions& options, std::size_t stride);
+  [[nodiscard]] typename World::Port* self() noexcept { return static_cast<typename World::Port*>(this); }
+  [[nodiscard]] bool accept_owned(const Run& run, bool writable);
+  [[nodiscard]] bool accept_shared(const Run& run, bool writable);
+  [[nodiscard]] bool accept_owned(Mark mark);
+  [[nodiscard]] bool enqueue(Run run);
+  [[nodiscard]] bool enqueue(Mark mark);
+  [[nodiscard]] bool make_room(std::size_t records);
+  [[nodiscard]] bool follow_wish();
+  [[nodiscard]] Drained drain(std::size_t limit, bool may_be_refused);
+  void release_consumer();
+  void list() noexcept;
+
+  Target& target_;
+  Engine& engine_;
+  std::size_t edges_ = 0;
+  Atom<ThreadingModel> wish_;
+  Atom<ThreadingModel> model_;
+  std::unique_ptr<DeepCopy> deep_copy_;  // producer side; null unless asked for
+  alignas(64) Lock producer_;
+  alignas(64) Lock consumer_;
+  unsigned refusals_ = 0;                      // consumer side: how often in a row the token wasn't to be had
+  alignas(64) Atom<std::uint32_t> listed_{0};  // mailbox of the dedicated thread
+  Queue queue_;
+  const std::size_t quantum_;  // records of one visit
+};
+
+template <template <class> class Atom, class World>
+std::size_t BasicPort<Atom, World>::ring_records(const SchedulerOptions& options, std::size_t stride) {
+  const std::size_t fitting = std::max(std::bit_floor(options.ring_bytes / stride), kMinRingRecords);
+  return std::min(options.queue_records, fitting);
+}
+
+template <template <class> class Atom, class World>
+BasicPort<Atom, World>::BasicPort(Target& target, Engine& engine, ThreadingModel model)
+    : target_(target),
+      engine_(engine),
+      wish_(model),
+      model_(model),
+      deep_copy_(engine.options.deep_copy && target.spec().input->has_text() ? std::make_unique<DeepCopy>(target.spec().input) : nullptr),
+      queue_(target.in_stride(), ring_records(engine.options, target.in_stride()), engine.options.queue_bytes),
+      quantum_(std::max<std::size_t>(queue_.capacity() / kRescheduleShare, 1)) {
+  if (model == ThreadingModel::Manual) (void)consumer_.try_lock();  // the producer side's from the start
+}
+
+template <template <class> class Atom, class World>
+ThreadingModel BasicPort<Atom, World>::model() const noexcept {
+  return target_.is_final() ? wish_.load(std::memory_order_relaxed) : model_.load(std::memory_order_relaxed);
+}
+
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::accept_shared(const Run& run, bool writable) {
+  producer_.lock();
+  const bool ok = accept_owned(run, writable);
+  (void)producer_.unlock();
+  return ok;
+}
+
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::accept(Mark mark) {
+  if (edges_ == 1) return accept_owned(mark);
+  producer_.lock();
+  const bool ok = accept_owned(mark);
+  (void)producer_.unlock();
+  return ok;
+}
+
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::accept_owned(Mark mark) {
+  if (!follow_wish()) return false;
+  if (model_.load(std::memory_order_relaxed) == ThreadingModel::Manual) return target_.accept(mark);
+  return enqueue(mark);
+}
+
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::accept_owned(const Run& run, bool writable) {
+  if (!follow_wish()) return false;
+  if (model_.load(std::memory_order_relaxed) == ThreadingModel::Manual) return target_.execute(run, writable, false);
+  if (deep_copy_ == nullptr) return enqueue(run);
+  const ChunkRef texts = deep_copy_->copy(run);
+  Chunk* chunk = texts.get();
+  return enqueue({deep_copy_->records(), run.count, run.stride, {&chunk, chunk == nullptr ? 0U : 1U}});
+}
+
+// Producer side. Carries out what apply() asked for; see the invariants.
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::follow_wish() {
+  const ThreadingModel wish = wish_.load(std::memory_order_relaxed);
+  const ThreadingModel model = model_.load(std::memory_order_relaxed);
+  if (wish == model) return true;
+  if (wish == ThreadingModel::Manual) {
+    consumer_.lock();
+    while (!queue_.empty()) {
+      if (drain(queue_.capacity(), false) == Drained::Stopped) {
+        release_consumer();
+        return false;
+      }
+    }
+  }
+  model_.store(wish, std::memory_order_relaxed);
+  if (model == ThreadingModel::Manual) release_consumer();
+  engine_.listener.changed();
+  return true;
+}
+
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::enqueue(Run run) {
+  for (;;) {
+    if (const std::size_t taken = queue_.push(run); taken > 0) {
+      if (queue_.announce()) list();
+      run.records += taken * run.stride;
+      run.count -= taken;
+    }
+    if (run.count == 0) return true;
+    if (!make_room(run.count)) return false;
+  }
+}
+
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::enqueue(Mark mark) {
+  while (!queue_.push(mark)) {
+    if (!make_room(1)) return false;
+  }
+  if (queue_.announce()) list();
+  return true;
+}
+
+// reSchedule of PLDI'17 Fig. 6 (P17, P18): the producer runs what stands in its way. Where the paper spins while somebody else
+// runs it, we spin shortly and then sleep until the consumer lock is released.
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::make_room(std::size_t records) {
+  auto& thread = World::thread();
+  thread.reschedules.add(1);
+  // Worth waiting for: room for the run, or a quantum. If there is that much already, notes or heap bytes are short instead.
+  const std::size_t wanted = std::min(records, quantum_);
+  const bool short_of_slots = queue_.capacity() - queue_.size() < wanted;
+  for (int spin = 0; spin < Lock::kSpins; ++spin) {
+    if (engine_.is_stopping()) return false;
+    if (consumer_.try_lock()) {
+      const Drained drained = drain(quantum_, false);
+      release_consumer();
+      return drained != Drained::Stopped;
+    }
+    if (short_of_slots && queue_.capacity() - queue_.size() >= wanted) return true;
+    cpu_relax();
+  }
+  thread.sleeps.add(1);
+  consumer_.sleep();
+  return !engine_.is_stopping();
+}
+
+template <template <class> class Atom, class World>
+void BasicPort<Atom, World>::visit() {
+  for (;;) {
+    if (consumer_.try_lock()) break;
+    if (consumer_.leave_note(Lock::kRelist) != 0) return;  // "abandon on contention" (P15): the holder lists it again
+  }
+  const bool may_be_refused = model_.load(std::memory_order_relaxed) == ThreadingModel::Dynamic;
+  const Drained drained = drain(quantum_, may_be_refused);
+  const bool more = drained != Drained::Stopped && (!queue_.empty() || queue_.retire());
+  // Unlock, then put back (P13): the next owner shall not find it locked.
+  const bool noted = (consumer_.unlock() & Lock::kRelist) != 0;
+  if (drained == Drained::Refused) {
+    engine_.park_for_token(self());
+  } else if (more || noted) {
+    list();
+  }
+}
+
+// Consumer side.
+template <template <class> class Atom, class World>
+auto BasicPort<Atom, World>::drain(std::size_t limit, bool may_be_refused) -> Drained {
+  auto& thread = World::thread();
+  while (limit > 0) {
+    const auto front = queue_.front(limit);
+    if (front.mark != nullptr) {
+      const Mark mark = *front.mark;
+      queue_.pop_mark();
+      if (!target_.accept(mark)) return Drained::Stopped;
+      continue;
+    }
+    if (front.count == 0) break;
+    bool token_held = false;
+    if (may_be_refused && target_.needs_token()) {
+      if (engine_.try_enter_token(thread)) {
+        token_held = true;
+        refusals_ = 0;
+      } else if (++refusals_ < kMaxRefusals) {
+        return Drained::Refused;
+      }
+    }
+    if (!target_.execute({front.records, front.count, target_.in_stride(), front.chunks}, true, token_held)) return Drained::Stopped;
+    queue_.advance(front.count);
+    limit -= front.count;
+    if (thread.suspended.load(std::memory_order_relaxed)) break;
+  }
+  return engine_.is_stopping() ? Drained::Stopped : Drained::Quantum;
+}
+
+template <template <class> class Atom, class World>
+void BasicPort<Atom, World>::release_consumer() {
+  if ((consumer_.unlock() & Lock::kRelist) != 0) list();
+}
+
+template <template <class> class Atom, class World>
+void BasicPort<Atom, World>::list() noexcept {
+  if (model_.load(std::memory_order_relaxed) != ThreadingModel::Dedicated) {
+    engine_.list(self());
+    return;
+  }
+  wake();
+}
+
+template <template <class> class Atom, class World>
+void BasicPort<Atom, World>::wait_listed() noexcept {
+  for (int spin = 0; spin < Lock::kSpins; ++spin) {
+    if (listed_.exchange(0, std::memory_order_acq_rel) == kListed) return;
+    cpu_relax();
+  }
+  while (listed_.exchange(0, std::memory_order_acq_rel) != kListed) listed_.wait(0, std::memory_order_relaxed);
+}
+
+template <template <class> class Atom, class World>
+void BasicPort<Atom, World>::wake() noexcept {
+  listed_.store(kListed, std::memory_order_release);
+  listed_.notify_one();
+}
+
+}  // namespace rayelastic
