@@ -2,6 +2,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <chrono>
@@ -25,6 +26,8 @@ namespace {
 using Seconds = std::chrono::duration<double>;
 constexpr std::chrono::milliseconds kSignalPeriod{50};  // how long Ctrl-C may wait in wait()
 constexpr std::chrono::seconds kExitPatience{5};        // for user code that hangs when the interpreter exits
+
+std::chrono::nanoseconds nanoseconds(double seconds) { return std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(seconds)); }
 
 ThreadingModel model_named(const std::string& name) {
   if (name == "manual") return ThreadingModel::Manual;
@@ -157,9 +160,13 @@ nb::dict in_force_of(const InForce& in_force) {
   nb::dict models, result;
   for (std::size_t id = 0; id < in_force.models.size(); ++id) models[nb::cast(id)] = name_of(in_force.models[id]);
   result["thread_count"] = in_force.thread_count;
+  result["stuck"] = in_force.stuck;
+  result["unsuspended"] = in_force.unsuspended;
   result["models"] = models;
   return result;
 }
+
+constexpr double seconds(std::uint64_t nanoseconds) noexcept { return static_cast<double>(nanoseconds) * 1e-9; }
 
 nb::dict sample(const SchedulerObject& self) {
   const Sample sampled = self.scheduler().sample();
@@ -170,6 +177,7 @@ nb::dict sample(const SchedulerObject& self) {
     entry["name"] = self.names()[id];
     entry["tuples_in"] = one.tuples_in;
     entry["tuples_out"] = one.tuples_out;
+    entry["cpu_seconds"] = seconds(one.cpu_ns);
     entry["queued"] = one.queued;
     entry["queue_capacity"] = one.queue_capacity;
     entry["model"] = name_of(one.model);
@@ -180,10 +188,17 @@ nb::dict sample(const SchedulerObject& self) {
   result["operators"] = operators;
   result["thread_count"] = sampled.thread_count;
   result["threads_idle"] = sampled.threads_idle;
-  result["token_wait_seconds"] = static_cast<double>(sampled.token_wait_ns) * 1e-9;
+  result["token_wait_seconds"] = seconds(sampled.token_wait_ns);
   result["token_refusals"] = sampled.token_refusals;
   result["reschedules"] = sampled.reschedules;
   result["sleeps"] = sampled.sleeps;
+  result["engine_cpu_seconds"] = seconds(sampled.engine_cpu_ns);
+  result["scheduler_seconds"] = seconds(sampled.scheduler_ns);
+  result["idle_seconds"] = seconds(sampled.idle_ns);
+  result["thread_seconds"] = seconds(sampled.thread_ns);
+  result["blocked_seconds"] = seconds(sampled.blocked_ns);
+  result["ticks"] = sampled.ticks;
+  result["stuck"] = sampled.stuck;
   return result;
 }
 
@@ -207,19 +222,26 @@ void bind_scheduler(nb::module_& module) {
       .def(
           "__init__",
           [](SchedulerObject* self, std::size_t queue_records, std::size_t queue_bytes, std::size_t run_records, std::size_t run_bytes,
-             unsigned max_threads, bool deep_copy) {
+             unsigned max_threads, bool deep_copy, double profile_period, double stuck_after, std::vector<int> cpus) {
             new (self) SchedulerObject(SchedulerOptions{.queue_records = queue_records,
                                                         .queue_bytes = queue_bytes,
                                                         .run_records = run_records,
                                                         .run_bytes = run_bytes,
                                                         .max_threads = max_threads,
+                                                        .profile_period = nanoseconds(profile_period),
+                                                        .stuck_after = nanoseconds(stuck_after),
+                                                        .cpus = std::move(cpus),
                                                         .deep_copy = deep_copy,
                                                         .hooks = python_hooks()});
           },
           nb::arg("queue_records") = defaults.queue_records, nb::arg("queue_bytes") = defaults.queue_bytes,
           nb::arg("run_records") = defaults.run_records, nb::arg("run_bytes") = defaults.run_bytes,
-          nb::arg("max_threads") = defaults.max_threads, nb::arg("deep_copy") = false,
-          "Sizes of the queues in front of operators, and of the runs that move; deep_copy is for benchmarks alone.")
+          nb::arg("max_threads") = defaults.max_threads, nb::arg("deep_copy") = false, nb::arg("profile_period") = 0.01,
+          nb::arg("stuck_after") = 1.0, nb::arg("cpus") = std::vector<int>(),
+          "Sizes of the queues in front of operators, and of the runs that move; deep_copy is for benchmarks alone. profile_period: "
+          "seconds between two looks of the\n"
+          "profiler (0: none); stuck_after: seconds in user code after which a thread is stuck; cpus: thread i runs on cpus[i % len(cpus)] "
+          "alone.")
       .def("add", &SchedulerObject::add, nb::arg("operator"), nb::arg("model") = nb::none(),
            nb::sig("def add(self, operator: Operator, model: str | None = None) -> int"),
            "Adds an operator before the start, with threading model 'manual', 'dynamic' or 'dedicated'; returns its number.")
@@ -252,7 +274,9 @@ void bind_scheduler(nb::module_& module) {
           "Brings about what is desired, idempotently; answers with what is in force.")
       .def(
           "in_force", [](const SchedulerObject& self) { return in_force_of(self.scheduler().in_force()); },
-          nb::sig("def in_force(self) -> dict[str, typing.Any]"), "{'thread_count': int, 'models': {operator: model}}.")
+          nb::sig("def in_force(self) -> dict[str, typing.Any]"),
+          "{'thread_count': of threads that are neither suspended nor stuck, 'stuck', 'unsuspended': asked to go but still at work, "
+          "'models': {operator: model}}.")
       .def("sample", sample, nb::sig("def sample(self) -> dict[str, typing.Any]"),
            "Counters: per operator in order of number, and of the threads.")
       .def("wait", &SchedulerObject::wait, nb::arg("timeout") = nb::none(),

@@ -46,6 +46,7 @@ class Engine {
   }
   // Time in the token's queue is not operator cost: it is counted apart (architecture section 4).
   void enter_token(EngineThread& thread) {
+    const Doing waiting(thread, EngineThread::kToken);
     const auto start = std::chrono::steady_clock::now();
     token.enter(&thread.user);
     const auto waited = std::chrono::steady_clock::now() - start;

@@ -1,6 +1,10 @@
-// What each thread of the engine has to itself: flags that others set (P20), counters that others sum, and the slot that the
-// bindings use. One cache line or more of its own. Knows nothing of what the thread runs.
+// What each thread of the engine has to itself: flags that others set (P20), counters that others sum, what it is doing (M02), and
+// the slot that the bindings use. Lines that the thread writes are apart from those that others write. Knows nothing of what the
+// thread runs.
 #pragma once
+
+#include <pthread.h>
+#include <time.h>
 
 #include <atomic>
 #include <cstdint>
@@ -17,17 +21,57 @@ class Counter {
   std::atomic<std::uint64_t> value_{0};
 };
 
-struct alignas(64) EngineThread {
-  void* user = nullptr;                // ThreadHooks
-  std::atomic<bool> suspended{false};  // asked for; seq_cst, see Notifier
-  std::atomic<bool> parked{false};     // in force
+struct EngineThread {
+  // What `doing` says besides the number of the operator that runs.
+  static constexpr std::uint32_t kEngine = UINT32_MAX;         // looking for work, moving records
+  static constexpr std::uint32_t kIdle = UINT32_MAX - 1;       // asleep or about to be, for want of work
+  static constexpr std::uint32_t kBlocked = UINT32_MAX - 2;    // waits for room in a queue
+  static constexpr std::uint32_t kToken = UINT32_MAX - 3;      // waits for the Python token
+  static constexpr std::uint32_t kSuspended = UINT32_MAX - 4;  // parked
+
+  // The thread's own.
+  alignas(64) std::atomic<std::uint32_t> doing{kEngine};  // relaxed: the profiler wants to know roughly
+  Counter visits;                                         // of ports, and looks for work: it isn't stuck in user code (P23)
+  void* user = nullptr;                                   // ThreadHooks
   Counter token_wait_ns;
   Counter token_refusals;
   Counter reschedules;
   Counter sleeps;
+  clockid_t cpu_clock = 0;          // published by `alive`
+  std::atomic<bool> alive{false};   // release: cpu_clock can be read
+  std::atomic<bool> parked{false};  // suspension is in force
+
+  // Set by others.
+  alignas(64) std::atomic<bool> suspended{false};  // asked for; seq_cst, see Notifier
+
+  // The profiler's own.
+  struct Watch {
+    std::uint64_t cpu_ns = 0;    // of the thread at the last tick
+    std::uint64_t visits = 0;    // at the last tick
+    std::uint64_t stuck_ns = 0;  // since when `visits` hasn't moved, while an operator ran
+    std::atomic<bool> stuck{false};
+  };
+  alignas(64) Watch watch;
+
+  void set_doing(std::uint32_t what) noexcept { doing.store(what, std::memory_order_relaxed); }
 };
 
-// The engine thread that runs this code; null on every other thread.
-inline thread_local constinit EngineThread* current_thread = nullptr;
+// The engine thread that runs this code; null on every other thread. One load: a call per run is too dear for the general model.
+[[gnu::tls_model("initial-exec")]] inline thread_local constinit EngineThread* current_thread = nullptr;
+
+// While something lasts; then what it was before.
+class Doing {
+ public:
+  Doing(EngineThread& thread, std::uint32_t what) noexcept : thread_(thread), before_(thread.doing.load(std::memory_order_relaxed)) {
+    thread.set_doing(what);
+  }
+  ~Doing() { thread_.set_doing(before_); }
+  Doing(const Doing&) = delete;
+  Doing& operator=(const Doing&) = delete;
+
+ private:
+  EngineThread& thread_;
+  const std::uint32_t before_;
+};
 
 }  // namespace rayelastic

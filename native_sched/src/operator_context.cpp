@@ -34,6 +34,7 @@ OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine
       in_stride_(size_of_records(spec.input)),
       out_stride_(size_of_records(spec.output)),
       capacity_(run_capacity(engine.options, out_stride_)),
+      number_(static_cast<std::uint32_t>(id)),
       in_place_((spec.flags & REL_IN_PLACE) != 0 && in_stride_ == out_stride_),
       text_out_(spec.output != nullptr && spec.output->has_text()),
       needs_token_((spec.flags & REL_NEEDS_TOKEN) != 0),
@@ -48,14 +49,17 @@ OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine
 // return predictor. Flattened: one call of a small run costs about 10 ns less than with the functions below called.
 [[gnu::flatten]] bool OperatorContext::execute(const Run& run, bool writable, bool token_held) {
   Run current = run;
+  EngineThread& thread = *current_thread;
+  const Doing doing(thread, number_);
   for (OperatorContext* at = this; at != nullptr; token_held = false) {
-    if (!at->step(current, writable, token_held, at)) return false;
+    if (!at->step(thread, current, writable, token_held, at)) return false;
   }
   return true;
 }
 
 // Processes `run`. Either submits the output and sets `next` to null, or makes the output the `run` of the manual operator `next`.
-bool OperatorContext::step(Run& run, bool& writable, bool token_held, OperatorContext*& next) {
+bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool token_held, OperatorContext*& next) {
+  thread.set_doing(number_);
   tuples_in_.add(run.count);
   const bool in_place = in_place_ && writable;
   // Longer inputs are split, so that a function always has capacity >= n; a call in place or without output needs no buffer.
@@ -112,6 +116,7 @@ std::int64_t OperatorContext::call(std::byte* out, std::int64_t capacity, bool t
 
 // A call without input: of a source, or at the end of the input.
 bool OperatorContext::call_and_submit() {
+  const Doing doing(*current_thread, number_);
   input_ = {nullptr, 0, in_stride_, {}};
   const std::int64_t produced = call(buffer_.get(), static_cast<std::int64_t>(capacity_), false);
   if (produced < 0) return false;

@@ -60,7 +60,7 @@ class alignas(64) OperatorContext final : public rel_context {
     void operator()(std::byte* buffer) const noexcept;
   };
 
-  [[nodiscard]] bool step(Run& run, bool& writable, bool token_held, OperatorContext*& next);
+  [[nodiscard]] bool step(EngineThread& thread, Run& run, bool& writable, bool token_held, OperatorContext*& next);
   [[nodiscard]] bool call_and_submit();
   [[nodiscard]] std::int64_t call(std::byte* out, std::int64_t capacity, bool token_held);
   [[nodiscard]] std::int64_t process(std::byte* out, std::int64_t capacity);
@@ -78,6 +78,7 @@ class alignas(64) OperatorContext final : public rel_context {
   const std::size_t in_stride_;
   const std::size_t out_stride_;
   const std::size_t capacity_;  // records in buffer_, also of slots_
+  const std::uint32_t number_;  // id_, as EngineThread::doing has it
   const bool in_place_;
   const bool text_out_;
   const bool needs_token_;

@@ -34,6 +34,7 @@ class OperatorThread {
   void join() {
     if (thread_.joinable()) thread_.join();
   }
+  [[nodiscard]] EngineThread& own() noexcept { return own_; }
   [[nodiscard]] const EngineThread& own() const noexcept { return own_; }
 
  private:

@@ -7,12 +7,14 @@
 #include <mutex>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "engine.hpp"
 #include "operator_context.hpp"
 #include "operator_thread.hpp"
 #include "port.hpp"
+#include "profiler.hpp"
 #include "worker.hpp"
 
 namespace rayelastic {
@@ -78,6 +80,7 @@ class Scheduler::State {
         if (port != nullptr && port->model() == ThreadingModel::Dedicated) start_dedicated(*port);
       }
       set_thread_count(desired.thread_count);
+      if (options_.profile_period.count() > 0) profiling_ = std::thread([this] { profile(); });
       for (const auto& context : contexts_) {
         if ((context->spec().flags & REL_SOURCE) != 0) operator_threads_.emplace_back(*engine_, *context);
       }
@@ -114,7 +117,11 @@ class Scheduler::State {
 
   [[nodiscard]] InForce in_force() const {
     const std::lock_guard guard(threads_mutex_);
-    InForce answer{running_threads(), {}};
+    InForce answer{.thread_count = able_threads()};
+    for (const Worker& worker : workers_) {
+      answer.stuck += worker.is_stuck() ? 1 : 0;
+      answer.unsuspended += worker.is_suspended() && !worker.is_parked() ? 1 : 0;
+    }
     for (OperatorId id = 0; id < specs_.size(); ++id) answer.models.push_back(model_of(id));
     return answer;
   }
@@ -122,18 +129,27 @@ class Scheduler::State {
   [[nodiscard]] Sample sample() const {
     Sample sample;
     if (!started_) return sample;
+    const std::lock_guard guard(threads_mutex_);
+    const Profile& profile = profiler_->profile();
     for (OperatorId id = 0; id < contexts_.size(); ++id) {
       const OperatorContext& context = *contexts_[id];
       const Port* port = ports_[id].get();
       sample.operators.push_back({.tuples_in = context.tuples_in(),
                                   .tuples_out = context.tuples_out(),
+                                  .cpu_ns = profile.operator_cpu[id],
                                   .queued = port == nullptr ? 0 : port->queued(),
                                   .queue_capacity = port == nullptr ? 0 : port->capacity(),
                                   .model = model_of(id),
                                   .final = context.is_final()});
     }
-    const std::lock_guard guard(threads_mutex_);
-    sample.thread_count = running_threads();
+    sample.engine_cpu_ns = profile.engine_cpu;
+    sample.scheduler_ns = profile.scheduler_time;
+    sample.idle_ns = profile.idle_time;
+    sample.thread_ns = profile.thread_time;
+    sample.blocked_ns = profile.blocked_time;
+    sample.ticks = profile.ticks;
+    for (const Worker& worker : workers_) sample.stuck += worker.is_stuck() ? 1 : 0;
+    sample.thread_count = able_threads();
     sample.threads_idle = std::min(engine_->idle.waiting(), sample.thread_count);
     const auto add = [&sample](const EngineThread& thread) {
       sample.token_wait_ns += thread.token_wait_ns.get();
@@ -208,6 +224,7 @@ class Scheduler::State {
     engine_ = std::make_unique<Engine>(
         options_, specs_.size(),
         Engine::Listener{[this](Failure failure) { fail(std::move(failure)); }, [this] { count_final(); }, [this] { tell_changed(); }});
+    profiler_ = std::make_unique<Profiler>(specs_.size(), options_.stuck_after);
     for (OperatorId id = 0; id < specs_.size(); ++id) {
       contexts_.push_back(std::make_unique<OperatorContext>(id, specs_[id], *engine_));
       const auto named = desired.models.find(id);
@@ -226,14 +243,39 @@ class Scheduler::State {
   // threads_mutex_ held.
   void set_thread_count(unsigned count) {
     if (engine_->is_stopping()) return;  // halt() has woken everybody, for good
-    count = bounded(count);
-    for (std::size_t index = 0; index < workers_.size(); ++index) {
-      if (index < count)
-        workers_[index].resume();
-      else
-        workers_[index].suspend();
+    wanted_threads_ = bounded(count);
+    unsigned able = 0;
+    for (Worker& worker : workers_) {
+      if (able < wanted_threads_ && !worker.is_stuck()) {
+        worker.resume();
+        ++able;
+      } else {
+        worker.suspend();
+      }
     }
-    while (workers_.size() < count) workers_.emplace_back(*engine_, false);
+    for (; able < wanted_threads_; ++able) workers_.emplace_back(*engine_, workers_.size());
+  }
+
+  // The profiler's thread: looks, and replaces scheduler threads that got stuck until they come back.
+  void profile() {
+    std::unique_lock lock(over_mutex_);
+    while (!changed_.wait_for(lock, options_.profile_period, [this] { return over_; })) {
+      lock.unlock();
+      tick();
+      lock.lock();
+    }
+  }
+
+  void tick() {
+    const std::lock_guard guard(threads_mutex_);
+    profiler_->begin(Profiler::Clock::now());
+    for (Worker& worker : workers_) profiler_->see(worker.own(), true);
+    for (OperatorThread& thread : operator_threads_) profiler_->see(thread.own(), false);
+    if (!profiler_->end()) return;
+    try {
+      set_thread_count(wanted_threads_);
+    } catch (const std::system_error&) {  // no more threads to be had; sample() says that some are stuck
+    }
   }
 
   [[nodiscard]] unsigned bounded(unsigned threads) const { return std::clamp(threads, 1U, std::max(options_.max_threads, 1U)); }
@@ -244,8 +286,9 @@ class Scheduler::State {
     dedicated_.push_back(&port);
   }
 
-  [[nodiscard]] unsigned running_threads() const {
-    return static_cast<unsigned>(std::ranges::count_if(workers_, [](const Worker& worker) { return !worker.is_parked(); }));
+  [[nodiscard]] unsigned able_threads() const {
+    return static_cast<unsigned>(
+        std::ranges::count_if(workers_, [](const Worker& worker) { return !worker.is_parked() && !worker.is_stuck(); }));
   }
 
   [[nodiscard]] ThreadingModel model_of(OperatorId id) const {
@@ -255,7 +298,7 @@ class Scheduler::State {
 
   [[nodiscard]] bool holds(const Desired& desired) const {
     const std::lock_guard guard(threads_mutex_);
-    return running_threads() == bounded(desired.thread_count) &&
+    return able_threads() == bounded(desired.thread_count) &&
            std::ranges::all_of(desired.models, [this](const auto& wish) { return model_of(wish.first) == wish.second; });
   }
 
@@ -304,6 +347,7 @@ class Scheduler::State {
   void join() {
     for (Worker& worker : workers_) worker.join();
     for (OperatorThread& thread : operator_threads_) thread.join();
+    if (profiling_.joinable()) profiling_.join();
   }
 
   const SchedulerOptions options_;
@@ -319,6 +363,9 @@ class Scheduler::State {
   std::deque<Worker> workers_;
   std::deque<OperatorThread> operator_threads_;
   std::vector<const Port*> dedicated_;
+  std::unique_ptr<Profiler> profiler_;
+  unsigned wanted_threads_ = 0;
+  std::thread profiling_;
 
   mutable std::mutex over_mutex_;
   mutable std::condition_variable changed_;

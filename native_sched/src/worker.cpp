@@ -1,5 +1,8 @@
 #include "worker.hpp"
 
+#include <pthread.h>
+#include <sched.h>
+
 #include "port.hpp"
 
 namespace rayelastic {
@@ -8,15 +11,26 @@ namespace {
 
 constexpr int kIdleSpins = 64;
 
+// A thread that can't be bound to its CPU (it isn't ours to use, or there is no such) runs anywhere.
+void bind(const std::vector<int>& cpus, std::size_t index) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(cpus[index % cpus.size()]), &set);
+  (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
 }  // namespace
 
-Worker::Worker(Engine& engine, bool suspended) : engine_(engine) {
-  own_.suspended.store(suspended, std::memory_order_relaxed);
-  thread_ = std::thread([this] { run_engine_thread(engine_.options.hooks, own_, [this] { run(); }); });
+Worker::Worker(Engine& engine, std::size_t index) : engine_(engine) {
+  thread_ = std::thread([this, index] {
+    if (!engine_.options.cpus.empty()) bind(engine_.options.cpus, index);
+    run_engine_thread(engine_.options.hooks, own_, [this] { run(); });
+  });
 }
 
 void Worker::run() {
   while (!engine_.stopping.load(std::memory_order_relaxed)) {
+    own_.visits.add(1);
     if (own_.suspended.load(std::memory_order_relaxed)) {
       park();
     } else if (Port* port = engine_.free_ports.pop(); port != nullptr) {
@@ -28,6 +42,7 @@ void Worker::run() {
 }
 
 void Worker::wait_for_work() {
+  const Doing idle(own_, EngineThread::kIdle);
   for (int spin = 0; spin < kIdleSpins; ++spin) {
     if (!engine_.free_ports.looks_empty()) {
       if (spin > 0) return;
@@ -47,6 +62,7 @@ void Worker::wait_for_work() {
 // A notification that it took may have been meant for work that is still there: passed on first.
 void Worker::park() {
   if (!engine_.free_ports.looks_empty()) engine_.idle.notify_one();
+  const Doing suspended(own_, EngineThread::kSuspended);
   own_.parked.store(true, std::memory_order_release);
   engine_.listener.changed();
   while (is_suspended() && !engine_.stopping.load(std::memory_order_seq_cst)) own_.suspended.wait(true, std::memory_order_relaxed);

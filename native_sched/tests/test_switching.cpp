@@ -87,37 +87,6 @@ TEST(apply_answers_with_what_is_in_force) {
   rig.scheduler.stop(true);
 }
 
-TEST(a_thread_stuck_in_user_code_still_counts) {
-  struct Gate : Guarded {
-    std::atomic<bool> entered{false};
-    std::atomic<bool> open{false};
-  };
-  auto gate = std::make_shared<Gate>();
-  OperatorSpec slow = sink();
-  slow.state = std::shared_ptr<Guarded>(gate);
-  slow.process = [](const void*, std::int64_t, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
-    auto& self = *static_cast<Gate*>(static_cast<Guarded*>(opaque));
-    self.entered = true;
-    self.entered.notify_all();
-    self.open.wait(false);
-    return 0;
-  };
-  slow.model = ThreadingModel::Dynamic;
-  Rig rig;
-  const OperatorId from = rig.add(source(0, 1));
-  rig.scheduler.connect(from, rig.add(slow));
-  rig.scheduler.start({.thread_count = 2});
-  gate->entered.wait(false);
-  // One of the two is in the gate. Whichever is asked to go, at most the other can.
-  const InForce answer = rig.scheduler.apply({.thread_count = 1});
-  CHECK(answer.thread_count == 1 || answer.thread_count == 2);
-  gate->open = true;
-  gate->open.notify_all();
-  CHECK(eventually([&] { return rig.scheduler.in_force().thread_count == 1; }));
-  CHECK(rig.scheduler.wait_for(std::chrono::seconds(300)));
-  rig.scheduler.stop(true);
-}
-
 TEST(idle_workers_sleep_and_wake) {
   // One row at a time, each only after the one before has arrived: every hop is a wake-up.
   struct Ping : Guarded {

@@ -31,8 +31,13 @@ struct SchedulerOptions {
   std::size_t run_records = 256;        // largest output run
   std::size_t run_bytes = 16384;        // bounds the run's records too, but never below 64 records
   unsigned max_threads = 256;           // bound of Desired::thread_count
-  bool deep_copy = false;               // queues copy texts too, as the papers' engine did: for benchmarks alone
-  ThreadHooks hooks = {};               // see token.hpp
+  std::chrono::nanoseconds profile_period =
+      std::chrono::milliseconds(10);                               // between two looks of the profiler (M02: 100 Hz); 0: no profiler,
+                                                                   // and stuck threads are neither seen nor replaced
+  std::chrono::nanoseconds stuck_after = std::chrono::seconds(1);  // a scheduler thread that long in user code is stuck
+  std::vector<int> cpus = {};  // scheduler thread i runs on cpus[i % size] alone, e.g. ordered by NUMA node; empty: anywhere
+  bool deep_copy = false;      // queues copy texts too, as the papers' engine did: for benchmarks alone
+  ThreadHooks hooks = {};      // see token.hpp
 };
 
 // What shall be. Operators that are not named keep their model. Sources have a thread of their own whatever is asked.
@@ -41,17 +46,20 @@ struct Desired {
   std::map<OperatorId, ThreadingModel> models = {};
 };
 
-// What is. A thread that is stuck in user code still counts; a port switches when its next run arrives (an idle port keeps
-// its old model until then).
+// What is. A thread that is stuck in user code is replaced by another and counted apart; a port switches when its next run arrives
+// (an idle port keeps its old model until then).
 struct InForce {
-  unsigned thread_count = 0;
+  unsigned thread_count = 0;                // scheduler threads that are neither suspended nor stuck
+  unsigned stuck = 0;                       // in user code for longer than SchedulerOptions::stuck_after (P25)
+  unsigned unsuspended = 0;                 // asked to suspend but still at work, stuck ones included (P25)
   std::vector<ThreadingModel> models = {};  // by operator; sources: Dedicated
 };
 
 struct OperatorSample {
   std::uint64_t tuples_in = 0;
   std::uint64_t tuples_out = 0;
-  std::size_t queued = 0;  // records in its port
+  std::uint64_t cpu_ns = 0;  // by the profiler's snapshots (M02): CPU time inside its function, without that of operators downstream
+  std::size_t queued = 0;    // records in its port
   std::size_t queue_capacity = 0;
   ThreadingModel model = ThreadingModel::Manual;  // in force
   bool final = false;                             // has seen all its final marks
@@ -65,6 +73,15 @@ struct Sample {
   std::uint64_t token_refusals = 0;  // dynamic ports put aside because the token was taken
   std::uint64_t reschedules = 0;     // pushes that found a full queue (P17)
   std::uint64_t sleeps = 0;          // of these, that had to sleep
+  // What the profiler saw since the start, ns: CPU time outside of operators; time of scheduler threads that aren't suspended and, of
+  // that, without work; time of all engine threads and, of that, waiting for room in a queue; looks.
+  std::uint64_t engine_cpu_ns = 0;
+  std::uint64_t scheduler_ns = 0;
+  std::uint64_t idle_ns = 0;
+  std::uint64_t thread_ns = 0;
+  std::uint64_t blocked_ns = 0;
+  std::uint64_t ticks = 0;
+  unsigned stuck = 0;  // scheduler threads, see InForce
 };
 
 // An error of user code as a value. `record` is the input record that failed (empty if there is none); `chunks` keeps alive what

@@ -1,0 +1,60 @@
+#include "profiler.hpp"
+
+#include <algorithm>
+
+namespace rayelastic {
+
+namespace {
+
+constexpr std::uint64_t kNanoseconds = 1'000'000'000;
+
+// Zero if the thread has ended meanwhile.
+std::uint64_t cpu_time(const EngineThread& thread) {
+  timespec used{};
+  if (!thread.alive.load(std::memory_order_acquire) || clock_gettime(thread.cpu_clock, &used) != 0) return 0;
+  return static_cast<std::uint64_t>(used.tv_sec) * kNanoseconds + static_cast<std::uint64_t>(used.tv_nsec);
+}
+
+}  // namespace
+
+Profiler::Profiler(std::size_t operators, std::chrono::nanoseconds stuck_after)
+    : stuck_after_ns_(static_cast<std::uint64_t>(stuck_after.count())), last_(Clock::now()) {
+  profile_.operator_cpu.resize(operators, 0);
+}
+
+void Profiler::begin(Clock::time_point now) {
+  elapsed_ns_ = static_cast<std::uint64_t>(std::max<std::int64_t>(std::chrono::nanoseconds(now - last_).count(), 0));
+  now_ns_ = static_cast<std::uint64_t>(std::chrono::nanoseconds(now.time_since_epoch()).count());
+  last_ = now;
+  changed_ = false;
+  ++profile_.ticks;
+}
+
+void Profiler::see(EngineThread& thread, bool of_scheduler) {
+  const std::uint32_t doing = thread.doing.load(std::memory_order_relaxed);
+  const std::uint64_t cpu = cpu_time(thread);
+  // A thread can't have used more than passed, but for clocks that differ a little and a thread seen for the first time.
+  const std::uint64_t used = std::min(cpu - std::min(cpu, thread.watch.cpu_ns), elapsed_ns_);
+  if (cpu != 0) thread.watch.cpu_ns = cpu;
+  const bool in_operator = doing < profile_.operator_cpu.size();
+  (in_operator ? profile_.operator_cpu[doing] : profile_.engine_cpu) += used;
+  if (doing != EngineThread::kSuspended) {
+    profile_.thread_time += elapsed_ns_;
+    if (of_scheduler) profile_.scheduler_time += elapsed_ns_;
+    if (of_scheduler && doing == EngineThread::kIdle) profile_.idle_time += elapsed_ns_;
+    if (doing == EngineThread::kBlocked) profile_.blocked_time += elapsed_ns_;
+    if (doing == EngineThread::kToken) profile_.token_time += elapsed_ns_;
+  }
+  if (!of_scheduler) return;
+  const std::uint64_t visits = thread.visits.get();
+  if (visits != thread.watch.visits || !in_operator) {
+    thread.watch.visits = visits;
+    thread.watch.stuck_ns = now_ns_;
+  }
+  const bool stuck = in_operator && now_ns_ - thread.watch.stuck_ns >= stuck_after_ns_;
+  changed_ = changed_ || thread.watch.stuck.exchange(stuck, std::memory_order_relaxed) != stuck;
+}
+
+bool Profiler::end() { return changed_; }
+
+}  // namespace rayelastic
