@@ -96,13 +96,26 @@ class GraphPlant:
         for name, ups in self.upstream.items():
             for up in ups:
                 self.downstream[up].append(name)
+        self._pieces: dict[object, tuple[dict[str, float], dict[str, float]]] = {}
+        # tuples that reach an operator per source tuple: dealt to the branches, and together again where they meet
+        self.weight: dict[str, float] = {}
+        for name in self.costs:
+            ups = self.upstream.get(name, ())
+            self.weight[name] = sum(self.weight[up] / len(self.downstream[up]) for up in ups) if ups else 1.0
         self._since_change = 99
         self._before = 0.0
 
-    def pieces(self, queued: frozenset[str]) -> dict[str, float]:
-        """Cost of each piece per source tuple, without hops; work of a shared operator by its inputs' equal shares."""
+    def pieces(self, queued: frozenset[str]) -> tuple[dict[str, float], dict[str, float]]:
+        """Cost of each piece per source tuple, and how many hops it does; shared operators by equal parts."""
+        key = (queued, id(self.costs))
+        if key not in self._pieces:
+            self._pieces[key] = self._cut(queued)
+        return self._pieces[key]
+
+    def _cut(self, queued: frozenset[str]) -> tuple[dict[str, float], dict[str, float]]:
         share: dict[str, dict[str, float]] = {}
         out: dict[str, float] = {}
+        hops: dict[str, float] = {}
         for name in self.costs:
             ups = list(self.upstream.get(name, ()))
             if not ups or name in queued:
@@ -114,23 +127,21 @@ class GraphPlant:
                         share[name][head] = share[name].get(head, 0.0) + part / len(ups)
             for head, part in share[name].items():
                 out[head] = out.get(head, 0.0) + part * self.costs[name]
-        return out
+        for name in queued:
+            hops[name] = hops.get(name, 0.0) + 0.5 * self.weight[name]
+            for up in self.upstream[name]:
+                for head, part in share[up].items():
+                    hops[head] = hops.get(head, 0.0) + 0.5 * part * self.weight[name] / len(self.upstream[name])
+        return out, hops
 
     def rate(self, threads: int, queued: frozenset[str]) -> tuple[float, dict[str, float], float]:
         """Source tuples/s, pieces with hops, and cost of all hops."""
         available = max(1.0, self.cpus - self.other_load)
         lanes = len(self.sources) + (min(threads, len(queued)) if queued else 0)
         hop = self.hop * (1 + self.contention * max(0, min(lanes, available) - 1))
-        pieces = self.pieces(queued)
-        for head in list(pieces):
-            if head in queued:
-                pieces[head] += hop * 0.5
-        for name in queued:
-            for up in self.upstream.get(name, ()):
-                for head in pieces:
-                    if head == up or self._in_piece(up, head, queued):
-                        pieces[head] += hop * 0.5 / len(self.upstream[name])
-        hops = hop * len(queued)
+        pieces, crossings = self.pieces(queued)
+        pieces = {head: cost + hop * crossings.get(head, 0.0) for head, cost in pieces.items()}
+        hops = hop * sum(crossings.values())
         total = sum(self.costs.values()) + hops
         # one piece is run by one thread at a time; so many threads on so many CPUs; a lock
         x = min(1 / max(pieces.values()), min(lanes, available) / total)
@@ -138,14 +149,6 @@ class GraphPlant:
         if self.serial:
             x = min(x, 1 / (self.serial * total))
         return min(x, self.demand), pieces, hops
-
-    def _in_piece(self, name: str, head: str, queued: frozenset[str]) -> bool:
-        while name != head:
-            ups = self.upstream.get(name, ())
-            if name in queued or not ups:
-                return False
-            name = ups[0]
-        return True
 
     def observe(self) -> Observation:
         self.time += self.period
@@ -171,7 +174,12 @@ class GraphPlant:
                 fill = 0.05 if limited or pieces[name] < 0.9 * slowest else 0.95
             operators.append(
                 OperatorObservation(
-                    name, model, not is_source and name not in self.stuck_ports, measured, samples, fill
+                    name,
+                    model,
+                    not is_source and name not in self.stuck_ports,
+                    measured * self.weight[name],
+                    samples,
+                    fill,
                 )
             )
         waiting = max(0.0, len(self.sources) - busy_sources) if self.queued and not limited else 0.0

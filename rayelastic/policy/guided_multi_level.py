@@ -1,0 +1,314 @@
+"""Thread count and queues together, guided by what the profiler knows: the default controller of a processing element.
+
+Has the structure of Middleware'19 section 3.2 (more threads, and queues for that many), and departs from it so:
+costs say where queues go and how many threads make sense, instead of groups and bisection; sequential tests decide,
+instead of 5 %; CPUs that others use bound the threads, instead of a stop at 80 %; best configurations are remembered by
+load; idle threads follow the demand. Must not know how any of it is measured or carried out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rayelastic.plan.config import ThreadingModel
+from rayelastic.policy.decision import Decision
+from rayelastic.policy.estimate import Configuration, Estimate, Profile
+from rayelastic.policy.levels import Purpose
+from rayelastic.policy.load import LoadThresholds, Saturation, cpus_of_others, saturation_of
+from rayelastic.policy.measurement import MeasurementThresholds, Series, Shift, Verdict, noise_of
+from rayelastic.policy.memory import Memory, Remembered
+from rayelastic.policy.observation import Observation
+from rayelastic.policy.pieces import OperatorGraph
+from rayelastic.policy.search import Bounds, ConfigurationSearch, SearchThresholds, Trial, shown
+
+__all__ = ["GuidedMultiLevelElasticity", "GuidedThresholds"]
+
+
+@dataclass(frozen=True, slots=True)
+class GuidedThresholds:
+    """Constants of the guided controller.
+
+    Args:
+        search: constants of the search.
+        tests: constants of its tests.
+        load: constants by which the load is told.
+        first_periods: periods in which a start is measured before the first move.
+        first_samples: profiler samples that are waited for, at most twice those periods.
+        patience: periods in which what was asked for may be late before what is in force counts (P25, bounded).
+        confirm: periods in a row in which a signal has to stand before it is believed.
+        minor: change of throughput that is a new level of the old load, and no new load.
+        recalled: relative difference up to which a remembered throughput was met again.
+        memory: settled samples that are kept.
+    """
+
+    search: SearchThresholds = field(default_factory=SearchThresholds)
+    tests: MeasurementThresholds = field(default_factory=MeasurementThresholds)
+    load: LoadThresholds = field(default_factory=LoadThresholds)
+    first_periods: int = 2
+    first_samples: int = 100
+    patience: int = 3
+    confirm: int = 2
+    minor: float = 0.1
+    recalled: float = 0.1
+    memory: int = 30
+
+
+class GuidedMultiLevelElasticity:
+    """Finds threads and queues in a few moves, verifies each by measurement, and then stays.
+
+    Args:
+        upstream: {operator: those that feed it}; None: a chain in the order of the observations.
+        thresholds: its constants.
+
+    >>> from rayelastic.policy.observation import OperatorObservation
+    >>> operators = (OperatorObservation("source", switchable=False, rate=1e4, samples=0),
+    ...              OperatorObservation("a", rate=1e4, samples=250), OperatorObservation("b", rate=1e4, samples=250))
+    >>> seen = Observation(time=5, period=5, throughput=3e4, thread_count=1, maximum_threads=4, operators=operators,
+    ...                    cpu_count=4, own_cpu=1.0)
+    >>> controller = GuidedMultiLevelElasticity()
+    >>> controller.step(seen).models
+    {}
+    >>> controller.step(seen).models
+    {'b': <ThreadingModel.DYNAMIC: 'dynamic'>}
+    """
+
+    def __init__(
+        self, upstream: Mapping[str, Sequence[str]] | None = None, thresholds: GuidedThresholds | None = None
+    ) -> None:
+        self._upstream = upstream
+        self._thresholds = thresholds or GuidedThresholds()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything, as after a change of regions."""
+        self._graph: OperatorGraph | None = None
+        self._profile = Profile()
+        self._recent = Profile()
+        self._memory = Memory()
+        self._search: ConfigurationSearch | None = None
+        self._settled: Series | None = None
+        self._shift = Shift()
+        self._late = 0
+        self._others = 0
+        self._others_seen = 0
+        self._others_periods = 0
+        self._slack_periods = 0
+        self._full_periods = 0
+        self._following = False
+
+    def step(self, observation: Observation) -> Decision:
+        """Return what shall be in force in the next period."""
+        if not observation.adapted and self._late < self._thresholds.patience:
+            self._late += 1
+            return _keep(observation, "what was asked for is not in force yet", "PLDI'17 4.2.3 (P25)")
+        self._late = 0
+        graph = self._graph_of(observation)
+        self._profile.add(observation, graph.sources)
+        self._recent.add(observation, graph.sources)
+        decision = self._capacity(observation)
+        if decision is None:
+            decision = self._demand(observation, graph)
+        if decision is None:
+            decision = self._search_step(observation) if self._settled is None else self._watch(observation)
+        if not self._shift.suspicious:
+            self._recent = Profile()
+        return decision
+
+    # --- what bounds the threads: CPUs that others use, and demand ---
+
+    def _capacity(self, observation: Observation) -> Decision | None:
+        """Give way to other processes, and come back (P32, C004-3; instead of a stop at 80 % of the host)."""
+        others = cpus_of_others(observation, self._thresholds.load)
+        self._others_periods = self._others_periods + 1 if others == self._others_seen else 1
+        self._others_seen = others
+        if others == self._others or self._others_periods < self._thresholds.confirm:
+            return None
+        before, self._others = self._others, others
+        bounds = self._bounds(observation)
+        why = f"others use {others} of {observation.cpu_count} CPUs, before {before}"
+        start = _in_force(observation)
+        if start.threads > bounds.maximum:
+            start = Configuration(bounds.maximum, start.queued)
+            return self._begin(observation, start, why, "PLDI'17 4.2.3 (P32)")
+        return self._begin(observation, start, why, "PLDI'17 4.2.3 (P32)")
+
+    def _demand(self, observation: Observation, graph: OperatorGraph) -> Decision | None:
+        """Follow a demand that leaves threads idle: throughput says nothing then, idle time does (C001-2)."""
+        state, why = saturation_of(observation, graph, self._thresholds.load)
+        full = state is Saturation.FULL
+        self._full_periods = self._full_periods + 1 if full else 0
+        self._slack_periods = 0 if full else self._slack_periods + 1
+        confirm = self._thresholds.confirm
+        if self._following and self._full_periods >= confirm:
+            self._following = False
+            return self._begin(observation, _in_force(observation), f"the demand is no longer met: {why}", "C001-2")
+        if not self._following and self._slack_periods < confirm:
+            # a period without tuples can't be measured
+            return _keep(observation, why, "no tuples") if observation.throughput <= 0 else None
+        if not self._following:
+            self._following = True
+            self._search, self._settled = None, None
+        minimum, maximum = _limits(observation, self._others)
+        busy = observation.thread_count * (1 - observation.idle)
+        need = min(max(minimum, math.ceil(busy / self._thresholds.load.headroom)), maximum)
+        if need < observation.thread_count and self._slack_periods >= confirm:
+            self._slack_periods = 0
+            return Decision(need, {}, f"{busy:.1f} of {observation.thread_count} threads are busy; {why}", "C001-2")
+        return _keep(observation, f"the demand is met; {why}", "C001-2")
+
+    # --- search ---
+
+    def _begin(
+        self, observation: Observation, start: Configuration, why: str, rule: str, since: Series | None = None
+    ) -> Decision:
+        """Begin a search under a new load, at what was best under such a load before, if any."""
+        thresholds = self._thresholds
+        if self._recent.known:
+            self._profile = self._recent
+        self._recent, self._shift, self._settled = Profile(), Shift(), None
+        self._search = ConfigurationSearch(start, thresholds.search, thresholds.tests)
+        bounds = self._bounds(observation)
+        if since is not None:
+            self._search.measured[start] = since
+        elif start == _in_force(observation) and observation.throughput > 0:
+            self._search.add(start, observation.throughput)
+        if start in self._search.measured:
+            remembered = self._memory.like(self._profile, self._others, start, bounds.maximum)
+            if remembered is not None:
+                trial = Trial(remembered.best, Purpose.RECALL, f"{shown(remembered.best)} were best under such a load")
+                self._search.start(trial)
+                return _ask(observation, trial.configuration, f"{why}; {trial.why}", rule)
+        return _ask(observation, start, why, rule)
+
+    def _search_step(self, observation: Observation) -> Decision:
+        now = _in_force(observation)
+        if self._search is None:
+            self._search = ConfigurationSearch(now, self._thresholds.search, self._thresholds.tests)
+        search, bounds = self._search, self._bounds(observation)
+        seen = f"{observation.throughput:.4g} tuples/s with {shown(now)}"
+        if search.trial is not None and now != search.trial.configuration:
+            search.cannot(now)  # a port or a thread that didn't follow: what is in force counts
+        elif search.trial is None and now != search.best:
+            search.best = now
+        search.add(now, observation.throughput)
+        if search.trial is not None:
+            purpose = search.trial.purpose
+            verdict, why = search.judge(bounds)
+            if verdict is Verdict.OPEN:
+                return _keep(observation, f"{seen}: {why}", f"ratio test of {purpose.value}")
+            seen, bounds = f"{seen}: {why}", self._bounds(observation)  # with what was learned of hops
+            if verdict is Verdict.ACCEPT and purpose is Purpose.RECALL and self._met_again(search):
+                return self._settle(observation, search, f"{seen}, as remembered")
+        if self._too_early(search):
+            return _ask(observation, search.best, f"{seen}: measuring", "baseline")
+        trial = search.propose(bounds)
+        if trial is None:
+            return self._settle(observation, search, f"{seen}: nothing promises more")
+        if search.needs_baseline(trial):
+            return _ask(observation, search.best, f"{seen}: measuring before a small difference is judged", "baseline")
+        search.start(trial)
+        why = f"{seen}; try {shown(trial.configuration)}: {trial.why}"
+        return _ask(observation, trial.configuration, why, f"trial of {trial.purpose.value}")
+
+    def _too_early(self, search: ConfigurationSearch) -> bool:
+        if len(search.measured) > 1:
+            return False
+        periods = len(search.measured[search.best].values) if search.best in search.measured else 0
+        first = self._thresholds.first_periods
+        few = 0 < self._profile.total < self._thresholds.first_samples
+        return periods < first or (few and periods < 2 * first)
+
+    def _met_again(self, search: ConfigurationSearch) -> bool:
+        before = self._memory.of(search.best, self._others)
+        if before is None:
+            return False
+        return abs(search.measured[search.best].mean - math.log(before.throughput)) < self._thresholds.recalled
+
+    def _settle(self, observation: Observation, search: ConfigurationSearch, why: str) -> Decision:
+        best = search.measured[search.best]
+        self._settled = Series(list(best.values))
+        self._shift = Shift()
+        self._memory.keep(Remembered(search.best, best.throughput, self._others, self._profile.costs()))
+        return _ask(observation, search.best, f"{why}: settled at {shown(search.best)}", "settled")
+
+    # --- settled ---
+
+    def _watch(self, observation: Observation) -> Decision:
+        """Stay, unless the load changed (cumulative sums instead of PLDI'17's `changeInLoad`; E3)."""
+        search, settled = self._search, self._settled
+        assert search is not None
+        assert settled is not None
+        now = _in_force(observation)
+        seen = f"{observation.throughput:.4g} tuples/s with {shown(now)}"
+        tests = self._thresholds.tests
+        if now != search.best:  # what was asked for can't be had, or somebody else changed it
+            search.best, self._settled = now, Series()
+            self._settled.add(observation.throughput, search.noise, tests)
+            return _keep(observation, f"{seen}: taken as it is", "in force")
+        noise = noise_of([*search.measured.values(), settled], tests, cautious=True)
+        changed = self._shift.add(observation.throughput, settled, noise, tests)
+        if not changed:
+            if not self._shift.suspicious and len(settled.values) < self._thresholds.memory:
+                settled.add(observation.throughput, search.noise, tests)
+            return _keep(observation, f"{seen}, {settled.throughput:.4g} expected: settled", "settled")
+        since = Series(self._shift.since)
+        why = f"{seen}, {settled.throughput:.4g} expected: the load changed"
+        if abs(since.mean - settled.mean) < self._thresholds.minor:
+            self._shift = Shift()
+            self._settled = Series([*settled.values, *since.values][-self._thresholds.memory :])
+            return _keep(observation, f"{why}, but by little", "cumulative sums")
+        return self._begin(observation, now, why, "cumulative sums (M14)", since)
+
+    # --- what is known ---
+
+    def _graph_of(self, observation: Observation) -> OperatorGraph:
+        names = tuple(operator.name for operator in observation.operators)
+        if self._graph is None or self._graph.operators != names:
+            self._graph = OperatorGraph(names, self._upstream)
+        return self._graph
+
+    def _bounds(self, observation: Observation) -> Bounds:
+        minimum, maximum = _limits(observation, self._others)
+        operators = observation.operators
+        movable = frozenset(o.name for o in operators if o.switchable and o.model is not ThreadingModel.DEDICATED)
+        hop = self._search.hop if self._search is not None else None
+        estimate = None
+        if movable and self._profile.known and self._graph is not None:
+            estimate = Estimate(self._profile, self._graph, hop)
+        return Bounds(
+            minimum=minimum,
+            maximum=maximum,
+            cpus=float(max(1, observation.cpu_count - self._others)),
+            movable=movable,
+            fixed=observation.queued - movable,
+            busy=observation.thread_count * (1 - observation.idle) if observation.idle > 0 else None,
+            estimate=estimate,
+        )
+
+
+def _limits(observation: Observation, others: int) -> tuple[int, int]:
+    """Return the fewest and the most threads (P31, P33), leaving others the CPUs that they use."""
+    minimum = min(observation.minimum_threads + observation.thread_stuck, observation.maximum_threads)
+    maximum = (
+        min(observation.maximum_threads, observation.cpu_count - others) if others else observation.maximum_threads
+    )
+    return minimum, max(minimum, maximum)
+
+
+def _in_force(observation: Observation) -> Configuration:
+    return Configuration(observation.thread_count, observation.queued)
+
+
+def _keep(observation: Observation, reason: str, rule: str) -> Decision:
+    return Decision(observation.thread_count, {}, reason, rule)
+
+
+def _ask(observation: Observation, wanted: Configuration, reason: str, rule: str) -> Decision:
+    models = {}
+    for operator in observation.operators:  # in their order: a set has none that is the same in every run
+        queued = operator.name in wanted.queued
+        if operator.switchable and queued != (operator.model is ThreadingModel.DYNAMIC):
+            models[operator.name] = ThreadingModel.DYNAMIC if queued else ThreadingModel.MANUAL
+    return Decision(wanted.threads, models, reason, rule)

@@ -1,0 +1,112 @@
+"""How queues cut a graph of operators into pieces, and where to cut for pieces of equal cost.
+
+A piece is what one thread runs at a stretch: an operator with a queue, or a source, and all that follows inline up to
+the next queues. The cut is the bottom-up greedy one, optimal on trees: S. Kundu, J. Misra, A Linear Tree Partitioning
+Algorithm, SIAM J. Computing 6(1), 1977. Must not know threads or throughput.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+__all__ = ["OperatorGraph"]
+
+
+class OperatorGraph:
+    """The operators of a processing element in order, upstream before downstream.
+
+    Args:
+        operators: their names.
+        upstream: {operator: those that feed it}; None: a chain in the order of the names.
+
+    >>> graph = OperatorGraph(["source", "a", "b", "c"])
+    >>> graph.piece_costs({"source": 0.0, "a": 1.0, "b": 1.0, "c": 2.0}, frozenset({"c"}))
+    {'source': 2.0, 'c': 2.0}
+    """
+
+    def __init__(self, operators: Sequence[str], upstream: Mapping[str, Sequence[str]] | None = None) -> None:
+        self.operators = tuple(operators)
+        if upstream is None:
+            upstream = {name: (before,) for before, name in zip(self.operators, self.operators[1:], strict=False)}
+        inside = frozenset(self.operators)
+        self._upstream = {name: tuple(up for up in upstream.get(name, ()) if up in inside) for name in self.operators}
+        self._downstream: dict[str, list[str]] = {name: [] for name in self.operators}
+        for name in self.operators:
+            for up in self._upstream[name]:
+                self._downstream[up].append(name)
+        self.sources = tuple(name for name in self.operators if not self._upstream[name])
+        self._heads_of: tuple[frozenset[str], Mapping[str, Mapping[str, float]]] | None = None
+
+    def heads(self, queued: frozenset[str]) -> Mapping[str, Mapping[str, float]]:
+        """Return {operator: {head of a piece: part of the operator's work that is done in it}}."""
+        if self._heads_of is not None and self._heads_of[0] == queued:
+            return self._heads_of[1]
+        heads: dict[str, dict[str, float]] = {}
+        for name in self.operators:
+            ups = self._upstream[name]
+            if not ups or name in queued:
+                heads[name] = {name: 1.0}
+                continue
+            heads[name] = {}
+            for up in ups:  # how its tuples divide over several inputs isn't measured: equally
+                for head, part in heads[up].items():
+                    heads[name][head] = heads[name].get(head, 0.0) + part / len(ups)
+        self._heads_of = (queued, heads)
+        return heads
+
+    def piece_costs(self, costs: Mapping[str, float], queued: frozenset[str]) -> dict[str, float]:
+        """Return {head: cost of the piece}."""
+        pieces: dict[str, float] = {}
+        for name, heads in self.heads(queued).items():
+            for head, part in heads.items():
+                pieces[head] = pieces.get(head, 0.0) + part * costs[name]
+        return pieces
+
+    def crossings(self, rates: Mapping[str, float], queued: frozenset[str]) -> dict[str, float]:
+        """Return {head: tuples that its piece puts into queues or takes out of one}, each counted half on either side.
+
+        >>> graph = OperatorGraph(["source", "a", "b"])
+        >>> graph.crossings({"source": 1.0, "a": 1.0, "b": 1.0}, frozenset({"b"}))
+        {'source': 0.5, 'b': 0.5}
+        """
+        crossings: dict[str, float] = {}
+        heads = self.heads(queued)
+        for name in self.operators:
+            if name not in queued:
+                continue
+            half = rates.get(name, 0.0) / 2
+            for up in self._upstream[name]:
+                for head, part in heads[up].items():
+                    crossings[head] = crossings.get(head, 0.0) + half * part / len(self._upstream[name])
+            crossings[name] = crossings.get(name, 0.0) + half
+        return crossings
+
+    def cut(
+        self, costs: Mapping[str, float], most: float, may: Callable[[str], bool], fixed: frozenset[str] = frozenset()
+    ) -> frozenset[str]:
+        """Return the fewest queues, found greedily, that leave no piece dearer than `most`, where that can be had.
+
+        Args:
+            costs: cost of each operator.
+            most: the most that a piece shall cost, in the same unit.
+            may: whether an operator can have a queue.
+            fixed: operators that have one in any case.
+
+        >>> graph = OperatorGraph(["source", "a", "b", "c"])
+        >>> sorted(graph.cut({"source": 0.0, "a": 1.0, "b": 1.0, "c": 2.0}, 2.0, lambda name: name != "source"))
+        ['c']
+        """
+        queued = set(fixed)
+        weight: dict[str, float] = {}
+        for name in reversed(self.operators):
+            inline = [down for down in self._downstream[name] if down not in queued]
+            parts = {down: weight[down] / len(self._upstream[down]) for down in inline}
+            total = costs[name] + sum(parts.values())
+            for down in sorted(inline, key=lambda down: -parts[down]):  # stable: ties in the order of the graph
+                if total <= most:
+                    break
+                if may(down):
+                    queued.add(down)
+                    total -= parts[down]
+            weight[name] = total
+        return frozenset(queued)

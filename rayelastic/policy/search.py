@@ -1,0 +1,263 @@
+"""The search for the best configuration under one load: what was measured, what is on trial, what to try next.
+
+A move is proposed by an estimate or by the shape of the measured curve, kept if a sequential test says so, and taken
+back otherwise. Must not know whether the load changes, or what was best under another one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from rayelastic.policy.estimate import Configuration, Estimate
+from rayelastic.policy.levels import LevelTry, Purpose, fewer_threads, more_threads, peak_above
+from rayelastic.policy.measurement import Margin, MeasurementThresholds, Series, Verdict, compare, noise_of
+
+__all__ = ["Bounds", "ConfigurationSearch", "SearchThresholds", "Trial"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchThresholds:
+    """Constants of the search.
+
+    Args:
+        growth: margin of a trial that must be better.
+        saving: margin of a trial that mustn't be worse.
+        loss: share of the best throughput that a smaller configuration is aimed at losing, at most.
+        promise: relative gain that must be possible for a trial to be worth its periods.
+        baseline: samples of the best configuration before small differences are judged against it.
+        step: factor by which threads grow at first (P30), and once an estimate came true.
+        stride: that factor, once it came true.
+        true: share of an estimate that has to come true for it.
+        optimism: share of the usual cost of a hop that is hoped for before one was measured.
+        placements: trials of other queues at the thread count that was found.
+        savings: trials of fewer threads.
+    """
+
+    growth: Margin = field(default_factory=lambda: Margin(0.005, 0.055))
+    saving: Margin = field(default_factory=lambda: Margin(-0.055, 0.0))
+    loss: float = 0.03
+    promise: float = 0.04
+    baseline: int = 5
+    step: int = 2
+    stride: int = 4
+    true: float = 0.9
+    optimism: float = 0.1
+    placements: int = 4
+    savings: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What limits a search in this period.
+
+    Args:
+        minimum: the fewest threads.
+        maximum: the most.
+        cpus: CPUs that others leave to this processing element.
+        movable: operators whose queue can be put in or taken away, in their order in the graph.
+        fixed: operators that keep their queue.
+        busy: scheduler threads that were busy; None: not told.
+        estimate: by the profile; None: there is none.
+    """
+
+    minimum: int
+    maximum: int
+    cpus: float
+    movable: frozenset[str]
+    fixed: frozenset[str]
+    busy: float | None
+    estimate: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A configuration on trial.
+
+    Args:
+        configuration: what is tried.
+        purpose: whether it has to be better, or just no worse.
+        why: what promised it.
+        promised: relative throughput to the configuration before, by the estimate; None: no estimate.
+    """
+
+    configuration: Configuration
+    purpose: Purpose
+    why: str
+    promised: float | None = None
+
+
+@dataclass(slots=True)
+class ConfigurationSearch:
+    """One search, under one load.
+
+    Args:
+        best: the configuration to start from; later the best one found.
+        thresholds: its constants.
+        tests: constants of its tests.
+    """
+
+    best: Configuration
+    thresholds: SearchThresholds
+    tests: MeasurementThresholds
+    measured: dict[Configuration, Series] = field(default_factory=dict)
+    trial: Trial | None = None
+    peak: Configuration | None = None  # the best throughput, of which savings may lose a little
+    refused: set[Configuration] = field(default_factory=set)
+    savings: int = 0
+    placements: int = 0
+    trusted: bool = False  # the estimate came true
+    hop: float | None = None
+
+    @property
+    def noise(self) -> float:
+        """Relative standard deviation of throughput."""
+        return noise_of(self.measured.values(), self.tests)
+
+    def add(self, configuration: Configuration, throughput: float) -> Series:
+        """Take a sample of what is in force."""
+        series = self.measured.setdefault(configuration, Series())
+        series.add(throughput, self.noise, self.tests)
+        return series
+
+    def judge(self, bounds: Bounds) -> tuple[Verdict, str]:
+        """Judge the trial by what was measured of it so far."""
+        trial = self.trial
+        assert trial is not None
+        base = self.peak if trial.purpose is Purpose.SAVING and self.peak is not None else self.best
+        margin = self.thresholds.saving if trial.purpose is Purpose.SAVING else self.thresholds.growth
+        verdict, gain = compare(self.measured[trial.configuration], self.measured[base], margin, self.noise, self.tests)
+        if verdict is Verdict.OPEN:
+            return verdict, f"{gain:+.1%}, not sure yet"
+        self.trial = None
+        self._calibrate(trial, bounds, gain)
+        if verdict is Verdict.REJECT:
+            self.refused.add(trial.configuration)
+            return verdict, f"{gain:+.1%}: back to {shown(self.best)}"
+        self.best = trial.configuration
+        if trial.purpose is not Purpose.SAVING or gain > 0:
+            self.peak = trial.configuration
+        return verdict, f"{gain:+.1%}: kept"
+
+    def _calibrate(self, trial: Trial, bounds: Bounds, gain: float) -> None:
+        """Learn the cost of a hop, and whether estimates can be trusted."""
+        if trial.promised is not None:
+            self.trusted = 1 + gain >= self.thresholds.true * trial.promised
+        if bounds.estimate is None:
+            return
+        base = min(self.measured, key=lambda known: len(known.queued))
+        if len(trial.configuration.queued) > len(base.queued):
+            ratio = math.exp(self.measured[trial.configuration].mean - self.measured[base].mean)
+            self.hop = bounds.estimate.calibrated(base, trial.configuration, ratio, bounds.cpus)
+
+    def propose(self, bounds: Bounds) -> Trial | None:
+        """Return what to try next; None: nothing promises anything."""
+        return self._growth(bounds) or self._peak(bounds) or self._placement(bounds) or self._saving(bounds)
+
+    def start(self, trial: Trial) -> None:
+        """Put a configuration on trial."""
+        self.trial = trial
+        self.savings += trial.purpose is Purpose.SAVING
+        self.placements += trial.purpose is Purpose.PLACEMENT
+
+    def cannot(self, in_force: Configuration) -> None:
+        """Judge what is in force instead of what was to be tried, unless that is the best one already."""
+        assert self.trial is not None
+        self.refused.add(self.trial.configuration)
+        self.trial = None if in_force == self.best else replace(self.trial, configuration=in_force, promised=None)
+
+    def needs_baseline(self, trial: Trial) -> bool:
+        """Return whether the best configuration has to be measured longer before a trial of small differences."""
+        if trial.purpose in (Purpose.SAVING, Purpose.PLACEMENT):
+            base = self.measured.get(self.best)
+            return self.best == self.peak and base is not None and len(base.values) < self.thresholds.baseline
+        return False
+
+    # --- proposals ---
+
+    def _growth(self, bounds: Bounds) -> Trial | None:
+        factor = self.thresholds.stride if self.trusted else self.thresholds.step
+        level = more_threads(self._levels(), self.best.threads, bounds.maximum, factor)
+        if bounds.estimate is None:
+            return self._trial(level, self.best.queued)
+        first = not bounds.fixed and not self.best.queued  # no queue yet: at the fewest threads
+        if first:
+            level = LevelTry(bounds.minimum, Purpose.GROWTH, "no operator has a queue")
+            return self._estimated(level, bounds, bounds.minimum, self.thresholds.optimism)
+        return self._estimated(level, bounds, self.best.threads) if level is not None else None
+
+    def _estimated(self, level: LevelTry, bounds: Bounds, least: int, optimism: float = 1.0) -> Trial | None:
+        """Go no further than the estimate promises anything, and put the queues where it says."""
+        estimate = bounds.estimate
+        assert estimate is not None
+        hop = estimate.hop * optimism
+        now = estimate.throughput(self.best, bounds.cpus, hop)
+        options = []
+        threads = level.threads
+        while threads >= least:
+            queued = estimate.place(threads, bounds.cpus, bounds.movable, bounds.fixed, hop)
+            configuration = Configuration(threads, queued)
+            options.append((estimate.throughput(configuration, bounds.cpus, hop), configuration))
+            if threads == least:
+                break
+            threads = max(least, (threads + 1) // 2)
+        options = [option for option in options if self._new(option[1])]
+        if not options:
+            return None
+        most = max(throughput for throughput, _ in options)
+        throughput, configuration = next(
+            o for o in reversed(options) if o[0] >= (1 - self.thresholds.promise / 2) * most
+        )
+        if throughput < now * (1 + self.thresholds.promise):
+            return None
+        why = f"{throughput / now:.2f} times as much is possible by the costs of operators"
+        return Trial(configuration, level.purpose, why, throughput / now)
+
+    def _peak(self, bounds: Bounds) -> Trial | None:
+        level = peak_above(self._levels(), self.best.threads, self.thresholds.promise)
+        if level is None or bounds.estimate is None:
+            return self._trial(level, self.best.queued)
+        return self._estimated(level, bounds, level.threads)
+
+    def _placement(self, bounds: Bounds) -> Trial | None:
+        """Try other queues at the same thread count, where the estimate, corrected by what was measured, says so."""
+        estimate = bounds.estimate
+        if estimate is None or self.placements >= self.thresholds.placements:
+            return None
+        queued = estimate.place(self.best.threads, bounds.cpus, bounds.movable, bounds.fixed)
+        configuration = Configuration(self.best.threads, queued)
+        now = estimate.throughput(self.best, bounds.cpus)
+        then = estimate.throughput(configuration, bounds.cpus)
+        if not self._new(configuration) or then < now * (1 + self.thresholds.promise):
+            return None
+        why = f"{len(queued)} queues instead of {len(self.best.queued)} should give {then / now - 1:+.0%}"
+        return Trial(configuration, Purpose.PLACEMENT, why)
+
+    def _saving(self, bounds: Bounds) -> Trial | None:
+        if self.savings >= self.thresholds.savings:
+            return None
+        known = self._levels()
+        best = self.measured[self.peak or self.best].throughput
+        level = fewer_threads(known, self.best.threads, bounds.minimum, best, self.thresholds.loss, bounds.busy)
+        return self._trial(level, self.best.queued)
+
+    def _trial(self, level: LevelTry | None, queued: frozenset[str]) -> Trial | None:
+        if level is None:
+            return None
+        configuration = Configuration(level.threads, queued)
+        return Trial(configuration, level.purpose, level.why) if self._new(configuration) else None
+
+    def _new(self, configuration: Configuration) -> bool:
+        return configuration not in self.measured and configuration not in self.refused
+
+    def _levels(self) -> dict[int, float]:
+        """Return the best throughput of each thread count."""
+        levels: dict[int, float] = {}
+        for configuration, series in self.measured.items():
+            levels[configuration.threads] = max(levels.get(configuration.threads, 0.0), series.throughput)
+        return levels
+
+
+def shown(configuration: Configuration) -> str:
+    """Return a configuration in words."""
+    return f"{configuration.threads} threads and {len(configuration.queued)} queues"
