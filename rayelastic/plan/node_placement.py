@@ -8,12 +8,12 @@ zone, so that a thousand nodes cost milliseconds. Knows no load: what an element
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rayelastic.plan.exec_plan import ExecPlan
 
-__all__ = ["Demand", "Node", "NodePlacement", "place"]
+__all__ = ["Demand", "FreeNodes", "Node", "NodePlacement", "place"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,67 @@ class NodePlacement:
     homeless: tuple[str, ...] = ()
 
 
+class FreeNodes:
+    """What is left of nodes while it is given away; finds the freest one in logarithmic time.
+
+    Args:
+        nodes: at equal merit the first ones are taken.
+
+    >>> free = FreeNodes([Node("a", 2), Node("b", 3, zone="x")])
+    >>> free.freest(Demand(cpus=2))
+    'b'
+    >>> free.take("b", Demand(cpus=2.5))
+    >>> free.freest(Demand(cpus=1)), free.freest(Demand(cpus=1), zone="x")
+    ('a', None)
+    """
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.nodes = {node.name: node for node in nodes}
+        self.rank = {node.name: i for i, node in enumerate(nodes)}
+        self.cpus = {node.name: node.cpus for node in nodes}
+        self.memory = {node.name: node.memory for node in nodes}
+        self._heaps: dict[str | None, list[tuple[float, int, str]]] = {None: []}
+        for node in nodes:
+            for zone in (None, node.zone):
+                self._heaps.setdefault(zone, []).append((-node.cpus, self.rank[node.name], node.name))
+        for heap in self._heaps.values():
+            heapq.heapify(heap)
+
+    def fits(self, node: str, demand: Demand) -> bool:
+        """Return whether a node has room."""
+        return demand.cpus <= self.cpus[node] + _ROUNDING and demand.memory <= self.memory[node]
+
+    def take(self, node: str, demand: Demand) -> None:
+        """Use some of a node, or more than it has."""
+        self.cpus[node] -= demand.cpus
+        self.memory[node] -= demand.memory
+
+    def give_back(self, node: str, demand: Demand) -> None:
+        """Use less of a node."""
+        self.cpus[node] += demand.cpus
+        self.memory[node] += demand.memory
+        for zone in (None, self.nodes[node].zone):  # it has more room than its entries say
+            heapq.heappush(self._heaps[zone], (-self.cpus[node], self.rank[node], node))
+
+    def freest(self, demand: Demand, zone: str | None = None) -> str | None:
+        """Return the node with most free CPUs that has room, in a zone or anywhere; None if there is none."""
+        heap, too_little_memory, found = self._heaps.get(zone, []), [], None
+        while heap:
+            free, rank, node = heap[0]
+            if -free != self.cpus[node]:  # out of date
+                heapq.heapreplace(heap, (-self.cpus[node], rank, node))
+                continue
+            if self.fits(node, demand):
+                found = node
+                break
+            if -free + _ROUNDING < demand.cpus:
+                break  # no other has more CPUs
+            too_little_memory.append(heapq.heappop(heap))
+        for entry in too_little_memory:
+            heapq.heappush(heap, entry)
+        return found
+
+
 def place(
     plan: ExecPlan,
     nodes: Sequence[Node],
@@ -90,31 +151,24 @@ def place(
 
 
 class _Search:
-    """One run of `place`: what is still free, and heaps of the freest nodes."""
+    """One run of `place`."""
 
     def __init__(self, plan: ExecPlan, nodes: Sequence[Node], demands: Mapping[str, Demand]) -> None:
         self.plan = plan
-        self.nodes = {node.name: node for node in nodes}
-        self.rank = {node.name: i for i, node in enumerate(nodes)}
-        self.cpus = {node.name: node.cpus for node in nodes}
-        self.memory = {node.name: node.memory for node in nodes}
+        self.free = FreeNodes(nodes)
         self.demands = demands
         self.at: dict[str, str] = {}
-        self.neighbours = _neighbours(plan)
-        self.heaps: dict[str | None, list[tuple[float, int, str]]] = {None: []}
-        for node in nodes:
-            for zone in (None, node.zone):
-                self.heaps.setdefault(zone, []).append((-node.cpus, self.rank[node.name], node.name))
-        for heap in self.heaps.values():
-            heapq.heapify(heap)
+        self.neighbours: dict[str, dict[str, int]] = {}
 
     def run(self, moves: int) -> NodePlacement:
         before = {pe: node for pe, node in self.plan.nodes.items() if pe in self.plan.pes}
         for pe in self.plan.pes:  # those that can stay do, in the order of the plan
             node = before.get(pe, "")
-            if node in self.nodes and self._fits(pe, node):
+            if node in self.free.nodes and self._fits(pe, node):
                 self._put(pe, node)
         homeless = []
+        wanting = set(self.plan.pes) if moves > 0 else {pe for pe in self.plan.pes if pe not in self.at}
+        self.neighbours = _neighbours(self.plan, wanting)
         for pe in self.plan.pes:
             if pe in self.at:
                 continue
@@ -151,77 +205,55 @@ class _Search:
         for other, links in self.neighbours.get(pe, {}).items():
             if other in self.at:
                 counts[self.at[other]] = counts.get(self.at[other], 0) + links
-        return sorted(counts.items(), key=lambda item: (-item[1], self.rank[item[0]]))
+        return sorted(counts.items(), key=lambda item: (-item[1], self.free.rank[item[0]]))
 
     def _best(self, pe: str) -> str | None:
         near = [node for node, _ in self._near(pe)]
         for node in near:
             if self._fits(pe, node):
                 return node
-        for zone in dict.fromkeys(self.nodes[node].zone for node in near):
-            found = self._freest(pe, zone)
+        for zone in dict.fromkeys(self.free.nodes[node].zone for node in near):
+            found = self.free.freest(self._demand(pe), zone)
             if found is not None:
                 return found
-        return self._freest(pe, None)
-
-    def _freest(self, pe: str, zone: str | None) -> str | None:
-        """The node with most free CPUs in a zone, or anywhere; entries out of date are put right on the way."""
-        heap, put_back, found = self.heaps[zone], [], None
-        while heap:
-            free, rank, node = heap[0]
-            if -free != self.cpus[node]:
-                heapq.heapreplace(heap, (-self.cpus[node], rank, node))
-                continue
-            if self._fits(pe, node):
-                found = node
-                break
-            if -free < self._demand(pe).cpus:
-                break  # no other has more CPUs
-            put_back.append(heapq.heappop(heap))  # enough CPUs, but too little memory
-        for entry in put_back:
-            heapq.heappush(heap, entry)
-        return found
+        return self.free.freest(self._demand(pe))
 
     def _demand(self, pe: str) -> Demand:
         return self.demands.get(pe, _ONE)
 
     def _fits(self, pe: str, node: str) -> bool:
-        demand = self._demand(pe)
-        return demand.cpus <= self.cpus[node] + _ROUNDING and demand.memory <= self.memory[node]
+        return self.free.fits(node, self._demand(pe))
 
     def _put(self, pe: str, node: str) -> None:
         self.at[pe] = node
-        self.cpus[node] -= self._demand(pe).cpus
-        self.memory[node] -= self._demand(pe).memory
+        self.free.take(node, self._demand(pe))
 
     def _take(self, pe: str) -> None:
-        node = self.at.pop(pe)
-        self.cpus[node] += self._demand(pe).cpus
-        self.memory[node] += self._demand(pe).memory
-        for zone in (None, self.nodes[node].zone):  # it has more room than its entries say
-            heapq.heappush(self.heaps[zone], (-self.cpus[node], self.rank[node], node))
+        self.free.give_back(self.at.pop(pe), self._demand(pe))
 
 
 _ONE = Demand()
 _ROUNDING = 1e-9  # CPUs
 
 
-def _neighbours(plan: ExecPlan) -> dict[str, dict[str, int]]:
-    """Count the streams between each two processing elements, replica pairs aside: who talks, not how much."""
+def _neighbours(plan: ExecPlan, wanting: set[str]) -> dict[str, dict[str, int]]:
+    """Count the streams between each processing element that wants it and others."""
     found: dict[str, dict[str, int]] = {}
-    for here, there in _talking(plan):
+    for here, there in _talking(plan, wanting):
         for a, b in ((here, there), (there, here)):
-            near = found.setdefault(a, {})
-            near[b] = near.get(b, 0) + 1
+            if a in wanting:
+                near = found.setdefault(a, {})
+                near[b] = near.get(b, 0) + 1
     return found
 
 
-def _talking(plan: ExecPlan) -> Iterator[tuple[str, str]]:
-    for source, target in plan.edges:
+def _talking(plan: ExecPlan, wanting: set[str]) -> Iterator[tuple[str, str]]:
+    for source, target in plan.edges if wanting else ():
         sending, taking = plan.pipeline_of(source), plan.pipeline_of(target)
-        pairs: Iterable[tuple[str, str]]
         if plan.region_of(source) is plan.region_of(target):
             pairs = dict.fromkeys(zip(sending.pes, taking.pes, strict=True))
         else:
-            pairs = dict.fromkeys((a, b) for a in dict.fromkeys(sending.pes) for b in dict.fromkeys(taking.pes))
+            senders, takers = dict.fromkeys(sending.pes), dict.fromkeys(taking.pes)
+            pairs = dict.fromkeys((a, b) for a in senders if a in wanting for b in takers)
+            pairs |= dict.fromkeys((a, b) for b in takers if b in wanting for a in senders)
         yield from (pair for pair in pairs if pair[0] != pair[1])

@@ -7,7 +7,8 @@ periods; what a change of plan costs is taken off the period after it. Knows `po
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -110,6 +111,22 @@ class ClusterPlant:
         self.nodes[node] = replace(self.nodes[node], speed=speed)
         self._known = None
 
+    def flow(self, load: Mapping[str, float]) -> Floats:
+        """Return the tuples/s that each region has to take to carry a load: {source region: tuples/s}."""
+        rates: Floats = self._flow @ np.array([load.get(f"r{i}", 0.0) for i in self._sources])
+        return rates
+
+    def region_capacity(self, number: int, cuts: Sequence[str], replicas: int) -> float:
+        """Return the tuples/s that a region could take in a shape, in one process with nobody beside it."""
+        region = self.job.regions[number]
+        names = [operator.name for operator in region.operators]
+        starts = [0, *(names.index(cut) for cut in cuts), len(names)]
+        pipelines = [tuple(names[a:b]) for a, b in itertools.pairwise(starts)]
+        worst = max(
+            busy + stall for _, busy, stall, _ in self._costs(number, pipelines, replicas, self.constants.visit)
+        )
+        return 1.0 / (worst * float(self._key_shares(number, replicas).max()))
+
     def threads(self, plan: ExecPlan) -> _Threads:
         """Return the pipeline replicas of a plan, kept until the next plan."""
         if self._known is None or self._known[0] is not plan:
@@ -190,10 +207,13 @@ class ClusterPlant:
             pe: -1 if node in self.failed or node not in node_number else node_number[node]
             for pe, node in node_of.items()
         }
+        visit = self.constants.visit * (1.0 + self.constants.growth * (plan.threads - 1))
         rows: list[tuple[float, ...]] = []
         for number, planned in enumerate(plan.regions):
             shares = self._key_shares(number, planned.replicas)
-            for position, (arriving, busy, stall, token) in enumerate(self._pipeline_costs(plan, number)):
+            pipelines = [pipeline.operators for pipeline in planned.pipelines]
+            costs = self._costs(number, pipelines, planned.replicas, visit)
+            for position, (arriving, busy, stall, token) in enumerate(costs):
                 for replica, pe in enumerate(planned.pipelines[position].pes):
                     share = float(shares[replica])
                     far = arriving * self._far(plan, number, position, replica, node_of)
@@ -203,28 +223,28 @@ class ClusterPlant:
         region, node, pe = table[:3].astype(np.int64)
         return _Threads(region, node, pe, *table[3:])
 
-    def _pipeline_costs(self, plan: ExecPlan, number: int) -> list[tuple[float, ...]]:
+    def _costs(
+        self, number: int, pipelines: Sequence[tuple[str, ...]], replicas: int, visit: float
+    ) -> list[tuple[float, ...]]:
         """For each pipeline and tuple of the region: tuples that arrive, s of CPU, of waiting, under the token."""
-        c, planned, region = self.constants, plan.regions[number], self.job.regions[number]
-        visit = c.visit * (1.0 + c.growth * (plan.threads - 1))
+        c, region = self.constants, self.job.regions[number]
         by_name = {operator.name: operator for operator in region.operators}
         made: list[tuple[float, ...]] = []
         passing = 1.0
-        for position, pipeline in enumerate(planned.pipelines):
-            source = region.kind is RegionKind.SOURCE
-            busy = 0.0 if source else passing * visit
+        for position, operators in enumerate(pipelines):
             arriving, stall, token = passing, 0.0, 0.0
-            if planned.replicas > 1:
+            busy = 0.0 if region.kind is RegionKind.SOURCE else passing * visit
+            if replicas > 1:
                 busy += passing * c.replication
             if position:
                 busy += passing * c.crossing
                 stall += passing * c.stall
-            for name in pipeline.operators:
+            for name in operators:
                 operator = by_name[name]
                 busy += passing * operator.cost
                 token += passing * operator.cost if operator.token else 0.0
                 passing *= operator.selectivity
-            if position + 1 < len(planned.pipelines):
+            if position + 1 < len(pipelines):
                 busy += passing * c.crossing
             made.append((arriving, busy, stall, token))
         return made

@@ -103,7 +103,7 @@ def test_figure_11() -> None:
 
 
 def test_figures_14_and_15() -> None:
-    """C003-6: at 0.2 unbalanced costs are resolved in 4 steps without a split; at 0.1 each step tries one and reverts it."""
+    """C003-6: unbalanced costs take 4 steps, without a split at 0.2; at 0.1 each step tries one and reverts it."""
     kept = {run: [line for line in told(RUNS[run]()) if " keep " in line] for run in RUNS}
     assert len(kept["unbalanced_0.2"]) == len(kept["unbalanced_0.1"]) == 4
     assert not any("split" in line for line in told(RUNS["unbalanced_0.2"]()))

@@ -1,0 +1,118 @@
+"""Where new replicas run: native ones inside the processing element first, token-bound ones as processes of their own.
+
+A processing element runs any number of native replicas on its threads, so it is filled up to the CPUs of its node
+before another one starts on another node. The Python token is one per process, so a second token-bound replica in it
+would only wait for the first. Pure: what is free is worked out from the rates that are planned for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.node_placement import Demand, FreeNodes, Node
+
+__all__ = ["Hosting", "load_of"]
+
+
+class Hosting:
+    """What is free, while replicas are handed out.
+
+    Args:
+        plan: tells which processing elements there are, and on which nodes.
+        nodes: that may be used; empty: one host that is not to be left, and never full.
+        used: {processing element: CPUs that its replicas will use}.
+        busy: share of a node's CPUs that may be used.
+
+    >>> hosting = Hosting(ExecPlan("t", ()), [Node("a", 2), Node("b", 2)], {"front": 1.0}, busy=1.0)
+    >>> hosting.host(["front"], 3, cpus=1.0, own_process=False), hosting.started
+    (('front', 'front', 'pe0'), {'pe0': 'b'})
+    """
+
+    def __init__(self, plan: ExecPlan, nodes: Sequence[Node], used: Mapping[str, float], busy: float) -> None:
+        self._plan = plan
+        self._home = nodes[0].name if nodes else ""
+        self._free = FreeNodes([replace(node, cpus=node.cpus * busy) for node in nodes])
+        self.started: dict[str, str] = {}  # new processing element -> node
+        self._native: dict[str, str] = {}  # node -> new processing element for native replicas
+        self._names = 0
+        for pe, cpus in used.items():
+            if self.node_of(pe) in self._free.nodes:
+                self._free.take(self.node_of(pe), Demand(cpus))
+
+    def node_of(self, pe: str) -> str:
+        """Return the node of a processing element; one that isn't placed counts on the first node."""
+        return self.started.get(pe) or self._plan.nodes.get(pe) or self._home
+
+    def host(self, present: Sequence[str], replicas: int, cpus: float, *, own_process: bool) -> tuple[str, ...]:
+        """Return the processing element of each replica of a region; fewer than asked for if there is no room.
+
+        Args:
+            present: those of the replicas that are there.
+            replicas: that there shall be.
+            cpus: that each one will use.
+            own_process: whether each needs a process of its own, for its Python token.
+        """
+        found = list(present[:replicas])
+        while len(found) < replicas:
+            pe = None if own_process else self._with_room(found, cpus)
+            pe = pe or self.start(found[0], cpus, native=not own_process)
+            if pe is None:
+                break
+            found.append(pe)
+        return tuple(found)
+
+    def start(self, near: str, cpus: float, *, native: bool) -> str | None:
+        """Return a processing element that is new to a region, on a node with room: near another one, then anywhere.
+
+        Args:
+            near: a processing element; its node, then its zone are tried first.
+            cpus: that will be used.
+            native: whether one that was started for another native region will do.
+        """
+        if not self._free.nodes:
+            return self._fresh()
+        home, demand = self.node_of(near), Demand(cpus)
+        node: str | None = None
+        if home in self._free.nodes:
+            fits = self._free.fits(home, demand)
+            node = home if fits else self._free.freest(demand, self._free.nodes[home].zone)
+        node = node or self._free.freest(demand)
+        if node is None:
+            return None
+        self._free.take(node, demand)
+        if native and node in self._native:
+            return self._native[node]
+        pe = self._fresh()
+        self.started[pe] = node
+        if native:
+            self._native[node] = pe
+        return pe
+
+    def _with_room(self, present: Sequence[str], cpus: float) -> str | None:
+        if not self._free.nodes:
+            return present[0]
+        for pe in dict.fromkeys(present):
+            node = self.node_of(pe)
+            if node in self._free.nodes and self._free.fits(node, Demand(cpus)):
+                self._free.take(node, Demand(cpus))
+                return pe
+        return None
+
+    def _fresh(self) -> str:
+        while f"pe{self._names}" in self._plan.pes:
+            self._names += 1
+        self._names += 1
+        return f"pe{self._names - 1}"
+
+
+def load_of(plan: ExecPlan, cpu_each: Mapping[str, float]) -> dict[str, float]:
+    """Return the CPUs that each processing element will use: {region: CPUs of one replica}, shared by its pipelines."""
+    used: dict[str, float] = {}
+    for planned in plan.regions:
+        each = cpu_each.get(planned.region.name, 0.0) / len(planned.pipelines)
+        for pipeline in planned.pipelines:
+            for pe in pipeline.pes:
+                used[pe] = used.get(pe, 0.0) + each
+    return used

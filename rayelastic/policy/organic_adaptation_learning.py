@@ -1,0 +1,175 @@
+"""What is known of regions and sources over the periods since the plan changed: averages that notice a change of load.
+
+Decisions rest on averages, never on one sample (reliability, complaint 1). An average restarts when several periods in
+a row deviate from it to the same side, so that it is both steady under noise and quick after a step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rayelastic.plan.exec_plan import RegionPlan
+from rayelastic.plan.regions import RegionKind
+from rayelastic.policy.organic_adaptation_model import RegionModel, shape_of
+from rayelastic.policy.organic_adaptation_thresholds import OrganicThresholds
+from rayelastic.policy.region_observation import ExponentialAverage, PlanObservation, RegionObservation
+
+__all__ = ["Known", "SteadyAverage"]
+
+SMALLEST_EFFICIENCY = 0.1  # a region that waits nine tenths of its time is as far as the model is believed
+
+
+class SteadyAverage:
+    """An exponential average that starts again when its value has changed.
+
+    Args:
+        thresholds: what counts as a change, and how long it has to last.
+
+    >>> average = SteadyAverage(OrganicThresholds())
+    >>> [round(average.add(value)) for value in (10, 10, 10, 20, 20, 20)]
+    [10, 10, 10, 12, 14, 20]
+    """
+
+    __slots__ = ("_average", "_deviating", "_thresholds", "changed")
+
+    def __init__(self, thresholds: OrganicThresholds) -> None:
+        self._thresholds = thresholds
+        self._average = ExponentialAverage(thresholds.weight)
+        self._deviating: list[float] = []
+        self.changed = False
+
+    @property
+    def value(self) -> float:
+        """The average."""
+        return self._average.value
+
+    def add(self, value: float) -> float:
+        """Take a value and return the average; `changed` tells whether it has just started again."""
+        mean, t = self._average.value, self._thresholds
+        self.changed = False
+        off = self._average.count > 0 and abs(value - mean) > t.shift * mean
+        if off and self._deviating and (value > mean) != (self._deviating[-1] > mean):
+            self._deviating = []
+        self._deviating = [*self._deviating, value] if off else []
+        if len(self._deviating) >= t.shift_periods:
+            self.changed = True
+            self._average = ExponentialAverage(t.weight)
+            for late in self._deviating:
+                self._average = self._average.add(late)
+            self._deviating = []
+        else:
+            self._average = self._average.add(value)
+        return self._average.value
+
+
+@dataclass(slots=True)
+class _Region:
+    """Averages of one region; per-tuple times are ratios of averages, which a change of load leaves alone."""
+
+    planned: RegionPlan
+    work: SteadyAverage  # s of CPU per tuple
+    taken: ExponentialAverage
+    given: ExponentialAverage
+    busy: list[ExponentialAverage]  # CPUs of each operator
+    overhead: ExponentialAverage  # CPUs of a pipeline outside operators, mean
+    replicas: list[ExponentialAverage]  # CPUs of each replica
+    limit: ExponentialAverage  # what it took as a bottleneck
+
+
+class Known:
+    """Averages of a job since its plan changed.
+
+    Args:
+        thresholds: of the policy.
+    """
+
+    def __init__(self, thresholds: OrganicThresholds) -> None:
+        self._t = thresholds
+        self._regions: dict[str, _Region] = {}
+        self.offered: dict[str, SteadyAverage] = {}
+        self.carried: dict[str, ExponentialAverage] = {}
+        self.load_changed = False
+
+    def forget(self) -> None:
+        """Start again with everything but what the sources are offered: the plan has changed."""
+        self._regions.clear()
+        self.carried.clear()
+
+    def learn(self, seen: PlanObservation) -> None:
+        """Take one period."""
+        self.load_changed = False
+        full = {region.region for region in seen.regions if region.fill >= self._t.full}
+        leads_to_full = {up for name in full for up in seen.plan.upstream(name)}
+        for observed in seen.regions:
+            name = observed.region
+            planned = seen.plan.region(name)
+            if planned.region.kind is RegionKind.SOURCE:
+                self._learn_source(observed)
+            if observed.throughput > 0:
+                self._learn_region(observed, planned, limits=name in full and name not in leads_to_full)
+
+    def models(self) -> dict[str, RegionModel]:
+        """Return the regions of which something is known."""
+        return {name: self._model(region) for name, region in self._regions.items()}
+
+    def _learn_source(self, observed: RegionObservation) -> None:
+        name = observed.region
+        # Where nobody knows what a source could make: what it would if it never waited.
+        offered = observed.throughput / max(1.0 - observed.blocked, SMALLEST_EFFICIENCY)
+        average = self.offered.setdefault(name, SteadyAverage(self._t))
+        average.add(offered if observed.offered is None else max(observed.offered, observed.throughput))
+        self.load_changed |= average.changed
+        self.carried[name] = self.carried.get(name, ExponentialAverage(self._t.weight)).add(observed.throughput)
+
+    def _learn_region(self, observed: RegionObservation, planned: RegionPlan, *, limits: bool) -> None:
+        t, pipelines = self._t, observed.pipelines
+        name, none = observed.region, ExponentialAverage(self._t.weight)
+        cpus = [sum(p.cpu) for p in pipelines]
+        work = sum(cpus) / observed.throughput
+        region = self._regions.get(name)
+        if region is not None:
+            region.work.add(work)
+            if region.work.changed:
+                self.load_changed = True
+                region = None
+        if region is None or region.planned != planned:
+            region = _Region(
+                planned, SteadyAverage(t), none, none, [none] * len(planned.region.operators), none,
+                [none] * planned.replicas, none,
+            )  # fmt: skip
+            region.work.add(work)
+            self._regions[name] = region
+        region.taken = region.taken.add(observed.throughput)
+        region.given = region.given.add(pipelines[-1].emitted)
+        busy = [cpu * cost for p, cpu in zip(pipelines, cpus, strict=True) for cost in p.costs]
+        region.busy = [average.add(value) for average, value in zip(region.busy, busy, strict=True)]
+        outside = sum(cpu * p.overhead for p, cpu in zip(pipelines, cpus, strict=True)) / len(pipelines)
+        region.overhead = region.overhead.add(outside)
+        each = [max(p.cpu[replica] for p in pipelines) for replica in range(planned.replicas)]
+        region.replicas = [average.add(value) for average, value in zip(region.replicas, each, strict=True)]
+        if limits:
+            region.limit = region.limit.add(observed.throughput)
+
+    def _model(self, known: _Region) -> RegionModel:
+        taken = known.taken.value
+        replicas = known.planned.replicas
+        hot = 0.0
+        if replicas > 1:
+            mean = sum(average.value for average in known.replicas) / replicas
+            skew = max(average.value for average in known.replicas) / mean - 1.0 if mean > 0 else 0.0
+            hot = min(1.0, max(0.0, skew - self._t.skew) / (replicas - 1))
+        model = RegionModel(
+            known.planned.region,
+            tuple(average.value / taken for average in known.busy),
+            known.overhead.value / taken,
+            known.given.value / taken,
+            hot,
+        )
+        if not known.limit.count or known.planned.region.token_bound:
+            return model
+        reached = known.limit.value / model.capacity(shape_of(known.planned))
+        if reached > 1.0 - self._t.shift:  # within what noise explains
+            return model
+        return RegionModel(
+            model.region, model.times, model.overhead, model.selectivity, hot, max(reached, SMALLEST_EFFICIENCY)
+        )

@@ -1,0 +1,202 @@
+"""What a region could carry in another shape: true processing rates, as DS2 has them.
+
+Kalavri et al., "Three steps is all you need" (OSDI'18): an operator's useful time, not its observed rate, tells what it
+could process; all needs follow from the rates that the sources offer, in one pass downstream. So the right number of
+replicas is worked out rather than walked to (J32). Pure arithmetic: no memory, no decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
+from rayelastic.plan.regions import Region, RegionKind
+
+__all__ = ["RegionModel", "Shape", "affordable", "best_cuts", "demands", "shape_of", "shapes", "widest"]
+
+Shape = tuple[tuple[str, ...], int]  # of a region: the operators that start its further pipelines; its replicas
+
+CLOSE = 1.05  # cuts that are this close to the best ones stay as they are
+
+
+@dataclass(frozen=True, slots=True)
+class RegionModel:
+    """A region, measured, per tuple that it takes.
+
+    Args:
+        region: what it is.
+        times: of each operator, s of useful time.
+        overhead: s of a pipeline's thread outside operators.
+        selectivity: tuples that it gives.
+        hot: share of the keys' load that is on one replica whatever their number, 0..1; 0: evenly spread.
+        efficiency: what it carried as a bottleneck, relative to what its CPU time says; below 1, its threads wait.
+
+    >>> model = RegionModel(Region("r1", RegionKind.DATA_PARALLEL, ("a", "b")), (3e-6, 1e-6), overhead=1e-6)
+    >>> round(model.capacity(((), 1))), round(model.capacity((("b",), 2)))
+    (200000, 500000)
+    """
+
+    region: Region
+    times: tuple[float, ...]
+    overhead: float
+    selectivity: float = 1.0
+    hot: float = 0.0
+    efficiency: float = 1.0
+
+    @property
+    def token_time(self) -> float:
+        """Useful time under the Python token."""
+        bound = set(self.region.token_bound)
+        return sum(time for name, time in zip(self.region.operators, self.times, strict=True) if name in bound)
+
+    def cpu(self, shape: Shape) -> float:
+        """Return the CPU time of all pipelines together, s."""
+        return sum(self.times) + self.overhead * (len(shape[0]) + 1)
+
+    def longest(self, cuts: Sequence[str]) -> float:
+        """Return the time of the slowest pipeline, s."""
+        longest, time = 0.0, self.overhead
+        for name, own in zip(self.region.operators, self.times, strict=True):
+            if name in cuts:
+                longest, time = max(longest, time), self.overhead
+            time += own
+        return max(longest, time)
+
+    def capacity(self, shape: Shape) -> float:
+        """Return the tuples/s that it could take in a shape."""
+        cuts, replicas = shape
+        longest = self.longest(cuts)
+        if longest <= 0:
+            return float("inf")
+        return self.efficiency * replicas / (1.0 + self.hot * (replicas - 1)) / longest
+
+
+def shape_of(planned: RegionPlan) -> Shape:
+    """Return the shape that a region has in a plan."""
+    return planned.cuts, planned.replicas
+
+
+def best_cuts(operators: Sequence[str], times: Sequence[float], pipelines: int) -> tuple[str, ...]:
+    """Cut operators into pipelines so that the slowest is as fast as can be.
+
+    Args:
+        operators: names, in order.
+        times: of each.
+        pipelines: between 1 and their number.
+
+    >>> best_cuts("abcd", [1, 1, 1, 3], 2)
+    ('d',)
+    """
+    count = len(times)
+    sums = [0.0]
+    for time in times:
+        sums.append(sums[-1] + time)
+    best = [[float("inf")] * (count + 1) for _ in range(pipelines + 1)]
+    at = [[0] * (count + 1) for _ in range(pipelines + 1)]
+    best[0][0] = 0.0
+    for p in range(1, pipelines + 1):
+        for end in range(p, count + 1):
+            for start in range(p - 1, end):
+                slowest = max(best[p - 1][start], sums[end] - sums[start])
+                if slowest < best[p][end]:
+                    best[p][end], at[p][end] = slowest, start
+    cuts, end = [], count
+    for p in range(pipelines, 1, -1):
+        end = at[p][end]
+        cuts.append(operators[end])
+    return tuple(reversed(cuts))
+
+
+def shapes(model: RegionModel, now: Shape, capacity: float, most_replicas: int) -> Iterator[Shape]:
+    """Give the shapes that carry a rate, the one with the fewest threads first, then the one that moves least keys.
+
+    Args:
+        model: the region.
+        now: its shape.
+        capacity: tuples/s to be carried.
+        most_replicas: allowed; 1 for regions without keys.
+    """
+    found: list[tuple[int, bool, int, Shape]] = []
+    operators = model.region.operators
+    counts: Sequence[int] = range(1, len(operators) + 1)
+    if model.region.token_bound:  # threads of one process would only wait for each other's token
+        counts = (len(now[0]) + 1,)
+    fewest = len(operators) * most_replicas
+    for pipelines in counts:
+        if pipelines > fewest + 1:  # every pipeline is a thread
+            break
+        cuts = now[0] if len(now[0]) + 1 == pipelines else ()
+        if pipelines > 1 and not (cuts and model.region.token_bound):
+            best = best_cuts(operators, model.times, pipelines)
+            if not cuts or model.longest(cuts) > CLOSE * model.longest(best):
+                cuts = best
+        for replicas in range(1, most_replicas + 1):
+            if model.capacity((cuts, replicas)) >= capacity:
+                threads = pipelines * replicas
+                fewest = min(fewest, threads)
+                found.append((threads, replicas != now[1], abs(pipelines - len(now[0]) - 1), (cuts, replicas)))
+                break
+    for *_, shape in sorted(found):
+        yield shape
+
+
+def widest(model: RegionModel, now: Shape, most_replicas: int) -> float:
+    """Return the tuples/s that a region can take at most, in whatever shape."""
+    cuts = now[0] if model.region.token_bound else model.region.operators[1:]
+    return max(model.capacity((tuple(cuts), n)) for n in (1, most_replicas))
+
+
+def demands(plan: ExecPlan, models: Mapping[str, RegionModel], offered: Mapping[str, float]) -> dict[str, float]:
+    """Return the tuples/s that each region has to take for the sources to make what they are offered.
+
+    Args:
+        plan: tells who feeds whom.
+        models: of the regions; one that is missing passes on what it takes.
+        offered: {source region: tuples/s}.
+    """
+    need: dict[str, float] = {}
+    gives: dict[str, float] = {}
+    for planned in plan.regions:
+        name = planned.region.name
+        need[name] = offered.get(name, 0.0) if planned.region.kind is RegionKind.SOURCE else 0.0
+        need[name] += sum(gives[feeding] for feeding in plan.upstream(name))
+        gives[name] = need[name] * (models[name].selectivity if name in models else 1.0)
+    return need
+
+
+def affordable(
+    plan: ExecPlan,
+    models: Mapping[str, RegionModel],
+    offered: Mapping[str, float],
+    most: Mapping[str, float],
+    cpus: float,
+) -> dict[str, float]:
+    """Return how much of the offered rates can be carried: no region above its most, and not all above the CPUs.
+
+    Args:
+        plan: tells who feeds whom.
+        models: of the regions.
+        offered: {source region: tuples/s}.
+        most: {region: tuples/s that it can be made to take}.
+        cpus: of all nodes together.
+    """
+    carried = dict(offered)
+    above: dict[str, set[str]] = {}
+    for planned in plan.regions:
+        name = planned.region.name
+        above[name] = {name} if name in offered else set()
+        for feeding in plan.upstream(name):
+            above[name] |= above[feeding]
+    need = demands(plan, models, carried)
+    for planned in plan.regions:
+        name = planned.region.name
+        if need[name] > most.get(name, float("inf")):
+            share = most[name] / need[name]
+            for source in above[name]:
+                carried[source] *= share
+            need = demands(plan, models, carried)
+    busy = sum(need[name] * model.cpu(shape_of(plan.region(name))) for name, model in models.items())
+    if busy > cpus:
+        carried = {source: rate * cpus / busy for source, rate in carried.items()}
+    return carried
