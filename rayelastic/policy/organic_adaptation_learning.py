@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rayelastic.plan.exec_plan import RegionPlan
+from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.organic_adaptation_model import RegionModel, shape_of
 from rayelastic.policy.organic_adaptation_thresholds import OrganicThresholds
@@ -42,6 +42,11 @@ class SteadyAverage:
     def value(self) -> float:
         """The average."""
         return self._average.value
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the last value deviated: a change that may be, or may be noise."""
+        return bool(self._deviating)
 
     def add(self, value: float) -> float:
         """Take a value and return the average; `changed` tells whether it has just started again."""
@@ -86,14 +91,37 @@ class Known:
     def __init__(self, thresholds: OrganicThresholds) -> None:
         self._t = thresholds
         self._regions: dict[str, _Region] = {}
-        self.offered: dict[str, SteadyAverage] = {}
-        self.carried: dict[str, ExponentialAverage] = {}
+        self._offered: dict[str, SteadyAverage] = {}
+        self._made: dict[str, ExponentialAverage] = {}
+        self._blocked: dict[str, ExponentialAverage] = {}
         self.load_changed = False
 
-    def forget(self) -> None:
-        """Start again with everything but what the sources are offered: the plan has changed."""
-        self._regions.clear()
-        self.carried.clear()
+    @property
+    def offered(self) -> dict[str, float]:
+        """{source: tuples/s that it would make if nothing held it back}."""
+        return {name: average.value for name, average in self._offered.items()}
+
+    @property
+    def carried(self) -> float:
+        """Tuples/s that all sources make; all that they are offered unless they wait for room."""
+        return sum(
+            offered if self._blocked[name].value <= 1.0 - self._t.carried else min(offered, self._made[name].value)
+            for name, offered in self.offered.items()
+        )
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a load deviated in the last period."""
+        return any(average.doubtful for average in self._offered.values())
+
+    def forget(self, plan: ExecPlan) -> None:
+        """Start again with what a change of plan touches: its regions, what limits whom, and what sources make."""
+        for name in [n for n, region in self._regions.items() if region.planned != plan.region(n)]:
+            del self._regions[name]
+        for region in self._regions.values():
+            region.limit = ExponentialAverage(self._t.weight)
+        self._made.clear()
+        self._blocked.clear()
 
     def learn(self, seen: PlanObservation) -> None:
         """Take one period."""
@@ -116,10 +144,15 @@ class Known:
         name = observed.region
         # Where nobody knows what a source could make: what it would if it never waited.
         offered = observed.throughput / max(1.0 - observed.blocked, SMALLEST_EFFICIENCY)
-        average = self.offered.setdefault(name, SteadyAverage(self._t))
+        average = self._offered.setdefault(name, SteadyAverage(self._t))
         average.add(offered if observed.offered is None else max(observed.offered, observed.throughput))
-        self.load_changed |= average.changed
-        self.carried[name] = self.carried.get(name, ExponentialAverage(self._t.weight)).add(observed.throughput)
+        if average.changed:
+            self.load_changed = True
+            self._made.pop(name, None)
+            self._blocked.pop(name, None)
+        none = ExponentialAverage(self._t.weight)
+        self._made[name] = self._made.get(name, none).add(observed.throughput)
+        self._blocked[name] = self._blocked.get(name, none).add(observed.blocked)
 
     def _learn_region(self, observed: RegionObservation, planned: RegionPlan, *, limits: bool) -> None:
         t, pipelines = self._t, observed.pipelines

@@ -112,7 +112,11 @@ class RateAdaptation:
             return self._hold(
                 seen, f"local levels have not settled, {self._waited} of {self._t.settle_periods} periods"
             )
-        return self._judge(seen) if self._trial is not None else self._decide(seen)
+        if self._trial is not None:
+            return self._judge(seen)
+        if self._known.doubtful:
+            return self._hold(seen, "the load seems to change")
+        return self._decide(seen)
 
     # --- deciding ---------------------------------------------------------------------------------------------------
 
@@ -124,6 +128,9 @@ class RateAdaptation:
         tokens = self._token_use(needs)
         short = [p for p in sized if needs.use(p.region.name) > self._t.grow_above]
         wanted = {p.region.name: shape for p in short if (shape := self._shape(needs, p, grow=True)) is not None}
+        if wanted:  # when something changes, those near the mark go along, rather than one by one later
+            near = [p for p in sized if self._near <= needs.use(p.region.name) <= self._t.grow_above]
+            wanted |= {p.region.name: shape for p in near if (shape := self._shape(needs, p, grow=True)) is not None}
         crowded = max(tokens.values(), default=0.0) > self._t.grow_above and self._movable(needs, tokens)
         self._grow = self._grow + 1 if wanted or crowded else 0
         if self._grow >= self._t.grow_periods:
@@ -139,7 +146,7 @@ class RateAdaptation:
 
     def _needs(self, seen: PlanObservation) -> _Needs:
         models = self._known.models()
-        offered = {name: average.value for name, average in self._known.offered.items()}
+        offered = self._known.offered
         most: dict[str, float] = {}
         for planned in seen.plan.regions:
             name = planned.region.name
@@ -151,7 +158,7 @@ class RateAdaptation:
             seen.plan,
             models,
             demands(seen.plan, models, possible),
-            sum(average.value for average in self._known.carried.values()),
+            self._known.carried,
             sum(offered.values()),
             sum(possible.values()),
         )
@@ -198,6 +205,10 @@ class RateAdaptation:
                 found[name] = shape
         return found
 
+    @property
+    def _near(self) -> float:
+        return (self._t.aim + self._t.grow_above) / 2
+
     def _held_back(self, needs: _Needs) -> bool:
         return needs.carried < self._t.carried * needs.offered
 
@@ -236,7 +247,7 @@ class RateAdaptation:
         plan = plan.with_nodes(nodes)
         shaped = {name: shape_of(plan.region(name)) for name in dict.fromkeys(action.region for action in actions)}
         self._trial = _Trial(needs.plan, tuple(actions), shaped, needs.offered, needs.carried, gain, grows)
-        self._started()
+        self._started(plan)
         return AdaptationDecision(
             plan,
             Verdict.TRY,
@@ -348,7 +359,7 @@ class RateAdaptation:
         for name, shape in trial.shapes.items():
             self._rejected.setdefault(name, set()).add(shape)
         nodes = {pe: node for pe, node in {**seen.plan.nodes, **trial.before.nodes}.items() if pe in plan.pes}
-        self._started()
+        self._started(plan)
         return AdaptationDecision(
             plan.with_nodes(nodes),
             Verdict.REVERT,
@@ -358,9 +369,9 @@ class RateAdaptation:
             reset=True,
         )
 
-    def _started(self) -> None:
+    def _started(self, plan: ExecPlan) -> None:
         """Another plan comes into force: what was measured belongs to the old one."""
-        self._known.forget()
+        self._known.forget(plan)
         self._age = self._waited = self._stable = 0
 
     def _charge(self, seen: PlanObservation) -> None:
@@ -395,7 +406,7 @@ class RateAdaptation:
             request = NodeRequest(cpus, reason=f"{counted(len(homeless), 'processing element')} without a node")
         if nodes == dict(seen.plan.nodes):
             return self._hold(seen, f"{', '.join(lost)} lost their nodes, and no other has room", request)
-        self._started()
+        self._started(seen.plan)
         self._trial = None
         gone = ", ".join(sorted({seen.plan.nodes[pe] for pe in lost}))
         return AdaptationDecision(
@@ -412,7 +423,7 @@ class RateAdaptation:
         if not seen.nodes or needs.offered <= 0:
             return None
         there = sum(node.cpus for node in seen.nodes) * self._t.busy
-        offered = {name: average.value for name, average in self._known.offered.items()}
+        offered = self._known.offered
         most = {p.region.name: self._most(m, p) for p in seen.plan.regions if (m := needs.models.get(p.region.name))}
         unbounded = affordable(seen.plan, needs.models, offered, most, float("inf"))
         need = demands(seen.plan, needs.models, unbounded)

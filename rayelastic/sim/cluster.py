@@ -39,7 +39,7 @@ class SteadyState:
         capacity: tuples/s that each region could take.
         wanted: tuples/s that each region would take if nothing held the sources back.
         cpu: of each pipeline replica, the share of time in which it uses a CPU.
-        blocked: of each source, the share of its wanted rate that is held back; 0 for other regions.
+        blocked: of each source, the share of time in which it waits for room; 0 for other regions.
         fill: of each region, the share of its input queues that is full.
     """
 
@@ -164,7 +164,8 @@ class ClusterPlant:
                 break
             slow = slow * np.maximum(1.0, tight)
         blocked = np.zeros(regions)
-        blocked[self._sources] = 1.0 - made / np.maximum(wanted, UNLOADED)
+        held_back = made < wanted * (1.0 - 1e-6)
+        blocked[self._sources] = np.where(held_back, 1.0 - made / capacity[self._sources], 0.0)
         return SteadyState(
             rate,
             capacity,
@@ -186,7 +187,7 @@ class ClusterPlant:
     def _fill(self, rate: Floats, capacity: Floats, blocked: Floats) -> Floats:
         """Queues are full in front of a bottleneck and of whatever leads to it, and nearly empty elsewhere."""
         use = rate / np.maximum(capacity, UNLOADED)
-        limits = (use > 0.995) & bool(blocked.max(initial=0.0) > 1e-6)
+        limits = (use > 0.995) & bool(blocked.max(initial=0.0) > 0.0)
         limits[self._sources] = False
         full = limits | (self._below & limits[None, :]).any(axis=1)
         return np.where(full, 1.0, np.minimum(0.5, use**4))
