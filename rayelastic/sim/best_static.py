@@ -1,0 +1,115 @@
+"""The best static configuration of a plant, by search over thread counts and placements of queues.
+
+What accuracy is measured against. All 2**n placements only for small graphs; else two families that hold the good ones:
+segments bounded in their work for many bounds, and the N dearest operators for many N.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rayelastic.plan.config import ThreadingModel
+from rayelastic.sim.graph import PlantGraph
+from rayelastic.sim.plant import Plant
+from rayelastic.sim.segments import Models
+
+__all__ = ["StaticBest", "best_static", "placements"]
+
+EXHAUSTIVE = 8  # operators up to which all placements are tried
+BOUNDS = 24  # of the work of a segment, between the dearest operator and all work
+FINE = 16  # thread counts up to which each is tried; above, steps of an eighth
+
+
+@dataclass(frozen=True, slots=True)
+class StaticBest:
+    """A configuration and the tuples/s of the sources that it gives."""
+
+    threads: int
+    models: Models
+    rate: float
+
+    @property
+    def queues(self) -> int:
+        """Operators with a queue."""
+        return sum(1 for model in self.models if model is not ThreadingModel.MANUAL)
+
+
+def best_static(plant: Plant) -> StaticBest:
+    """Return the best configuration for the present load, without noise; of equals the one with the fewest threads.
+
+    >>> from rayelastic.sim.constants import ENGINE, LAPTOP
+    >>> from rayelastic.sim.graph import pipeline
+    >>> best = best_static(Plant(pipeline([1000.0] * 4), LAPTOP, ENGINE))
+    >>> best.threads, best.queues
+    (2, 3)
+    """
+    best: StaticBest | None = None
+    for models in placements(plant.graph):
+        for threads in _thread_counts(plant.settings.minimum_threads, plant.maximum_threads):
+            rate = plant.steady_rate(threads, models)
+            if best is None or rate > best.rate * (1 + 1e-6):
+                best = StaticBest(threads, models, rate)
+    assert best is not None
+    return best
+
+
+def placements(graph: PlantGraph) -> Iterator[Models]:
+    """Yield placements worth a try, each once, from no queues on."""
+    seen: set[frozenset[int]] = set()
+    for queued in _queued_sets(graph):
+        if queued not in seen:
+            seen.add(queued)
+            yield tuple(
+                ThreadingModel.DYNAMIC if number in queued else ThreadingModel.MANUAL
+                for number in range(len(graph.operators))
+            )
+
+
+def _queued_sets(graph: PlantGraph) -> Iterator[frozenset[int]]:
+    ports = [number for number, operator in enumerate(graph.operators) if not operator.source]
+    yield frozenset()
+    yield frozenset(ports)
+    if len(ports) <= EXHAUSTIVE:
+        for size in range(1, len(ports)):
+            yield from map(frozenset, itertools.combinations(ports, size))
+        return
+    work = graph.rates * graph.costs
+    total, dearest = float(work.sum()), float(work.max())
+    if dearest > 0:
+        for bound in np.geomspace(dearest, max(total, 1.001 * dearest), BOUNDS):
+            yield _bounded(graph, float(bound))
+    by_cost = sorted(ports, key=lambda number: -work[number])
+    count = 1
+    while count < len(ports):
+        yield frozenset(by_cost[:count])
+        count = max(count + 1, int(1.25 * count))
+
+
+def _bounded(graph: PlantGraph, bound: float) -> frozenset[int]:
+    """Return queues such that no segment has more work than the bound, where an operator allows it."""
+    load: dict[int, float] = {}
+    heads: list[frozenset[int]] = []
+    queued = set()
+    for number, operator in enumerate(graph.operators):
+        work = float(graph.rates[number]) * operator.cost
+        by = frozenset().union(*(heads[stream.tail] for stream in graph.incoming[number]))
+        if operator.source or any(load[head] + work / len(by) > bound for head in by):
+            by = frozenset((number,))
+            load[number] = 0.0
+            if not operator.source:
+                queued.add(number)
+        for head in by:
+            load[head] += work / len(by)
+        heads.append(by)
+    return frozenset(queued)
+
+
+def _thread_counts(fewest: int, most: int) -> list[int]:
+    counts = list(range(fewest, min(FINE, most) + 1))
+    while counts and counts[-1] < most:
+        counts.append(min(most, counts[-1] + counts[-1] // 8))
+    return counts or [most]
