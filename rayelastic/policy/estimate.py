@@ -17,6 +17,7 @@ __all__ = ["Configuration", "Estimate", "Profile"]
 
 HOP_SECONDS = 1e-7  # s; a tuple of 128 B through a queue between two threads, with finding work (findings, section 1)
 PIECES_PER_THREAD = (0.85, 0.9, 0.95, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0)  # how finely graphs are cut, coarse to fine
+BALANCE = 0.15  # of Graham's bound; two cores gave 1.7-1.9 times one with many pieces (findings, section 4)
 NEARLY_BEST = 0.98  # a coarser cut is taken if it should give this share of the best
 HALVINGS = 24  # of the interval in which the cost of a hop is sought
 HOP_RANGE = 1e3  # the cost of a hop is sought within this factor of the usual one
@@ -76,14 +77,18 @@ class Estimate:
         profile: costs and rates.
         graph: who feeds whom.
         hop: cost of a hop as a share of all work for one source tuple; None: the usual one.
+        balance: share of Graham's bound by which threads wait for each other, 0..1 (R. L. Graham, Bounds on
+            Multiprocessing Timing Anomalies, SIAM J. Applied Mathematics 17(2), 1969).
 
     >>> profile = Profile(samples={"source": 0.0, "a": 500.0, "b": 500.0}, total=1000.0, busy=1.0, reference=1e4)
-    >>> estimate = Estimate(profile, OperatorGraph(["source", "a", "b"]), hop=0.0)
+    >>> estimate = Estimate(profile, OperatorGraph(["source", "a", "b"]), hop=0.0, balance=0.0)
     >>> round(estimate.throughput(Configuration(2, frozenset({"b"})), cpus=4))
     2
     """
 
-    def __init__(self, profile: Profile, graph: OperatorGraph, hop: float | None = None) -> None:
+    def __init__(
+        self, profile: Profile, graph: OperatorGraph, hop: float | None = None, balance: float = BALANCE
+    ) -> None:
         self._graph = graph
         self._costs = profile.costs()
         self._total = profile.total
@@ -91,14 +96,19 @@ class Estimate:
         self._pieces: dict[frozenset[str], tuple[dict[str, float], dict[str, float]]] = {}
         self._usual_hop = profile.hop()
         self.hop = self._usual_hop if hop is None else hop
+        self.balance = balance
 
-    def throughput(self, configuration: Configuration, cpus: float, hop: float | None = None) -> float:
-        """Return the estimate: one thread at a time in a piece, and so many threads on so many CPUs."""
+    def throughput(
+        self, configuration: Configuration, cpus: float, hop: float | None = None, balance: float | None = None
+    ) -> float:
+        """Return the estimate: one thread at a time in a piece, so many threads on so many CPUs, none quite in step."""
         hop = self.hop if hop is None else hop
+        balance = self.balance if balance is None else balance
         pieces, crossings = self._pieces_of(configuration.queued)
         slowest = max(cost + hop * crossings.get(head, 0.0) for head, cost in pieces.items())
-        hops = math.fsum(crossings.values())
-        return 1 / max(slowest, (1 + hop * hops) / self.lanes(configuration, cpus))
+        lanes = self.lanes(configuration, cpus)
+        low, high = sorted((slowest, (1 + hop * math.fsum(crossings.values())) / lanes))
+        return 1 / (high + balance * (1 - 1 / lanes) * low)
 
     def lanes(self, configuration: Configuration, cpus: float) -> float:
         """Return how many threads can run at once: those of sources, and scheduler threads that find a queue."""
@@ -121,13 +131,40 @@ class Estimate:
         given = [self.throughput(Configuration(threads, queued), cpus, hop) for queued in options]
         return next(queued for queued, best in zip(options, given, strict=True) if best >= NEARLY_BEST * max(given))
 
-    def calibrated(self, base: Configuration, seen: Configuration, ratio: float, cpus: float) -> float:
-        """Return the cost of a hop that explains the ratio of two measured throughputs, `seen` to `base`."""
+    def calibrated(
+        self, base: Configuration, seen: Configuration, ratio: float, effort: float | None, cpus: float
+    ) -> tuple[float, float]:
+        """Return the cost of a hop and the balance that explain two measured throughputs.
+
+        Args:
+            base: the configuration with fewer queues.
+            seen: the other one.
+            ratio: throughput of `seen` to that of `base`.
+            effort: CPU time per tuple of `seen` to that of `base`; None: not told. What throughput misses beyond it is
+                put down to threads that wait for each other.
+            cpus: that there are.
+        """
+        hop = self._hop_for(base, seen, ratio, 0.0, cpus)
+        if effort is None:
+            return hop, self.balance
+        more = math.fsum(self._pieces_of(seen.queued)[1].values()) - math.fsum(self._pieces_of(base.queued)[1].values())
+        least = self._usual_hop / HOP_RANGE
+        hop = min(hop, max(least, (effort - 1) / more)) if more > 0 else hop
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            balance = (low + high) / 2
+            if self.throughput(seen, cpus, hop, balance) / self.throughput(base, cpus, hop, balance) > ratio:
+                low = balance
+            else:
+                high = balance
+        return (hop, low) if high < 1.0 else (self._hop_for(base, seen, ratio, 1.0, cpus), 1.0)
+
+    def _hop_for(self, base: Configuration, seen: Configuration, ratio: float, balance: float, cpus: float) -> float:
         low, high = math.log(self._usual_hop / HOP_RANGE), math.log(self._usual_hop * HOP_RANGE)
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             hop = math.exp(middle)
-            if self.throughput(seen, cpus, hop) / self.throughput(base, cpus, hop) > ratio:
+            if self.throughput(seen, cpus, hop, balance) / self.throughput(base, cpus, hop, balance) > ratio:
                 low = middle
             else:
                 high = middle

@@ -137,9 +137,11 @@ class GuidedMultiLevelElasticity:
     def _demand(self, observation: Observation, graph: OperatorGraph) -> Decision | None:
         """Follow a demand that leaves threads idle: throughput says nothing then, idle time does (C001-2)."""
         state, why = saturation_of(observation, graph, self._thresholds.load)
-        full = state is Saturation.FULL
-        self._full_periods = self._full_periods + 1 if full else 0
-        self._slack_periods = 0 if full else self._slack_periods + 1
+        best = max((s.throughput for s in self._search.measured.values()), default=0.0) if self._search else 0.0
+        if state is Saturation.SLACK and 0 < observation.throughput < best * (1 - self._thresholds.minor):
+            state, why = Saturation.UNSURE, f"{why}, but they gave more before"
+        self._full_periods = self._full_periods + 1 if state is Saturation.FULL else 0
+        self._slack_periods = self._slack_periods + 1 if state is Saturation.SLACK else 0
         confirm = self._thresholds.confirm
         if self._following and self._full_periods >= confirm:
             self._following = False
@@ -173,7 +175,7 @@ class GuidedMultiLevelElasticity:
         if since is not None:
             self._search.measured[start] = since
         elif start == _in_force(observation) and observation.throughput > 0:
-            self._search.add(start, observation.throughput)
+            self._search.add(start, observation.throughput, observation.own_cpu)
         if start in self._search.measured:
             remembered = self._memory.like(self._profile, self._others, start, bounds.maximum)
             if remembered is not None:
@@ -192,7 +194,7 @@ class GuidedMultiLevelElasticity:
             search.cannot(now)  # a port or a thread that didn't follow: what is in force counts
         elif search.trial is None and now != search.best:
             search.best = now
-        search.add(now, observation.throughput)
+        search.add(now, observation.throughput, observation.own_cpu)
         if search.trial is not None:
             purpose = search.trial.purpose
             verdict, why = search.judge(bounds)
@@ -273,10 +275,13 @@ class GuidedMultiLevelElasticity:
         minimum, maximum = _limits(observation, self._others)
         operators = observation.operators
         movable = frozenset(o.name for o in operators if o.switchable and o.model is not ThreadingModel.DEDICATED)
-        hop = self._search.hop if self._search is not None else None
         estimate = None
         if movable and self._profile.known and self._graph is not None:
-            estimate = Estimate(self._profile, self._graph, hop)
+            search = self._search
+            if search is None or search.hop is None or search.balance is None:
+                estimate = Estimate(self._profile, self._graph)
+            else:
+                estimate = Estimate(self._profile, self._graph, search.hop, search.balance)
         return Bounds(
             minimum=minimum,
             maximum=maximum,

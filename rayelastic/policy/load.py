@@ -25,6 +25,8 @@ class LoadThresholds:
         blocked: share of time spent waiting for room in queues that only a full element has.
         full_queue: fill of a queue that only a full element has; above ElasticLoadBalance's half (L04).
         token_wait: share of time spent waiting for the Python token that only a full element has.
+        idle: share of time that scheduler threads sleep for want of work, from which on a demand may be met.
+        slack: CPUs kept busy by the busiest piece, and share of the threads that are, below which it surely is.
         headroom: share of threads that may be busy when their number follows the demand.
         other_cpu: CPUs of others that are not worth giving way to.
         other_share: the same as a share of all CPUs, for large machines.
@@ -35,6 +37,8 @@ class LoadThresholds:
     blocked: float = 0.05
     full_queue: float = 0.7
     token_wait: float = 0.2
+    idle: float = 0.2
+    slack: float = 0.7
     headroom: float = 0.75
     other_cpu: float = 0.4
     other_share: float = 0.05
@@ -44,6 +48,7 @@ class Saturation(Enum):
     """Whether more throughput could be had of the sources."""
 
     FULL = "full"
+    UNSURE = "unsure"
     SLACK = "slack"
 
 
@@ -79,7 +84,11 @@ def saturation_of(observation: Observation, graph: OperatorGraph, thresholds: Lo
         return Saturation.FULL, f"a piece keeps a thread {min(1.0, heaviest):.0%} busy"
     if observation.own_cpu >= thresholds.busy_all * running:
         return Saturation.FULL, f"{observation.own_cpu:.1f} of {running} CPUs are busy"
-    return Saturation.SLACK, f"the sources hold back: {observation.own_cpu:.1f} of {running} CPUs are busy"
+    why = f"{observation.own_cpu:.1f} of {running} CPUs are busy, threads idle {observation.idle:.0%} of the time"
+    at_rest = observation.idle >= thresholds.idle or not observation.queued
+    if at_rest and max(heaviest, observation.own_cpu / running) < thresholds.slack:
+        return Saturation.SLACK, f"the sources hold back: {why}"
+    return Saturation.UNSURE, why
 
 
 def cpus_of_others(observation: Observation, thresholds: LoadThresholds) -> int:

@@ -108,14 +108,18 @@ class ConfigurationSearch:
     placements: int = 0
     trusted: bool = False  # the estimate came true
     hop: float | None = None
+    balance: float | None = None
+    effort: dict[Configuration, tuple[float, float]] = field(default_factory=dict)  # CPU time, tuples
 
     @property
     def noise(self) -> float:
         """Relative standard deviation of throughput."""
         return noise_of(self.measured.values(), self.tests)
 
-    def add(self, configuration: Configuration, throughput: float) -> Series:
-        """Take a sample of what is in force."""
+    def add(self, configuration: Configuration, throughput: float, cpus: float = 0.0) -> Series:
+        """Take a sample of what is in force, with the CPUs that it kept busy."""
+        spent, tuples = self.effort.get(configuration, (0.0, 0.0))
+        self.effort[configuration] = (spent + cpus, tuples + throughput)
         series = self.measured.setdefault(configuration, Series())
         series.add(throughput, self.noise, self.tests)
         return series
@@ -148,7 +152,15 @@ class ConfigurationSearch:
         base = min(self.measured, key=lambda known: len(known.queued))
         if len(trial.configuration.queued) > len(base.queued):
             ratio = math.exp(self.measured[trial.configuration].mean - self.measured[base].mean)
-            self.hop = bounds.estimate.calibrated(base, trial.configuration, ratio, bounds.cpus)
+            effort = self._effort(base, trial.configuration)
+            self.hop, self.balance = bounds.estimate.calibrated(base, trial.configuration, ratio, effort, bounds.cpus)
+
+    def _effort(self, base: Configuration, seen: Configuration) -> float | None:
+        """Return the CPU time per tuple of one configuration to that of another."""
+        before, after = self.effort.get(base, (0.0, 0.0)), self.effort.get(seen, (0.0, 0.0))
+        if min(*before, *after) <= 0:
+            return None
+        return after[0] / after[1] * before[1] / before[0]
 
     def propose(self, bounds: Bounds) -> Trial | None:
         """Return what to try next; None: nothing promises anything."""
