@@ -166,37 +166,27 @@ def demands(plan: ExecPlan, models: Mapping[str, RegionModel], offered: Mapping[
 
 
 def affordable(
-    plan: ExecPlan,
-    models: Mapping[str, RegionModel],
-    offered: Mapping[str, float],
-    most: Mapping[str, float],
-    cpus: float,
+    plan: ExecPlan, models: Mapping[str, RegionModel], offered: Mapping[str, float], most: Mapping[str, float]
 ) -> dict[str, float]:
-    """Return how much of the offered rates can be carried: no region above its most, and not all above the CPUs.
+    """Return how much of the offered rates can be carried with no region above its most: {source region: tuples/s}.
 
     Args:
         plan: tells who feeds whom.
         models: of the regions.
         offered: {source region: tuples/s}.
         most: {region: tuples/s that it can be made to take}.
-        cpus: of all nodes together.
     """
     carried = dict(offered)
+    need = demands(plan, models, carried)
     above: dict[str, set[str]] = {}
     for planned in plan.regions:
         name = planned.region.name
         above[name] = {name} if name in offered else set()
         for feeding in plan.upstream(name):
             above[name] |= above[feeding]
-    need = demands(plan, models, carried)
-    for planned in plan.regions:
-        name = planned.region.name
         if need[name] > most.get(name, float("inf")):
             share = most[name] / need[name]
             for source in above[name]:
                 carried[source] *= share
             need = demands(plan, models, carried)
-    busy = sum(need[name] * model.cpu(shape_of(plan.region(name))) for name, model in models.items())
-    if busy > cpus:
-        carried = {source: rate * cpus / busy for source, rate in carried.items()}
     return carried

@@ -100,6 +100,7 @@ class ClusterPlant:
                 self._below[number] |= self._below[after]
         self._shares: dict[tuple[int, int], Floats] = {}
         self._known: tuple[ExecPlan, _Threads] | None = None
+        self._solved: dict[tuple[tuple[str, float], ...], SteadyState] = {}
 
     def fail(self, node: str) -> None:
         """Let a node die: what is on it takes nothing any more."""
@@ -131,6 +132,7 @@ class ClusterPlant:
         """Return the pipeline replicas of a plan, kept until the next plan."""
         if self._known is None or self._known[0] is not plan:
             self._known = (plan, self._threads(plan))
+            self._solved = {}
         return self._known[1]
 
     def solve(self, plan: ExecPlan, load: Mapping[str, float]) -> SteadyState:
@@ -140,7 +142,13 @@ class ClusterPlant:
             plan: of this job.
             load: {source region: tuples/s that it is offered}.
         """
-        threads = self.threads(plan)
+        threads = self.threads(plan)  # forgets what was solved if it changes
+        key = tuple(load.items())
+        if key not in self._solved:
+            self._solved[key] = self._solve(threads, load)
+        return self._solved[key]
+
+    def _solve(self, threads: _Threads, load: Mapping[str, float]) -> SteadyState:
         regions = len(self.job.regions)
         own, cpus = self._slowness(threads)
         slow = own

@@ -127,47 +127,32 @@ class ClusterSimulation:
     def observe(self, state: SteadyState, load: Mapping[str, float]) -> PlanObservation:
         """Return what a profiler would have seen of a state after its warm-up, with noise."""
         threads = self.plant.threads(self.plan)
-        cpu = self._noisy(state.cpu)
+        cpu = np.minimum(self._noisy(state.cpu), 1.0).tolist()
+        rates = self._noisy(state.rate).tolist()
+        noise = iter(self._noisy(np.ones(sum(len(p.region.operators) + 1 for p in self.plan.regions))).tolist())
         regions, at = [], 0
         for number, planned in enumerate(self.plan.regions):
-            rate = float(self._noisy(state.rate[number : number + 1])[0])
-            pipelines, passing = [], rate
+            rate, source = rates[number], not self.plant.job.regions[number].inputs
             operators = {o.name: o for o in self.plant.job.regions[number].operators}
+            pipelines, passing = [], 1.0
             for pipeline in planned.pipelines:
                 mine = slice(at, at + planned.replicas)
                 at += planned.replicas
                 busy = float(threads.busy[mine].sum())  # s of CPU per tuple of the region
-                costs, taken, arriving = [], [], passing / rate if rate else 0.0
+                costs, taken = [], []
                 for name in pipeline.operators:
-                    operator = operators[name]
-                    costs.append(arriving * operator.cost / busy if busy else 0.0)
-                    taken.append(passing)
-                    arriving *= operator.selectivity
-                    passing *= operator.selectivity
-                shown = np.minimum(self._noisy(np.array(costs)), 1.0)
-                pipelines.append(
-                    PipelineObservation(
-                        pipeline.operators,
-                        tuple(np.minimum(cpu[mine], 1.0).tolist()),
-                        tuple(shown.tolist()),
-                        tuple(taken),
-                        passing,
-                    )
+                    costs.append(min(1.0, passing * operators[name].cost / busy * next(noise)) if busy else 0.0)
+                    taken.append(passing * rate)
+                    passing *= operators[name].selectivity
+                seen = PipelineObservation(
+                    pipeline.operators, tuple(cpu[mine]), tuple(costs), tuple(taken), passing * rate
                 )
-            source = not self.plant.job.regions[number].inputs
-            offered = load.get(planned.region.name, 0.0) if source and self._offered_known else None
-            if offered is not None:
-                offered = float(self._noisy(np.array(min(offered, state.capacity[number]))))
-            regions.append(
-                RegionObservation(
-                    planned.region.name,
-                    rate,
-                    tuple(pipelines),
-                    offered,
-                    float(state.blocked[number]),
-                    float(state.fill[number]),
-                )
-            )
+                pipelines.append(seen)
+            offered, factor = None, next(noise)
+            if source and self._offered_known:
+                offered = min(load.get(planned.region.name, 0.0), float(state.capacity[number])) * factor
+            blocked, fill = float(state.blocked[number]), float(state.fill[number])
+            regions.append(RegionObservation(planned.region.name, rate, tuple(pipelines), offered, blocked, fill))
         nodes = tuple(
             Node(node.name, node.cpus, node.memory, node.zone)
             for node in self.plant.nodes.values()
