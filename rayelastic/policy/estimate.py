@@ -19,8 +19,12 @@ HOP_SECONDS = 1e-7  # s; a tuple of 128 B through a queue between two threads, w
 PIECES_PER_THREAD = (0.85, 0.9, 0.95, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0)  # how finely graphs are cut, coarse to fine
 BALANCE = 0.15  # of Graham's bound; two cores gave 1.7-1.9 times one with many pieces (findings, section 4)
 NEARLY_BEST = 0.98  # a coarser cut is taken if it should give this share of the best
-HALVINGS = 24  # of the interval in which the cost of a hop is sought
 HOP_RANGE = 1e3  # the cost of a hop is sought within this factor of the usual one
+HOP_STEPS = 15  # each way
+HOP_WONDER = 30.0  # the factor to the usual one that is as unlikely as a standard deviation
+BALANCES = (0.0, 0.15, 0.3, 0.5, 0.75, 1.0)  # among which the balance is sought
+BALANCE_WONDER = 0.5  # the difference to the usual one that is as unlikely as a standard deviation
+MISS = 0.05  # relative error of an estimate that is as unlikely as a standard deviation
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ class Estimate:
         self._costs = profile.costs()
         self._total = profile.total
         self._rates = {name: rate / profile.reference for name, rate in profile.rates.items()}
-        self._pieces: dict[frozenset[str], tuple[dict[str, float], dict[str, float]]] = {}
+        self._pieces: dict[frozenset[str], tuple[tuple[tuple[float, float], ...], float]] = {}
         self._usual_hop = profile.hop()
         self.hop = self._usual_hop if hop is None else hop
         self.balance = balance
@@ -104,10 +108,10 @@ class Estimate:
         """Return the estimate: one thread at a time in a piece, so many threads on so many CPUs, none quite in step."""
         hop = self.hop if hop is None else hop
         balance = self.balance if balance is None else balance
-        pieces, crossings = self._pieces_of(configuration.queued)
-        slowest = max(cost + hop * crossings.get(head, 0.0) for head, cost in pieces.items())
+        pieces, hops = self._pieces_of(configuration.queued)
+        slowest = max(cost + hop * own for cost, own in pieces)
         lanes = self.lanes(configuration, cpus)
-        low, high = sorted((slowest, (1 + hop * math.fsum(crossings.values())) / lanes))
+        low, high = sorted((slowest, (1 + hop * hops) / lanes))
         return 1 / (high + balance * (1 - 1 / lanes) * low)
 
     def lanes(self, configuration: Configuration, cpus: float) -> float:
@@ -131,51 +135,44 @@ class Estimate:
         given = [self.throughput(Configuration(threads, queued), cpus, hop) for queued in options]
         return next(queued for queued, best in zip(options, given, strict=True) if best >= NEARLY_BEST * max(given))
 
-    def calibrated(
-        self, base: Configuration, seen: Configuration, ratio: float, effort: float | None, cpus: float
-    ) -> tuple[float, float]:
-        """Return the cost of a hop and the balance that explain two measured throughputs.
+    def fitted(self, measured: Sequence[tuple[Configuration, float, float]], cpus: float) -> tuple[float, float]:
+        """Return the cost of a hop and the balance that explain the measured throughputs best, and are no wonder.
 
         Args:
-            base: the configuration with fewer queues.
-            seen: the other one.
-            ratio: throughput of `seen` to that of `base`.
-            effort: CPU time per tuple of `seen` to that of `base`; None: not told. What throughput misses beyond it is
-                put down to threads that wait for each other.
+            measured: configurations, with the logarithm of their throughput and their weight.
             cpus: that there are.
         """
-        hop = self._hop_for(base, seen, ratio, 0.0, cpus)
-        if effort is None:
-            return hop, self.balance
-        more = math.fsum(self._pieces_of(seen.queued)[1].values()) - math.fsum(self._pieces_of(base.queued)[1].values())
-        least = self._usual_hop / HOP_RANGE
-        hop = min(hop, max(least, (effort - 1) / more)) if more > 0 else hop
-        low, high = 0.0, 1.0
-        for _ in range(HALVINGS):
-            balance = (low + high) / 2
-            if self.throughput(seen, cpus, hop, balance) / self.throughput(base, cpus, hop, balance) > ratio:
-                low = balance
-            else:
-                high = balance
-        return (hop, low) if high < 1.0 else (self._hop_for(base, seen, ratio, 1.0, cpus), 1.0)
+        weights = math.fsum(weight for _, _, weight in measured)
+        best, found = math.inf, (self.hop, self.balance)
+        for step in range(-HOP_STEPS, HOP_STEPS + 1):
+            factor = HOP_RANGE ** (step / HOP_STEPS)
+            hop = self._usual_hop * factor
+            for balance in BALANCES:
+                off = [
+                    (value - math.log(self.throughput(configuration, cpus, hop, balance)), weight)
+                    for configuration, value, weight in measured
+                ]
+                unit = math.fsum(value * weight for value, weight in off) / weights  # what one thread gives
+                misses = math.fsum(weight * (value - unit) ** 2 for value, weight in off) / MISS**2
+                misses += (math.log(factor) / math.log(HOP_WONDER)) ** 2 + ((balance - BALANCE) / BALANCE_WONDER) ** 2
+                if misses < best:
+                    best, found = misses, (hop, balance)
+        return found
 
-    def _hop_for(self, base: Configuration, seen: Configuration, ratio: float, balance: float, cpus: float) -> float:
-        low, high = math.log(self._usual_hop / HOP_RANGE), math.log(self._usual_hop * HOP_RANGE)
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            hop = math.exp(middle)
-            if self.throughput(seen, cpus, hop, balance) / self.throughput(base, cpus, hop, balance) > ratio:
-                low = middle
-            else:
-                high = middle
-        return math.exp(low)
-
-    def _pieces_of(self, queued: frozenset[str]) -> tuple[dict[str, float], dict[str, float]]:
-        """Return the cost of each piece and its hops."""
+    def _pieces_of(self, queued: frozenset[str]) -> tuple[tuple[tuple[float, float], ...], float]:
+        """Return (cost, hops) of the pieces that can be the dearest, and all hops."""
         if queued not in self._pieces:
             pieces = self._graph.piece_costs(self._costs, queued)
-            # a piece of few samples may be dearer than it looks: half a standard deviation of their number
-            costs = {head: cost * (1 + 0.5 / math.sqrt(cost * self._total + 1)) for head, cost in pieces.items()}
             crossings = self._graph.crossings(self._rates, queued)
-            self._pieces[queued] = (costs if len(pieces) > 1 else pieces, crossings)
+            # a piece of few samples may be dearer than it looks: half a standard deviation of their number
+            caution = 0.5 if len(pieces) > 1 else 0.0
+            ends = [
+                (cost * (1 + caution / math.sqrt(cost * self._total + 1)), crossings.get(head, 0.0))
+                for head, cost in pieces.items()
+            ]
+            front: list[tuple[float, float]] = []
+            for cost, hops in sorted(ends, reverse=True):  # cheaper ones count only if they hop more
+                if not front or hops > front[-1][1]:
+                    front.append((cost, hops))
+            self._pieces[queued] = (tuple(front), math.fsum(crossings.values()))
         return self._pieces[queued]

@@ -175,7 +175,7 @@ class GuidedMultiLevelElasticity:
         if since is not None:
             self._search.measured[start] = since
         elif start == _in_force(observation) and observation.throughput > 0:
-            self._search.add(start, observation.throughput, observation.own_cpu)
+            self._search.add(start, observation.throughput)
         if start in self._search.measured:
             remembered = self._memory.like(self._profile, self._others, start, bounds.maximum)
             if remembered is not None:
@@ -194,7 +194,7 @@ class GuidedMultiLevelElasticity:
             search.cannot(now)  # a port or a thread that didn't follow: what is in force counts
         elif search.trial is None and now != search.best:
             search.best = now
-        search.add(now, observation.throughput, observation.own_cpu)
+        search.add(now, observation.throughput)
         if search.trial is not None:
             purpose = search.trial.purpose
             verdict, why = search.judge(bounds)

@@ -109,17 +109,14 @@ class ConfigurationSearch:
     trusted: bool = False  # the estimate came true
     hop: float | None = None
     balance: float | None = None
-    effort: dict[Configuration, tuple[float, float]] = field(default_factory=dict)  # CPU time, tuples
 
     @property
     def noise(self) -> float:
         """Relative standard deviation of throughput."""
         return noise_of(self.measured.values(), self.tests)
 
-    def add(self, configuration: Configuration, throughput: float, cpus: float = 0.0) -> Series:
-        """Take a sample of what is in force, with the CPUs that it kept busy."""
-        spent, tuples = self.effort.get(configuration, (0.0, 0.0))
-        self.effort[configuration] = (spent + cpus, tuples + throughput)
+    def add(self, configuration: Configuration, throughput: float) -> Series:
+        """Take a sample of what is in force."""
         series = self.measured.setdefault(configuration, Series())
         series.add(throughput, self.noise, self.tests)
         return series
@@ -149,18 +146,12 @@ class ConfigurationSearch:
             self.trusted = 1 + gain >= self.thresholds.true * trial.promised
         if bounds.estimate is None:
             return
-        base = min(self.measured, key=lambda known: len(known.queued))
-        if len(trial.configuration.queued) > len(base.queued):
-            ratio = math.exp(self.measured[trial.configuration].mean - self.measured[base].mean)
-            effort = self._effort(base, trial.configuration)
-            self.hop, self.balance = bounds.estimate.calibrated(base, trial.configuration, ratio, effort, bounds.cpus)
-
-    def _effort(self, base: Configuration, seen: Configuration) -> float | None:
-        """Return the CPU time per tuple of one configuration to that of another."""
-        before, after = self.effort.get(base, (0.0, 0.0)), self.effort.get(seen, (0.0, 0.0))
-        if min(*before, *after) <= 0:
-            return None
-        return after[0] / after[1] * before[1] / before[0]
+        measured = []
+        for configuration, series in self.measured.items():
+            away = math.log2(configuration.threads / self.best.threads)  # hops cost more where more threads meet
+            measured.append((configuration, series.mean, 1 / (1 + away**2)))
+        if len(measured) > 1:
+            self.hop, self.balance = bounds.estimate.fitted(measured, bounds.cpus)
 
     def propose(self, bounds: Bounds) -> Trial | None:
         """Return what to try next; None: nothing promises anything."""
@@ -195,7 +186,8 @@ class ConfigurationSearch:
         first = not bounds.fixed and not self.best.queued  # no queue yet: at the fewest threads
         if first:
             level = LevelTry(bounds.minimum, Purpose.GROWTH, "no operator has a queue")
-            return self._estimated(level, bounds, bounds.minimum, self.thresholds.optimism)
+            optimism = self.thresholds.optimism if self.hop is None else 1.0
+            return self._estimated(level, bounds, bounds.minimum, optimism)
         return self._estimated(level, bounds, self.best.threads) if level is not None else None
 
     def _estimated(self, level: LevelTry, bounds: Bounds, least: int, optimism: float = 1.0) -> Trial | None:
