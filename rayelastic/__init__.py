@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from rayelastic.job import submit as submit
     from rayelastic.on_ray.dataset import dataset as dataset
     from rayelastic.plan.config import JobConfig as JobConfig
+    from rayelastic.runtime.adaptation import Adaptation as Adaptation
     from rayelastic.topology import Topology as Topology
 
 __version__ = "0.1.0"
@@ -54,6 +55,7 @@ _HOMES = {
     "rayelastic.job": ("Job", "JobResult", "attach", "run", "start", "submit"),
     "rayelastic.on_ray.dataset": ("dataset",),
     "rayelastic.plan.config": ("JobConfig",),
+    "rayelastic.runtime.adaptation": ("Adaptation",),
     "rayelastic.topology": ("Topology",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

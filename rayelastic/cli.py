@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from rayelastic import job as jobs
 from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError, SourceError
-from rayelastic.plan.config import JobConfig
+from rayelastic.plan.config import Elasticity, JobConfig
 from rayelastic.progress import Progress, progress_line
 from rayelastic.runtime.external_source import ExternalSource
 from rayelastic.topology_file import TopologyFile
@@ -58,6 +58,13 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         command.add_argument(
             "--threading", choices=("manual", "dynamic", "dedicated"), help="one threading model for all"
         )
+        command.add_argument(
+            "--elasticity",
+            choices=[one.value for one in Elasticity],
+            default=Elasticity.GUIDED.value,
+            help="who finds threads and queues while the job runs (default: guided)",
+        )
+        command.add_argument("--journal", help="append each decision, with what was seen, to this file as JSON")
         command.add_argument("--quiet", action="store_true", help="no progress line")
     submit.add_argument("--name", help="the name of the job (default: the topology's)")
     submit.add_argument("--no-wait", action="store_true", help="return as soon as the job runs")
@@ -65,6 +72,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     listing.set_defaults(command=_jobs)
     inspect = commands.add_parser("inspect", help="show plan, state and counters of a job on Ray")
     inspect.add_argument("job")
+    inspect.add_argument("--follow", action="store_true", help="print each adaptation with its reason, as it happens")
+    inspect.add_argument("--every-pass", action="store_true", help="also the passes that changed nothing")
     inspect.set_defaults(command=_inspect)
     cancel = commands.add_parser("cancel", help="stop a job on Ray")
     cancel.add_argument("job")
@@ -88,6 +97,8 @@ def _config(options: argparse.Namespace) -> JobConfig:
         pes=options.pes,
         threads=getattr(options, "threads", None),
         threading=getattr(options, "threading", None),
+        elasticity=getattr(options, "elasticity", Elasticity.GUIDED),
+        journal=getattr(options, "journal", None),
     )
 
 
@@ -155,6 +166,9 @@ def _inspect(options: argparse.Namespace) -> int:
         for operator in sample.operators:
             counts = f"{operator.tuples_in:>14,} {operator.tuples_out:>14,} {operator.queued:>10,}"
             print(f"{operator.name:<24} {operator.model:<10} {counts}")
+    print("adaptations:")
+    for adaptation in job.adaptations(options.follow, options.every_pass):
+        print(f"  {adaptation}", flush=True)
     return 0
 
 

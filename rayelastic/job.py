@@ -16,6 +16,7 @@ from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError
 from rayelastic.graph.sinks import ListSink
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.fusion import plan_topology
+from rayelastic.runtime.adaptation import Adaptation
 from rayelastic.runtime.coordinator import Coordinator
 from rayelastic.runtime.external_source import DriverSink, ExternalSource
 from rayelastic.runtime.host import InProcessHost
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 CONTROL_TIMEOUT = 30.0  # seconds for a control call
 START_TIMEOUT = 300.0  # seconds until every processing element runs
+FOLLOW_PERIOD = 0.5  # seconds between two questions for what was adapted
 WAIT_PERIOD = 1.0  # seconds that one waiting call stays with the coordinator, so that Ctrl-C is never far
 
 
@@ -127,6 +129,25 @@ class Job:
             self._plan = self._control.call("plan", timeout=CONTROL_TIMEOUT)
         plan: ExecPlan = self._plan
         return plan
+
+    def adaptations(self, follow: bool = False, every_pass: bool = False) -> Iterator[Adaptation]:
+        """Gives what was adapted: what was seen, what was decided, why, and what is in force.
+
+        Args:
+            follow: go on as it happens, until the job ends.
+            every_pass: also the passes that left everything as it was.
+        """
+        since: dict[str, int] = {}
+        while True:
+            over = self._final is not None or self.status.state.is_final
+            fresh: tuple[Adaptation, ...] = self._control.call("adaptations", since, timeout=CONTROL_TIMEOUT)
+            for adaptation in fresh:
+                since[adaptation.pe] = adaptation.number + 1
+                if adaptation.changed or every_pass:
+                    yield adaptation
+            if over or not follow:
+                return
+            self._control.call("wait", FOLLOW_PERIOD, timeout=CONTROL_TIMEOUT)
 
     def cancel(self, drain: bool = True) -> None:
         """Stops the job.

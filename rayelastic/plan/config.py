@@ -9,12 +9,22 @@ from typing import Any
 
 from rayelastic.errors import ConfigError
 
-__all__ = ["JobConfig", "ThreadingModel"]
+__all__ = ["Elasticity", "JobConfig", "ThreadingModel"]
 
 QUEUE_RECORDS = 1024  # PLDI'17 section 4: slots of a port's queue
 QUEUE_BYTES = 16 << 20  # a queue of 16 KiB payloads holds 1,024 of them
 RUN_RECORDS = 256
 RUN_BYTES = 16384  # half of a first-level data cache
+ADAPTATION_PERIOD = 1.0  # seconds; the papers take 5 and 10, whose tests need them
+SHORTEST_PERIOD = 0.1  # seconds; ten profiler snapshots of each thread
+
+
+class Elasticity(Enum):
+    """Who decides on threads and queues."""
+
+    GUIDED = "guided"  # costs guide, sequential tests decide: the default
+    PAPER = "paper"  # Middleware'19 section 3, as published
+    OFF = "off"  # nobody: what isn't set stays as it starts, one thread and no queues
 
 
 class ThreadingModel(Enum):
@@ -41,6 +51,10 @@ class JobConfig:
         run_records: most tuples of one operator call.
         run_bytes: most bytes of records of one operator call.
         deep_copy: copy payloads at each hop, as the engine of the papers did; for benchmarks.
+        elasticity: 'guided', 'paper' or 'off': who finds what isn't set above.
+        adaptation_period: seconds between two decisions.
+        journal: a file to which each decision is appended as a line of JSON, with what was seen; {pe} in it stands for
+            the processing element. None: the last ones are kept in memory alone.
         cpus_per_pe: CPUs that Ray counts for each processing element; a share, as their threads come and go.
 
     Raises:
@@ -65,6 +79,9 @@ class JobConfig:
     run_records: int = RUN_RECORDS
     run_bytes: int = RUN_BYTES
     deep_copy: bool = False
+    elasticity: Elasticity | str = Elasticity.GUIDED
+    adaptation_period: float = ADAPTATION_PERIOD
+    journal: str | None = None
     cpus_per_pe: float = 0.25
 
     def __post_init__(self) -> None:
@@ -86,6 +103,8 @@ class JobConfig:
         _check_cpus(self.cpus_per_pe)
         if not isinstance(self.deep_copy, bool):
             raise ConfigError(f"JobConfig(deep_copy={self.deep_copy!r})", way_out="Give True or False")
+        _check_period(self.adaptation_period)
+        object.__setattr__(self, "elasticity", _checked_elasticity(self.elasticity))
         object.__setattr__(self, "pins", _checked_pins(self.pins, self.pes))
         object.__setattr__(self, "threading", _checked_threading(self.threading))
 
@@ -105,6 +124,19 @@ def _check_whole(name: str, value: object) -> None:
 def _check_cpus(value: object) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
         raise ConfigError(f"JobConfig(cpus_per_pe={value!r})", way_out="Give a number of CPUs, such as 1 or 0.25")
+
+
+def _check_period(value: object) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not SHORTEST_PERIOD <= value < float("inf"):
+        raise ConfigError(f"JobConfig(adaptation_period={value!r})", way_out=f"Give seconds, {SHORTEST_PERIOD} or more")
+
+
+def _checked_elasticity(value: object) -> Elasticity:
+    try:
+        return Elasticity(value)
+    except ValueError:
+        names = ", ".join(repr(one.value) for one in Elasticity)
+        raise ConfigError(f"JobConfig(elasticity={value!r})", way_out=f"Choose one of {names}") from None
 
 
 def _checked_pins(pins: object, pes: int) -> dict[str, int | str]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rayelastic.runtime.adaptation import Adaptation
 from rayelastic.runtime.host import PELostError
 from rayelastic.runtime.specs import IngestAddress, JobSpec, PESpec
 from rayelastic.runtime.status import Failure, JobMetrics, JobStatus, PESample, PEStatus, SinkResult, State
@@ -52,6 +53,7 @@ class Coordinator:
         self._changed = threading.Condition()
         self._statuses: dict[str, PEStatus] = {pe: PEStatus(pe, State.CREATED) for pe in job.plan.pes}
         self._samples: dict[str, PESample] = {}
+        self._adaptations: dict[str, tuple[Adaptation, ...]] = {}  # of those that have ended
         self._results: dict[str, SinkResult] = {}
         self._state = State.CREATED
         self._failure: Failure | None = None
@@ -102,6 +104,24 @@ class Coordinator:
                     continue  # its watcher reports a loss
         samples = tuple(self._samples[pe] for pe in self._statuses if pe in self._samples)
         return JobMetrics(self._job.name, self._clock() - self._started_at, samples)
+
+    def adaptations(self, since: Mapping[str, int]) -> tuple[Adaptation, ...]:
+        """What the loops of the processing elements did, in the order of time.
+
+        Args:
+            since: {processing element: number of the first pass wanted}; 0 for those that aren't named.
+        """
+        found: list[Adaptation] = []
+        for pe, handle in list(self._handles.items()):
+            number = since.get(pe, 0)
+            if pe not in self._adaptations:  # it still runs
+                try:
+                    found += handle.call("adaptations", number, timeout=CALL_TIMEOUT)
+                except (PELostError, TimeoutError):
+                    continue  # its watcher reports a loss
+            else:
+                found += (adaptation for adaptation in self._adaptations[pe] if adaptation.number >= number)
+        return tuple(sorted(found, key=lambda adaptation: (adaptation.observation.time, adaptation.pe)))
 
     def wait(self, timeout: float | None = None) -> JobStatus:
         """Waits until the job is finished, failed or cancelled.
@@ -198,8 +218,10 @@ class Coordinator:
             try:
                 status: PEStatus = handle.call("wait", WATCH_PERIOD, timeout=WATCH_PERIOD + CALL_TIMEOUT)
                 sample, results = None, {}
+                adaptations: tuple[Adaptation, ...] = ()
                 if status.state is State.FINISHED:
                     sample = handle.call("sample", timeout=CALL_TIMEOUT)
+                    adaptations = handle.call("adaptations", timeout=CALL_TIMEOUT)
                     results = handle.call("results", timeout=START_TIMEOUT)
             except TimeoutError:
                 self._lose(handle.pe, f"processing element {handle.pe} stopped answering")
@@ -213,6 +235,7 @@ class Coordinator:
                 self._statuses[handle.pe] = status
                 if sample is not None:
                     self._samples[handle.pe] = sample
+                    self._adaptations[handle.pe] = adaptations
                 self._results.update(results)
                 all_finished = all(status.state is State.FINISHED for status in self._statuses.values())
             if status.state is State.FAILED:

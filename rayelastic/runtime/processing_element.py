@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 from rayelastic import _native
 from rayelastic.errors import LinkError
 from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.runtime.adaptation import Adaptation
 from rayelastic.runtime.data_port import DataPort, Hello, PortAddress, derive_secret, dial
+from rayelastic.runtime.elasticity import adaptation_loop
 from rayelastic.runtime.failures import explain_failure
 from rayelastic.runtime.function_operators import aggregate_operator, function_operator
 from rayelastic.runtime.native_schema import native_schema
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rayelastic.plan.exec_plan import PlanLink
+    from rayelastic.runtime.adaptation_loop import AdaptationLoop
 
 LINK_TIMEOUT = 60.0  # seconds for the producers of the links to connect; they may still be compiling
 DIAL_TIMEOUT = 10.0  # seconds for one handshake, on a machine that is busy starting
@@ -54,6 +57,7 @@ class ProcessingElement:
         self._arrived = threading.Condition()
         self._ids: dict[str, int] = {}
         self._scheduler: _native.Scheduler | None = None
+        self._loop: AdaptationLoop | None = None
         self._stop_lock = threading.Lock()
         self._state = State.CREATED
         self._failure: Failure | None = None
@@ -134,6 +138,9 @@ class ProcessingElement:
         self._state = State.RUNNING
         for name, source in self._sources.items():
             source.start(name)
+        self._loop = adaptation_loop(self.spec, scheduler, self._ids)
+        if self._loop is not None:
+            self._loop.start()
 
     def wait(self, timeout: float) -> PEStatus:
         """Waits until this PE is final.
@@ -175,6 +182,10 @@ class ProcessingElement:
             links={name: link.counters() for name, link in self._links.items()},
             port=self._port.counters if self._port is not None else {},
         )
+
+    def adaptations(self, number: int = 0) -> tuple[Adaptation, ...]:
+        """What was adapted, from pass `number` on, as far as it is kept; nothing if elasticity is off."""
+        return self._loop.journal.since(number) if self._loop is not None else ()
 
     def results(self) -> dict[str, SinkResult]:
         """What the sinks of a finished PE left, by operator."""
@@ -226,6 +237,8 @@ class ProcessingElement:
     def close(self) -> None:
         """Ends everything that this PE holds; safe to repeat."""
         with self._stop_lock:
+            if self._loop is not None:
+                self._loop.stop()
             if self._port is not None:
                 self._port.close()
             if self._scheduler is not None:

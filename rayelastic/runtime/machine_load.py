@@ -1,0 +1,47 @@
+"""What this process and this host do with their CPUs. The one place that asks the operating system."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+__all__ = ["CpuUse", "MachineLoad", "available_cpus"]
+
+
+def available_cpus() -> int:
+    """Return how many CPUs this process may use: its affinity, or its control group's quota if that is less (P31)."""
+    cpus = len(os.sched_getaffinity(0))
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+    except (OSError, ValueError):
+        return cpus
+    return cpus if quota == "max" else max(1, min(cpus, round(int(quota) / int(period))))
+
+
+@dataclass(frozen=True, slots=True)
+class CpuUse:
+    """CPU use in a period.
+
+    Args:
+        own: CPUs that this process kept busy.
+        host: share of all CPUs of the host that were busy, 0..1.
+    """
+
+    own: float
+    host: float
+
+
+class MachineLoad:
+    """CPU use since the call before."""
+
+    def __init__(self) -> None:
+        self._process = psutil.Process()
+        self._process.cpu_percent()
+        psutil.cpu_percent()
+
+    def use(self) -> CpuUse:
+        """Return the CPU use since the last call, or since this object was made."""
+        return CpuUse(self._process.cpu_percent() / 100, psutil.cpu_percent() / 100)
