@@ -120,6 +120,7 @@ class Known:
             del self._regions[name]
         for region in self._regions.values():
             region.limit = ExponentialAverage(self._t.weight)
+            region.work = SteadyAverage(self._t)  # what the change did to it is no change of load
         self._made.clear()
         self._blocked.clear()
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.node_placement import Demand, place
-from rayelastic.plan.plan_text import counted
 from rayelastic.policy.organic_adaptation_actions import AdaptationAction, AdaptationDecision, NodeRequest, Verdict
 from rayelastic.policy.organic_adaptation_hosting import load_of
 from rayelastic.policy.organic_adaptation_learning import Known
@@ -39,7 +38,8 @@ class _Trial:
     before: ExecPlan
     actions: tuple[AdaptationAction, ...]
     shapes: Mapping[str, Shape]  # of the regions that change
-    share: float  # of what was offered, the part that was carried when it was decided
+    carried: float  # tuples/s when it was decided
+    share: float  # of what was offered then
     gain: float  # expected, relative
     grows: bool
 
@@ -125,7 +125,7 @@ class RateAdaptation:
         if gain * self._t.payback < cost:
             return self._hold(seen, f"{why}, not worth it", proposal.request)
         share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
-        self._trial = _Trial(seen.plan, proposal.actions, proposal.shapes, share, gain, grows)
+        self._trial = _Trial(seen.plan, proposal.actions, proposal.shapes, sizing.carried, share, gain, grows)
         self._started(proposal.plan)
         return AdaptationDecision(
             proposal.plan,
@@ -145,7 +145,9 @@ class RateAdaptation:
         self._trial = None
         sizing = self._sizing(seen)
         share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
-        gain = share / trial.share - 1.0 if trial.share > 0 else 0.0  # relative to what was offered then and now
+        gain = 0.0
+        if trial.carried > 0:  # the load may have changed meanwhile: the better one of share and rate counts
+            gain = max(share / trial.share, sizing.carried / trial.carried if trial.grows else 0.0) - 1.0
         if trial.grows:
             good = share >= self._t.carried or gain >= min(self._t.throughput_gain, trial.gain / 2)
         else:
@@ -190,28 +192,27 @@ class RateAdaptation:
         lost = [pe for pe, node in seen.plan.nodes.items() if pe in seen.plan.pes and node not in there]
         if not seen.nodes or not lost:
             return None
-        used = load_of(seen.plan, self._sizing(seen).cpu_each({}))
-        largest = max(node.cpus for node in seen.nodes)
-        found = place(seen.plan, seen.nodes, {pe: Demand(min(cpus, largest)) for pe, cpus in used.items()})
-        homeless = [pe for pe in found.homeless if pe in lost]
-        nodes = {**{pe: node for pe, node in seen.plan.nodes.items() if pe not in lost}}
-        nodes |= {pe: found.nodes[pe] for pe in lost if pe in found.nodes}
-        request = None
-        if homeless:
-            cpus = sum(used.get(pe, 1.0) for pe in homeless)
-            request = NodeRequest(cpus, reason=f"{counted(len(homeless), 'processing element')} without a node")
-        if nodes == dict(seen.plan.nodes):
-            return self._hold(seen, f"{', '.join(lost)} lost their nodes, and no other has room", request)
+        sizing = self._sizing(seen)
+        used = load_of(seen.plan, sizing.cpu_each({}))
+        found = place(seen.plan, seen.nodes, {pe: Demand(cpus) for pe, cpus in used.items()})
+        kept = {pe: node for pe, node in seen.plan.nodes.items() if pe in seen.plan.pes and pe not in lost}
+        nodes = kept | {pe: found.nodes[pe] for pe in lost if pe in found.nodes}
+        free = {node.name: node.cpus for node in seen.nodes}
+        for pe, node in nodes.items():
+            free[node] -= used.get(pe, 0.0)
+        for pe in (pe for pe in lost if pe not in nodes):  # no room: over-booked rather than not at all
+            nodes[pe] = max(free, key=lambda node: free[node])
+            free[nodes[pe]] -= used.get(pe, 0.0)
         self._started(seen.plan)
         self._trial = None
         gone = ", ".join(sorted({seen.plan.nodes[pe] for pe in lost}))
         return AdaptationDecision(
             seen.plan.with_nodes(nodes),
             Verdict.PLACE,
-            reason=f"{gone} is gone: {', '.join(f'{pe} to {nodes[pe]}' for pe in lost if pe not in homeless)}",
+            reason=f"{gone} is gone: {', '.join(f'{pe} to {nodes[pe]}' for pe in lost)}",
             rule="placement",
             reset=True,
-            request=request,
+            request=sizing.request,
         )
 
     # --- words ------------------------------------------------------------------------------------------------------

@@ -173,7 +173,7 @@ class ClusterPlant:
             slow = slow * np.maximum(1.0, tight)
         blocked = np.zeros(regions)
         held_back = made < wanted * (1.0 - 1e-6)
-        blocked[self._sources] = np.where(held_back, 1.0 - made / capacity[self._sources], 0.0)
+        blocked[self._sources] = np.where(held_back, 1.0 - made / np.maximum(capacity[self._sources], UNLOADED), 0.0)
         return SteadyState(
             rate,
             capacity,

@@ -86,7 +86,7 @@ class ClusterSimulation:
     ) -> None:
         self.plant, self.policy, self.load = plant, policy, load
         self.period, self.noise = period, noise
-        self.plan = plan or plant.job.plan()
+        self.plan = plan or plant.job.plan().with_nodes({"pe0": next(iter(plant.nodes))})
         self.time = 0.0
         self.trace: list[ClusterStep] = []
         self._random = np.random.default_rng(seed)
