@@ -1,4 +1,4 @@
-"""The command line: `rayelastic plan | run | submit | jobs | inspect | cancel`.
+"""The command line: `rayelastic plan | run | submit | jobs | inspect | cancel | plot`.
 
 `plan`, `run` and `submit` take a topology file and turn the parameters of its `build` into options, so
 `rayelastic run topologies/word_count.py --help` lists them.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from rayelastic import job as jobs
 from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError, SourceError
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="rayelastic", description="Elastic stream processing on Ray.")
-    commands = parser.add_subparsers(required=True, metavar="plan | run | submit | jobs | inspect | cancel")
+    commands = parser.add_subparsers(required=True, metavar="plan | run | submit | jobs | inspect | cancel | plot")
     plan = commands.add_parser("plan", help="show regions, lanes and placement of a topology; starts nothing")
     run = commands.add_parser("run", help="run a topology in this process")
     submit = commands.add_parser("submit", help="run a topology on Ray")
@@ -79,6 +80,10 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     cancel.add_argument("job")
     cancel.add_argument("--no-drain", action="store_true", help="stop at once, don't let tuples on their way arrive")
     cancel.set_defaults(command=_cancel)
+    picture = commands.add_parser("plot", help="draw throughput, threads and queues over time from journals")
+    picture.add_argument("journal", nargs="+", type=Path, help="a file that --journal wrote")
+    picture.add_argument("-o", "--output", type=Path, default=Path("run.png"), help="the picture (default: run.png)")
+    picture.set_defaults(command=_plot)
     for command in (submit, listing, inspect, cancel):
         command.add_argument("--address", help="the Ray cluster (default: the one that is found, or a new local one)")
 
@@ -175,6 +180,14 @@ def _inspect(options: argparse.Namespace) -> int:
 def _cancel(options: argparse.Namespace) -> int:
     jobs.attach(options.job, address=options.address).cancel(drain=not options.no_drain)
     print(f"job {options.job} is being cancelled")
+    return 0
+
+
+def _plot(options: argparse.Namespace) -> int:
+    from rayelastic.plot import plot_journals
+
+    plot_journals(options.journal, options.output)
+    print(options.output)
     return 0
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 import rayelastic as rel
+from rayelastic.cli import main
 from rayelastic.errors import ConfigError
 from rayelastic.job import Job, start
 from rayelastic.plan.config import JobConfig
@@ -73,6 +74,19 @@ def test_a_recorded_journal_gives_the_same_decisions_byte_for_byte(tmp_path: Pat
     assert len(replayed) >= ENOUGH
     for adaptation, decision in replayed:
         assert json.dumps(decision.as_dict()) == json.dumps(adaptation.decision.as_dict())
+
+
+def test_a_run_can_be_drawn(tmp_path: Path) -> None:
+    job = started(journal=str(tmp_path / "{pe}.jsonl"))
+    try:
+        passes(job)
+    finally:
+        job.cancel(drain=False)
+        job.close()
+    assert main(["plot", str(tmp_path / "pe0.jsonl"), "-o", str(tmp_path / "run.png")]) == 0
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["plot", str(tmp_path / "none.jsonl")]) == 2
+    assert main(["plot", str(tmp_path / "pe0.jsonl"), "-o", str(tmp_path / "run.what")]) == 2
 
 
 def test_what_is_set_is_left() -> None:
