@@ -6,7 +6,8 @@
 //   Word: 0 when free; kReserved when free for the hungry alone. Notes are set only while the word isn't 0 and leave in the one
 //     compare-exchange of unlock(): what a leave_note() that returned non-zero has set is in what an unlock() returns later.
 //   Linearisation: the read-modify-writes, all on this one word.
-//   Pairs: unlock (release) with the acquire of the next try_lock or take_reserved, and of a leave_note that returns 0.
+//   Pairs: unlock (release) with the acquire of the next try_lock or take_reserved, and of a leave_note that returns 0; leave_note
+//     (release) with the acquire of the unlock that returns its note.
 //   No lost wake-up: who sleeps has kSleepers in the word, and sleeps only while the word has the value with its own note in it.
 //   Never fails spuriously: try_lock fails only if the lock is held or reserved.
 #pragma once
@@ -15,20 +16,14 @@
 #include <chrono>
 #include <cstdint>
 
-namespace rayelastic {
+#include "rayelastic/machine.hpp"
 
-inline void cpu_relax() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
+namespace rayelastic {
 
 template <template <class> class Atom = std::atomic>
 class FlagLock {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = typename Machine<Atom>::Clock;
 
   static constexpr std::uint32_t kHeld = 1;
   static constexpr std::uint32_t kRelist = 2;    // a worker took the port from the free list: the holder puts it back
@@ -36,7 +31,7 @@ class FlagLock {
   static constexpr std::uint32_t kHungry = 8;    // one of them was passed over for kPatience
   static constexpr std::uint32_t kReserved = 16;
 
-  static constexpr int kSpins = 64;                         // about 2 us, less than a sleep and a wake-up (findings 2)
+  static constexpr int kSpins = Machine<Atom>::kSpins;
   static constexpr std::chrono::milliseconds kPatience{2};  // half a switch interval of CPython
 
   [[nodiscard]] bool try_lock() noexcept {
@@ -49,7 +44,7 @@ class FlagLock {
   void lock() noexcept {
     for (int spin = 0; spin < kSpins; ++spin) {
       if (try_lock()) return;
-      cpu_relax();
+      Machine<Atom>::relax();
     }
     const auto start = Clock::now();
     for (bool hungry = false; !try_lock() && !(hungry && take_reserved()); hungry = Clock::now() - start > kPatience) {

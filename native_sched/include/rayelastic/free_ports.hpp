@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rayelastic/flag_lock.hpp"
+#include "rayelastic/machine.hpp"
 
 namespace rayelastic {
 
@@ -36,12 +36,13 @@ class FreePorts {
       const std::uint64_t sequence = cell.sequence.load(std::memory_order_acquire);
       if (sequence == at) {
         if (tail_.compare_exchange_weak(at, at + 1, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+          Machine<Atom>::writes(&cell.item, sizeof cell.item);
           cell.item = item;
           cell.sequence.store(at + 1, std::memory_order_release);
           return;
         }
       } else {  // somebody else claimed it, or its popper hasn't finished
-        cpu_relax();
+        Machine<Atom>::relax();
         at = tail_.load(std::memory_order_relaxed);
       }
     }
@@ -54,6 +55,7 @@ class FreePorts {
       const std::uint64_t sequence = cell.sequence.load(std::memory_order_acquire);
       if (sequence == at + 1) {
         if (head_.compare_exchange_weak(at, at + 1, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+          Machine<Atom>::reads(&cell.item, sizeof cell.item);
           Item* item = cell.item;
           cell.sequence.store(at + mask_ + 1, std::memory_order_release);
           return item;

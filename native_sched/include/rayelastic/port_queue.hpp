@@ -32,12 +32,15 @@
 #include <vector>
 
 #include "rayelastic/chunk.hpp"
+#include "rayelastic/machine.hpp"
 #include "rayelastic/operator.hpp"
 
 namespace rayelastic {
 
 template <template <class> class Atom = std::atomic>
 class PortQueue {
+  using Memory = Machine<Atom>;
+
  public:
   // What the consumer finds: a mark, or records in place, or neither (empty). Valid until advance() or pop_mark().
   struct Front {
@@ -51,7 +54,7 @@ class PortQueue {
   PortQueue(std::size_t stride, std::size_t records, std::size_t heap_bytes)
       : stride_(stride),
         capacity_(std::bit_ceil(std::max<std::size_t>(records, 2))),
-        note_capacity_(std::max<std::size_t>(capacity_ / 4, 16)),
+        note_capacity_(std::max<std::size_t>(capacity_ / 4, Memory::kMinNotes)),
         heap_limit_(heap_bytes),
         ring_(static_cast<std::byte*>(::operator new(capacity_ * stride, std::align_val_t{kLine}))),
         notes_(note_capacity_) {
@@ -78,13 +81,14 @@ class PortQueue {
 
   // Takes as many records from the front of `run` as fit and returns how many.
   [[nodiscard]] std::size_t push(const Run& run) {
+    Memory::writes(&tail_, sizeof tail_);
     if (capacity_ - (tail_ - read_seen_) < run.count) read_seen_ = read_.load(std::memory_order_acquire);
     const std::size_t count = std::min<std::size_t>(run.count, capacity_ - (tail_ - read_seen_));
     if (count == 0 || (!run.chunks.empty() && !push_chunks(run.chunks, tail_ + count))) return 0;
     const std::size_t slot = tail_ & (capacity_ - 1);
     const std::size_t first = std::min(count, capacity_ - slot);
-    std::memcpy(ring_.get() + slot * stride_, run.records, first * stride_);
-    if (first < count) std::memcpy(ring_.get(), run.records + first * stride_, (count - first) * stride_);
+    fill(slot, run.records, first);
+    if (first < count) fill(0, run.records + first * stride_, count - first);
     tail_ += count;
     written_.store(tail_, std::memory_order_release);
     return count;
@@ -92,6 +96,7 @@ class PortQueue {
 
   // Puts a mark behind all records pushed so far. False: no room.
   [[nodiscard]] bool push(Mark mark) {
+    Memory::writes(&tail_, sizeof tail_);
     if (!has_note_room()) return false;
     put_note({.position = tail_, .chunk = nullptr, .mark = mark, .heap_bytes = 0});
     return true;
@@ -105,6 +110,7 @@ class PortQueue {
   // The longest span of at most `limit` records up to the ring's end or the next mark; stops between the chunks of different
   // runs once it has kGoodSpan records, so that long runs keep their single chunk.
   [[nodiscard]] Front front(std::size_t limit) {
+    Memory::writes(&head_, sizeof head_);
     if (written_seen_ - head_ < std::min(limit, kGoodSpan)) {
       written_seen_ = written_.load(std::memory_order_acquire);
       notes_seen_ = notes_written_.load(std::memory_order_acquire);
@@ -115,7 +121,7 @@ class PortQueue {
     chunks_.clear();
     std::uint64_t covered = head_;
     for (std::uint64_t at = note_head_; at != notes_seen_ && covered < end; ++at) {
-      const Note& next = note(at);
+      const Note& next = read_note(at);
       if (next.chunk == nullptr) {
         end = std::min(end, next.position);
         break;
@@ -129,18 +135,21 @@ class PortQueue {
       }
       covered = next.position;
     }
-    const Note& first = note(note_head_);
+    const Note& first = read_note(note_head_);
     if (first.chunk == nullptr && first.position == head_) return {nullptr, 0, {}, &first.mark};
     return {ring_.get() + slot * stride_, static_cast<std::size_t>(end - head_), chunks_, nullptr};
   }
 
   // Passes `count` records: their slots and chunks are given back.
   void advance(std::size_t count) {
+    Memory::writes(&head_, sizeof head_);
     head_ += count;
     std::uint64_t at = note_head_;
-    while (at != notes_seen_ && note(at).chunk != nullptr && note(at).position <= head_) {
-      heap_passed_ += note(at).heap_bytes;
-      note(at++).chunk->release();
+    for (; at != notes_seen_; ++at) {
+      const Note& passed = read_note(at);
+      if (passed.chunk == nullptr || passed.position > head_) break;
+      heap_passed_ += passed.heap_bytes;
+      passed.chunk->release();
     }
     if (at != note_head_) {
       note_head_ = at;
@@ -150,10 +159,14 @@ class PortQueue {
     read_.store(head_, std::memory_order_release);
   }
 
-  void pop_mark() { notes_read_.store(++note_head_, std::memory_order_release); }
+  void pop_mark() {
+    Memory::writes(&head_, sizeof head_);
+    notes_read_.store(++note_head_, std::memory_order_release);
+  }
 
   // What the consumer sees without looking at the producer's side again may be stale; this isn't.
   [[nodiscard]] bool empty() const noexcept {
+    Memory::reads(&head_, sizeof head_);
     return written_.load(std::memory_order_acquire) == head_ && notes_written_.load(std::memory_order_acquire) == note_head_;
   }
 
@@ -178,6 +191,15 @@ class PortQueue {
   static constexpr std::size_t kGoodSpan = 64;  // records; longer spans save little per tuple (findings 1)
 
   [[nodiscard]] Note& note(std::uint64_t at) noexcept { return notes_[at & (note_capacity_ - 1)]; }
+  [[nodiscard]] const Note& read_note(std::uint64_t at) noexcept {
+    Memory::reads(&note(at), 1);
+    return note(at);
+  }
+
+  void fill(std::size_t slot, const std::byte* records, std::size_t count) noexcept {
+    Memory::writes(ring_.get() + slot * stride_, count * stride_);
+    std::memcpy(ring_.get() + slot * stride_, records, count * stride_);
+  }
 
   [[nodiscard]] bool has_note_room() noexcept {
     if (note_tail_ - notes_read_seen_ == note_capacity_) notes_read_seen_ = notes_read_.load(std::memory_order_acquire);
@@ -185,6 +207,7 @@ class PortQueue {
   }
 
   void put_note(const Note& entry) {
+    Memory::writes(&note(note_tail_), 1);
     note(note_tail_++) = entry;
     notes_written_.store(note_tail_, std::memory_order_release);
   }
