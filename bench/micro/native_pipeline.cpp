@@ -61,45 +61,39 @@ std::int64_t make(const void*, std::int64_t, void* out, std::int64_t capacity, v
   capacity = std::min(capacity, load.run);
   for (std::int64_t index = 0; index < capacity; ++index, at += load.record) {
     std::memset(at, 0, load.record);
-    std::memcpy(at, &load.next, sizeof load.next);
+    const double value = static_cast<double>(load.next) + 1;
+    std::memcpy(at, &value, sizeof value);
     if (load.payload > 0) std::memcpy(at + 8, &text, sizeof text);
     ++load.next;
   }
   return capacity;
 }
 
-// The record's size is known to the compiler, as it is to that of compiled functions.
-template <std::size_t kRecord>
+template <std::size_t kRecord, std::int64_t kCost>
 std::int64_t multiply(const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context*) {
-  const std::int64_t cost = static_cast<const Load*>(opaque)->cost;
+  const std::int64_t cost = kCost > 0 ? kCost : static_cast<const Load*>(opaque)->cost;
   const auto* from = static_cast<const std::byte*>(in);
   auto* to = static_cast<std::byte*>(out);
-  for (std::int64_t index = 0; index < n; ++index, from += kRecord, to += kRecord) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, from, sizeof value);
-    for (std::int64_t round = 0; round < cost; ++round) value = value * 6364136223846793005U + 1;
-    if (from != to) std::memcpy(to, from, kRecord);
+  if (from != to) std::memcpy(to, from, kRecord * static_cast<std::size_t>(n));
+  for (std::int64_t index = 0; index < n; ++index, to += kRecord) {
+    double value = 0;
+    std::memcpy(&value, to, sizeof value);
+    for (std::int64_t round = 0; round < cost; ++round) value = value * 1.0000001;
     std::memcpy(to, &value, sizeof value);
   }
   return n;
 }
+template <std::size_t R> rel_process mul(std::int64_t cost) { return cost == 1 ? multiply<R, 1> : multiply<R, 0>; }
 
-rel_process multiply_for(std::size_t record) {
+rel_process multiply_for(std::size_t record, std::int64_t cost) {
   switch (record) {
-    case 8:
-      return multiply<8>;
-    case 16:
-      return multiply<16>;
-    case 24:
-      return multiply<24>;
-    case 64:
-      return multiply<64>;
-    case 128:
-      return multiply<128>;
-    case 256:
-      return multiply<256>;
-    default:
-      return nullptr;
+    case 8: return mul<8>(cost);
+    case 16: return mul<16>(cost);
+    case 24: return mul<24>(cost);
+    case 64: return mul<64>(cost);
+    case 128: return mul<128>(cost);
+    case 256: return mul<256>(cost);
+    default: return nullptr;
   }
 }
 
@@ -144,7 +138,7 @@ double tuples_per_second(const Settings& settings, ThreadingModel model, unsigne
   const std::uint32_t flags = REL_ONE_TO_ONE | (settings.number("in_place", 1) != 0 ? std::uint32_t{REL_IN_PLACE} : 0U);
   for (std::size_t index = 0; index < operators; ++index) {
     const OperatorId id = scheduler.add_operator({.name = "multiply",
-                                                  .process = multiply_for(load->record),
+                                                  .process = multiply_for(load->record, load->cost),
                                                   .flags = flags,
                                                   .state = load,
                                                   .input = schema,
@@ -192,8 +186,8 @@ void direct_calls(const Settings& settings) {
   const auto schema = schema_of(static_cast<std::size_t>(settings.number("record", 128)), 0);
   Load load{.cost = settings.number("cost", 1), .record = schema->record_size()};
   const auto run = std::min<std::int64_t>(settings.number("run", 256), static_cast<std::int64_t>(16384 / load.record));
-  const std::vector<rel_process> operators(static_cast<std::size_t>(settings.number("operators", 100)), multiply_for(load.record));
-  std::vector<std::int64_t> records(static_cast<std::size_t>(run) * load.record / 8);
+  const std::vector<rel_process> operators(static_cast<std::size_t>(settings.number("operators", 100)), multiply_for(load.record, load.cost));
+  std::vector<double> records(static_cast<std::size_t>(run) * load.record / 8, 1.0);
   std::uint64_t calls = 0;
   const double start = cpu_seconds();
   double cpu = 0;

@@ -47,6 +47,7 @@ void Profiler::see(EngineThread& thread, bool of_scheduler) {
   }
   if (!of_scheduler) return;
   const std::uint64_t visits = thread.visits.get();
+  thread.watch.paused = visits == thread.watch.visits;
   if (visits != thread.watch.visits || !in_operator) {
     thread.watch.visits = visits;
     thread.watch.stuck_ns = now_ns_;

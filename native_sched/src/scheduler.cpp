@@ -269,7 +269,10 @@ class Scheduler::State {
   void tick() {
     const std::lock_guard guard(threads_mutex_);
     profiler_->begin(Profiler::Clock::now());
-    for (Worker& worker : workers_) profiler_->see(worker.own(), true);
+    for (Worker& worker : workers_) {
+      profiler_->see(worker.own(), true);
+      if (worker.own().watch.paused) engine_->publish_next(worker.own());  // a dear tuple keeps it from its next port
+    }
     for (OperatorThread& thread : operator_threads_) profiler_->see(thread.own(), false);
     if (!profiler_->end()) return;
     try {
