@@ -1,7 +1,8 @@
-// How fast a link is between two processes of one node: 64 KiB frames over a Unix socket and over TCP, with checksums and
-// without, alternated, medians. Issue: at least 1.5 GB/s. The payload is 64-byte records, or records with a 1,000-byte text.
+// How fast a link is between two processes of one node: frames of 64 KiB over a Unix socket and over TCP, with checksums and
+// without, beside plain send and recv of as much at a time. The payload is 64-byte records, or records with a 1,000-byte text.
 // The processor time of each side per GB tells on a busy machine what an idle one would reach.
-//   bench_link [seconds per measurement] [rounds]
+//
+//   bench_link [seconds=0.5] [rounds=5]
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -9,18 +10,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "measure.hpp"
 #include "rayelastic/link.hpp"
 
 using namespace rayelastic;
-using Clock = std::chrono::steady_clock;
+using namespace rayelastic::bench;
 
 namespace {
 
@@ -42,11 +40,6 @@ class Context : public rel_context {
   bool finished = false;
   ChunkRef attached;
 };
-
-[[noreturn]] void give_up(const std::string& what) {
-  std::fprintf(stderr, "link bench: %s\n", what.c_str());
-  std::exit(1);
-}
 
 void connect_pair(bool tcp, int& a, int& b) {
   int both[2];
@@ -71,26 +64,16 @@ void connect_pair(bool tcp, int& a, int& b) {
 }
 
 struct Case {
-  const char* name;
+  const char* key;
+  const char* what;
   bool tcp, text, checksum;
-  std::size_t run_bytes;                                                       // what the operator is given at once
-  std::vector<double> gigabytes_per_second, sender_seconds, receiver_seconds;  // the latter two per GB
+  std::size_t run_bytes;                                           // what the operator is given at once
+  std::vector<double> sender_seconds = {}, receiver_seconds = {};  // of processor time per GB
 };
 
 double processor_seconds(const rusage& usage) {
   return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
          static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
-
-double processor_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return processor_seconds(usage);
-}
-
-double median(std::vector<double> figures) {
-  std::sort(figures.begin(), figures.end());
-  return figures[figures.size() / 2];
 }
 
 std::shared_ptr<const Schema> schema_of(bool text) {
@@ -116,7 +99,8 @@ void receive(int fd, const Case& measured) {
   if (!context.finished) give_up("receiver: " + context.message);
 }
 
-void measure(Case& measured, double seconds) {
+// GB/s of a link.
+double through_link(Case& measured, double seconds) {
   int a, b;
   connect_pair(measured.tcp, a, b);
   const pid_t child = ::fork();
@@ -142,47 +126,78 @@ void measure(Case& measured, double seconds) {
   }
   Context context;
   const auto start = Clock::now();
-  const double used = processor_seconds();
+  const double used = cpu_seconds();
   std::int64_t result = 0;
-  while (result == 0 && std::chrono::duration<double>(Clock::now() - start).count() < seconds) {
+  while (result == 0 && seconds_since(start) < seconds) {
     for (int i = 0; i < 16 && result == 0; ++i)
       result = out.process(run.data(), static_cast<std::int64_t>(count), nullptr, 0, out.state.get(), &context);
   }
   if (result == 0) result = out.process(nullptr, 0, nullptr, 0, out.state.get(), &context);  // until the receiver has consumed everything
-  const double took = std::chrono::duration<double>(Clock::now() - start).count();
+  const double took = seconds_since(start);
   if (result != 0) give_up("sender: " + context.message);
   const double gigabytes = static_cast<double>(link->counters().bytes_sent) / 1e9;
-  measured.sender_seconds.push_back((processor_seconds() - used) / gigabytes);
+  measured.sender_seconds.push_back((cpu_seconds() - used) / gigabytes);
   int status = 0;
   rusage usage{};
   ::wait4(child, &status, 0, &usage);
   if (status != 0) give_up("the receiver failed");
   measured.receiver_seconds.push_back(processor_seconds(usage) / gigabytes);
-  measured.gigabytes_per_second.push_back(gigabytes / took);
+  return gigabytes / took;
+}
+
+constexpr std::size_t kPlainBytes = 64 << 10;
+
+// GB/s of plain calls of send and recv.
+double through_socket(bool tcp, double seconds) {
+  int a, b;
+  connect_pair(tcp, a, b);
+  std::vector<char> bytes(kPlainBytes, 'x');
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(a);
+    while (::recv(b, bytes.data(), bytes.size(), 0) > 0) {
+    }
+    std::_Exit(0);
+  }
+  ::close(b);
+  const auto start = Clock::now();
+  double sent = 0;
+  while (seconds_since(start) < seconds) {
+    const ssize_t gone = ::send(a, bytes.data(), bytes.size(), 0);
+    if (gone <= 0) give_up("can't send");
+    sent += static_cast<double>(gone);
+  }
+  ::close(a);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return sent / 1e9 / seconds_since(start);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const double seconds = argc > 1 ? std::atof(argv[1]) : 0.5;
-  const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
-  std::vector<Case> cases = {
-      {"unix, 64-byte records, 64 KiB runs", false, false, true, 64 << 10, {}, {}, {}},
-      {"tcp,  64-byte records, 64 KiB runs", true, false, true, 64 << 10, {}, {}, {}},
-      {"unix, 64-byte records, 64 KiB runs, no checksum", false, false, false, 64 << 10, {}, {}, {}},
-      {"tcp,  64-byte records, 64 KiB runs, no checksum", true, false, false, 64 << 10, {}, {}, {}},
-      {"unix, 1,000-byte texts, 64 KiB runs", false, true, true, 64 << 10, {}, {}, {}},
-      {"tcp,  1,000-byte texts, 64 KiB runs", true, true, true, 64 << 10, {}, {}, {}},
-      {"unix, 64-byte records, 16 KiB runs", false, false, true, 16 << 10, {}, {}, {}},
-      {"unix, 64-byte records, 1 KiB runs", false, false, true, 1 << 10, {}, {}, {}},
-  };
-  for (int round = 0; round < rounds; ++round) {
-    for (Case& one : cases) measure(one, seconds);
-  }
-  std::printf("%-50s %28s %30s\n", "", "GB/s: median, least, most", "CPU s per GB: sender, receiver");
-  for (const Case& one : cases) {
-    const auto& figures = one.gigabytes_per_second;
-    std::printf("%-50s %12.2f %7.2f %7.2f %22.2f %7.2f\n", one.name, median(figures), *std::min_element(figures.begin(), figures.end()),
-                *std::max_element(figures.begin(), figures.end()), median(one.sender_seconds), median(one.receiver_seconds));
+  const Settings settings(argc, argv, {{"seconds", 0.5}, {"rounds", 5}});
+  const double seconds = settings.number("seconds");
+  for (Case each : std::vector<Case>{
+           {"unix.64", "Unix socket, 64 B records, 64 KiB runs", false, false, true, 64 << 10},
+           {"tcp.64", "TCP, 64 B records, 64 KiB runs", true, false, true, 64 << 10},
+           {"unix.unchecked", "Unix socket, 64 B records, 64 KiB runs, no checksum", false, false, false, 64 << 10},
+           {"tcp.unchecked", "TCP, 64 B records, 64 KiB runs, no checksum", true, false, false, 64 << 10},
+           {"unix.text", "Unix socket, 1,000 B texts, 64 KiB runs", false, true, true, 64 << 10},
+           {"tcp.text", "TCP, 1,000 B texts, 64 KiB runs", true, true, true, 64 << 10},
+           {"unix.16k", "Unix socket, 64 B records, 16 KiB runs", false, false, true, 16 << 10},
+           {"unix.1k", "Unix socket, 64 B records, 1 KiB runs", false, false, true, 1 << 10},
+       }) {
+    Row row{.key = std::string("link.") + each.key,
+            .what = std::string("link, ") + each.what,
+            .unit = "GB/s",
+            .limit_what = "plain send and recv",
+            .rounds = alternate(
+                settings.whole("rounds"), [&] { return through_link(each, seconds); }, [&] { return through_socket(each.tcp, seconds); })};
+    char note[96];
+    std::snprintf(note, sizeof note, "processor s/GB: sender %.2f, receiver %.2f", percentile(each.sender_seconds, 0.5),
+                  percentile(each.receiver_seconds, 0.5));
+    row.note = note;
+    print(row);
   }
 }

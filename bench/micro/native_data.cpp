@@ -1,8 +1,8 @@
-// What the native data structures cost by themselves, without scheduler: nanoseconds a word or record, rows and bytes a second.
-// Prints the best and the median of some rounds, in processor time, so that a busy machine disturbs less. Build with -DREL_BENCH=ON; run: bench_native_data.
-#include <algorithm>
+// What the native data structures cost by themselves, without scheduler, beside a copy of the same bytes where there is one: keyed
+// look-up, aggregates, Arrow in and out, text. Processor time, so that a busy machine disturbs less.
+//
+//   bench_native_data [rounds=9]
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "measure.hpp"
 #include "rayelastic/aggregate.hpp"
 #include "rayelastic/arrow_reader.hpp"
 #include "rayelastic/arrow_writer.hpp"
@@ -18,37 +19,38 @@
 #include "rayelastic/text_source.hpp"
 
 using namespace rayelastic;
+using namespace rayelastic::bench;
 
 namespace {
 
-constexpr int kRounds = 15;
 constexpr std::size_t kRun = 256;  // records a call, as the engine's runs
 
-double processor_seconds() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+using Work = std::function<void()>;
+
+double seconds_of(const Work& work) {
+  const double start = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
+  work();
+  return cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - start;
 }
 
-// Seconds of each round, sorted.
-std::vector<double> timed(const std::function<void()>& work) {
-  std::vector<double> seconds;
-  for (int round = 0; round < kRounds; ++round) {
-    const double start = processor_seconds();
-    work();
-    seconds.push_back(processor_seconds() - start);
+// Rows of ns an item, each beside a limit if there is one.
+class Table {
+ public:
+  explicit Table(std::int64_t rounds) : rounds_(rounds) {}
+
+  void row(const std::string& key, const std::string& what, const std::string& unit, double items, const Work& work,
+           const std::string& limit_what = {}, const Work& limit = {}) const {
+    Row row{.key = key, .what = what, .unit = unit, .limit_what = limit_what};
+    for (std::int64_t round = 0; round < rounds_; ++round) {
+      if (limit) row.rounds.limit.push_back(1e9 * seconds_of(limit) / items);
+      row.rounds.ours.push_back(1e9 * seconds_of(work) / items);
+    }
+    print(row);
   }
-  std::ranges::sort(seconds);
-  return seconds;
-}
 
-void print_cost(const char* what, const std::vector<double>& seconds, double items) {
-  std::printf("%-58s best %8.2f ns  median %8.2f ns\n", what, seconds.front() / items * 1e9, seconds[kRounds / 2] / items * 1e9);
-}
-
-void print_rate(const char* what, const std::vector<double>& seconds, double amount, const char* unit) {
-  std::printf("%-58s best %8.2f %s  median %8.2f %s\n", what, amount / seconds.front(), unit, amount / seconds[kRounds / 2], unit);
-}
+ private:
+  std::int64_t rounds_;
+};
 
 struct Words {
   std::vector<std::string> distinct;
@@ -84,7 +86,7 @@ struct Nowhere : rel_context {
   void finish() override { finished = true; }
   void* allocate(std::size_t bytes) override { return (kept = Chunk::allocate(bytes))->data(); }
   void attach(Chunk* chunk) override { kept = ChunkRef::share(chunk); }
-  void fail(std::string message) override { std::printf("failed: %s\n", message.c_str()); }
+  void fail(std::string message) override { give_up(message); }
   [[nodiscard]] std::span<Chunk* const> input_chunks() const override { return {}; }
   void mark(Mark) override {}
   [[nodiscard]] bool stopping() const override { return false; }
@@ -94,7 +96,7 @@ struct Nowhere : rel_context {
 
 std::shared_ptr<const Schema> schema_of(std::vector<Field> fields) { return std::make_shared<Schema>(std::move(fields)); }
 
-void keyed(const char* what, const Words& words) {
+void keyed(const Table& report, const std::string& key, const std::string& what, const Words& words) {
   const std::vector<std::string> keys = {"word"};
   const std::vector<std::byte> initial(8);
   KeyedState table(schema_of({{"word", Type::String, false, "u"}}), keys, 8, initial);
@@ -108,18 +110,18 @@ void keyed(const char* what, const Words& words) {
   };
   const auto items = static_cast<double>(words.words.size());
   count(true);
-  print_cost((std::string("lookup a word, ") + what).c_str(), timed([&] { count(false); }), items);
-  print_cost((std::string("lookup and count a word, ") + what).c_str(), timed([&] { count(true); }), items);
+  report.row(key + ".lookup", "look up a word, " + what, "ns/word", items, [&] { count(false); });
+  report.row(key + ".count", "look up and count a word, " + what, "ns/word", items, [&] { count(true); });
   std::vector<std::byte> bytes;
-  print_cost("  export a key", timed([&] { bytes = table.export_range(0, ~0ULL); }), static_cast<double>(table.size()));
-  print_cost("  import a key", timed([&] {
-               KeyedState other(schema_of({{"word", Type::String, false, "u"}}), keys, 8, initial);
-               (void)other.import_range(bytes);
-             }),
-             static_cast<double>(table.size()));
+  const auto keys_kept = static_cast<double>(table.size());
+  report.row(key + ".export", "export a key, " + what, "ns/key", keys_kept, [&] { bytes = table.export_range(0, ~0ULL); });
+  report.row(key + ".import", "import a key, " + what, "ns/key", keys_kept, [&] {
+    KeyedState other(schema_of({{"word", Type::String, false, "u"}}), keys, 8, initial);
+    (void)other.import_range(bytes);
+  });
 }
 
-void aggregates(const Words& words) {
+void aggregates(const Table& report, const Words& words) {
   const auto input = schema_of({{"word", Type::String, false, "u"}, {"n", Type::Int64, false, "l"}, {"x", Type::Float64, true, "g"}});
   struct Row {
     StringView word;
@@ -129,7 +131,8 @@ void aggregates(const Words& words) {
   };
   std::vector<Row> rows;
   for (std::size_t i = 0; i < words.words.size(); ++i) rows.push_back({words.words[i], static_cast<std::int64_t>(i), 0.5, i % 8 != 0});
-  const auto run = [&](const char* what, std::shared_ptr<const Schema> output, const std::vector<Aggregate>& list, Emit emit) {
+  const auto run = [&](const char* key, const char* what, std::shared_ptr<const Schema> output, const std::vector<Aggregate>& list,
+                       Emit emit) {
     const OperatorSpec spec = make_aggregate("aggregate", input, output, {"word"}, list, emit);
     std::vector<std::byte> out(kRun * output->record_size());
     Nowhere context;
@@ -138,19 +141,20 @@ void aggregates(const Words& words) {
         (void)spec.process(&rows[first], kRun, out.data(), kRun, spec.state.get(), &context);
     };
     all();
-    print_cost(what, timed(all), static_cast<double>(rows.size()));
+    report.row(key, what, "ns/tuple", static_cast<double>(rows.size()), all);
   };
   const Field word = {"word", Type::String, false, "u"};
   const Field count = {"count", Type::Int64, false, "l"};
-  run("aggregate: count", schema_of({word, count}), {{AggregateFunction::Count, ""}}, Emit::Final);
-  run("aggregate: count, update", schema_of({word, count}), {{AggregateFunction::Count, ""}}, Emit::Update);
-  run("aggregate: count, sum, min, mean of a nullable",
+  run("aggregate.count", "aggregate: count", schema_of({word, count}), {{AggregateFunction::Count, ""}}, Emit::Final);
+  run("aggregate.update", "aggregate: count, update", schema_of({word, count}), {{AggregateFunction::Count, ""}}, Emit::Update);
+  run("aggregate.four", "aggregate: count, sum, min, mean of a nullable",
       schema_of({word, count, {"sum", Type::Int64, false, "l"}, {"min", Type::Int64, false, "l"}, {"mean", Type::Float64, true, "g"}}),
       {{AggregateFunction::Count, ""}, {AggregateFunction::Sum, "n"}, {AggregateFunction::Min, "n"}, {AggregateFunction::Mean, "x"}},
       Emit::Final);
 }
 
-void arrow(const char* what, const std::shared_ptr<const Schema>& schema, const std::vector<std::byte>& records, std::size_t rows) {
+void arrow(const Table& report, const std::string& key, const std::string& what, const std::shared_ptr<const Schema>& schema,
+           const std::vector<std::byte>& records, std::size_t rows) {
   const std::size_t stride = schema->record_size();
   std::vector<std::byte> out(kRun * stride);
   ArrowSchema arrow_schema;
@@ -163,39 +167,44 @@ void arrow(const char* what, const std::shared_ptr<const Schema>& schema, const 
   };
   write(&array);
   const ArrowBatch batch(schema, &array, arrow_schema);
-  const auto millions = static_cast<double>(rows) / 1e6;
-  print_rate((std::string("Arrow in, ") + what).c_str(), timed([&] {
-               for (std::size_t first = 0; first < rows; first += kRun) batch.read(first, kRun, out.data());
-             }),
-             millions, "M rows/s");
-  print_rate((std::string("Arrow out, ") + what).c_str(), timed([&] {
-               write(&array);
-               array.release(&array);
-             }),
-             millions, "M rows/s");
-  ArrowWriter writer(schema, 65536);
-  print_rate((std::string("Arrow out in batches of 65536, ") + what).c_str(), timed([&] {
-               for (std::size_t first = 0; first < rows; first += kRun) {
-                 (void)writer.append(records.data() + first * stride, kRun);
-                 if (writer.rows() < 65536) continue;
-                 writer.take(&array);
-                 array.release(&array);
-               }
-             }),
-             millions, "M rows/s");
+  const auto items = static_cast<double>(rows);
+  report.row(
+      "arrow.in." + key, "Arrow in, " + what, "ns/row", items,
+      [&] {
+        for (std::size_t first = 0; first < rows; first += kRun) batch.read(first, kRun, out.data());
+      },
+      "memcpy of the records, run by run",
+      [&] {
+        for (std::size_t first = 0; first < rows; first += kRun) {
+          std::memcpy(out.data(), records.data() + first * stride, kRun * stride);
+          asm volatile("" ::"r"(out.data()) : "memory");
+        }
+      });
+  report.row(
+      "arrow.out." + key, "Arrow out, " + what, "ns/row", items,
+      [&] {
+        write(&array);
+        array.release(&array);
+      },
+      "memcpy of the records into fresh memory",
+      [&] {
+        const std::unique_ptr<std::byte[]> fresh(new std::byte[rows * stride]);
+        std::memcpy(fresh.get(), records.data(), rows * stride);
+        asm volatile("" ::"r"(fresh.get()) : "memory");
+      });
   arrow_schema.release(&arrow_schema);
 }
 
-void arrows(const Words& words) {
+void arrows(const Table& report, const Words& words) {
   constexpr std::size_t kRows = std::size_t{1} << 20;
   const auto numeric = schema_of(
       {{"a", Type::Int64, false, "l"}, {"b", Type::Float64, false, "g"}, {"c", Type::Int64, false, "l"}, {"d", Type::Float64, false, "g"}});
   std::vector<std::byte> records(kRows * numeric->record_size(), std::byte{1});
-  arrow("4 numeric columns", numeric, records, kRows);
+  arrow(report, "numeric", "4 numeric columns", numeric, records, kRows);
   const auto nullable = schema_of(
       {{"a", Type::Int64, true, "l"}, {"b", Type::Float64, true, "g"}, {"c", Type::Int64, true, "l"}, {"d", Type::Float64, true, "g"}});
   records.assign(kRows * nullable->record_size(), std::byte{7});
-  arrow("4 numeric columns with nulls", nullable, records, kRows);
+  arrow(report, "nullable", "4 numeric columns with nulls", nullable, records, kRows);
   const auto texts = schema_of(
       {{"a", Type::Int64, false, "l"}, {"s", Type::String, false, "u"}, {"b", Type::Float64, false, "g"}, {"t", Type::String, false, "u"}});
   records.assign(kRows * texts->record_size(), std::byte{0});
@@ -203,10 +212,10 @@ void arrows(const Words& words) {
     std::memcpy(records.data() + i * texts->record_size() + texts->find("s")->offset, &words.words[i], sizeof(StringView));
     std::memcpy(records.data() + i * texts->record_size() + texts->find("t")->offset, &words.words[i + 1], sizeof(StringView));
   }
-  arrow("2 numeric and 2 text columns", texts, records, kRows);
+  arrow(report, "text", "2 numeric and 2 text columns", texts, records, kRows);
 }
 
-void text(const Words& words) {
+void text(const Table& report, const Words& words) {
   std::string content;
   std::size_t lines = 0;
   for (std::size_t i = 0; i < words.words.size(); ++i) {
@@ -214,40 +223,46 @@ void text(const Words& words) {
     content += i % 10 == 9 ? '\n' : ' ';
     lines += i % 10 == 9;
   }
+  const auto size = static_cast<std::int64_t>(content.size());
+  const auto sentences = static_cast<double>(lines);
+  std::string copy(content.size(), ' ');
+  const Work copying = [&] {
+    std::memcpy(copy.data(), content.data(), content.size());
+    asm volatile("" ::"r"(copy.data()) : "memory");
+  };
   std::size_t found = 0;
-  print_cost("split a sentence of 10 words", timed([&] {
-               std::int64_t end = 0;
-               for (std::int64_t at = 0;
-                    (at = rel_text_next_word(content.data(), static_cast<std::int64_t>(content.size()), end, &end)) >= 0;)
-                 ++found;
-             }),
-             static_cast<double>(lines));
-  print_rate("UTF-8 validation, ASCII", timed([&] {
-               found += static_cast<std::size_t>(rel_text_is_valid(content.data(), static_cast<std::int64_t>(content.size())));
-             }),
-             static_cast<double>(content.size()) / 1e9, "GB/s");
+  report.row("text.split", "split a sentence of 10 words", "ns/sentence", sentences, [&] {
+    std::int64_t end = 0;
+    for (std::int64_t at = 0; (at = rel_text_next_word(content.data(), size, end, &end)) >= 0;) ++found;
+  });
+  report.row(
+      "text.valid", "UTF-8 validation of a sentence, ASCII", "ns/sentence", sentences,
+      [&] { found += static_cast<std::size_t>(rel_text_is_valid(content.data(), size)); }, "memcpy", copying);
   const auto path = std::filesystem::temp_directory_path() / "rayelastic_native_data.txt";
   std::ofstream(path) << content;
-  std::int64_t rows = 0;
-  print_rate("text source, file in the page cache", timed([&] {
-               const OperatorSpec spec = make_text_source("text", schema_of({{"line", Type::String, false, "u"}}), {path.string()});
-               std::vector<StringView> out(kRun);
-               Nowhere context;
-               while (!context.finished) rows += spec.process(nullptr, 0, out.data(), kRun, spec.state.get(), &context);
-             }),
-             static_cast<double>(content.size()) / 1e9, "GB/s");
-  std::printf("  %zu lines of %.0f bytes; %zu words, %lld rows\n", lines, static_cast<double>(content.size()) / static_cast<double>(lines),
-              found, static_cast<long long>(rows));
+  std::size_t rows = 0;
+  report.row(
+      "text.source", "text source, a sentence a line, file in the page cache", "ns/sentence", sentences,
+      [&] {
+        const OperatorSpec spec = make_text_source("text", schema_of({{"line", Type::String, false, "u"}}), {path.string()});
+        std::vector<StringView> out(kRun);
+        Nowhere context;
+        while (!context.finished) rows += static_cast<std::size_t>(spec.process(nullptr, 0, out.data(), kRun, spec.state.get(), &context));
+      },
+      "reading the file", [&] { std::ifstream(path).read(copy.data(), size); });
+  if (found == 0 || rows % lines != 0) give_up("words or lines are missing");
   std::filesystem::remove(path);
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const Settings settings(argc, argv, {{"rounds", 9}});
+  const Table report(settings.whole("rounds"));
   const Words words = zipf_words(50'000, 2'000'000, 0);
-  keyed("50,000 Zipf words", words);
-  keyed("50,000 Zipf words, a fifth of them long", zipf_words(50'000, 2'000'000, 20));
-  aggregates(words);
-  arrows(words);
-  text(words);
+  keyed(report, "keyed.short", "50,000 Zipf words", words);
+  keyed(report, "keyed.long", "50,000 Zipf words, a fifth of them long", zipf_words(50'000, 2'000'000, 20));
+  aggregates(report, words);
+  arrows(report, words);
+  text(report, words);
 }

@@ -1,230 +1,219 @@
-// A pipeline of N operators of c dependent multiplications each, all manual or all dynamic: tuples/s and ns per hop (findings 2 has the
-// anchors). Payloads are referred to, not copied, unless deep_copy is asked for.
+// Pipelines of 10, 100, 1,000 operators of 1 and 100 FLOPs: manual, all dynamic, a thread an operator, and the best of a few queues, each
+// beside plain calls of the same functions or beside one another; context switches; 16 KiB by reference, and copied as the papers'
+// engine did (C000-3, C000-6, C002-3). findings 2 has the anchors.
 //
-//   bench_native_pipeline [operators=100] [cost=1] [payload=0] [record=128] [threads=2] [run=256] [seconds=1] [in_place=1] [deep_copy=0]
+//   bench_native_pipeline [seconds=0.5] [rounds=5] [operators=0] [cost=1] [record=128] [payload=0] [threads=2]
+//                         [run=256] [deep_copy=0]
 //
-// payload > 0: records carry a string view of that many bytes, one fresh chunk per run. record: bytes of a record, 8 to 256.
-#include <time.h>
-
+// operators > 0: that one pipeline alone, instead of the set.
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <map>
-#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "rayelastic/scheduler.hpp"
-#include "rayelastic/string_view.hpp"
+#include "limits.hpp"
+#include "load.hpp"
+#include "measure.hpp"
 
 using namespace rayelastic;
+using namespace rayelastic::bench;
 
 namespace {
 
-struct Load {
-  std::int64_t cost = 1;
-  std::size_t record = 0;
-  std::size_t payload = 0;
-  std::int64_t run = 0;  // longest run of the source
-  std::int64_t next = 0;
+constexpr const char* kTuples = "tuples/s";
+
+struct Effort {
+  double seconds;
+  std::int64_t rounds;
 };
 
-struct Count {
-  std::atomic<std::uint64_t> rows{0};
-  std::uint64_t check = 0;
-};
-
-std::shared_ptr<const Schema> schema_of(std::size_t record, std::size_t payload) {
-  std::vector<Field> fields{{.name = "value", .type = Type::Int64, .format = "l"}};
-  if (payload > 0) fields.push_back({.name = "payload", .type = Type::Binary, .format = "z"});
-  for (std::size_t bytes = payload > 0 ? 24 : 8; bytes + 8 <= record; bytes += 8) {
-    fields.push_back({.name = "pad" + std::to_string(bytes), .type = Type::Int64, .format = "l"});
-  }
-  return std::make_shared<Schema>(std::move(fields));
+// Tuples a second that one core gets through plain calls of the operators' functions, without source, sink and engine.
+double calls_rate(const Shape& shape, double seconds) {
+  Load load = shape.load;
+  load.run = std::min<std::int64_t>(load.run, static_cast<std::int64_t>(std::max<std::size_t>(16384 / load.record, 64)));
+  return 1e9 * static_cast<double>(load.run) / plain_calls(load, shape.operators, seconds) / static_cast<double>(shape.operators);
 }
 
-std::int64_t make(const void*, std::int64_t, void* out, std::int64_t capacity, void* opaque, rel_context* context) {
-  auto& load = *static_cast<Load*>(opaque);
-  auto* at = static_cast<std::byte*>(out);
-  StringView text;
-  if (load.payload > 0) {
-    ChunkRef chunk = Chunk::allocate(load.payload);
-    std::memset(chunk->data(), 'x', std::min<std::size_t>(load.payload, 64));
-    text = StringView(chunk->data(), static_cast<std::uint32_t>(load.payload));
-    context->attach(chunk.get());
+std::string switches_text(const std::vector<Window>& windows) {
+  double seconds = 0, voluntary = 0, involuntary = 0;
+  for (const Window& window : windows) {
+    seconds += window.seconds;
+    voluntary += static_cast<double>(window.switches.voluntary);
+    involuntary += static_cast<double>(window.switches.involuntary);
   }
-  capacity = std::min(capacity, load.run);
-  for (std::int64_t index = 0; index < capacity; ++index, at += load.record) {
-    std::memset(at, 0, load.record);
-    const double value = static_cast<double>(load.next) + 1;
-    std::memcpy(at, &value, sizeof value);
-    if (load.payload > 0) std::memcpy(at + 8, &text, sizeof text);
-    ++load.next;
-  }
-  return capacity;
+  char text[96];
+  std::snprintf(text, sizeof text, "context switches/s: %.0f voluntary, %.0f involuntary", voluntary / seconds, involuntary / seconds);
+  return text;
 }
 
-template <std::size_t kRecord, std::int64_t kCost>
-std::int64_t multiply(const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context*) {
-  const std::int64_t cost = kCost > 0 ? kCost : static_cast<const Load*>(opaque)->cost;
-  const auto* from = static_cast<const std::byte*>(in);
-  auto* to = static_cast<std::byte*>(out);
-  if (from != to) std::memcpy(to, from, kRecord * static_cast<std::size_t>(n));
-  for (std::int64_t index = 0; index < n; ++index, to += kRecord) {
-    double value = 0;
-    std::memcpy(&value, to, sizeof value);
-    for (std::int64_t round = 0; round < cost; ++round) value = value * 1.0000001;
-    std::memcpy(to, &value, sizeof value);
-  }
-  return n;
-}
-template <std::size_t R> rel_process mul(std::int64_t cost) { return cost == 1 ? multiply<R, 1> : multiply<R, 0>; }
-
-rel_process multiply_for(std::size_t record, std::int64_t cost) {
-  switch (record) {
-    case 8: return mul<8>(cost);
-    case 16: return mul<16>(cost);
-    case 24: return mul<24>(cost);
-    case 64: return mul<64>(cost);
-    case 128: return mul<128>(cost);
-    case 256: return mul<256>(cost);
-    default: return nullptr;
-  }
+// One row of tuples a second beside `limit`, with the context switches of our side.
+template <class Limit>
+void rate_row(Row row, const Shape& shape, const Effort& effort, Limit&& limit, const std::string& note = {}) {
+  std::vector<Window> windows;
+  row.unit = kTuples;
+  row.rounds = alternate(
+      effort.rounds,
+      [&] {
+        windows.push_back(measure(shape, effort.seconds));
+        return windows.back().rate();
+      },
+      limit);
+  row.note = switches_text(windows) + (note.empty() ? "" : "; " + note);
+  print(row);
 }
 
-std::int64_t count(const void* in, std::int64_t n, void*, std::int64_t, void* opaque, rel_context*) {
-  auto& sum = *static_cast<Count*>(opaque);
-  std::int64_t value = 0;
-  std::memcpy(&value, in, sizeof value);
-  sum.check ^= static_cast<std::uint64_t>(value);
-  sum.rows.store(sum.rows.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(n), std::memory_order_relaxed);
-  return 0;
+Shape manual(const Shape& shape) {
+  Shape one = shape;
+  one.models = all(ThreadingModel::Manual);
+  one.threads = 1;
+  return one;
 }
 
-struct Settings {
-  std::map<std::string, std::string> values;
-  [[nodiscard]] std::int64_t number(const std::string& name, std::int64_t standard) const {
-    const auto found = values.find(name);
-    return found == values.end() ? standard : std::strtoll(found->second.c_str(), nullptr, 10);
-  }
-};
-
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double tuples_per_second(const Settings& settings, ThreadingModel model, unsigned threads, std::size_t payload) {
-  const auto operators = static_cast<std::size_t>(settings.number("operators", 100));
-  auto load = std::make_shared<Load>();
-  const auto schema = schema_of(static_cast<std::size_t>(settings.number("record", payload > 0 ? 24 : 128)), payload);
-  load->cost = settings.number("cost", 1);
-  load->record = schema->record_size();
-  load->payload = payload;
-  load->run = settings.number("run", 256);
-  auto total = std::make_shared<Count>();
-
-  SchedulerOptions options;
-  options.deep_copy = settings.number("deep_copy", 0) != 0;
-  options.queue_records = static_cast<std::size_t>(settings.number("queue", 1024));
-  Scheduler scheduler(options);
-  OperatorId previous = scheduler.add_operator({.name = "source", .process = make, .flags = REL_SOURCE, .state = load, .output = schema});
-  const std::uint32_t flags = REL_ONE_TO_ONE | (settings.number("in_place", 1) != 0 ? std::uint32_t{REL_IN_PLACE} : 0U);
-  for (std::size_t index = 0; index < operators; ++index) {
-    const OperatorId id = scheduler.add_operator({.name = "multiply",
-                                                  .process = multiply_for(load->record, load->cost),
-                                                  .flags = flags,
-                                                  .state = load,
-                                                  .input = schema,
-                                                  .output = schema,
-                                                  .model = model});
-    scheduler.connect(previous, id);
-    previous = id;
-  }
-  const OperatorId end =
-      scheduler.add_operator({.name = "count", .process = count, .flags = REL_SINK, .state = total, .input = schema, .model = model});
-  scheduler.connect(previous, end);
-  scheduler.start({.thread_count = threads});
-
-  // Measured once the pipeline is full (findings 4).
-  const std::uint64_t filled = operators * options.queue_records;
-  using Clock = std::chrono::steady_clock;
-  const auto limit = Clock::now() + std::chrono::seconds(20);
-  while (total->rows.load(std::memory_order_relaxed) < filled && Clock::now() < limit)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  const std::uint64_t before = total->rows.load();
-  const double cpu_before = cpu_seconds();
-  const auto start = Clock::now();
-  std::this_thread::sleep_for(std::chrono::milliseconds(1000 * settings.number("seconds", 1)));
-  const std::uint64_t rows = total->rows.load() - before;
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  const double cpu = cpu_seconds() - cpu_before;
-  const Sample sample = scheduler.sample();
-  scheduler.stop(false);
-  const double rate = static_cast<double>(rows) / seconds;
-  std::printf(
-      "%-7s threads %u  payload %6zu  record %4zu  %12.0f tuples/s  %7.2f ns (%6.2f ns of CPU) per tuple and hop   %llu reschedules, %llu "
-      "sleeps\n",
-      model == ThreadingModel::Manual    ? "manual"
-      : model == ThreadingModel::Dynamic ? "dynamic"
-                                         : "own",
-      threads, payload, load->record, rate, rate == 0 ? 0.0 : 1e9 / rate / static_cast<double>(operators + 1),
-      rows == 0 ? 0.0 : 1e9 * cpu / static_cast<double>(rows) / static_cast<double>(operators + 1),
-      static_cast<unsigned long long>(sample.reschedules), static_cast<unsigned long long>(sample.sleeps));
-  std::fflush(stdout);
-  return rate;
-}
-
-// The same functions on the same runs without an engine: what a hop costs is the difference.
-void direct_calls(const Settings& settings) {
-  const auto schema = schema_of(static_cast<std::size_t>(settings.number("record", 128)), 0);
-  Load load{.cost = settings.number("cost", 1), .record = schema->record_size()};
-  const auto run = std::min<std::int64_t>(settings.number("run", 256), static_cast<std::int64_t>(16384 / load.record));
-  const std::vector<rel_process> operators(static_cast<std::size_t>(settings.number("operators", 100)), multiply_for(load.record, load.cost));
-  std::vector<double> records(static_cast<std::size_t>(run) * load.record / 8, 1.0);
-  std::uint64_t calls = 0;
-  const double start = cpu_seconds();
-  double cpu = 0;
-  while (cpu < 0.3) {
-    for (int repeat = 0; repeat < 10; ++repeat) {
-      for (const rel_process process : operators) process(records.data(), run, records.data(), run, &load, nullptr);
+// Few queues at equal distances, and the threads to serve them, by short looks.
+Shape best_placement(const Shape& shape, unsigned threads, double seconds, std::string& placement) {
+  Shape best = manual(shape);
+  double most = measure(best, seconds).rate();
+  placement = "no queue";
+  for (const std::size_t queues : {1U, 2U, 3U, 4U, 7U, 9U}) {
+    for (unsigned workers = 1; workers <= threads && workers <= queues; ++workers) {
+      Shape tried = shape;
+      tried.models = every(shape.operators, queues);
+      tried.threads = workers;
+      const double rate = measure(tried, seconds).rate();
+      if (rate <= most) continue;
+      most = rate;
+      best = tried;
+      placement = std::to_string(queues) + (queues == 1 ? " queue, " : " queues, ") + std::to_string(workers) + " scheduler thread" +
+                  (workers == 1 ? "" : "s");
     }
-    calls += 10 * operators.size();
-    cpu = cpu_seconds() - start;
   }
-  std::printf("direct calls in place: %.2f ns of CPU per tuple and hop, %.1f per run of %lld\n",
-              1e9 * cpu / static_cast<double>(calls) / static_cast<double>(run), 1e9 * cpu / static_cast<double>(calls),
-              static_cast<long long>(run));
+  return best;
+}
+
+std::string name_of(const Shape& shape) {
+  std::string name =
+      std::to_string(shape.operators) + " operators, " + std::to_string(shape.load.cost) + " FLOP" + (shape.load.cost == 1 ? ", " : "s, ");
+  name += shape.load.payload > 0 ? bytes_text(shape.load.payload) + (shape.options.deep_copy ? " copied" : " by reference")
+                                 : bytes_text(shape.load.record);
+  return name;
+}
+
+std::string key_of(const Shape& shape) {
+  return "pipeline." + std::to_string(shape.operators) + "." + std::to_string(shape.load.cost) + "." +
+         std::to_string(shape.load.payload > 0 ? shape.load.payload : shape.load.record) + (shape.options.deep_copy ? ".copied" : "");
+}
+
+void manual_row(const Shape& shape, const Effort& effort) {
+  rate_row({.key = key_of(shape) + ".manual", .what = name_of(shape) + ", manual", .limit_what = "plain calls"}, manual(shape), effort,
+           [&] { return calls_rate(shape, effort.seconds / 2); });
+}
+
+void dynamic_row(const Shape& shape, unsigned threads, const Effort& effort) {
+  Shape dynamic = shape;
+  dynamic.models = all(ThreadingModel::Dynamic);
+  dynamic.threads = threads;
+  rate_row({.key = key_of(shape) + ".dynamic." + std::to_string(threads),
+            .what = name_of(shape) + ", all dynamic, threads: " + std::to_string(threads),
+            .limit_what = "all manual"},
+           dynamic, effort, [&] { return measure(manual(shape), effort.seconds).rate(); });
+}
+
+void dedicated_row(const Shape& shape, const Effort& effort) {
+  Shape dedicated = shape;
+  dedicated.models = all(ThreadingModel::Dedicated);
+  rate_row({.key = key_of(shape) + ".dedicated", .what = name_of(shape) + ", a thread an operator (C002-3)", .limit_what = "all manual"},
+           dedicated, effort, [&] { return measure(manual(shape), effort.seconds).rate(); });
+}
+
+void best_row(const Shape& shape, unsigned threads, const Effort& effort) {
+  std::string placement;
+  const Shape best = best_placement(shape, threads, effort.seconds / 2, placement);
+  rate_row(
+      {.key = key_of(shape) + ".best", .what = name_of(shape) + ", best placement", .limit_what = "one thread"}, best, effort,
+      [&] { return measure(manual(shape), effort.seconds).rate(); }, placement);
+}
+
+void one_pipeline(const Shape& shape, unsigned threads, const Effort& effort) {
+  manual_row(shape, effort);
+  for (unsigned count = 1; count <= threads; ++count) dynamic_row(shape, count, effort);
+  best_row(shape, threads, effort);
+  dedicated_row(shape, effort);
+}
+
+// The papers' collapse: payloads copied at every queue. C000-3: up to 22 times; C000-6: all dynamic falls below manual. Queues are
+// short, so that a pipeline full of copies fits the memory: the papers' 1,000 slots a port would be 1.6 GB.
+void collapse(std::int64_t cost, const Effort& effort) {
+  constexpr std::size_t kSlots = 64;
+  const Shape copied{.operators = 100,
+                     .load = {.cost = cost, .record = 24, .payload = 16384, .run = kSlots},
+                     .models = all(ThreadingModel::Dynamic),
+                     .threads = 2,
+                     .options = {.queue_records = kSlots, .deep_copy = true}};
+  Shape by_reference = copied;
+  by_reference.options.deep_copy = false;
+  Shape small = by_reference;
+  small.load.payload = 16;
+  const std::string end = "collapse." + std::to_string(cost);
+  rate_row({.key = "pipeline." + end, .what = name_of(copied) + ", all dynamic (C000-3, C000-6)", .limit_what = "all manual"}, copied,
+           effort, [&] { return measure(manual(copied), effort.seconds).rate(); });
+  rate_row({.key = "pipeline.no_" + end, .what = name_of(by_reference) + ", all dynamic", .limit_what = "the same with 16 B"}, by_reference,
+           effort, [&] { return measure(small, effort.seconds).rate(); });
+}
+
+// C002-3: more than 10 M context switches with a thread an operator, 160,000 with scheduler threads.
+void switches(const Shape& shape, const Effort& effort) {
+  const auto count = [&](ThreadingModel model) {
+    Shape one = shape;
+    one.models = all(model);
+    one.threads = 2;
+    const Window window = measure(one, effort.seconds);
+    return static_cast<double>(window.switches.voluntary + window.switches.involuntary) / window.seconds;
+  };
+  print({.key = "pipeline.switches",
+         .what = name_of(shape) + ", all dynamic, 2 threads (C002-3)",
+         .unit = "switches/s",
+         .limit_what = "a thread an operator",
+         .rounds =
+             alternate(effort.rounds, [&] { return count(ThreadingModel::Dynamic); }, [&] { return count(ThreadingModel::Dedicated); })});
+}
+
+void all_pipelines(unsigned threads, const Effort& effort) {
+  for (const std::size_t operators : {10U, 100U, 1000U}) one_pipeline({.operators = operators}, threads, effort);
+  const Shape dear{.operators = 100, .load = {.cost = 100}};
+  one_pipeline(dear, threads, effort);
+  Shape payload = dear;
+  payload.load.record = 24;
+  payload.load.payload = 16384;
+  manual_row(payload, effort);
+  best_row(payload, threads, effort);
+  switches(dear, effort);
+  for (const std::int64_t cost : {1, 100}) collapse(cost, effort);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Settings settings;
-  for (int index = 1; index < argc; ++index) {
-    const std::string argument = argv[index];
-    const std::size_t sign = argument.find('=');
-    if (sign == std::string::npos) {
-      std::fprintf(stderr, "expected name=value, not '%s'\n", argument.c_str());
-      return EXIT_FAILURE;
-    }
-    settings.values[argument.substr(0, sign)] = argument.substr(sign + 1);
+  const Settings settings(argc, argv,
+                          {{"seconds", 0.5},
+                           {"rounds", 5},
+                           {"operators", 0},
+                           {"cost", 1},
+                           {"record", 128},
+                           {"payload", 0},
+                           {"threads", 2},
+                           {"run", 256},
+                           {"deep_copy", 0}});
+  const Effort effort{settings.number("seconds"), settings.whole("rounds")};
+  const auto threads = static_cast<unsigned>(settings.whole("threads"));
+  if (settings.whole("operators") == 0) {
+    all_pipelines(threads, effort);
+    return EXIT_SUCCESS;
   }
-  const auto payload = static_cast<std::size_t>(settings.number("payload", 0));
-  std::printf("%lld operators of cost %lld\n", static_cast<long long>(settings.number("operators", 100)),
-              static_cast<long long>(settings.number("cost", 1)));
-  direct_calls(settings);
-  const double manual = tuples_per_second(settings, ThreadingModel::Manual, 1, payload);
-  double dynamic = 0;
-  for (unsigned threads = 1; threads <= static_cast<unsigned>(settings.number("threads", 2)); ++threads) {
-    dynamic = std::max(dynamic, tuples_per_second(settings, ThreadingModel::Dynamic, threads, payload));
-  }
-  std::printf("all dynamic / all manual: %.2f\n", dynamic / manual);
-  return EXIT_SUCCESS;
+  one_pipeline({.operators = settings.size("operators"),
+                .load = {.cost = settings.whole("cost"),
+                         .record = settings.size("record"),
+                         .payload = settings.size("payload"),
+                         .run = settings.whole("run")},
+                .options = {.deep_copy = settings.whole("deep_copy") != 0}},
+               threads, effort);
 }

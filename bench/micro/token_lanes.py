@@ -1,28 +1,33 @@
 """What a tuple costs in each lane that runs Python, and whether Python work beside native work slows it down.
 
-    python -m bench.micro.token_lanes [--tuples 400000] [--repeats 3]
+    python -m bench.micro.token_lanes [tuples=400000] [rounds=5]
 
-Each figure of a lane is processor time of source -> operator -> count, the best of several runs, less the best without
-the operator. Two threads against one are compared by the clock, so on a busy machine that line says nothing.
+A lane's figure is processor time of source -> operator -> count, less that without the operator, beside the same
+function called in a plain Python loop on runs of as many records. Two threads against one are compared by the clock, so
+on a busy machine that row says nothing.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bench.micro.row import Row, settings
 from rayelastic import _native
 from rayelastic.compile.code import Flags
 from rayelastic.compile.python_lane import per_run
 from rayelastic.graph.operator_spec import OperatorKind
 from rayelastic.graph.schema import Schema
 from rayelastic.runtime.native_schema import native_schema
+
+RUN_RECORDS = 256  # the engine's longest run
+PLAIN_SECONDS = 0.1
 
 
 class Number(NamedTuple):
@@ -64,36 +69,45 @@ def python(function: Callable[..., Any], view: str, into: _native.Schema = NUMBE
     return _native.Operator.python(view, function, NUMBER, into, Number, view=view, flags=Flags.ONE_TO_ONE)
 
 
+def plain(function: Callable[[Any], Any], argument: Any) -> float:
+    """ns a tuple of the same function called by nobody but Python, over and over on one run."""
+    calls = 0
+    started = time.process_time()
+    while (took := time.process_time() - started) < PLAIN_SECONDS:
+        for _ in range(10):
+            function(argument)
+        calls += 10
+    return took / calls / RUN_RECORDS * 1e9
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tuples", type=int, default=400_000)
-    parser.add_argument("--repeats", type=int, default=3)
-    options = parser.parse_args()
-    tuples: int = options.tuples
+    options = settings({"tuples": 400_000, "rounds": 5})
+    tuples, rounds = int(options["tuples"]), int(options["rounds"])
 
-    def best(
-        make: Callable[[], list[_native.Operator]],
-        last: _native.Schema = NUMBER,
-        threads: int = 1,
-        clock: Callable[[], float] = time.process_time,
-    ) -> float:
-        runs = (seconds(tuples, *make(), last=last, threads=threads, clock=clock) for _ in range(options.repeats))
-        return min(runs) / tuples * 1e9
+    def cost(make: Callable[[], list[_native.Operator]], last: _native.Schema = NUMBER) -> float:
+        return seconds(tuples, *make(), last=last, clock=time.process_time) / tuples * 1e9
 
-    each = per_run(lambda t: (t.value + 1,), OperatorKind.MAP, keyed=False)
-    text = per_run(lambda t: (t.value, "a text of more than twelve bytes"), OperatorKind.MAP, keyed=False)
-    cases: dict[str, tuple[Callable[[], list[_native.Operator]], _native.Schema]] = {
-        "tuples, list handed through": (lambda: [python(lambda ts: ts, "tuples")], NUMBER),
-        "tuples, lambda t: (t.value + 1,)": (lambda: [python(each, "tuples")], NUMBER),
-        "tuples, one int and one text out": (lambda: [python(text, "tuples", PAIR)], PAIR),
-        "numpy, t['value'] + 1": (lambda: [python(lambda run: run["value"] + 1, "numpy")], NUMBER),
-        "numpy, in place": (lambda: [python(_in_place, "numpy")], NUMBER),
-        "arrow, add(value, 1)": (lambda: [python(_arrow, "arrow")], NUMBER),
-    }
-    base = best(list)
-    print(f"{'source and count alone':36} {base:8.1f} ns/tuple")
-    for name, (make, last) in cases.items():
-        print(f"{name:36} {best(make, last) - base:8.1f} ns/tuple")
+    run = np.zeros(RUN_RECORDS, dtype=Schema.of(Number).to_numpy())
+    few = [Number(value) for value in range(RUN_RECORDS)]
+    batch = pa.record_batch({"value": pa.array(range(RUN_RECORDS), pa.int64())})
+    each = per_run(_next, OperatorKind.MAP, keyed=False)
+    text = per_run(_with_text, OperatorKind.MAP, keyed=False)
+    cases: list[tuple[str, str, Callable[[], list[_native.Operator]], _native.Schema, Callable[[], float]]] = [
+        ("tuples", "list handed through", lambda: [python(_same, "tuples")], NUMBER, lambda: plain(_same, few)),
+        ("tuples.map", "t: (t.value + 1,)", lambda: [python(each, "tuples")], NUMBER, lambda: plain(_each(_next), few)),
+        ("tuples.text", "one int and one text out", lambda: [python(text, "tuples", PAIR)], PAIR,
+         lambda: plain(_each(_with_text), few)),
+        ("numpy", "numpy, t['value'] + 1", lambda: [python(_plus_one, "numpy")], NUMBER, lambda: plain(_plus_one, run)),
+        ("numpy.in_place", "numpy, in place", lambda: [python(_in_place, "numpy")], NUMBER,
+         lambda: plain(_in_place, run)),
+        ("arrow", "arrow, add(value, 1)", lambda: [python(_arrow, "arrow")], NUMBER, lambda: plain(_arrow, batch)),
+    ]  # fmt: skip
+    for key, what, make, last, limit in cases:
+        ours, limits = [], []
+        for _ in range(rounds):
+            limits.append(limit())
+            ours.append(cost(make, last) - cost(list))
+        Row(f"token.{key}", f"token lane: {what}", "ns/tuple", ours, limits, "the function in a plain loop").print()
 
     totals = native_schema(Schema.of({"value": int, "n": int}))
 
@@ -101,8 +115,33 @@ def main() -> None:
         count = _native.Operator.aggregate("total", NUMBER, totals, ["value"], [("count", "")], "update")
         return [python(each, "tuples"), count]
 
-    one, two = (best(halves, totals, threads, time.perf_counter) for threads in (1, 2))
-    print(f"Python map and native keyed count: {one:.0f} ns/tuple on one thread, {two:.0f} on two ({one / two:.2f}x)")
+    times: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(rounds):
+        for threads, found in times.items():
+            took = seconds(tuples, *halves(), last=totals, threads=threads, clock=time.perf_counter)
+            found.append(took / tuples * 1e9)
+    what = "Python map and native keyed count, two threads"
+    Row("token.beside_native", what, "ns/tuple", times[2], times[1], "the same on one thread").print()
+
+
+def _same(run: Any) -> Any:
+    return run
+
+
+def _next(t: Any) -> Any:
+    return (t.value + 1,)
+
+
+def _with_text(t: Any) -> Any:
+    return (t.value, "a text of more than twelve bytes")
+
+
+def _each(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda run: [function(t) for t in run]
+
+
+def _plus_one(run: Any) -> Any:
+    return run["value"] + 1
 
 
 def _in_place(run: Any) -> Any:

@@ -1,53 +1,98 @@
-"""How a topology runs, as an immutable value: regions, their pipelines and replicas, processing elements, links.
+"""How a topology runs, as an immutable value: regions, their pipelines and replicas, processing elements, links, nodes.
 
-Plans are compared and printed by tests; who applies them is not known here.
+Joker sections 3.2 and 3.3 (J13-J15): a region is cut into pipelines, and all of them are replicated together. Plans are
+compared and printed by tests, kept in journals, and changed by making another one; who applies them is not known here.
 """
 
 from __future__ import annotations
 
 import json
-import textwrap
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
+from rayelastic.errors import ConfigError
+from rayelastic.plan.hash_ring import PARTITIONS, HashRing
+from rayelastic.plan.plan_text import plan_text
 from rayelastic.plan.regions import Region, RegionKind
 
 __all__ = ["ExecPlan", "Pipeline", "Placement", "PlanLink", "RegionPlan"]
 
-WIDTH = 80  # columns of the text form
-
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Operators of one region that run together, in one processing element."""
+    """Operators of one region that run together, once for each replica of the region.
+
+    Args:
+        operators: in the order in which tuples pass them.
+        pes: the processing element of each replica.
+    """
 
     operators: tuple[str, ...]
-    pe: str
+    pes: tuple[str, ...]
+
+    @property
+    def pe(self) -> str:
+        """The processing element of the first replica."""
+        return self.pes[0]
 
 
 @dataclass(frozen=True, slots=True)
 class RegionPlan:
-    """A region and its degree of parallelism: pipelines x replicas."""
+    """A region and its degree of parallelism: pipelines x replicas.
+
+    Args:
+        region: what is parallelised.
+        pipelines: in the order in which tuples pass them; all have the same number of replicas.
+    """
 
     region: Region
     pipelines: tuple[Pipeline, ...]
-    replicas: int = 1
+
+    @property
+    def replicas(self) -> int:
+        """How many replicas of the region there are."""
+        return len(self.pipelines[0].pes)
+
+    @property
+    def threads(self) -> int:
+        """How many pipeline replicas there are; each keeps one thread busy at most (J13)."""
+        return len(self.pipelines) * self.replicas
+
+    @property
+    def cuts(self) -> tuple[str, ...]:
+        """The operators that start a pipeline, but for the first."""
+        return tuple(pipeline.operators[0] for pipeline in self.pipelines[1:])
+
+    @property
+    def ring(self) -> HashRing:
+        """Which replica has which partition of the keys."""
+        return HashRing.of(self.replicas)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanLink:
-    """A stream that leaves a processing element."""
+    """A stream that leaves a processing element.
+
+    Args:
+        source: the operator that emits it.
+        target: the operator that takes it.
+        from_pe: where a replica of the source runs.
+        to_pe: where a replica of the target runs.
+        further: whether it is another link of the same stream than the one between the first replicas.
+    """
 
     source: str
     target: str
     from_pe: str
     to_pe: str
+    further: bool = False
 
     @property
     def name(self) -> str:
-        """The name of the link: 'words->counts'."""
-        return f"{self.source}->{self.target}"
+        """The name of the link, unique in the plan: 'words->counts', of further replicas 'words->counts@pe0>pe2'."""
+        ends = f"@{self.from_pe}>{self.to_pe}" if self.further else ""
+        return f"{self.source}->{self.target}{ends}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,44 +115,257 @@ class ExecPlan:
     Args:
         topology: name of the topology.
         regions: in topological order.
-        pes: processing element -> its operators in topological order; the elements in order of their first operator.
-        links: streams that leave a processing element, in topological order of their consumers.
+        edges: (operator, operator that takes its output), in topological order of the latter.
         placement: hint for the nodes.
+        nodes: {processing element: node}, as far as they are placed.
+        epoch: of the routing tables; every change that is carried out has a higher one.
+
+    >>> from rayelastic.plan.regions import Region, RegionKind
+    >>> region = Region("r0", RegionKind.DATA_PARALLEL, ("parse", "count"), ("word",))
+    >>> planned = RegionPlan(region, (Pipeline(("parse", "count"), ("pe0",)),))
+    >>> plan = ExecPlan("words", (planned,), edges=(("parse", "count"),))
+    >>> wide = plan.with_split("r0", "count").with_replicas("r0", 3)
+    >>> wide.region("r0").threads
+    6
+    >>> wide.with_replicas("r0", 1).with_merge("r0", "count") == plan
+    True
     """
 
     topology: str
     regions: tuple[RegionPlan, ...]
-    pes: Mapping[str, tuple[str, ...]]
-    links: tuple[PlanLink, ...]
-    placement: Placement
+    edges: tuple[tuple[str, str], ...] = ()
+    placement: Placement = Placement(cpus=0.25, spread=False)
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    epoch: int = 0
+    _derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def pe_of(self, operator: str) -> str:
-        """Return the processing element of an operator; KeyError if the plan doesn't have it."""
-        for pe, operators in self.pes.items():
-            if operator in operators:
-                return pe
-        raise KeyError(operator)
+    # --- what follows from it ---------------------------------------------------------------------------------------
+
+    @property
+    def pes(self) -> Mapping[str, tuple[str, ...]]:
+        """{processing element: its operators in topological order}; in the order of their first operator."""
+        found: dict[str, tuple[str, ...]] | None = self._derived.get("pes")
+        if found is None:
+            named: dict[str, dict[str, None]] = {}
+            for planned in self.regions:
+                for pipeline in planned.pipelines:
+                    for pe in dict.fromkeys(pipeline.pes):
+                        named.setdefault(pe, {}).update(dict.fromkeys(pipeline.operators))
+            found = self._derived["pes"] = {pe: tuple(names) for pe, names in named.items()}
+        return found
+
+    @property
+    def links(self) -> tuple[PlanLink, ...]:
+        """Streams that leave a processing element, in topological order of their consumers."""
+        found: tuple[PlanLink, ...] | None = self._derived.get("links")
+        if found is None:
+            found = self._derived["links"] = tuple(self._links())
+        return found
+
+    @property
+    def threads(self) -> int:
+        """How many pipeline replicas there are."""
+        return sum(planned.threads for planned in self.regions)
+
+    def region(self, name: str) -> RegionPlan:
+        """Return the plan of a region.
+
+        Raises:
+            ConfigError: there is no such region.
+        """
+        if "by_name" not in self._derived:
+            self._derived["by_name"] = {planned.region.name: planned for planned in self.regions}
+        try:
+            found: RegionPlan = self._derived["by_name"][name]
+        except KeyError:
+            raise ConfigError(
+                f"topology '{self.topology}' has no region '{name}'",
+                way_out=f"Its regions are r0 to r{len(self.regions) - 1}",
+            ) from None
+        return found
+
+    def pipeline_of(self, operator: str) -> Pipeline:
+        """Return the pipeline of an operator; KeyError if the plan doesn't have it."""
+        if "pipelines" not in self._derived:
+            self._derived["pipelines"] = {
+                o: p for planned in self.regions for p in planned.pipelines for o in p.operators
+            }
+        found: Pipeline = self._derived["pipelines"][operator]
+        return found
+
+    def region_of(self, operator: str) -> RegionPlan:
+        """Return the region of an operator; KeyError if the plan doesn't have it."""
+        if "regions" not in self._derived:
+            self._derived["regions"] = {
+                o: planned.region.name for planned in self.regions for o in planned.region.operators
+            }
+        return self.region(self._derived["regions"][operator])
+
+    def pe_of(self, operator: str, replica: int = 0) -> str:
+        """Return the processing element of a replica of an operator; KeyError if the plan doesn't have it."""
+        return self.pipeline_of(operator).pes[replica]
+
+    def instances(self, pe: str) -> tuple[tuple[str, int], ...]:
+        """List what a processing element runs: (operator, replica), in topological order, replica by replica."""
+        return tuple(
+            (operator, replica)
+            for planned in self.regions
+            for replica in range(planned.replicas)
+            for pipeline in planned.pipelines
+            if pipeline.pes[replica] == pe
+            for operator in pipeline.operators
+        )
+
+    def upstream(self, region: str) -> tuple[str, ...]:
+        """Return the names of the regions that feed a region."""
+        if "upstream" not in self._derived:
+            feeding: dict[str, dict[str, None]] = {planned.region.name: {} for planned in self.regions}
+            for source, target in self.edges:
+                here, there = self.region_of(source).region.name, self.region_of(target).region.name
+                if here != there:
+                    feeding[there][here] = None
+            self._derived["upstream"] = {name: tuple(names) for name, names in feeding.items()}
+        found: tuple[str, ...] = self._derived["upstream"][region]
+        return found
+
+    def fresh_pes(self, count: int) -> tuple[str, ...]:
+        """Return names for new processing elements: 'pe' and a number that no element of the plan has."""
+        taken, number = self.pes, 0
+        found: list[str] = []
+        while len(found) < count:
+            name = f"pe{number}"
+            number += 1
+            if name not in taken:
+                found.append(name)
+        return tuple(found)
+
+    def _links(self) -> Iterator[PlanLink]:
+        for source, target in self.edges:
+            sending, taking = self.pipeline_of(source), self.pipeline_of(target)
+            if self.region_of(source) is self.region_of(target):
+                pairs = zip(sending.pes, taking.pes, strict=True)  # a replica keeps its keys from end to end (J12)
+                ends = dict.fromkeys(pair for pair in pairs if pair[0] != pair[1])
+            else:
+                to = dict.fromkeys(taking.pes)
+                ends = dict.fromkeys((a, b) for a in dict.fromkeys(sending.pes) for b in to if a != b)
+            first = (sending.pe, taking.pe)
+            for pair in ends:
+                yield PlanLink(source, target, *pair, further=pair != first)
+
+    # --- other plans made of it (J15) -------------------------------------------------------------------------------
+
+    def with_split(self, region: str, at: str, pes: Sequence[str] | None = None) -> Self:
+        """Cut a pipeline of a region in two, in all replicas. No key moves (J17).
+
+        Args:
+            region: name of the region.
+            at: the operator that starts the new pipeline.
+            pes: the processing element of each replica of the new pipeline; None: where they are.
+
+        Raises:
+            ConfigError: no such operator in the region, or it starts a pipeline already.
+        """
+        planned = self.region(region)
+        pipelines: list[Pipeline] = []
+        for pipeline in planned.pipelines:
+            cut = pipeline.operators.index(at) if at in pipeline.operators else 0
+            if cut:
+                there = pipeline.pes if pes is None else self._checked(pes, planned.replicas, at)
+                pipelines.append(Pipeline(pipeline.operators[:cut], pipeline.pes))
+                pipelines.append(Pipeline(pipeline.operators[cut:], there))
+            else:
+                pipelines.append(pipeline)
+        if len(pipelines) == len(planned.pipelines):
+            raise ConfigError(
+                f"region {region} has no pipeline that could be split in front of it",
+                operator=at,
+                way_out=f"Name one of {', '.join(self._inner(planned)) or 'another region'}",
+            )
+        return self._with_region(RegionPlan(planned.region, tuple(pipelines)))
+
+    def with_merge(self, region: str, at: str) -> Self:
+        """Join a pipeline to the one before it, where that one is, in all replicas.
+
+        Args:
+            region: name of the region.
+            at: the operator that starts the pipeline that is to vanish.
+
+        Raises:
+            ConfigError: no such pipeline.
+        """
+        planned = self.region(region)
+        if at not in planned.cuts:
+            raise ConfigError(
+                f"no pipeline of region {region} starts with it, but for the first",
+                operator=at,
+                way_out=f"Name one of {', '.join(planned.cuts)}" if planned.cuts else "Split the region first",
+            )
+        number = planned.cuts.index(at)
+        before, after = planned.pipelines[number : number + 2]
+        joined = Pipeline(before.operators + after.operators, before.pes)
+        pipelines = (*planned.pipelines[:number], joined, *planned.pipelines[number + 2 :])
+        return self._with_region(RegionPlan(planned.region, pipelines))
+
+    def with_replicas(self, region: str, replicas: int, pes: Sequence[str] | None = None) -> Self:
+        """Give a region another number of replicas, of all its pipelines (J15).
+
+        Args:
+            region: name of the region, which has to be data-parallel.
+            replicas: 1 or more, at most the number of partitions.
+            pes: the processing element of each replica; None: the present ones stay, new ones go where the first is.
+
+        Raises:
+            ConfigError: the region can't be replicated, or not that often.
+        """
+        planned = self.region(region)
+        first = planned.region.operators[0]
+        if planned.region.kind is not RegionKind.DATA_PARALLEL and replicas != 1:
+            raise ConfigError(
+                f"its region {region} is {planned.region.kind.value}, which can't be replicated",
+                operator=first,
+                way_out="Only regions with a keyed operator can be: group the stream with key_by",
+            )
+        if not 1 <= replicas <= PARTITIONS:
+            raise ConfigError(
+                f"{replicas} replicas of region {region}",
+                operator=first,
+                way_out=f"Give between 1 and {PARTITIONS}, the number of partitions of its keys",
+            )
+        pipelines = []
+        for pipeline in planned.pipelines:
+            if pes is not None:
+                there = self._checked(pes, replicas, first)
+            else:
+                there = pipeline.pes[:replicas] + pipeline.pes[:1] * (replicas - len(pipeline.pes))
+            pipelines.append(Pipeline(pipeline.operators, there))
+        return self._with_region(RegionPlan(planned.region, tuple(pipelines)))
+
+    def with_nodes(self, nodes: Mapping[str, str]) -> Self:
+        """Place the processing elements: {processing element: node}."""
+        return replace(self, nodes=dict(nodes))
+
+    def _with_region(self, changed: RegionPlan) -> Self:
+        name = changed.region.name
+        return replace(self, regions=tuple(changed if r.region.name == name else r for r in self.regions))
+
+    def _checked(self, pes: Sequence[str], replicas: int, operator: str) -> tuple[str, ...]:
+        if len(pes) != replicas:
+            raise ConfigError(
+                f"{len(pes)} processing elements for {replicas} replicas",
+                operator=operator,
+                way_out="Name one for each replica",
+            )
+        return tuple(pes)
+
+    @staticmethod
+    def _inner(planned: RegionPlan) -> list[str]:
+        return [operator for pipeline in planned.pipelines for operator in pipeline.operators[1:]]
+
+    # --- text and journal -------------------------------------------------------------------------------------------
 
     def text(self) -> str:
         """Write the plan down for people, in at most 80 columns where names allow it."""
-        operators = sum(len(names) for names in self.pes.values())
-        parts = [
-            counted(operators, "operator"),
-            counted(len(self.regions), "region"),
-            counted(len(self.pes), "processing element"),
-            counted(len(self.links), "link"),
-        ]
-        lines = [f"{self.topology}: {', '.join(parts)}"]
-        for pe in self.pes:
-            lines += ["", f"{pe}  ({self.placement.cpus:g} CPU)"]
-            for planned in self.regions:
-                lines += _region_lines(planned, pe)
-        if self.links:
-            lines += ["", "links"]
-            width = max(len(f"{link.source} -> {link.target}") for link in self.links)
-            for link in self.links:
-                lines.append(f"  {f'{link.source} -> {link.target}':<{width}}  {link.from_pe} -> {link.to_pe}")
-        return "\n".join(lines) + "\n"
+        return plan_text(self)
 
     def to_json(self) -> str:
         """Write the plan down for programs."""
@@ -117,48 +375,46 @@ class ExecPlan:
         """Return the plan as plain dicts, lists, strings and numbers."""
         return {
             "topology": self.topology,
+            "epoch": self.epoch,
             "regions": [
                 {
                     "name": planned.region.name,
                     "kind": planned.region.kind.value,
                     "keys": list(planned.region.keys),
+                    "carriers": list(planned.region.carriers),
+                    "token_bound": list(planned.region.token_bound),
                     "replicas": planned.replicas,
-                    "pipelines": [{"pe": p.pe, "operators": list(p.operators)} for p in planned.pipelines],
+                    "pipelines": [{"operators": list(p.operators), "pes": list(p.pes)} for p in planned.pipelines],
                 }
                 for planned in self.regions
             ],
+            "edges": [list(edge) for edge in self.edges],
             "pes": {pe: list(operators) for pe, operators in self.pes.items()},
             "links": [{"name": link.name, "from_pe": link.from_pe, "to_pe": link.to_pe} for link in self.links],
             "placement": {"cpus": self.placement.cpus, "spread": self.placement.spread},
+            "nodes": dict(self.nodes),
         }
 
-
-def kind_text(region: Region) -> str:
-    """Say how a region can be parallelised: 'data-parallel by word'."""
-    return (
-        f"data-parallel by {', '.join(region.keys)}" if region.kind is RegionKind.DATA_PARALLEL else region.kind.value
-    )
-
-
-def counted(count: int, noun: str) -> str:
-    """Write a number of things: '1 region', '2 regions'."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def _region_lines(planned: RegionPlan, pe: str) -> Iterator[str]:
-    here = [p for p in planned.pipelines if p.pe == pe]
-    if not here:
-        return
-    total = len(planned.pipelines)
-    pipelines = counted(total, "pipeline") if len(here) == total else f"{len(here)} of {counted(total, 'pipeline')}"
-    replicas = counted(planned.replicas, "replica")
-    yield f"  {planned.region.name}  {kind_text(planned.region)}, {pipelines} x {replicas}"
-    for pipeline in here:
-        yield from textwrap.wrap(
-            " > ".join(pipeline.operators),
-            WIDTH,
-            initial_indent="      ",
-            subsequent_indent="        ",
-            break_long_words=False,
-            break_on_hyphens=False,
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the plan that `to_dict` told; what follows from it is worked out again."""
+        regions = []
+        for told in values["regions"]:
+            pipelines = tuple(Pipeline(tuple(p["operators"]), tuple(p["pes"])) for p in told["pipelines"])
+            region = Region(
+                told["name"],
+                RegionKind(told["kind"]),
+                tuple(operator for p in pipelines for operator in p.operators),
+                tuple(told["keys"]),
+                tuple(told["carriers"]),
+                tuple(told["token_bound"]),
+            )
+            regions.append(RegionPlan(region, pipelines))
+        return cls(
+            values["topology"],
+            tuple(regions),
+            tuple((source, target) for source, target in values["edges"]),
+            Placement(**values["placement"]),
+            dict(values["nodes"]),
+            values["epoch"],
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 
 from rayelastic.graph.order import Graph
-from rayelastic.plan.exec_plan import WIDTH, ExecPlan, counted, kind_text
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.plan_text import WIDTH, counted, kind_text
 from rayelastic.plan.regions import Region, RegionKind
 
 __all__ = ["explain"]
@@ -31,7 +32,7 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
     names, kinds, lanes = (min(28, max((len(c[i]) for c in columns), default=0)) for i in range(3))
     for planned in plan.regions:
         region = planned.region
-        where = ", ".join(dict.fromkeys(p.pe for p in planned.pipelines))
+        where = ", ".join(dict.fromkeys(pe for p in planned.pipelines for pe in p.pes))
         lines += ["", *_wrapped(f"{region.name}  {kind_text(region)}: {_WHY[region.kind]}; in {where}", 4)]
         for name in region.operators:
             spec = specs[name]

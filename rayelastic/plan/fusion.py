@@ -13,7 +13,7 @@ from rayelastic.errors import ConfigError
 from rayelastic.graph.operator_spec import OperatorSpec
 from rayelastic.graph.order import Graph, topological_order
 from rayelastic.plan.config import JobConfig
-from rayelastic.plan.exec_plan import ExecPlan, Pipeline, Placement, PlanLink, RegionPlan
+from rayelastic.plan.exec_plan import ExecPlan, Pipeline, Placement, RegionPlan
 from rayelastic.plan.regions import Region, regions
 
 __all__ = ["plan_topology"]
@@ -40,21 +40,12 @@ def plan_topology(graph: Graph, config: JobConfig | None = None) -> ExecPlan:
         place = _pinned(graph.operators, order, config.pins)
     else:
         place = _cut(formed, config.pes)
-    pes: dict[str, list[str]] = {}
-    for name in order:
-        pes.setdefault(place[name], []).append(name)
-    links = tuple(
-        PlanLink(source, name, place[source], place[name])
-        for name in order
-        for source in graph.operators[name].inputs
-        if place[source] != place[name]
-    )
+    edges = tuple((source, name) for name in order for source in graph.operators[name].inputs)
     return ExecPlan(
         graph.name,
         tuple(RegionPlan(region, tuple(_pipelines(region, place))) for region in formed),
-        {pe: tuple(names) for pe, names in pes.items()},
-        links,
-        Placement(config.cpus_per_pe, spread=len(pes) > 1),
+        edges,
+        Placement(config.cpus_per_pe, spread=len(set(place.values())) > 1),
     )
 
 
@@ -157,7 +148,7 @@ def _pipelines(region: Region, place: Mapping[str, str]) -> Iterable[Pipeline]:
     members: list[str] = []
     for name in region.operators:
         if members and place[members[-1]] != place[name]:
-            yield Pipeline(tuple(members), place[members[-1]])
+            yield Pipeline(tuple(members), (place[members[-1]],))
             members = []
         members.append(name)
-    yield Pipeline(tuple(members), place[members[-1]])
+    yield Pipeline(tuple(members), (place[members[-1]],))

@@ -1,18 +1,22 @@
 """Which replica has which keys: consistent hashing over a fixed number of partitions (Joker section 3.3; J12, J16).
 
 The 64-bit hash of a key belongs to one of 271 partitions, each a contiguous range of hashes, so that the state of a
-partition is exported as one range. Partitions belong to replicas; when their number changes, only as many partitions
-move as must for the loads to differ by one at most. Knows no keys and no hash function.
+partition is exported as one range. Partitions belong to replicas. The ring of n + 1 replicas is that of n of which each
+gave what the new one needs, so a ring depends on the number of replicas alone: between any two numbers only as many
+partitions move as must for the loads to differ by one at most, and going back restores what was. Knows no keys and no
+hash function.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Self
+from functools import lru_cache
 
-__all__ = ["PARTITIONS", "HashRing", "Move"]
+__all__ = ["MAX_REPLICAS", "PARTITIONS", "HashRing", "Move", "key_ranges", "partition_of", "range_of"]
 
 PARTITIONS = 271  # Joker's released source; a prime
+MAX_REPLICAS = 16  # Joker's released source, for 271 partitions
 _HASHES = 1 << 64
 
 
@@ -32,53 +36,36 @@ class HashRing:
     Args:
         owners: replica number of each partition.
 
-    >>> two = HashRing.of(1).resized(2)
-    >>> two.loads()
+    >>> HashRing.of(2).loads()
     [136, 135]
-    >>> len(HashRing.of(1).moves_to(two))
+    >>> len(HashRing.moves(HashRing.of(1), HashRing.of(2)))
     135
     """
 
     owners: tuple[int, ...]
 
-    @classmethod
-    def of(cls, replicas: int) -> Self:
-        """Give each replica a contiguous share of the partitions, equal to one partition.
+    @staticmethod
+    def of(replicas: int, partitions: int = PARTITIONS) -> HashRing:
+        """Return the ring of a number of replicas.
+
+        Args:
+            replicas: between 1 and the number of partitions.
+            partitions: fixed for the life of a job.
 
         Raises:
-            ValueError: not between 1 and the number of partitions.
+            ValueError: a number of replicas that there can't be.
         """
-        _check_replicas(replicas)
-        return cls(tuple(partition * replicas // PARTITIONS for partition in range(PARTITIONS)))
+        if not 1 <= replicas <= partitions:
+            raise ValueError(f"{replicas} replicas for {partitions} partitions")
+        return HashRing(_owners(replicas, partitions))
 
     @property
     def replicas(self) -> int:
         """The number of replicas."""
         return max(self.owners) + 1
 
-    def resized(self, replicas: int) -> Self:
-        """Return the ring for another number of replicas, balanced to one partition, with the fewest moves.
-
-        Raises:
-            ValueError: not between 1 and the number of partitions.
-        """
-        _check_replicas(replicas)
-        held: list[list[int]] = [[] for _ in range(max(replicas, self.replicas))]
-        for partition, owner in enumerate(self.owners):
-            held[owner].append(partition)
-        small, larger = divmod(PARTITIONS, replicas)
-        # The larger shares go to those that hold most already: whatever is above a share has to move.
-        ranked = sorted(range(replicas), key=lambda replica: (-len(held[replica]), replica))
-        shares = {replica: small + (place < larger) for place, replica in enumerate(ranked)}
-        owners = list(self.owners)
-        homeless = [p for replica, mine in enumerate(held) for p in mine[shares.get(replica, 0) :]]
-        for replica in range(replicas):
-            for _ in range(shares[replica] - len(held[replica])):
-                owners[homeless.pop()] = replica
-        return type(self)(tuple(owners))
-
-    def moves_to(self, other: HashRing) -> tuple[Move, ...]:
-        """List the partitions that belong to another replica in `other`."""
+    def moves(self, other: HashRing) -> tuple[Move, ...]:
+        """List the partitions that belong to another replica in `other`, by number."""
         pairs = zip(self.owners, other.owners, strict=True)
         return tuple(Move(p, mine, theirs) for p, (mine, theirs) in enumerate(pairs) if mine != theirs)
 
@@ -91,27 +78,61 @@ class HashRing:
 
     def owner_of(self, key_hash: int) -> int:
         """Return the replica of a key by the 64-bit hash of the key."""
-        return self.owners[partition_of(key_hash)]
+        return self.owners[partition_of(key_hash, len(self.owners))]
 
 
-def _check_replicas(replicas: int) -> None:
-    if not 1 <= replicas <= PARTITIONS:
-        raise ValueError(f"{replicas} replicas for {PARTITIONS} partitions")
+@lru_cache(maxsize=1024)
+def _owners(replicas: int, partitions: int) -> tuple[int, ...]:
+    """Grow the ring by one: the new replica takes the smaller share, from those above theirs (capacity +-1, J12).
+
+    Loads never grow with the number of the replica, so the larger shares stay with the lowest numbers.
+    """
+    if replicas == 1:
+        return (0,) * partitions
+    for fewer in range(2, replicas):  # fill the cache from below, so that the recursion stays flat
+        _owners(fewer, partitions)
+    owners = list(_owners(replicas - 1, partitions))
+    small, larger = divmod(partitions, replicas)
+    above = [-small - (replica < larger) for replica in range(replicas - 1)]
+    for owner in owners:
+        above[owner] += 1
+    for partition, owner in enumerate(owners):
+        if above[owner]:
+            above[owner] -= 1
+            owners[partition] = replicas - 1
+    return tuple(owners)
 
 
-def partition_of(key_hash: int) -> int:
+def partition_of(key_hash: int, partitions: int = PARTITIONS) -> int:
     """Return the partition of a 64-bit hash, by multiplication rather than remainder, so that ranges are contiguous.
 
     >>> partition_of(0), partition_of(2**64 - 1)
     (0, 270)
     """
-    return key_hash * PARTITIONS >> 64
+    return key_hash * partitions >> 64
 
 
-def range_of(partition: int) -> tuple[int, int]:
+def range_of(partition: int, partitions: int = PARTITIONS) -> tuple[int, int]:
     """Return the first and the last 64-bit hash of a partition, both included, as keyed state is exported.
 
     >>> range_of(0)[0], range_of(270)[1] == 2**64 - 1
     (0, True)
     """
-    return -(-partition * _HASHES // PARTITIONS), -(-(partition + 1) * _HASHES // PARTITIONS) - 1
+    return -(-partition * _HASHES // partitions), -(-(partition + 1) * _HASHES // partitions) - 1
+
+
+def key_ranges(moved: Iterable[int], partitions: int = PARTITIONS) -> Iterator[tuple[int, int]]:
+    """Give the hash ranges of partitions, neighbours joined, in order.
+
+    >>> [(low == range_of(3)[0], high == range_of(4)[1]) for low, high in key_ranges([4, 3])]
+    [(True, True)]
+    """
+    first = last = None
+    for partition in sorted(moved):
+        if last is not None and first is not None and partition != last + 1:
+            yield range_of(first, partitions)[0], range_of(last, partitions)[1]
+            first = None
+        first = partition if first is None else first
+        last = partition
+    if first is not None and last is not None:
+        yield range_of(first, partitions)[0], range_of(last, partitions)[1]

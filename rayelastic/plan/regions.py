@@ -47,6 +47,7 @@ class Region:
         operators: names, in the order in which tuples pass them.
         keys: fields by which tuples go to replicas; empty unless data-parallel.
         carriers: operators through which the keys must pass unchanged; empty unless data-parallel.
+        token_bound: operators that need the Python token, so that replicas pay as processes only.
     """
 
     name: str
@@ -54,10 +55,14 @@ class Region:
     operators: tuple[str, ...]
     keys: tuple[str, ...] = ()
     carriers: tuple[str, ...] = ()
+    token_bound: tuple[str, ...] = ()
 
 
 def regions(graph: Graph) -> tuple[Region, ...]:
     """Form the regions of a graph, in topological order; the same graph always gives the same.
+
+    Args:
+        graph: a topology.
 
     Raises:
         GraphError: the graph has a cycle, or an input that doesn't exist.
@@ -135,10 +140,12 @@ def _keeps(spec: OperatorSpec, first: OperatorSpec) -> bool:
 
 
 def _region(name: str, kind: RegionKind, members: list[OperatorSpec]) -> Region:
+    operators = tuple(m.name for m in members)
+    token_bound = tuple(m.name for m in members if m.lane.needs_python)
     if kind is not RegionKind.DATA_PARALLEL:
-        return Region(name, kind, tuple(m.name for m in members))
+        return Region(name, kind, operators, token_bound=token_bound)
     partitioned = [i for i, m in enumerate(members) if m.state_kind is StateKind.PARTITIONED]
     keys = members[partitioned[0]].keys
     rewriting = (OperatorKind.MAP, OperatorKind.FLAT_MAP)
     carriers = tuple(m.name for m in members[: partitioned[-1]] if m.kind in rewriting)
-    return Region(name, kind, tuple(m.name for m in members), keys, carriers)
+    return Region(name, kind, operators, keys, carriers, token_bound)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hypothesis import strategies as st
+
 from rayelastic.graph import Lane, OperatorKind, OperatorSpec, Schema, StateKind
 from tests.unit.graph.fakes import FakeCode
 
@@ -46,3 +48,21 @@ def _spec(name: str, kind: str, inputs: tuple[str, ...], keys: tuple[str, ...], 
     operator_kind, state = kinds[kind]
     body = FakeCode(Lane.COMPILED, "made by hand", schema)
     return OperatorSpec(name, operator_kind, inputs, schema if inputs else None, schema, keys, state, body)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> FakeGraph:
+    lines = ["o0 source"]
+    for i in range(1, draw(st.integers(1, 14))):
+        kind = draw(
+            st.sampled_from(["source", "map", "map", "filter", "state", "part[a]", "part[b]", "part[a b]", "sink"])
+        )
+        if kind == "source":
+            lines.append(f"o{i} source")
+            continue
+        fields = "a b" if "part" in kind else draw(st.sampled_from(["a b", "a", "b", "A b"]))
+        candidates = [line.split()[0] for line in lines if " sink" not in line]
+        near = candidates[-draw(st.integers(1, 3)) :]
+        inputs = draw(st.lists(st.sampled_from(near), min_size=1, max_size=2, unique=True))
+        lines.append(f"o{i} {kind} <- {' '.join(inputs)} | {fields}")
+    return graph(*lines)

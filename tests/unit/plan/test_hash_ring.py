@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayelastic.plan.hash_ring import PARTITIONS, HashRing, partition_of, range_of
+from rayelastic.plan.hash_ring import PARTITIONS, HashRing, key_ranges, partition_of, range_of
 
 counts = st.integers(1, PARTITIONS)
 
@@ -18,36 +20,31 @@ def test_every_replica_has_its_share(replicas: int) -> None:
     assert max(loads) - min(loads) <= 1
 
 
-@given(st.lists(st.integers(1, 40), min_size=2, max_size=8))
-def test_resizing_moves_no_more_than_it_must(sizes: list[int]) -> None:
-    ring = HashRing.of(sizes[0])
-    for size in sizes[1:]:
-        before, after = ring.loads(), ring.resized(size)
-        loads = after.loads()
-        assert len(loads) == size
-        assert max(loads) - min(loads) <= 1
-        moves = ring.moves_to(after)
-        # A balanced ring gives `larger` replicas one partition more: those that hold most already, to move the least.
-        small, larger = divmod(PARTITIONS, size)
-        held = sorted((before[r] if r < len(before) else 0 for r in range(size)), reverse=True)
-        kept = sum(min(h, small + (i < larger)) for i, h in enumerate(held))
-        assert len(moves) == PARTITIONS - kept
-        assert all(ring.owners[m.partition] == m.source != m.target == after.owners[m.partition] for m in moves)
-        ring = after
-
-
-@pytest.mark.parametrize("replicas", range(1, 16))
-def test_growing_by_one_only_gives_to_the_new_one(replicas: int) -> None:
-    ring = HashRing.of(replicas)
-    assert {m.target for m in ring.moves_to(ring.resized(replicas + 1))} == {replicas}
-    assert {m.source for m in ring.resized(replicas + 1).moves_to(ring.resized(replicas + 1).resized(replicas))} == {
-        replicas
+@given(counts, counts)
+def test_resizing_moves_no_more_than_it_must(few: int, many: int) -> None:
+    """Whoever is there before and after keeps as much as a balanced ring leaves it; between others nothing moves."""
+    few, many = sorted((few, many))
+    small, large = HashRing.of(few), HashRing.of(many)
+    moves = small.moves(large)
+    small_share, larger = divmod(PARTITIONS, many)
+    kept = few * small_share + min(few, larger)
+    assert len(moves) == PARTITIONS - kept
+    assert all(m.source < few <= m.target and small.owners[m.partition] == m.source for m in moves)
+    assert {(m.partition, m.target, m.source) for m in moves} == {
+        (m.partition, m.source, m.target) for m in large.moves(small)
     }
 
 
 def test_resizing_to_the_same_number_moves_nothing() -> None:
-    ring = HashRing.of(7)
-    assert ring.resized(7) == ring
+    assert HashRing.of(7).moves(HashRing.of(7)) == ()
+
+
+@given(st.sets(st.integers(0, PARTITIONS - 1)))
+def test_key_ranges_are_the_hashes_of_the_partitions(moved: set[int]) -> None:
+    ranges = list(key_ranges(moved))
+    assert sum(high - low + 1 for low, high in ranges) == sum(high - low + 1 for low, high in map(range_of, moved))
+    assert all(partition_of(low) in moved and partition_of(high) in moved for low, high in ranges)
+    assert all(before[1] + 1 < after[0] for before, after in itertools.pairwise(ranges))
 
 
 def test_ranges_cover_all_hashes_once() -> None:

@@ -6,14 +6,14 @@ import itertools
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayelastic.errors import GraphError
 from rayelastic.graph import OperatorKind, StateKind
 from rayelastic.graph.order import consumers, topological_order
 from rayelastic.plan.regions import Region, RegionKind, regions
-from tests.unit.plan.graphs import FakeGraph, graph
+from tests.unit.plan.graphs import FakeGraph, graph, graphs
 
 
 def formed(*lines: str) -> list[str]:
@@ -134,24 +134,7 @@ def test_a_cycle_is_refused() -> None:
 # --- any graph ----------------------------------------------------------------------------------------------------
 
 
-@st.composite
-def graphs(draw: st.DrawFn) -> FakeGraph:
-    lines = ["o0 source"]
-    for i in range(1, draw(st.integers(1, 14))):
-        kind = draw(
-            st.sampled_from(["source", "map", "map", "filter", "state", "part[a]", "part[b]", "part[a b]", "sink"])
-        )
-        if kind == "source":
-            lines.append(f"o{i} source")
-            continue
-        fields = "a b" if "part" in kind else draw(st.sampled_from(["a b", "a", "b", "A b"]))
-        candidates = [line.split()[0] for line in lines if " sink" not in line]
-        near = candidates[-draw(st.integers(1, 3)) :]
-        inputs = draw(st.lists(st.sampled_from(near), min_size=1, max_size=2, unique=True))
-        lines.append(f"o{i} {kind} <- {' '.join(inputs)} | {fields}")
-    return graph(*lines)
-
-
+@settings(max_examples=500)
 @given(graphs())
 def test_regions_partition_the_graph_in_topological_order(drawn: FakeGraph) -> None:
     found = regions(drawn)

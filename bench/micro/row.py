@@ -1,0 +1,79 @@
+"""One line of the benchmarks' table, as every program prints it: JSON, both sides with one value a round."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+MOST_SPREAD = 2.0  # of a limit's rounds, most by least; a quiet machine stays below 1.3
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was measured, beside its limit: the same done with the least that the machine needs.
+
+    `key` is stable: targets and histories go by it. Without `limit` there is none; without `ours` the row is a limit.
+    """
+
+    key: str
+    what: str
+    unit: str
+    ours: list[float]
+    limit: list[float]
+    limit_what: str = ""
+    note: str = ""
+
+    @classmethod
+    def read(cls, line: str) -> Row | None:
+        """The row of a line of output; nothing for any other line."""
+        try:
+            values: dict[str, Any] = json.loads(line)
+            return cls(**values)
+        except (ValueError, TypeError):
+            return None
+
+    def print(self) -> None:
+        print(json.dumps(asdict(self)), flush=True)
+
+    @property
+    def value(self) -> float | None:
+        """Ours, the median."""
+        return statistics.median(self.ours) if self.ours else None
+
+    @property
+    def limit_value(self) -> float | None:
+        return statistics.median(self.limit) if self.limit else None
+
+    @property
+    def is_disturbed(self) -> bool:
+        """The limit differed so much from round to round that nothing can be said against it."""
+        return bool(self.limit) and max(self.limit) > MOST_SPREAD * min(self.limit)
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours by the limit: the median of the rounds, since what disturbs a round meets both sides."""
+        return self._paired(lambda ours, limit: ours / limit if limit else float("inf"))
+
+    @property
+    def difference(self) -> float | None:
+        return self._paired(lambda ours, limit: ours - limit)
+
+    def _paired(self, of: Callable[[float, float], float]) -> float | None:
+        if not self.ours or not self.limit:
+            return None
+        return statistics.median(of(*pair) for pair in zip(self.ours, self.limit, strict=True))
+
+
+def settings(defaults: Mapping[str, float]) -> dict[str, float]:
+    """The program's arguments `name=number` over the defaults; the same spelling as the native programs'."""
+    found = dict(defaults)
+    for argument in sys.argv[1:]:
+        name, _, number = argument.partition("=")
+        if name not in found or not number:
+            sys.exit(f"expected one of {' '.join(f'{known}=' for known in found)}, not {argument!r}")
+        found[name] = float(number)
+    return found

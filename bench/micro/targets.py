@@ -1,0 +1,64 @@
+"""What the benchmarks have to reach: the lines under "Shows" of the issues, and the papers' figures (C..), by key."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from bench.micro.row import Row
+
+
+class Of(enum.Enum):
+    """The value of a row that a target bounds."""
+
+    OURS = "value"
+    RATIO = "ratio"
+    DIFFERENCE = "difference"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A bound from above, or from below."""
+
+    of: Of
+    most: float | None = None
+    least: float | None = None
+
+    def met_by(self, row: Row) -> bool | None:
+        """Whether the row keeps to it; nothing if that can't be said: no such value, or a limit that was disturbed."""
+        value: float | None = getattr(row, self.of.value)
+        if value is None or (self.of is not Of.OURS and row.is_disturbed):
+            return None
+        return (self.most is None or value <= self.most) and (self.least is None or value >= self.least)
+
+    def __str__(self) -> str:
+        sign, bound = ("<=", self.most) if self.most is not None else (">=", self.least)
+        name = {Of.OURS: "", Of.RATIO: "x", Of.DIFFERENCE: " above"}[self.of]
+        return f"{sign} {bound:,g}{name}"
+
+
+TARGETS = {
+    "hop.record.128.64": Target(Of.RATIO, most=2),
+    "hop.payload.ratio": Target(Of.RATIO, most=1.5),
+    "hop.manual.1": Target(Of.DIFFERENCE, most=15),
+    "hop.manual.64": Target(Of.DIFFERENCE, most=15),
+    "pipeline.1000.1.128.manual": Target(Of.OURS, least=0.5e9 / 1000),  # 0.5 G operator-tuples/s a core
+    "pipeline.10.1.128.best": Target(Of.OURS, least=60e6),
+    "pipeline.100.1.128.manual": Target(Of.OURS, least=10e6),
+    "pipeline.100.1.128.dynamic.2": Target(Of.OURS, least=4e6),
+    "pipeline.100.100.128.best": Target(Of.RATIO, least=1.8),
+    "pipeline.100.100.16384.best": Target(Of.RATIO, least=1.8),
+    "pipeline.collapse.1": Target(Of.RATIO, most=1 / 10),  # C000-3: up to 22 times, the same order
+    "pipeline.collapse.100": Target(Of.RATIO, most=1),  # C000-6: below manual
+    "pipeline.switches": Target(Of.RATIO, most=1),  # C002-3: fewer than with a thread an operator
+    "wake.p99": Target(Of.OURS, most=200),
+    "trickle.manual.p99": Target(Of.OURS, most=1000),
+    "trickle.dynamic.p99": Target(Of.OURS, most=1000),
+    "idle": Target(Of.OURS, most=1),
+    "graph.2305.start.manual": Target(Of.OURS, most=1000),
+    "graph.2305.start.dynamic": Target(Of.OURS, most=1000),
+    "link.unix.64": Target(Of.OURS, least=1.5),
+    "link.tcp.64": Target(Of.OURS, least=1.5),
+    "compiled.engine": Target(Of.OURS, most=1),
+    "compiled.split": Target(Of.OURS, most=100),
+}

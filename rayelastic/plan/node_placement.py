@@ -1,0 +1,227 @@
+"""On which node each processing element goes: by free CPUs, memory and zone, neighbours close, few moves.
+
+Joker runs on one host; this is what spreading it needs (J33). Greedy: the nodes of an element's neighbours first, then
+the freest one of their zones, then the freest anywhere; linear in elements and links, with a heap of free nodes per
+zone, so that a thousand nodes cost milliseconds. Knows no load: what an element needs and what a node has is given.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rayelastic.plan.exec_plan import ExecPlan
+
+__all__ = ["Demand", "Node", "NodePlacement", "place"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine that can host processing elements.
+
+    Args:
+        name: unique in the cluster.
+        cpus: CPUs for this job, its own use included.
+        memory: bytes for this job, its own use included.
+        zone: nodes of one zone are near each other.
+    """
+
+    name: str
+    cpus: float
+    memory: float = float("inf")
+    zone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a processing element needs of its node.
+
+    Args:
+        cpus: CPUs that it keeps busy, or is about to.
+        memory: bytes of its state and queues.
+    """
+
+    cpus: float = 1.0
+    memory: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlacement:
+    """Where everything goes.
+
+    Args:
+        nodes: {processing element: node}, in the order of the plan.
+        moved: processing elements that were on another node before.
+        homeless: those that no node has room for.
+    """
+
+    nodes: Mapping[str, str]
+    moved: tuple[str, ...] = ()
+    homeless: tuple[str, ...] = ()
+
+
+def place(
+    plan: ExecPlan,
+    nodes: Sequence[Node],
+    demands: Mapping[str, Demand],
+    *,
+    moves: int = 0,
+) -> NodePlacement:
+    """Place the processing elements of a plan.
+
+    An element stays where the plan has it, unless that node is gone or has no room; of those that could join more of
+    their neighbours, at most `moves` do.
+
+    Args:
+        plan: with the present nodes of its processing elements.
+        nodes: those that are there; at equal merit the first ones are taken.
+        demands: {processing element: what it needs}; Demand() for those that aren't named.
+        moves: how many may move without having to.
+
+    >>> from rayelastic.plan.exec_plan import Pipeline, RegionPlan
+    >>> from rayelastic.plan.regions import Region, RegionKind
+    >>> region = Region("r0", RegionKind.DATA_PARALLEL, ("count",), ("word",))
+    >>> plan = ExecPlan("words", (RegionPlan(region, (Pipeline(("count",), ("pe0", "pe1", "pe2")),)),))
+    >>> dict(place(plan, [Node("a", cpus=2), Node("b", cpus=1)], {}).nodes)
+    {'pe0': 'a', 'pe1': 'a', 'pe2': 'b'}
+    """
+    return _Search(plan, nodes, demands).run(moves)
+
+
+class _Search:
+    """One run of `place`: what is still free, and heaps of the freest nodes."""
+
+    def __init__(self, plan: ExecPlan, nodes: Sequence[Node], demands: Mapping[str, Demand]) -> None:
+        self.plan = plan
+        self.nodes = {node.name: node for node in nodes}
+        self.rank = {node.name: i for i, node in enumerate(nodes)}
+        self.cpus = {node.name: node.cpus for node in nodes}
+        self.memory = {node.name: node.memory for node in nodes}
+        self.demands = demands
+        self.at: dict[str, str] = {}
+        self.neighbours = _neighbours(plan)
+        self.heaps: dict[str | None, list[tuple[float, int, str]]] = {None: []}
+        for node in nodes:
+            for zone in (None, node.zone):
+                self.heaps.setdefault(zone, []).append((-node.cpus, self.rank[node.name], node.name))
+        for heap in self.heaps.values():
+            heapq.heapify(heap)
+
+    def run(self, moves: int) -> NodePlacement:
+        before = {pe: node for pe, node in self.plan.nodes.items() if pe in self.plan.pes}
+        for pe in self.plan.pes:  # those that can stay do, in the order of the plan
+            node = before.get(pe, "")
+            if node in self.nodes and self._fits(pe, node):
+                self._put(pe, node)
+        homeless = []
+        for pe in self.plan.pes:
+            if pe in self.at:
+                continue
+            found = self._best(pe)
+            if found is None:
+                homeless.append(pe)
+            else:
+                self._put(pe, found)
+        self._gather(moves)
+        nodes = {pe: self.at[pe] for pe in self.plan.pes if pe in self.at}
+        moved = tuple(pe for pe, node in nodes.items() if before.get(pe, node) != node)
+        return NodePlacement(nodes, moved, tuple(homeless))
+
+    def _gather(self, moves: int) -> None:
+        """Bring elements to the node where most of their neighbours are, if it has room."""
+        if moves <= 0:
+            return
+        for pe in self.plan.pes:
+            if moves <= 0:
+                return
+            here = self.at.get(pe)
+            near = self._near(pe)
+            for node, count in near:
+                if here is None or node == here or count <= dict(near).get(here, 0) or not self._fits(pe, node):
+                    continue
+                self._take(pe)
+                self._put(pe, node)
+                moves -= 1
+                break
+
+    def _near(self, pe: str) -> list[tuple[str, int]]:
+        """The nodes of its neighbours with how many are there, most first."""
+        counts: dict[str, int] = {}
+        for other, links in self.neighbours.get(pe, {}).items():
+            if other in self.at:
+                counts[self.at[other]] = counts.get(self.at[other], 0) + links
+        return sorted(counts.items(), key=lambda item: (-item[1], self.rank[item[0]]))
+
+    def _best(self, pe: str) -> str | None:
+        near = [node for node, _ in self._near(pe)]
+        for node in near:
+            if self._fits(pe, node):
+                return node
+        for zone in dict.fromkeys(self.nodes[node].zone for node in near):
+            found = self._freest(pe, zone)
+            if found is not None:
+                return found
+        return self._freest(pe, None)
+
+    def _freest(self, pe: str, zone: str | None) -> str | None:
+        """The node with most free CPUs in a zone, or anywhere; entries out of date are put right on the way."""
+        heap, put_back, found = self.heaps[zone], [], None
+        while heap:
+            free, rank, node = heap[0]
+            if -free != self.cpus[node]:
+                heapq.heapreplace(heap, (-self.cpus[node], rank, node))
+                continue
+            if self._fits(pe, node):
+                found = node
+                break
+            if -free < self._demand(pe).cpus:
+                break  # no other has more CPUs
+            put_back.append(heapq.heappop(heap))  # enough CPUs, but too little memory
+        for entry in put_back:
+            heapq.heappush(heap, entry)
+        return found
+
+    def _demand(self, pe: str) -> Demand:
+        return self.demands.get(pe, _ONE)
+
+    def _fits(self, pe: str, node: str) -> bool:
+        demand = self._demand(pe)
+        return demand.cpus <= self.cpus[node] + _ROUNDING and demand.memory <= self.memory[node]
+
+    def _put(self, pe: str, node: str) -> None:
+        self.at[pe] = node
+        self.cpus[node] -= self._demand(pe).cpus
+        self.memory[node] -= self._demand(pe).memory
+
+    def _take(self, pe: str) -> None:
+        node = self.at.pop(pe)
+        self.cpus[node] += self._demand(pe).cpus
+        self.memory[node] += self._demand(pe).memory
+        for zone in (None, self.nodes[node].zone):  # it has more room than its entries say
+            heapq.heappush(self.heaps[zone], (-self.cpus[node], self.rank[node], node))
+
+
+_ONE = Demand()
+_ROUNDING = 1e-9  # CPUs
+
+
+def _neighbours(plan: ExecPlan) -> dict[str, dict[str, int]]:
+    """Count the streams between each two processing elements, replica pairs aside: who talks, not how much."""
+    found: dict[str, dict[str, int]] = {}
+    for here, there in _talking(plan):
+        for a, b in ((here, there), (there, here)):
+            near = found.setdefault(a, {})
+            near[b] = near.get(b, 0) + 1
+    return found
+
+
+def _talking(plan: ExecPlan) -> Iterator[tuple[str, str]]:
+    for source, target in plan.edges:
+        sending, taking = plan.pipeline_of(source), plan.pipeline_of(target)
+        pairs: Iterable[tuple[str, str]]
+        if plan.region_of(source) is plan.region_of(target):
+            pairs = dict.fromkeys(zip(sending.pes, taking.pes, strict=True))
+        else:
+            pairs = dict.fromkeys((a, b) for a in dict.fromkeys(sending.pes) for b in dict.fromkeys(taking.pes))
+        yield from (pair for pair in pairs if pair[0] != pair[1])

@@ -1,0 +1,208 @@
+"""What has to be done to get from one plan to the next: the difference that a performer carries out.
+
+Joker section 3.3 (J15-J17): only regions that differ pause; a split or a merge moves no key; another number of replicas
+moves as few partitions as it can. Who carries it out, and in which steps, is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from rayelastic.plan.exec_plan import ExecPlan, Pipeline, PlanLink, RegionPlan
+from rayelastic.plan.hash_ring import HashRing, key_ranges
+from rayelastic.plan.plan_text import counted
+
+__all__ = ["PartitionMoves", "PlanChange", "RegionChange", "Relocation", "plan_change"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionMoves:
+    """Partitions whose keys, state and queued tuples go from one replica of a region to another.
+
+    Args:
+        source: number of the replica that has them.
+        target: number of the replica that gets them.
+        partitions: their numbers, ascending.
+    """
+
+    source: int
+    target: int
+    partitions: tuple[int, ...]
+
+    @property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """Ranges of 64-bit hashes, both ends included, as keyed state is exported."""
+        return tuple(key_ranges(self.partitions))
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """Operators of a replica that go to another processing element with all their keys.
+
+    Args:
+        replica: number of the replica, which stays.
+        operators: in the order in which tuples pass them.
+        from_pe: where they run.
+        to_pe: where they are to run.
+    """
+
+    replica: int
+    operators: tuple[str, ...]
+    from_pe: str
+    to_pe: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegionChange:
+    """What changes in one region.
+
+    Args:
+        region: its name.
+        moved: partitions by (from replica, to replica), ordered by these.
+        started: numbers of the replicas that start.
+        stopped: numbers of the replicas that stop once their keys have moved.
+        cuts: operators in front of which a pipeline is cut.
+        joins: operators whose pipeline is joined to the one before.
+        relocated: operators that change their processing element.
+    """
+
+    region: str
+    moved: tuple[PartitionMoves, ...] = ()
+    started: tuple[int, ...] = ()
+    stopped: tuple[int, ...] = ()
+    cuts: tuple[str, ...] = ()
+    joins: tuple[str, ...] = ()
+    relocated: tuple[Relocation, ...] = ()
+
+    @property
+    def moves_keys(self) -> bool:
+        """Whether state has to be moved; without, the change is cheap (J17)."""
+        return bool(self.moved or self.relocated)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChange:
+    """The difference between the plan in force and the next one.
+
+    Args:
+        old: the plan in force.
+        new: the next one, with its epoch.
+        regions: those that differ, in topological order; all others go on undisturbed.
+        started_pes: processing elements that have to be there first.
+        stopped_pes: processing elements that are not needed any more.
+        opened: links to open.
+        closed: links to close.
+    """
+
+    old: ExecPlan
+    new: ExecPlan
+    regions: tuple[RegionChange, ...]
+    started_pes: tuple[str, ...] = ()
+    stopped_pes: tuple[str, ...] = ()
+    opened: tuple[PlanLink, ...] = ()
+    closed: tuple[PlanLink, ...] = ()
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the routing tables from then on."""
+        return self.new.epoch
+
+    def text(self) -> str:
+        """Write the change down for people, region by region."""
+        lines = [f"{self.new.topology}: epoch {self.old.epoch} -> {self.epoch}"]
+        for change in self.regions:
+            lines += [f"  {line}" for line in _change_lines(change, self.old, self.new)]
+        for verb, names in (("start", self.started_pes), ("stop", self.stopped_pes)):
+            if names:
+                lines.append(f"  {verb} {', '.join(names)}")
+        for verb, links in (("open", self.opened), ("close", self.closed)):
+            lines += [f"  {verb} {link.name}: {link.from_pe} -> {link.to_pe}" for link in links]
+        return "\n".join(lines) + "\n"
+
+
+def plan_change(old: ExecPlan, new: ExecPlan) -> PlanChange:
+    """Return what has to be done to get from one plan to another; the new one gets the next epoch.
+
+    Args:
+        old: the plan in force.
+        new: a plan of the same regions.
+
+    Raises:
+        ValueError: they are plans of different regions.
+
+    >>> from rayelastic.plan.regions import Region, RegionKind
+    >>> region = Region("r0", RegionKind.DATA_PARALLEL, ("count",), ("word",))
+    >>> plan = ExecPlan("words", (RegionPlan(region, (Pipeline(("count",), ("pe0",)),)),))
+    >>> change = plan_change(plan, plan.with_replicas("r0", 2))
+    >>> change.epoch, change.regions[0].started, len(change.regions[0].moved[0].partitions)
+    (1, (1,), 135)
+    """
+    if [planned.region for planned in old.regions] != [planned.region for planned in new.regions]:
+        raise ValueError(f"plans of different regions: '{old.topology}' and '{new.topology}'")
+    pairs = zip(old.regions, new.regions, strict=True)
+    return PlanChange(
+        old,
+        replace(new, epoch=old.epoch + 1),
+        tuple(_region_change(before, after) for before, after in pairs if before != after),
+        tuple(pe for pe in new.pes if pe not in old.pes),
+        tuple(pe for pe in old.pes if pe not in new.pes),
+        *_links(old, new),
+    )
+
+
+def _links(old: ExecPlan, new: ExecPlan) -> tuple[tuple[PlanLink, ...], tuple[PlanLink, ...]]:
+    before, after = dict.fromkeys(old.links), dict.fromkeys(new.links)
+    return tuple(link for link in after if link not in before), tuple(link for link in before if link not in after)
+
+
+def _region_change(before: RegionPlan, after: RegionPlan) -> RegionChange:
+    few, many = sorted((before.replicas, after.replicas))
+    return RegionChange(
+        before.region.name,
+        tuple(_moved(before.ring, after.ring)),
+        started=tuple(range(few, many)) if after.replicas > before.replicas else (),
+        stopped=tuple(range(few, many)) if after.replicas < before.replicas else (),
+        cuts=tuple(cut for cut in after.cuts if cut not in before.cuts),
+        joins=tuple(cut for cut in before.cuts if cut not in after.cuts),
+        relocated=tuple(_relocated(before.pipelines, after.pipelines, few)),
+    )
+
+
+def _moved(before: HashRing, after: HashRing) -> Iterator[PartitionMoves]:
+    by_ends: dict[tuple[int, int], list[int]] = {}
+    for move in before.moves(after):
+        by_ends.setdefault((move.source, move.target), []).append(move.partition)
+    for (source, target), partitions in sorted(by_ends.items()):
+        yield PartitionMoves(source, target, tuple(partitions))
+
+
+def _relocated(before: tuple[Pipeline, ...], after: tuple[Pipeline, ...], replicas: int) -> Iterator[Relocation]:
+    now = {operator: pipeline.pes for pipeline in after for operator in pipeline.operators}
+    for replica in range(replicas):
+        going: dict[tuple[str, str], list[str]] = {}
+        for pipeline in before:
+            for operator in pipeline.operators:
+                here, there = pipeline.pes[replica], now[operator][replica]
+                if here != there:
+                    going.setdefault((here, there), []).append(operator)
+        for (here, there), operators in going.items():
+            yield Relocation(replica, tuple(operators), here, there)
+
+
+def _change_lines(change: RegionChange, old: ExecPlan, new: ExecPlan) -> Iterator[str]:
+    before, after = old.region(change.region), new.region(change.region)
+    shapes = [f"{counted(len(p.pipelines), 'pipeline')} x {counted(p.replicas, 'replica')}" for p in (before, after)]
+    yield f"{change.region}  {' -> '.join(dict.fromkeys(shapes))}"
+    for verb, operators in (("cut before", change.cuts), ("join", change.joins)):
+        if operators:
+            yield f"    {verb} {', '.join(operators)}"
+    for replica in change.started:
+        yield f"    start replica {replica} in {', '.join(dict.fromkeys(p.pes[replica] for p in after.pipelines))}"
+    for moves in change.moved:
+        yield f"    move {counted(len(moves.partitions), 'partition')} from replica {moves.source} to {moves.target}"
+    for replica in change.stopped:
+        yield f"    stop replica {replica} in {', '.join(dict.fromkeys(p.pes[replica] for p in before.pipelines))}"
+    for going in change.relocated:
+        names = ", ".join(going.operators)
+        yield f"    relocate {names} of replica {going.replica} from {going.from_pe} to {going.to_pe}"

@@ -1,0 +1,84 @@
+"""Every constant of organic adaptation: Joker sections 4.4 and 5.1, and those of what goes beyond the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from rayelastic.plan.hash_ring import MAX_REPLICAS
+
+__all__ = ["ActionOrder", "OrganicThresholds"]
+
+
+class ActionOrder(Enum):
+    """Which actions may be tried, and which first (Joker section 5.1, Fig. 5; J23)."""
+
+    SPLIT_FIRST = "fusion first"
+    EXPAND_FIRST = "fission first"
+    SPLIT_ONLY = "fusion only"
+    EXPAND_ONLY = "fission only"
+
+
+@dataclass(frozen=True, slots=True)
+class OrganicThresholds:
+    """Constants of organic adaptation.
+
+    The first six are the paper's; the others belong to the default variant alone.
+
+    Args:
+        cpu_bottleneck: CPU utilisation above which a pipeline is a bottleneck (5.1; J22).
+        split_gain: split utility - 1 that a split needs at least (5.1; J25, E5: the paper's formula never gives less
+            than 1, so that its threshold of 0.2 means the gain).
+        throughput_gain: relative increase of throughput that a change needs (5.1; J27).
+        load_change: relative difference of throughput or CPU utilisation that makes a change of load (4.3; the paper
+            gives no number: 0.2 as in its released source; J29).
+        max_replicas: of a region; 16 as in the released source (J12).
+        order: which action is tried first (J23).
+        stable_periods: periods without a change after which a job counts as stable; 3 as in the released source (J31).
+        aim: utilisation that a change of plan sizes for; the bottleneck threshold of the paper.
+        grow_above: utilisation above which a region grows; the distance to `aim` keeps noise from starting changes.
+        shrink_below: utilisation that a smaller shape may have for a region to shrink to it.
+        grow_periods: periods in a row that must ask for growth; windows, not samples (reliability, complaint 1).
+        shrink_periods: periods in a row in which less must suffice; longer, as too little hurts more than too much.
+        warm_up: periods after a change that are not looked at.
+        verify: periods after the warm-up on which a change is judged.
+        settle_periods: periods to wait for local levels at most; a bound, so that one noisy element starves nobody.
+        carried: share of the offered load that counts as all of it.
+        weight: least share of a period in averages.
+        shift: relative deviation from the average that makes a change of load, if it lasts.
+        shift_periods: how many periods in a row it has to last.
+        skew: how much more than the mean the busiest replica may have before it counts; 5 % as in the released source.
+        full: fill of a region's input queues from which it may be a bottleneck.
+        split_cost: seconds of throughput that a split costs until it was measured; Fig. 16 shows no dip (C003-8).
+        rebalance_cost: the same of a rebalance; Fig. 16: more than 30 % for 3 s.
+        cost_weight: share of a new measurement in the cost of a kind of change.
+        payback: seconds in which a change has to earn what it costs.
+        busy: share of the CPUs of all nodes that may be planned for.
+    """
+
+    cpu_bottleneck: float = 0.8
+    split_gain: float = 0.2
+    throughput_gain: float = 0.1
+    load_change: float = 0.2
+    max_replicas: int = MAX_REPLICAS
+    order: ActionOrder = ActionOrder.SPLIT_FIRST
+    stable_periods: int = 3
+    aim: float = 0.8
+    grow_above: float = 0.9
+    shrink_below: float = 0.7
+    grow_periods: int = 2
+    shrink_periods: int = 8
+    warm_up: int = 1
+    verify: int = 2
+    settle_periods: int = 6
+    carried: float = 0.95
+    weight: float = 0.1
+    shift: float = 0.15
+    shift_periods: int = 3
+    skew: float = 0.05
+    full: float = 0.9
+    split_cost: float = 0.0
+    rebalance_cost: float = 1.0
+    cost_weight: float = 0.5
+    payback: float = 60.0
+    busy: float = 0.95

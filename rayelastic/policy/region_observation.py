@@ -1,0 +1,238 @@
+"""What the coordinator's policy sees of regions and nodes, as plain values: Joker section 4.1 (J18-J20).
+
+Must not know who measured it, or what a policy makes of it. An observation carries the plan that is *in force*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.node_placement import Node
+
+__all__ = ["ExponentialAverage", "ObservationWindow", "PipelineObservation", "PlanObservation", "RegionObservation"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialAverage:
+    """An exponential average whose first values count in full, so that it is a mean until it has enough of them (J18).
+
+    Args:
+        weight: least share of a new value, 0..1.
+        count: how many values there were.
+        value: the average; 0 before the first value.
+
+    >>> average = ExponentialAverage(weight=0.25)
+    >>> for value in (10, 20, 30, 40, 50):
+    ...     average = average.add(value)
+    >>> average.value
+    31.25
+    """
+
+    weight: float = 0.1
+    count: int = 0
+    value: float = 0.0
+
+    def add(self, value: float) -> ExponentialAverage:
+        """Return the average with one more value."""
+        share = max(self.weight, 1 / (self.count + 1))
+        return ExponentialAverage(self.weight, self.count + 1, self.value + share * (value - self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineObservation:
+    """One pipeline of a region during a period.
+
+    Args:
+        operators: in the order in which tuples pass them.
+        cpu: of each replica, the share of the period in which its thread used a CPU, 0..1 (J19).
+        costs: of each operator, the share of that CPU time spent in it, mean over the replicas (J19, J20).
+        taken: of each operator, tuples/s that all replicas took.
+        emitted: tuples/s that the last operator gave.
+
+    >>> seen = PipelineObservation(("parse", "count"), (0.9, 0.7), (0.5, 0.2), (1e5, 1e5), 1e5)
+    >>> seen.utilisation, round(seen.overhead, 2)
+    (0.8, 0.3)
+    """
+
+    operators: tuple[str, ...]
+    cpu: tuple[float, ...]
+    costs: tuple[float, ...]
+    taken: tuple[float, ...]
+    emitted: float = 0.0
+
+    @property
+    def utilisation(self) -> float:
+        """CPU utilisation, averaged over the replicas (J20)."""
+        return sum(self.cpu) / len(self.cpu)
+
+    @property
+    def overhead(self) -> float:
+        """Share of the CPU time outside operators: 1 - the sum of the costs (J19)."""
+        return max(0.0, 1.0 - sum(self.costs))
+
+
+@dataclass(frozen=True, slots=True)
+class RegionObservation:
+    """One region during a period.
+
+    Args:
+        region: its name in the plan.
+        throughput: tuples/s that it took; of a source: that it made (J19).
+        pipelines: in the order of the plan.
+        offered: of a source, tuples/s that it would make if nothing held it back, where known.
+        blocked: share of the period in which it waited for room downstream, 0..1.
+        fill: share of its input queues that is full, 0..1; those of a bottleneck are.
+    """
+
+    region: str
+    throughput: float
+    pipelines: tuple[PipelineObservation, ...]
+    offered: float | None = None
+    blocked: float = 0.0
+    fill: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlanObservation:
+    """A job during a period.
+
+    Args:
+        time: seconds since its start, at the end of the period.
+        period: seconds that it covers.
+        plan: in force during the whole period.
+        regions: in the order of the plan.
+        nodes: what may be used, with CPUs and memory for this job; empty: one host that is not to be left.
+        settled: whether the local levels of all processing elements have settled (architecture, section 1).
+        adapted: whether the plan that was asked for last is in force.
+        cost: of the last change, seconds of throughput that it took away; None: not measured.
+
+    >>> plan = ExecPlan("empty", ())
+    >>> seen = PlanObservation(time=30.0, period=30.0, plan=plan, regions=(), nodes=(Node("a", cpus=8.0),))
+    >>> PlanObservation.from_dict(seen.as_dict()) == seen
+    True
+    """
+
+    time: float
+    period: float
+    plan: ExecPlan
+    regions: tuple[RegionObservation, ...]
+    nodes: tuple[Node, ...] = ()
+    settled: bool = True
+    adapted: bool = True
+    cost: float | None = None
+
+    def of(self, region: str) -> RegionObservation:
+        """Return what was seen of a region; KeyError if nothing was."""
+        for seen in self.regions:
+            if seen.region == region:
+                return seen
+        raise KeyError(region)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same as JSON values, so that a journal can be replayed through a policy."""
+        return _values(self) | {
+            "plan": self.plan.to_dict(),
+            "regions": [_values(r) | {"pipelines": [_values(p) for p in r.pipelines]} for r in self.regions],
+            "nodes": [_values(node) for node in self.nodes],
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the observation that `as_dict` told."""
+        regions = tuple(
+            RegionObservation(**{**told, "pipelines": tuple(_pipeline(p) for p in told["pipelines"])})
+            for told in values["regions"]
+        )
+        nodes = tuple(Node(**node) for node in values["nodes"])
+        return cls(**{**values, "plan": ExecPlan.from_dict(values["plan"]), "regions": regions, "nodes": nodes})
+
+
+def _values(item: Any) -> dict[str, Any]:
+    told = {f.name: getattr(item, f.name) for f in fields(item)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+
+
+def _pipeline(told: Mapping[str, Any]) -> PipelineObservation:
+    return PipelineObservation(
+        tuple(told["operators"]), tuple(told["cpu"]), tuple(told["costs"]), tuple(told["taken"]), told["emitted"]
+    )
+
+
+class ObservationWindow:
+    """Makes one observation of several samples: exponential averages, after a warm-up (J18; 4.1, 4.3).
+
+    Args:
+        samples: how many make an observation; the paper takes one a second for 30 s (E10).
+        warm_up: samples that are ignored after a change of plan; the paper says "for some time".
+        weight: least share of a new sample in the average; the paper doesn't say.
+
+    Raises:
+        ValueError: no samples at all.
+
+    >>> window = ObservationWindow(samples=2, warm_up=1)
+    >>> plan = ExecPlan("empty", ())
+    >>> samples = (PlanObservation(time=t, period=1.0, plan=plan, regions=()) for t in (1.0, 2.0, 3.0))
+    >>> [seen and (seen.time, seen.period) for seen in map(window.add, samples)]
+    [None, None, (3.0, 2.0)]
+    """
+
+    def __init__(self, samples: int = 30, warm_up: int = 5, weight: float = 0.1) -> None:
+        if samples < 1 or warm_up < 0:
+            raise ValueError(f"ObservationWindow(samples={samples}, warm_up={warm_up})")
+        self._samples, self._warm_up, self._weight = samples, warm_up, weight
+        self._epoch: int | None = None
+        self._ignored = 0
+        self._averages: list[ExponentialAverage] = []
+        self._count = 0
+        self._period = 0.0
+
+    def add(self, sample: PlanObservation) -> PlanObservation | None:
+        """Take a sample; return an observation when the window is full, and start the next one."""
+        if sample.plan.epoch != self._epoch:
+            self._epoch = sample.plan.epoch
+            self._ignored = 0
+            self._start()
+        if self._ignored < self._warm_up:
+            self._ignored += 1
+            return None
+        numbers = _numbers(sample.regions)
+        if len(numbers) != len(self._averages):
+            self._averages = [ExponentialAverage(self._weight)] * len(numbers)
+        self._averages = [average.add(n) for average, n in zip(self._averages, numbers, strict=True)]
+        self._count += 1
+        self._period += sample.period
+        if self._count < self._samples:
+            return None
+        averages = iter([average.value for average in self._averages])
+        made = replace(
+            sample, period=self._period, regions=tuple(_averaged(region, averages) for region in sample.regions)
+        )
+        self._start()
+        return made
+
+    def _start(self) -> None:
+        self._averages, self._count, self._period = [], 0, 0.0
+
+
+def _numbers(regions: Sequence[RegionObservation]) -> list[float]:
+    """All measured numbers in a fixed order; `_averaged` reads them in the same."""
+    numbers: list[float] = []
+    for r in regions:
+        numbers += (r.throughput, r.offered or 0.0, r.blocked, r.fill)
+        for p in r.pipelines:
+            numbers += (*p.cpu, *p.costs, *p.taken, p.emitted)
+    return numbers
+
+
+def _averaged(seen: RegionObservation, numbers: Any) -> RegionObservation:
+    throughput, offered, blocked, fill = (next(numbers) for _ in range(4))
+    pipelines = []
+    for p in seen.pipelines:
+        cpu, costs, taken = (tuple(next(numbers) for _ in part) for part in (p.cpu, p.costs, p.taken))
+        pipelines.append(PipelineObservation(p.operators, cpu, costs, taken, next(numbers)))
+    return RegionObservation(
+        seen.region, throughput, tuple(pipelines), None if seen.offered is None else offered, blocked, fill
+    )

@@ -1,0 +1,69 @@
+"""The difference between two plans, as whoever carries it out reads it (J15-J17)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rayelastic.plan.fusion import plan_topology
+from rayelastic.plan.hash_ring import HashRing, partition_of
+from rayelastic.plan.plan_change import PartitionMoves, Relocation, plan_change
+from tests.unit.plan.graphs import graph
+
+PLAN = plan_topology(graph("s source", "a map <- s | k", "b part[k] <- a | k", "c map <- b | k", "out sink <- c | k"))
+
+
+def test_a_split_moves_no_keys() -> None:
+    (change,) = plan_change(PLAN, PLAN.with_split("r1", "b")).regions
+    assert (change.region, change.cuts, change.moves_keys, change.started) == ("r1", ("b",), False, ())
+
+
+def test_a_merge_joins() -> None:
+    (change,) = plan_change(PLAN.with_split("r1", "b"), PLAN).regions
+    assert (change.joins, change.cuts, change.moves_keys) == (("b",), (), False)
+
+
+@given(st.integers(1, 16), st.integers(1, 16))
+def test_replicas_start_and_stop(few: int, many: int) -> None:
+    before, after = PLAN.with_replicas("r1", few), PLAN.with_replicas("r1", many)
+    change = plan_change(before, after)
+    if few == many:
+        assert change.regions == ()
+        return
+    (region,) = change.regions
+    assert region.started == tuple(range(few, many))
+    assert region.stopped == tuple(range(many, few))
+    old, new = HashRing.of(few), HashRing.of(many)
+    for moves in region.moved:
+        for low, high in moves.ranges:
+            assert {old.owners[partition_of(h)] for h in (low, high)} == {moves.source}
+            assert {new.owners[partition_of(h)] for h in (low, high)} == {moves.target}
+
+
+def test_moves_are_told_by_both_ends() -> None:
+    (region,) = plan_change(PLAN.with_replicas("r1", 2), PLAN.with_replicas("r1", 3)).regions
+    assert [(m.source, m.target, len(m.partitions)) for m in region.moved] == [(0, 2, 45), (1, 2, 45)]
+    assert isinstance(region.moved[0], PartitionMoves)
+
+
+def test_new_processing_elements_and_links() -> None:
+    change = plan_change(PLAN, PLAN.with_replicas("r1", 2, pes=["pe0", "pe1"]))
+    assert (change.started_pes, change.stopped_pes) == (("pe1",), ())
+    assert [link.name for link in change.opened] == ["s->a@pe0>pe1", "c->out@pe1>pe0"]
+    back = plan_change(change.new, PLAN)
+    assert (back.started_pes, back.stopped_pes, back.closed) == ((), ("pe1",), change.opened)
+    assert (change.epoch, back.epoch) == (1, 2)
+
+
+def test_a_replica_that_goes_elsewhere_takes_all_its_keys() -> None:
+    (region,) = plan_change(PLAN, PLAN.with_replicas("r1", 1, pes=["pe4"])).regions
+    assert region.relocated == (Relocation(0, ("a", "b", "c"), "pe0", "pe4"),)
+    assert region.moves_keys
+    (region,) = plan_change(PLAN, PLAN.with_split("r1", "c", pes=["pe1"])).regions
+    assert (region.cuts, region.relocated) == (("c",), (Relocation(0, ("c",), "pe0", "pe1"),))
+
+
+def test_plans_of_different_regions() -> None:
+    with pytest.raises(ValueError, match="plans of different regions: 'g' and 'g'"):
+        plan_change(PLAN, plan_topology(graph("s source", "a map <- s | k")))
