@@ -137,6 +137,7 @@ class Scheduler::State {
       sample.operators.push_back({.tuples_in = context.tuples_in(),
                                   .tuples_out = context.tuples_out(),
                                   .cpu_ns = profile.operator_cpu[id],
+                                  .time_ns = profile.operator_time[id],
                                   .queued = port == nullptr ? 0 : port->queued(),
                                   .queue_capacity = port == nullptr ? 0 : port->capacity(),
                                   .model = model_of(id),
