@@ -5,7 +5,8 @@
 //   Port     the class that derives from this one (what Engine lists)
 //   Target   the operator behind the port    Engine   list, park_for_token, token, stopping, listener, options
 //   Queue    PortQueue<Atom>                 Lock     FlagLock<Atom>
-//   DeepCopy copies a run with its texts     thread() counters and flags of the thread that runs this code
+//   DeepCopy copies a run with its texts     WorkMeter says how many records are work enough to wait
+//   Thread   what each thread has to itself, thread() of the one that runs this code; NotOwnWork, Blocked: scopes for its books
 //
 // Invariants
 //   Producer side: one thread at a time. A port with one upstream edge needs no lock for that (P37): its producer is the operator
@@ -29,6 +30,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "rayelastic/flag_lock.hpp"
 #include "rayelastic/operator.hpp"
@@ -43,6 +45,8 @@ class BasicPort {
   using Queue = typename World::Queue;
   using Lock = typename World::Lock;
   using DeepCopy = typename World::DeepCopy;
+  using WorkMeter = typename World::WorkMeter;
+  using Thread = typename World::Thread;
 
  public:
   BasicPort(Target& target, Engine& engine, ThreadingModel model);
@@ -68,12 +72,15 @@ class BasicPort {
 
   // --- a worker that has popped the port, or the port's own thread. Drains a bounded quantum; passes the responsibility on.
   void visit();
+  // The ports that a visit of this thread has filled, one after the other, until there is none.
+  static void follow(Thread& thread);
 
   // --- any thread
   void wish(ThreadingModel model) noexcept { wish_.store(model, std::memory_order_relaxed); }
   [[nodiscard]] ThreadingModel model() const noexcept;
   [[nodiscard]] std::size_t queued() const noexcept { return queue_.size(); }
-  [[nodiscard]] std::size_t capacity() const noexcept { return queue_.capacity(); }
+  // Records that may wait, as the work that they are allows.
+  [[nodiscard]] std::size_t capacity() const noexcept { return queue_.limit(); }
   // The dedicated thread: sleeps until the port is listed, or until the engine stops.
   void wait_listed() noexcept;
   void wake() noexcept;
@@ -99,6 +106,9 @@ class BasicPort {
   [[nodiscard]] Drained drain(std::size_t limit, bool may_be_refused);
   void release_consumer();
   void list() noexcept;
+  void list_filled() noexcept;
+  [[nodiscard]] std::size_t quantum() const noexcept { return std::max<std::size_t>(queue_.limit() / kRescheduleShare, 1); }
+  [[nodiscard]] std::size_t free_slots() const noexcept { return queue_.limit() - std::min(queue_.limit(), queue_.size()); }
 
   Target& target_;
   Engine& engine_;
@@ -111,7 +121,7 @@ class BasicPort {
   unsigned refusals_ = 0;                      // consumer side: how often in a row the token wasn't to be had
   alignas(64) Atom<std::uint32_t> listed_{0};  // mailbox of the dedicated thread
   Queue queue_;
-  const std::size_t quantum_;  // records of one visit
+  WorkMeter meter_;  // consumer side
 };
 
 template <template <class> class Atom, class World>
@@ -128,7 +138,7 @@ BasicPort<Atom, World>::BasicPort(Target& target, Engine& engine, ThreadingModel
       model_(model),
       deep_copy_(engine.options.deep_copy && target.spec().input->has_text() ? std::make_unique<DeepCopy>(target.spec().input) : nullptr),
       queue_(target.in_stride(), ring_records(engine.options, target.in_stride()), engine.options.queue_bytes),
-      quantum_(std::max<std::size_t>(queue_.capacity() / kRescheduleShare, 1)) {
+      meter_(engine.options.queue_work) {
   if (model == ThreadingModel::Manual) (void)consumer_.try_lock();  // the producer side's from the start
 }
 
@@ -196,7 +206,7 @@ template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::enqueue(Run run) {
   for (;;) {
     if (const std::size_t taken = queue_.push(run); taken > 0) {
-      if (queue_.announce()) list();
+      if (queue_.announce()) list_filled();
       run.records += taken * run.stride;
       run.count -= taken;
     }
@@ -214,28 +224,40 @@ bool BasicPort<Atom, World>::enqueue(Mark mark) {
   return true;
 }
 
-// reSchedule of PLDI'17 Fig. 6 (P17, P18): the producer runs what stands in its way. Where the paper spins while somebody else
-// runs it, we spin shortly and then sleep until the consumer lock is released.
+// reSchedule of PLDI'17 Fig. 6 (P17, P18): the producer runs what stands in its way, and what that fills in turn: were only this
+// queue drained, the pipeline would fill up behind it and no record be in the cache when its turn comes. Where the paper spins
+// while somebody else runs it, we spin shortly and then sleep until the consumer lock is released.
 template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::make_room(std::size_t records) {
-  auto& thread = World::thread();
+  Thread& thread = World::thread();
   thread.reschedules.add(1);
+  const typename World::NotOwnWork help(thread);
   // Worth waiting for: room for the run, or a quantum. If there is that much already, notes or heap bytes are short instead.
-  const std::size_t wanted = std::min(records, quantum_);
-  const bool short_of_slots = queue_.capacity() - queue_.size() < wanted;
+  const std::size_t wanted = std::min(records, quantum());
+  const bool short_of_slots = free_slots() < wanted;
   for (int spin = 0; spin < Lock::kSpins; ++spin) {
     if (engine_.is_stopping()) return false;
     if (consumer_.try_lock()) {
-      const Drained drained = drain(quantum_, false);
+      const bool kept_next = std::exchange(thread.keeps_next, true);
+      const Drained drained = drain(quantum(), false);
       release_consumer();
+      if (!kept_next) follow(thread);  // otherwise whoever called does
+      thread.keeps_next = kept_next;
       return drained != Drained::Stopped;
     }
-    if (short_of_slots && queue_.capacity() - queue_.size() >= wanted) return true;
+    if (short_of_slots && free_slots() >= wanted) return true;
     cpu_relax();
   }
   thread.sleeps.add(1);
+  engine_.publish_next(thread);
+  const typename World::Blocked blocked(thread);
   consumer_.sleep();
   return !engine_.is_stopping();
+}
+
+template <template <class> class Atom, class World>
+void BasicPort<Atom, World>::follow(Thread& thread) {
+  while (auto* port = Engine::take_next(thread)) port->visit();
 }
 
 template <template <class> class Atom, class World>
@@ -244,8 +266,13 @@ void BasicPort<Atom, World>::visit() {
     if (consumer_.try_lock()) break;
     if (consumer_.leave_note(Lock::kRelist) != 0) return;  // "abandon on contention" (P15): the holder lists it again
   }
+  Thread& thread = World::thread();
   const bool may_be_refused = model_.load(std::memory_order_relaxed) == ThreadingModel::Dynamic;
-  const Drained drained = drain(quantum_, may_be_refused);
+  const std::uint64_t before = queue_.position();
+  meter_.begin(thread);
+  const Drained drained = drain(quantum(), may_be_refused);
+  const std::size_t limit = meter_.end(thread, static_cast<std::size_t>(queue_.position() - before), queue_.capacity());
+  if (limit != 0) queue_.set_limit(limit);
   const bool more = drained != Drained::Stopped && (!queue_.empty() || queue_.retire());
   // Unlock, then put back (P13): the next owner shall not find it locked.
   const bool noted = (consumer_.unlock() & Lock::kRelist) != 0;
@@ -278,9 +305,11 @@ auto BasicPort<Atom, World>::drain(std::size_t limit, bool may_be_refused) -> Dr
         return Drained::Refused;
       }
     }
-    if (!target_.execute({front.records, front.count, target_.in_stride(), front.chunks}, true, token_held)) return Drained::Stopped;
+    if (!target_.execute({front.records, front.count, target_.in_stride(), front.chunks, front.home}, true, token_held))
+      return Drained::Stopped;
     queue_.advance(front.count);
-    limit -= front.count;
+    limit -= std::min(limit, front.count);
+    thread.visits.add(1);
     if (thread.suspended.load(std::memory_order_relaxed)) break;
   }
   return engine_.is_stopping() ? Drained::Stopped : Drained::Quantum;
@@ -298,6 +327,16 @@ void BasicPort<Atom, World>::list() noexcept {
     return;
   }
   wake();
+}
+
+// The port was empty before this thread pushed.
+template <template <class> class Atom, class World>
+void BasicPort<Atom, World>::list_filled() noexcept {
+  if (model_.load(std::memory_order_relaxed) != ThreadingModel::Dedicated) {
+    engine_.list_filled(World::thread(), self());
+  } else {
+    wake();
+  }
 }
 
 template <template <class> class Atom, class World>

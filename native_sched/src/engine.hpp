@@ -38,6 +38,22 @@ class Engine {
     free_ports.push(port);
     idle.notify_one();
   }
+  // A port that was empty has been filled. Goes to the thread itself, if that is about to look for work: depth first, so that records
+  // meet the next operator while they are in the cache, and a tuple alone wakes nobody on its way. (The paper's free list is first in,
+  // first out for all, P15: with 100 queues of one operation each that is 4 times slower.)
+  void list_filled(EngineThread& thread, Port* port) noexcept {
+    if (thread.keeps_next) port = thread.next.exchange(port, std::memory_order_acq_rel);
+    if (port != nullptr) list(port);
+  }
+  // What `thread` has kept for itself, if it is still there.
+  [[nodiscard]] static Port* take_next(EngineThread& thread) noexcept {
+    if (thread.next.load(std::memory_order_relaxed) == nullptr) return nullptr;
+    return thread.next.exchange(nullptr, std::memory_order_acq_rel);
+  }
+  // For a thread that won't look for work soon, or isn't getting there.
+  void publish_next(EngineThread& thread) noexcept {
+    if (Port* port = take_next(thread); port != nullptr) list(port);
+  }
 
   [[nodiscard]] bool try_enter_token(EngineThread& thread) {
     if (token.try_enter(&thread.user)) return true;

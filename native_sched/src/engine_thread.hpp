@@ -10,6 +10,7 @@
 #include <cstdint>
 
 namespace rayelastic {
+class Port;
 
 // Written by one thread at a time (successive writers are ordered by the lock that made them owner), read by any at any time.
 class Counter {
@@ -41,6 +42,13 @@ struct EngineThread {
   std::atomic<bool> alive{false};   // release: cpu_clock can be read
   std::atomic<bool> parked{false};  // suspension is in force
 
+  // The port that this thread has just filled: it visits it next, for the records are in this core's cache. Others may take it;
+  // whoever does has the responsibility for it (BasicPort). Release with acquire.
+  std::atomic<Port*> next{nullptr};
+  bool keeps_next = false;      // the thread is about to visit what is in `next`
+  bool measuring = false;       // WorkMeter wants to know ...
+  std::uint64_t helped_ns = 0;  // ... what wasn't the thread's own work
+
   // Set by others.
   alignas(64) std::atomic<bool> suspended{false};  // asked for; seq_cst, see Notifier
 
@@ -48,6 +56,7 @@ struct EngineThread {
   struct Watch {
     std::uint64_t cpu_ns = 0;    // of the thread at the last tick
     std::uint64_t visits = 0;    // at the last tick
+    bool paused = false;         // they hadn't moved at the last tick
     std::uint64_t stuck_ns = 0;  // since when `visits` hasn't moved, while an operator ran
     std::atomic<bool> stuck{false};
   };

@@ -25,8 +25,6 @@ std::size_t run_capacity(const SchedulerOptions& options, std::size_t stride) {
 
 }  // namespace
 
-void OperatorContext::FreeBuffer::operator()(std::byte* buffer) const noexcept { ::operator delete(buffer, std::align_val_t{kAlignment}); }
-
 OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine& engine)
     : process_(spec.process),
       state_(spec.state.get()),
@@ -39,10 +37,18 @@ OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine
       text_out_(spec.output != nullptr && spec.output->has_text()),
       needs_token_((spec.flags & REL_NEEDS_TOKEN) != 0),
       keyed_(spec.keyed != nullptr),
-      buffer_(static_cast<std::byte*>(::operator new(capacity_* out_stride_, std::align_val_t{kAlignment}))),
       slots_(keyed_ ? capacity_ : 0),
       id_(id),
-      spec_(spec) {}
+      spec_(spec) {
+  if (out_stride_ > 0) renew_buffer();
+}
+
+// The buffer went on with its records: another one.
+void OperatorContext::renew_buffer() {
+  home_ = Chunk::allocate(capacity_ * out_stride_ + kAlignment);
+  const auto address = reinterpret_cast<std::uintptr_t>(home_->data());
+  buffer_ = reinterpret_cast<std::byte*>((address + kAlignment - 1) / kAlignment * kAlignment);
+}
 
 // A run goes down a chain of manual operators in this loop, not by recursion: an operator that has nothing to tidy up after its
 // output was processed is left for good. So a chain of any length needs no stack, and its returns don't overflow the processor's
@@ -66,9 +72,10 @@ bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool 
   const std::size_t longest = (in_place || out_stride_ == 0) && !keyed_ ? run.count : capacity_;
   for (std::size_t done = 0;;) {
     const std::size_t count = std::min(longest, run.count - done);
-    input_ = {run.records + done * in_stride_, count, in_stride_, run.chunks};
+    input_ = {run.records + done * in_stride_, count, in_stride_, run.chunks, in_place ? run.home : nullptr};
     done += count;
-    std::byte* const out = in_place ? const_cast<std::byte*>(input_.records) : buffer_.get();
+    if (!in_place && home_ && !home_->is_unique()) renew_buffer();
+    std::byte* const out = in_place ? const_cast<std::byte*>(input_.records) : buffer_;
     const std::int64_t produced = call(out, static_cast<std::int64_t>(in_place ? count : std::max(count, capacity_)), token_held);
     if (produced < 0) return false;
     token_held = false;
@@ -77,7 +84,8 @@ bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool 
       next = consumers_.front()->manual_target();
       if (next != nullptr) {
         tuples_out_.add(static_cast<std::uint64_t>(produced));
-        run = {out, static_cast<std::size_t>(produced), out_stride_, text_out_ ? input_.chunks : std::span<Chunk* const>{}};
+        run = {out, static_cast<std::size_t>(produced), out_stride_, text_out_ ? input_.chunks : std::span<Chunk* const>{},
+               in_place ? run.home : home_.get()};
         writable = true;
         return true;
       }
@@ -118,9 +126,10 @@ std::int64_t OperatorContext::call(std::byte* out, std::int64_t capacity, bool t
 bool OperatorContext::call_and_submit() {
   const Doing doing(*current_thread, number_);
   input_ = {nullptr, 0, in_stride_, {}};
-  const std::int64_t produced = call(buffer_.get(), static_cast<std::int64_t>(capacity_), false);
+  if (home_ && !home_->is_unique()) renew_buffer();
+  const std::int64_t produced = call(buffer_, static_cast<std::int64_t>(capacity_), false);
   if (produced < 0) return false;
-  const bool ok = submit(buffer_.get(), static_cast<std::size_t>(produced));
+  const bool ok = submit(buffer_, static_cast<std::size_t>(produced));
   end_call();
   return ok;
 }
@@ -159,7 +168,9 @@ bool OperatorContext::flush(std::int64_t n) {
     message_ = "flushed more records than its output has room for";
     report(-1);
   } else {
+    flushing_ = true;
     ok = submit(out_, static_cast<std::size_t>(n)) && !stopping();
+    flushing_ = false;
   }
   if (in_token) {
     engine_.enter_token(*current_thread);
@@ -173,8 +184,10 @@ bool OperatorContext::submit(std::byte* out, std::size_t count) {
   bool ok = true;
   if (count > 0 && out_stride_ != 0) {
     tuples_out_.add(count);
-    const Run run{out, count, out_stride_, text_out_ ? output_chunks() : std::span<Chunk* const>{}};
+    Run run{out, count, out_stride_, text_out_ ? output_chunks() : std::span<Chunk* const>{}};
     const std::size_t last = consumers_.size() - 1;
+    // Kept where it is by one consumer alone; and a function that flushes goes on in its buffer.
+    if (last == 0 && !flushing_) run.home = out == buffer_ ? home_.get() : input_.home;
     for (std::size_t index = 0; ok && index < consumers_.size(); ++index) ok = consumers_[index]->accept(run, index == last);
   }
   if (untidy_) attached_.clear();

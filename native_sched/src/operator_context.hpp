@@ -56,10 +56,6 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool stopping() const override;
 
  private:
-  struct FreeBuffer {
-    void operator()(std::byte* buffer) const noexcept;
-  };
-
   [[nodiscard]] bool step(EngineThread& thread, Run& run, bool& writable, bool token_held, OperatorContext*& next);
   [[nodiscard]] bool call_and_submit();
   [[nodiscard]] std::int64_t call(std::byte* out, std::int64_t capacity, bool token_held);
@@ -68,6 +64,7 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool pass(Mark mark);
   [[nodiscard]] std::span<Chunk* const> output_chunks();
   void end_call();
+  void renew_buffer();
   void report(std::int64_t index);
   [[nodiscard]] bool is_source() const noexcept { return (spec_.flags & REL_SOURCE) != 0; }
 
@@ -85,6 +82,7 @@ class alignas(64) OperatorContext final : public rel_context {
   const bool keyed_;
   // Of the current call.
   bool in_token_ = false;
+  bool flushing_ = false;
   bool untidy_ = false;  // one of message_, attached_, allocated_, arena_touched_ is set
   std::byte* out_ = nullptr;
   std::int64_t out_capacity_ = 0;
@@ -92,7 +90,8 @@ class alignas(64) OperatorContext final : public rel_context {
   Counter tuples_in_;
   Counter tuples_out_;
   std::vector<Port*> consumers_;
-  std::unique_ptr<std::byte[], FreeBuffer> buffer_;
+  ChunkRef home_;                // of buffer_; null for sinks
+  std::byte* buffer_ = nullptr;  // in home_, aligned
 
   bool refused_ = false;  // flush said stop
   bool finished_ = false;

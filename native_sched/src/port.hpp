@@ -9,6 +9,7 @@
 #include "operator_context.hpp"
 #include "rayelastic/flag_lock.hpp"
 #include "rayelastic/port_queue.hpp"
+#include "work_meter.hpp"
 
 namespace rayelastic {
 
@@ -21,6 +22,13 @@ struct PortWorld {
   using Queue = PortQueue<>;
   using Lock = FlagLock<>;
   using DeepCopy = rayelastic::DeepCopy;
+
+  using WorkMeter = rayelastic::WorkMeter;
+  using Thread = EngineThread;
+  using NotOwnWork = rayelastic::NotOwnWork;
+  struct Blocked : Doing {
+    explicit Blocked(EngineThread& thread) noexcept : Doing(thread, EngineThread::kBlocked) {}
+  };
 
   [[nodiscard]] static EngineThread& thread() noexcept { return *current_thread; }
 };

@@ -20,6 +20,7 @@ std::uint64_t cpu_time(const EngineThread& thread) {
 Profiler::Profiler(std::size_t operators, std::chrono::nanoseconds stuck_after)
     : stuck_after_ns_(static_cast<std::uint64_t>(stuck_after.count())), last_(Clock::now()) {
   profile_.operator_cpu.resize(operators, 0);
+  profile_.operator_time.resize(operators, 0);
 }
 
 void Profiler::begin(Clock::time_point now) {
@@ -38,6 +39,7 @@ void Profiler::see(EngineThread& thread, bool of_scheduler) {
   if (cpu != 0) thread.watch.cpu_ns = cpu;
   const bool in_operator = doing < profile_.operator_cpu.size();
   (in_operator ? profile_.operator_cpu[doing] : profile_.engine_cpu) += used;
+  if (in_operator) profile_.operator_time[doing] += elapsed_ns_;
   if (doing != EngineThread::kSuspended) {
     profile_.thread_time += elapsed_ns_;
     if (of_scheduler) profile_.scheduler_time += elapsed_ns_;
@@ -47,6 +49,7 @@ void Profiler::see(EngineThread& thread, bool of_scheduler) {
   }
   if (!of_scheduler) return;
   const std::uint64_t visits = thread.visits.get();
+  thread.watch.paused = visits == thread.watch.visits;
   if (visits != thread.watch.visits || !in_operator) {
     thread.watch.visits = visits;
     thread.watch.stuck_ns = now_ns_;

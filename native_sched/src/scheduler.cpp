@@ -137,6 +137,7 @@ class Scheduler::State {
       sample.operators.push_back({.tuples_in = context.tuples_in(),
                                   .tuples_out = context.tuples_out(),
                                   .cpu_ns = profile.operator_cpu[id],
+                                  .time_ns = profile.operator_time[id],
                                   .queued = port == nullptr ? 0 : port->queued(),
                                   .queue_capacity = port == nullptr ? 0 : port->capacity(),
                                   .model = model_of(id),
@@ -269,7 +270,10 @@ class Scheduler::State {
   void tick() {
     const std::lock_guard guard(threads_mutex_);
     profiler_->begin(Profiler::Clock::now());
-    for (Worker& worker : workers_) profiler_->see(worker.own(), true);
+    for (Worker& worker : workers_) {
+      profiler_->see(worker.own(), true);
+      if (worker.own().watch.paused) engine_->publish_next(worker.own());  // a dear tuple keeps it from its next port
+    }
     for (OperatorThread& thread : operator_threads_) profiler_->see(thread.own(), false);
     if (!profiler_->end()) return;
     try {

@@ -22,6 +22,7 @@ void bind(const std::vector<int>& cpus, std::size_t index) {
 }  // namespace
 
 Worker::Worker(Engine& engine, std::size_t index) : engine_(engine) {
+  own_.keeps_next = true;
   thread_ = std::thread([this, index] {
     if (!engine_.options.cpus.empty()) bind(engine_.options.cpus, index);
     run_engine_thread(engine_.options.hooks, own_, [this] { run(); });
@@ -35,6 +36,7 @@ void Worker::run() {
       park();
     } else if (Port* port = engine_.free_ports.pop(); port != nullptr) {
       port->visit();
+      Port::follow(own_);
     } else {
       wait_for_work();
     }

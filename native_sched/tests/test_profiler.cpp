@@ -20,7 +20,7 @@ double thread_cpu_seconds() {
 }
 
 struct Busy : Guarded {
-  double seconds = 0;  // of CPU time, per run
+  double seconds = 0;  // of CPU time, per row
 };
 
 OperatorSpec busy(std::string name, double seconds) {
@@ -29,7 +29,7 @@ OperatorSpec busy(std::string name, double seconds) {
   state->seconds = seconds;
   spec.state = std::shared_ptr<Guarded>(state);
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
-    const double end = thread_cpu_seconds() + static_cast<Busy*>(static_cast<Guarded*>(opaque))->seconds;
+    const double end = thread_cpu_seconds() + static_cast<Busy*>(static_cast<Guarded*>(opaque))->seconds * static_cast<double>(n);
     while (thread_cpu_seconds() < end) {
     }
     const auto* from = static_cast<const Row*>(in);
@@ -71,7 +71,7 @@ TEST(cost_goes_to_the_operator_that_ran) {
   for (const ThreadingModel model : {ThreadingModel::Manual, ThreadingModel::Dynamic}) {
     Rig rig({.profile_period = 1ms});
     OperatorId previous = rig.add(source(0, -1));
-    for (const double cost : {100e-6, 300e-6, 0.0}) {
+    for (const double cost : {2e-6, 6e-6, 0.0}) {
       OperatorSpec spec = cost > 0 ? busy("busy", cost) : sink();
       spec.model = model;
       const OperatorId id = rig.add(spec);
@@ -82,7 +82,7 @@ TEST(cost_goes_to_the_operator_that_ran) {
     Sample sample;
     CHECK(eventually([&] {
       sample = rig.scheduler.sample();
-      return sample.operators[2].cpu_ns > 300'000'000;
+      return sample.operators[2].cpu_ns > 300'000'000 && sample.ticks > 800;
     }));
     rig.scheduler.stop(false);
     const double light = static_cast<double>(sample.operators[1].cpu_ns);
@@ -112,10 +112,31 @@ TEST(an_operator_that_waits_costs_nothing_and_an_idle_thread_is_idle) {
   rig.scheduler.stop(true);
 }
 
+TEST(queues_hold_no_more_than_a_while_of_work) {
+  Rig rig;
+  OperatorId previous = rig.add(source(0, -1));
+  for (int index = 0; index < 8; ++index) {
+    OperatorSpec spec = index == 7 ? sink() : busy("dear", 200e-6);  // the bound is 1 ms
+    spec.model = ThreadingModel::Dynamic;
+    const OperatorId id = rig.add(spec);
+    rig.scheduler.connect(previous, id);
+    previous = id;
+  }
+  rig.scheduler.start({.thread_count = 2});
+  // Operator 1 is the first one with a queue; the last of the dear ones is the seventh.
+  CHECK(eventually([&] {
+    const Sample sample = rig.scheduler.sample();
+    return std::all_of(sample.operators.begin() + 1, sample.operators.begin() + 8,
+                       [](const OperatorSample& one) { return one.queue_capacity <= 16 && one.queued <= one.queue_capacity; });
+  }));
+  rig.scheduler.stop(false);
+}
+
 TEST(a_stuck_thread_is_reported_and_replaced_until_it_comes_back) {
   auto gate = std::make_shared<Gate>();
   Rig rig({.profile_period = 1ms, .stuck_after = 20ms});
-  rig.scheduler.connect(rig.add(source(0, -1)), rig.add(gated(gate)));
+  rig.scheduler.connect(rig.add(source(0, 1)), rig.add(gated(gate)));
+  rig.scheduler.connect(rig.add(source(1, -1)), rig.add(sink()));  // the job goes on
   rig.scheduler.start({.thread_count = 1});
   gate->await_entry();
   CHECK(eventually([&] { return rig.scheduler.in_force().stuck == 1; }));

@@ -15,12 +15,14 @@
 namespace rayelastic {
 
 // Records that move together. Borrows everything: records and chunks stay valid for the length of the call that it is
-// passed to. `chunks` are those that the records' string views may point into.
+// passed to. `chunks` are those that the records' string views may point into. `home`, if any, owns the memory of the records: whoever
+// may write to them may also share it and so keep them, where they are, for longer than the call.
 struct Run {
   const std::byte* records = nullptr;
   std::size_t count = 0;
   std::size_t stride = 0;
   std::span<Chunk* const> chunks = {};
+  Chunk* home = nullptr;
 };
 
 enum class MarkKind : std::uint8_t { Window, Watermark, Epoch, Final };

@@ -48,6 +48,7 @@ class PortQueue {
     std::size_t count = 0;
     std::span<Chunk* const> chunks = {};
     const Mark* mark = nullptr;
+    Chunk* home = nullptr;  // the records are all that was pushed by reference, and in there
   };
 
   // `records` is rounded up to a power of two; `heap_bytes` bounds what chunks keep alive (one run always fits).
@@ -57,7 +58,8 @@ class PortQueue {
         note_capacity_(std::max<std::size_t>(capacity_ / 4, Memory::kMinNotes)),
         heap_limit_(heap_bytes),
         ring_(static_cast<std::byte*>(::operator new(capacity_ * stride, std::align_val_t{kLine}))),
-        notes_(note_capacity_) {
+        notes_(note_capacity_),
+        limit_(capacity_) {
     chunks_.reserve(note_capacity_);
   }
 
@@ -70,6 +72,9 @@ class PortQueue {
   PortQueue& operator=(const PortQueue&) = delete;
 
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  // At most `records` may wait from now on (1 to capacity); what is inside already stays. Any thread.
+  void set_limit(std::size_t records) noexcept { limit_.store(records, std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
   // Records inside; exact for neither side while the other works.
   [[nodiscard]] std::size_t size() const noexcept {
     const std::uint64_t read = read_.load(std::memory_order_relaxed);
@@ -79,16 +84,21 @@ class PortQueue {
 
   // --- producer
 
-  // Takes as many records from the front of `run` as fit and returns how many.
+  // Takes as many records from the front of `run` as fit and returns how many. A long run that has a home is taken as it is, by
+  // reference, or not at all: nothing is copied, its ring slots stay empty.
   [[nodiscard]] std::size_t push(const Run& run) {
     Memory::writes(&tail_, sizeof tail_);
-    if (capacity_ - (tail_ - read_seen_) < run.count) read_seen_ = read_.load(std::memory_order_acquire);
-    const std::size_t count = std::min<std::size_t>(run.count, capacity_ - (tail_ - read_seen_));
-    if (count == 0 || (!run.chunks.empty() && !push_chunks(run.chunks, tail_ + count))) return 0;
-    const std::size_t slot = tail_ & (capacity_ - 1);
-    const std::size_t first = std::min(count, capacity_ - slot);
-    fill(slot, run.records, first);
-    if (first < count) fill(0, run.records + first * stride_, count - first);
+    const std::size_t limit = limit_.load(std::memory_order_relaxed);
+    if (room(limit) < run.count) read_seen_ = read_.load(std::memory_order_acquire);
+    const std::size_t count = std::min(run.count, room(limit));
+    const bool refer = run.home != nullptr && run.count * stride_ >= kWorthReferring && run.count <= limit / 2;
+    if (count == 0 || (refer && count < run.count) || !annotate(run, tail_ + count, refer)) return 0;
+    if (!refer) {
+      const std::size_t slot = tail_ & (capacity_ - 1);
+      const std::size_t first = std::min(count, capacity_ - slot);
+      fill(slot, run.records, first);
+      if (first < count) fill(0, run.records + first * stride_, count - first);
+    }
     tail_ += count;
     written_.store(tail_, std::memory_order_release);
     return count;
@@ -97,8 +107,8 @@ class PortQueue {
   // Puts a mark behind all records pushed so far. False: no room.
   [[nodiscard]] bool push(Mark mark) {
     Memory::writes(&tail_, sizeof tail_);
-    if (!has_note_room()) return false;
-    put_note({.position = tail_, .chunk = nullptr, .mark = mark, .heap_bytes = 0});
+    if (!has_note_room(1)) return false;
+    put_note({.position = tail_, .mark = mark});
     return true;
   }
 
@@ -107,8 +117,8 @@ class PortQueue {
 
   // --- consumer
 
-  // The longest span of at most `limit` records up to the ring's end or the next mark; stops between the chunks of different
-  // runs once it has kGoodSpan records, so that long runs keep their single chunk.
+  // The longest span of at most `limit` records (or the one run that came by reference) up to the ring's end or the next mark;
+  // stops between the chunks of different runs once it has kGoodSpan records, so that long runs keep their single chunk.
   [[nodiscard]] Front front(std::size_t limit) {
     Memory::writes(&head_, sizeof head_);
     if (written_seen_ - head_ < std::min(limit, kGoodSpan)) {
@@ -116,15 +126,28 @@ class PortQueue {
       notes_seen_ = notes_written_.load(std::memory_order_acquire);
     }
     const std::size_t slot = head_ & (capacity_ - 1);
+    std::byte* records = ring_.get() + slot * stride_;
     std::uint64_t end = head_ + std::min<std::uint64_t>({written_seen_ - head_, limit, capacity_ - slot});
-    if (note_head_ == notes_seen_) return {ring_.get() + slot * stride_, static_cast<std::size_t>(end - head_), {}, nullptr};
+    if (note_head_ == notes_seen_) return {records, static_cast<std::size_t>(end - head_), {}, nullptr};
     chunks_.clear();
+    const Note* reference = nullptr;
     std::uint64_t covered = head_;
     for (std::uint64_t at = note_head_; at != notes_seen_ && covered < end; ++at) {
       const Note& next = read_note(at);
       if (next.chunk == nullptr) {
         end = std::min(end, next.position);
         break;
+      }
+      if (next.records != nullptr) {
+        const std::uint64_t start = next.position - next.count;
+        if (start > head_) {
+          end = std::min(end, start);
+          break;
+        }
+        reference = &next;
+        records = next.records + (head_ - start) * stride_;
+        end = next.position;  // all of it, even beyond `limit`: only whole runs can go on as they are
+        continue;
       }
       if (chunks_.empty() || chunks_.back() != next.chunk) {
         if (!chunks_.empty() && covered - head_ >= kGoodSpan) {
@@ -137,7 +160,8 @@ class PortQueue {
     }
     const Note& first = read_note(note_head_);
     if (first.chunk == nullptr && first.position == head_) return {nullptr, 0, {}, &first.mark};
-    return {ring_.get() + slot * stride_, static_cast<std::size_t>(end - head_), chunks_, nullptr};
+    const auto count = static_cast<std::size_t>(end - head_);
+    return {records, count, chunks_, nullptr, reference != nullptr && count == reference->count ? reference->chunk : nullptr};
   }
 
   // Passes `count` records: their slots and chunks are given back.
@@ -158,6 +182,9 @@ class PortQueue {
     }
     read_.store(head_, std::memory_order_release);
   }
+
+  // Records passed so far.
+  [[nodiscard]] std::uint64_t position() const noexcept { return head_; }
 
   void pop_mark() {
     Memory::writes(&head_, sizeof head_);
@@ -182,13 +209,16 @@ class PortQueue {
     Chunk* chunk = nullptr;      // null: a mark
     Mark mark = {};
     std::size_t heap_bytes = 0;
+    std::byte* records = nullptr;  // not null: the `count` records up to `position` aren't in the ring but here, in `chunk`
+    std::size_t count = 0;
   };
   struct FreeRing {
     void operator()(std::byte* ring) const noexcept { ::operator delete(ring, std::align_val_t{kLine}); }
   };
 
   static constexpr std::size_t kLine = 64;
-  static constexpr std::size_t kGoodSpan = 64;  // records; longer spans save little per tuple (findings 1)
+  static constexpr std::size_t kWorthReferring = 1024;  // bytes; less is copied faster than a note is written and its chunk released
+  static constexpr std::size_t kGoodSpan = 64;          // records; longer spans save little per tuple (findings 1)
 
   [[nodiscard]] Note& note(std::uint64_t at) noexcept { return notes_[at & (note_capacity_ - 1)]; }
   [[nodiscard]] const Note& read_note(std::uint64_t at) noexcept {
@@ -201,9 +231,14 @@ class PortQueue {
     std::memcpy(ring_.get() + slot * stride_, records, count * stride_);
   }
 
-  [[nodiscard]] bool has_note_room() noexcept {
-    if (note_tail_ - notes_read_seen_ == note_capacity_) notes_read_seen_ = notes_read_.load(std::memory_order_acquire);
-    return note_tail_ - notes_read_seen_ < note_capacity_;
+  [[nodiscard]] std::size_t room(std::size_t limit) const noexcept {
+    const std::size_t used = static_cast<std::size_t>(tail_ - read_seen_);
+    return used < limit ? limit - used : 0;
+  }
+
+  [[nodiscard]] bool has_note_room(std::size_t notes) noexcept {
+    if (note_capacity_ - (note_tail_ - notes_read_seen_) < notes) notes_read_seen_ = notes_read_.load(std::memory_order_acquire);
+    return note_capacity_ - (note_tail_ - notes_read_seen_) >= notes;
   }
 
   void put_note(const Note& entry) {
@@ -212,22 +247,35 @@ class PortQueue {
     notes_written_.store(note_tail_, std::memory_order_release);
   }
 
-  // A chunk in a row of runs is counted once: an under-count of at most one chunk.
-  [[nodiscard]] bool push_chunks(std::span<Chunk* const> chunks, std::uint64_t end) {
-    if (!has_note_room()) return false;
-    std::size_t bytes = 0;
-    if (chunks.size() > 1 || chunks.front() != last_chunk_) {
-      for (Chunk* chunk : chunks) bytes += chunk->size();
+  // Notes what the run up to `end` keeps alive. The note of referred records comes before that of their texts: front() knows where
+  // the ring's records end before it looks at chunks. A chunk in a row of runs is counted once: an under-count of at most one.
+  [[nodiscard]] bool annotate(const Run& run, std::uint64_t end, bool refer) {
+    const std::size_t notes = (refer ? 1 : 0) + (run.chunks.empty() ? 0 : 1);
+    if (notes == 0) return true;
+    if (!has_note_room(notes)) return false;
+    const std::size_t home_bytes = refer ? run.home->size() : 0;
+    std::size_t bytes = home_bytes;
+    if (run.chunks.size() > 1 || (!run.chunks.empty() && run.chunks.front() != last_chunk_)) {
+      for (Chunk* chunk : run.chunks) bytes += chunk->size();
     }
     if (bytes > 0 && heap_pushed_ - heap_seen_ + bytes > heap_limit_) {
       notes_read_seen_ = notes_read_.load(std::memory_order_acquire);
       heap_seen_ = heap_read_.load(std::memory_order_relaxed);
       if (heap_pushed_ != heap_seen_ && heap_pushed_ - heap_seen_ + bytes > heap_limit_) return false;
     }
-    ChunkRef kept = chunks.size() == 1 ? ChunkRef::share(chunks.front()) : Chunk::bundle(chunks);
-    last_chunk_ = chunks.size() == 1 ? chunks.front() : nullptr;
     heap_pushed_ += bytes;
-    put_note({.position = end, .chunk = kept.leak(), .mark = {}, .heap_bytes = bytes});
+    if (refer) {
+      put_note({.position = end,
+                .chunk = ChunkRef::share(run.home).leak(),
+                .heap_bytes = home_bytes,
+                .records = const_cast<std::byte*>(run.records),
+                .count = run.count});
+    }
+    if (run.chunks.empty()) return true;
+    const bool single = run.chunks.size() == 1;
+    last_chunk_ = single ? run.chunks.front() : nullptr;
+    ChunkRef kept = single ? ChunkRef::share(run.chunks.front()) : Chunk::bundle(run.chunks);
+    put_note({.position = end, .chunk = kept.leak(), .heap_bytes = bytes - home_bytes});
     return true;
   }
 
@@ -254,6 +302,7 @@ class PortQueue {
   alignas(kLine) Atom<std::uint64_t> read_{0};
   Atom<std::uint64_t> notes_read_{0};
   Atom<std::size_t> heap_read_{0};
+  Atom<std::size_t> limit_;
   // What only the consumer uses.
   alignas(kLine) std::uint64_t head_ = 0;
   std::uint64_t note_head_ = 0;

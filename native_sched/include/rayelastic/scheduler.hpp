@@ -28,9 +28,11 @@ struct SchedulerOptions {
   std::size_t ring_bytes = 32768;       // bounds a queue's records too, but never below 64: full queues of a long pipeline shall
                                         // stay in the cache (100 operators of 128 B: 2-3 times faster than with 128 KiB)
   std::size_t queue_bytes = 64U << 20;  // heap bytes that a queue may keep alive; one run always fits
-  std::size_t run_records = 256;        // largest output run
-  std::size_t run_bytes = 16384;        // bounds the run's records too, but never below 64 records
-  unsigned max_threads = 256;           // bound of Desired::thread_count
+  std::chrono::nanoseconds queue_work = std::chrono::milliseconds(1);  // work that may wait in a queue, as measured; never less than 4
+                                                                       // records; 0: no bound
+  std::size_t run_records = 256;                                       // largest output run
+  std::size_t run_bytes = 16384;                                       // bounds the run's records too, but never below 64 records
+  unsigned max_threads = 256;                                          // bound of Desired::thread_count
   std::chrono::nanoseconds profile_period =
       std::chrono::milliseconds(10);                               // between two looks of the profiler (M02: 100 Hz); 0: no profiler,
                                                                    // and stuck threads are neither seen nor replaced
@@ -58,8 +60,9 @@ struct InForce {
 struct OperatorSample {
   std::uint64_t tuples_in = 0;
   std::uint64_t tuples_out = 0;
-  std::uint64_t cpu_ns = 0;  // by the profiler's snapshots (M02): CPU time inside its function, without that of operators downstream
-  std::size_t queued = 0;    // records in its port
+  std::uint64_t cpu_ns = 0;   // by the profiler's snapshots (M02): CPU time inside its function, without that of operators downstream
+  std::uint64_t time_ns = 0;  // likewise, time inside its function, whether it ran or waited (for input, the GIL, a CPU)
+  std::size_t queued = 0;     // records in its port
   std::size_t queue_capacity = 0;
   ThreadingModel model = ThreadingModel::Manual;  // in force
   bool final = false;                             // has seen all its final marks
