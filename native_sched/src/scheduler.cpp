@@ -345,7 +345,7 @@ class Scheduler::State {
     const std::lock_guard guard(threads_mutex_);
     for (Worker& worker : workers_) worker.resume();
     for (OperatorThread& thread : operator_threads_) thread.wake();
-    engine_->idle.notify_all();
+    engine_->idle.interrupt();
   }
 
   void join() {

@@ -57,7 +57,7 @@ void Worker::wait_for_work() {
   if (!engine_.free_ports.looks_empty() || engine_.stopping.load(std::memory_order_seq_cst) || is_suspended()) {
     engine_.idle.cancel();
   } else {
-    engine_.idle.wait();
+    engine_.idle.wait([this] { return is_suspended() || engine_.stopping.load(std::memory_order_seq_cst); });
   }
 }
 
@@ -74,7 +74,7 @@ void Worker::park() {
 
 void Worker::suspend() noexcept {
   own_.suspended.store(true, std::memory_order_seq_cst);
-  engine_.idle.notify_all();  // if it sleeps for want of work, it shall park
+  engine_.idle.interrupt();  // if it sleeps for want of work, it shall park
 }
 
 void Worker::resume() noexcept {

@@ -8,7 +8,7 @@
 //   the publication and sees that.
 // Each notification takes one waiter off waiters_ and posts one permit; who is off leaves only with a permit. So a thread
 //   that is on its way out of sleep isn't notified twice, and permits never gather.
-// Pairs: permits_ (release) with the acquire of the waiter that takes one.
+// Pairs: permits_ (release, in notify_one and interrupt) with the acquire of the waiter that takes a permit or asks `leave` again.
 #pragma once
 
 #include <atomic>
@@ -26,13 +26,26 @@ class Notifier {
   }
 
   void wait() noexcept {
+    wait([] { return false; });
+  }
+  // Also leaves when `leave` is true, which is asked after each interrupt().
+  template <class Leave>
+  void wait(Leave&& leave) noexcept {
     for (;;) {
-      std::uint32_t permits = permits_.load(std::memory_order_relaxed);
-      while (permits > 0) {
-        if (permits_.compare_exchange_weak(permits, permits - 1, std::memory_order_acquire, std::memory_order_relaxed)) return;
+      std::uint32_t word = permits_.load(std::memory_order_acquire);
+      while (word % kInterrupt > 0) {
+        if (permits_.compare_exchange_weak(word, word - 1, std::memory_order_acquire, std::memory_order_acquire)) return;
       }
-      permits_.wait(0, std::memory_order_relaxed);
+      if (leave() && take_waiter()) return;  // not taken: a permit is about to come
+      permits_.wait(word, std::memory_order_relaxed);
     }
+  }
+
+  // Has every waiter ask its `leave` again. A permit wouldn't do: whoever comes to wait in between may take it instead of the one
+  // who is meant.
+  void interrupt() noexcept {
+    permits_.fetch_add(kInterrupt, std::memory_order_release);
+    permits_.notify_all();
   }
 
   // True: a sleeper was woken.
@@ -60,6 +73,8 @@ class Notifier {
   }
 
   alignas(64) Atom<std::uint32_t> waiters_{0};
+  static constexpr std::uint32_t kInterrupt = 1U << 16;  // permits in the low half of the word, interrupts in the high one
+
   alignas(64) Atom<std::uint32_t> permits_{0};
 };
 
