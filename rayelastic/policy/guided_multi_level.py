@@ -38,6 +38,7 @@ class GuidedThresholds:
         first_samples: profiler samples that are waited for, at most twice those periods.
         patience: periods in which what was asked for may be late before what is in force counts (P25, bounded).
         confirm: periods in a row in which a signal has to stand before it is believed.
+        capacity: share of the CPUs by which those left by others have to change.
         minor: change of throughput that is a new level of the old load, and no new load.
         recalled: relative difference up to which a remembered throughput was met again.
         memory: settled samples that are kept.
@@ -50,6 +51,7 @@ class GuidedThresholds:
     first_samples: int = 100
     patience: int = 3
     confirm: int = 2
+    capacity: float = 0.1
     minor: float = 0.1
     recalled: float = 0.1
     memory: int = 30
@@ -123,7 +125,8 @@ class GuidedMultiLevelElasticity:
         others = cpus_of_others(observation, self._thresholds.load)
         self._others_periods = self._others_periods + 1 if others == self._others_seen else 1
         self._others_seen = others
-        if others == self._others or self._others_periods < self._thresholds.confirm:
+        least = max(1, round(self._thresholds.capacity * observation.cpu_count))
+        if abs(others - self._others) < least or self._others_periods < self._thresholds.confirm:
             return None
         before, self._others = self._others, others
         bounds = self._bounds(observation)
@@ -138,7 +141,8 @@ class GuidedMultiLevelElasticity:
         """Follow a demand that leaves threads idle: throughput says nothing then, idle time does (C001-2)."""
         state, why = saturation_of(observation, graph, self._thresholds.load)
         best = max((s.throughput for s in self._search.measured.values()), default=0.0) if self._search else 0.0
-        if state is Saturation.SLACK and 0 < observation.throughput < best * (1 - self._thresholds.minor):
+        trying = self._search is not None and self._search.trial is not None
+        if trying and state is Saturation.SLACK and 0 < observation.throughput < best * (1 - self._thresholds.minor):
             state, why = Saturation.UNSURE, f"{why}, but they gave more before"
         self._full_periods = self._full_periods + 1 if state is Saturation.FULL else 0
         self._slack_periods = self._slack_periods + 1 if state is Saturation.SLACK else 0
@@ -203,6 +207,8 @@ class GuidedMultiLevelElasticity:
             seen, bounds = f"{seen}: {why}", self._bounds(observation)  # with what was learned of hops
             if verdict is Verdict.ACCEPT and purpose is Purpose.RECALL and self._met_again(search):
                 return self._settle(observation, search, f"{seen}, as remembered")
+        if search.trial is None and len(search.measured) == 1 and self._met_again(search):
+            return self._settle(observation, search, f"{seen}, as remembered")
         if self._too_early(search):
             return _ask(observation, search.best, f"{seen}: measuring", "baseline")
         trial = search.propose(bounds)
@@ -232,7 +238,9 @@ class GuidedMultiLevelElasticity:
         best = search.measured[search.best]
         self._settled = Series(list(best.values))
         self._shift = Shift()
-        self._memory.keep(Remembered(search.best, best.throughput, self._others, self._profile.costs()))
+        profile = self._profile
+        known = Remembered(search.best, best.throughput, self._others, profile.costs(), profile.effort)
+        self._memory.keep(known)
         return _ask(observation, search.best, f"{why}: settled at {shown(search.best)}", "settled")
 
     # --- settled ---
@@ -261,7 +269,8 @@ class GuidedMultiLevelElasticity:
             self._shift = Shift()
             self._settled = Series([*settled.values, *since.values][-self._thresholds.memory :])
             return _keep(observation, f"{why}, but by little", "cumulative sums")
-        return self._begin(observation, now, why, "cumulative sums (M14)", since)
+        new = Series(since.values[-self._thresholds.confirm :])  # what leaned before may have been noise
+        return self._begin(observation, now, why, "cumulative sums (M14)", new)
 
     # --- what is known ---
 
@@ -277,11 +286,8 @@ class GuidedMultiLevelElasticity:
         movable = frozenset(o.name for o in operators if o.switchable and o.model is not ThreadingModel.DEDICATED)
         estimate = None
         if movable and self._profile.known and self._graph is not None:
-            search = self._search
-            if search is None or search.hop is None or search.balance is None:
-                estimate = Estimate(self._profile, self._graph)
-            else:
-                estimate = Estimate(self._profile, self._graph, search.hop, search.balance)
+            explanations = self._search.explanations if self._search is not None else ()
+            estimate = Estimate(self._profile, self._graph, explanations[0] if explanations else None)
         return Bounds(
             minimum=minimum,
             maximum=maximum,

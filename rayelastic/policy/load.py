@@ -26,10 +26,12 @@ class LoadThresholds:
         full_queue: fill of a queue that only a full element has; above ElasticLoadBalance's half (L04).
         token_wait: share of time spent waiting for the Python token that only a full element has.
         idle: share of time that scheduler threads sleep for want of work, from which on a demand may be met.
+        asleep: the same, from which on it surely is, if the sources rest as much.
         slack: CPUs kept busy by the busiest piece, and share of the threads that are, below which it surely is.
         headroom: share of threads that may be busy when their number follows the demand.
         other_cpu: CPUs of others that are not worth giving way to.
         other_share: the same as a share of all CPUs, for large machines.
+        full_host: share of the CPUs of the host that are busy, from which on threads compete for them.
     """
 
     busy_piece: float = 0.85
@@ -38,10 +40,12 @@ class LoadThresholds:
     full_queue: float = 0.7
     token_wait: float = 0.2
     idle: float = 0.2
+    asleep: float = 0.9
     slack: float = 0.7
     headroom: float = 0.75
     other_cpu: float = 0.4
     other_share: float = 0.05
+    full_host: float = 0.95
 
 
 class Saturation(Enum):
@@ -63,6 +67,8 @@ def saturation_of(observation: Observation, graph: OperatorGraph, thresholds: Lo
     """
     if observation.throughput <= 0:
         return Saturation.SLACK, "no tuples"
+    if observation.idle >= thresholds.asleep and observation.own_cpu <= 1 - thresholds.asleep:
+        return Saturation.SLACK, f"threads idle {observation.idle:.0%} of the time, sources too"
     samples = {operator.name: float(operator.samples) for operator in observation.operators}
     inside = math.fsum(samples.values())
     total = inside + observation.system_samples
@@ -94,7 +100,7 @@ def saturation_of(observation: Observation, graph: OperatorGraph, thresholds: Lo
 def cpus_of_others(observation: Observation, thresholds: LoadThresholds) -> int:
     """Return how many CPUs other processes want, a part of one counting as one where they compete.
 
-    >>> seen = Observation(time=1, period=1, throughput=1.0, thread_count=4, cpu_count=4, own_cpu=2.4, host_cpu=1.0)
+    >>> seen = Observation(time=1, period=1, throughput=1.0, thread_count=4, cpu_count=4, own_cpu=2.0, host_cpu=0.9)
     >>> cpus_of_others(seen, LoadThresholds())
     2
     """
@@ -102,4 +108,8 @@ def cpus_of_others(observation: Observation, thresholds: LoadThresholds) -> int:
     ignored = max(thresholds.other_cpu, thresholds.other_share * observation.cpu_count)
     if used < ignored:
         return 0
+    if observation.host_cpu >= thresholds.full_host and observation.own_cpu > 0:
+        # who competes gets less than it wants: as much less as this process, whose wish is known
+        wanted = min(observation.thread_count, observation.cpu_count)
+        used *= max(1.0, wanted / observation.own_cpu)
     return min(observation.cpu_count - 1, math.floor(used + 1 - thresholds.other_cpu))

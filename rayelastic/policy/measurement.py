@@ -37,7 +37,7 @@ class MeasurementThresholds:
     least_noise: float = 0.015
     evidence: float = 2.2
     fewest: int = 2
-    most: int = 8
+    most: int = 6
     outlier: float = 4.0
     slack: float = 1.5
     alarm: float = 6.0

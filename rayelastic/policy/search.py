@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from rayelastic.policy.estimate import Configuration, Estimate
+from rayelastic.policy.estimate import Configuration, Estimate, Explanation
 from rayelastic.policy.levels import LevelTry, Purpose, fewer_threads, more_threads, peak_above
 from rayelastic.policy.measurement import Margin, MeasurementThresholds, Series, Verdict, compare, noise_of
 
@@ -30,11 +30,15 @@ class SearchThresholds:
         stride: that factor, once it came true.
         true: share of an estimate that has to come true for it.
         optimism: share of the usual cost of a hop that is hoped for before one was measured.
+        alike: relative difference in queues up to which two placements are alike.
+        efficiency: share of the throughput of so many single threads above which no other queues are explored.
+        waiting: share of idle time from which on threads lack pieces rather than throughput.
+        finer: factor of queues from one exploration to the next.
         placements: trials of other queues at the thread count that was found.
         savings: trials of fewer threads.
     """
 
-    growth: Margin = field(default_factory=lambda: Margin(0.005, 0.055))
+    growth: Margin = field(default_factory=lambda: Margin(0.01, 0.08))
     saving: Margin = field(default_factory=lambda: Margin(-0.055, 0.0))
     loss: float = 0.03
     promise: float = 0.04
@@ -43,7 +47,11 @@ class SearchThresholds:
     stride: int = 4
     true: float = 0.9
     optimism: float = 0.1
-    placements: int = 4
+    alike: float = 0.1
+    efficiency: float = 0.85
+    waiting: float = 0.15
+    finer: float = 1.5
+    placements: int = 5
     savings: int = 3
 
 
@@ -107,8 +115,7 @@ class ConfigurationSearch:
     savings: int = 0
     placements: int = 0
     trusted: bool = False  # the estimate came true
-    hop: float | None = None
-    balance: float | None = None
+    explanations: tuple[Explanation, ...] = ()  # of what was measured, the best first
 
     @property
     def noise(self) -> float:
@@ -151,7 +158,7 @@ class ConfigurationSearch:
             away = math.log2(configuration.threads / self.best.threads)  # hops cost more where more threads meet
             measured.append((configuration, series.mean, 1 / (1 + away**2)))
         if len(measured) > 1:
-            self.hop, self.balance = bounds.estimate.fitted(measured, bounds.cpus)
+            self.explanations = bounds.estimate.fitted(measured, bounds.cpus)
 
     def propose(self, bounds: Bounds) -> Trial | None:
         """Return what to try next; None: nothing promises anything."""
@@ -182,11 +189,11 @@ class ConfigurationSearch:
         factor = self.thresholds.stride if self.trusted else self.thresholds.step
         level = more_threads(self._levels(), self.best.threads, bounds.maximum, factor)
         if bounds.estimate is None:
-            return self._trial(level, self.best.queued)
+            return self._trial(level, self.best.queued, bounds)
         first = not bounds.fixed and not self.best.queued  # no queue yet: at the fewest threads
         if first:
             level = LevelTry(bounds.minimum, Purpose.GROWTH, "no operator has a queue")
-            optimism = self.thresholds.optimism if self.hop is None else 1.0
+            optimism = 1.0 if self.explanations else self.thresholds.optimism
             return self._estimated(level, bounds, bounds.minimum, optimism)
         return self._estimated(level, bounds, self.best.threads) if level is not None else None
 
@@ -194,18 +201,18 @@ class ConfigurationSearch:
         """Go no further than the estimate promises anything, and put the queues where it says."""
         estimate = bounds.estimate
         assert estimate is not None
-        hop = estimate.hop * optimism
-        now = estimate.throughput(self.best, bounds.cpus, hop)
+        by = replace(estimate.explanation, hop=estimate.explanation.hop * optimism)
+        now = estimate.throughput(self.best, bounds.cpus, by)
         options = []
         threads = level.threads
         while threads >= least:
-            queued = estimate.place(threads, bounds.cpus, bounds.movable, bounds.fixed, hop)
+            queued = estimate.place(threads, bounds.cpus, bounds.movable, bounds.fixed, by)
             configuration = Configuration(threads, queued)
-            options.append((estimate.throughput(configuration, bounds.cpus, hop), configuration))
+            options.append((estimate.throughput(configuration, bounds.cpus, by), configuration))
             if threads == least:
                 break
             threads = max(least, (threads + 1) // 2)
-        options = [option for option in options if self._new(option[1])]
+        options = [option for option in options if self._new(option[1], bounds, by)]
         if not options:
             return None
         most = max(throughput for throughput, _ in options)
@@ -220,7 +227,7 @@ class ConfigurationSearch:
     def _peak(self, bounds: Bounds) -> Trial | None:
         level = peak_above(self._levels(), self.best.threads, self.thresholds.promise)
         if level is None or bounds.estimate is None:
-            return self._trial(level, self.best.queued)
+            return self._trial(level, self.best.queued, bounds)
         return self._estimated(level, bounds, level.threads)
 
     def _placement(self, bounds: Bounds) -> Trial | None:
@@ -228,14 +235,37 @@ class ConfigurationSearch:
         estimate = bounds.estimate
         if estimate is None or self.placements >= self.thresholds.placements:
             return None
-        queued = estimate.place(self.best.threads, bounds.cpus, bounds.movable, bounds.fixed)
-        configuration = Configuration(self.best.threads, queued)
-        now = estimate.throughput(self.best, bounds.cpus)
-        then = estimate.throughput(configuration, bounds.cpus)
-        if not self._new(configuration) or then < now * (1 + self.thresholds.promise):
+        for by in self.explanations or (estimate.explanation,):
+            queued = estimate.place(self.best.threads, bounds.cpus, bounds.movable, bounds.fixed, by)
+            configuration = Configuration(self.best.threads, queued)
+            now = estimate.throughput(self.best, bounds.cpus, by)
+            then = estimate.throughput(configuration, bounds.cpus, by)
+            if then >= now * (1 + self.thresholds.promise) and self._new(configuration, bounds, by):
+                why = f"{len(queued)} queues instead of {len(self.best.queued)} may give {then / now - 1:+.0%}"
+                return Trial(configuration, Purpose.PLACEMENT, why)
+        return self._exploration(estimate, bounds)
+
+    def _exploration(self, estimate: Estimate, bounds: Bounds) -> Trial | None:
+        """Where much less is had than threads could give, try what no estimate promises: finer pieces, or coarser."""
+        base = min(self.measured, key=lambda known: len(known.queued))
+        gain = math.exp(self.measured[self.best].mean - self.measured[base].mean)
+        lanes = estimate.lanes(self.best, bounds.cpus)
+        queues = len(self.best.queued)
+        if bounds.busy is None or not queues or gain >= self.thresholds.efficiency * lanes:
             return None
-        why = f"{len(queued)} queues instead of {len(self.best.queued)} should give {then / now - 1:+.0%}"
-        return Trial(configuration, Purpose.PLACEMENT, why)
+        idle = 1 - bounds.busy / self.best.threads
+        finer = idle >= self.thresholds.waiting
+        cuts = [cut for cut in estimate.cuts(self.best.threads, bounds.cpus, bounds.movable, bounds.fixed) if cut]
+        if finer:
+            cut = next((cut for cut in cuts if len(cut) >= self.thresholds.finer * queues), None)
+            why = f"threads idle {idle:.0%} of the time: finer pieces"
+        else:
+            cut = next((cut for cut in reversed(cuts) if len(cut) * self.thresholds.finer <= queues), None)
+            why = f"threads idle {idle:.0%} of the time, for {gain:.2f} times the throughput: coarser pieces"
+        if cut is None or any(known.threads == self.best.threads and known.queued == cut for known in self.measured):
+            return None
+        configuration = Configuration(self.best.threads, cut)
+        return Trial(configuration, Purpose.PLACEMENT, why) if self._new(configuration, bounds) else None
 
     def _saving(self, bounds: Bounds) -> Trial | None:
         if self.savings >= self.thresholds.savings:
@@ -243,16 +273,28 @@ class ConfigurationSearch:
         known = self._levels()
         best = self.measured[self.peak or self.best].throughput
         level = fewer_threads(known, self.best.threads, bounds.minimum, best, self.thresholds.loss, bounds.busy)
-        return self._trial(level, self.best.queued)
+        return self._trial(level, self.best.queued, bounds)
 
-    def _trial(self, level: LevelTry | None, queued: frozenset[str]) -> Trial | None:
+    def _trial(self, level: LevelTry | None, queued: frozenset[str], bounds: Bounds) -> Trial | None:
         if level is None:
             return None
         configuration = Configuration(level.threads, queued)
-        return Trial(configuration, level.purpose, level.why) if self._new(configuration) else None
+        return Trial(configuration, level.purpose, level.why) if self._new(configuration, bounds) else None
 
-    def _new(self, configuration: Configuration) -> bool:
-        return configuration not in self.measured and configuration not in self.refused
+    def _new(self, configuration: Configuration, bounds: Bounds, by: Explanation | None = None) -> bool:
+        """Return whether neither a configuration nor one that must give the same was measured."""
+        if configuration in self.measured or configuration in self.refused:
+            return False
+        if bounds.estimate is None:
+            return True
+        queues = len(configuration.queued)
+        then = bounds.estimate.throughput(configuration, bounds.cpus, by)
+        for known in self.measured:
+            like = known.threads == configuration.threads
+            like = like and abs(len(known.queued) - queues) <= self.thresholds.alike * queues
+            if like and then < bounds.estimate.throughput(known, bounds.cpus, by) * (1 + self.thresholds.promise):
+                return False
+        return True
 
     def _levels(self) -> dict[int, float]:
         """Return the best throughput of each thread count."""
