@@ -7,7 +7,7 @@ compared and printed by tests, kept in journals, and changed by making another o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -159,8 +159,13 @@ class ExecPlan:
         """Streams that leave a processing element, in topological order of their consumers."""
         found: tuple[PlanLink, ...] | None = self._derived.get("links")
         if found is None:
-            found = self._derived["links"] = tuple(self._links())
+            found = self._derived["links"] = tuple(self._links(self.edges))
         return found
+
+    def links_of(self, regions: Container[str]) -> tuple[PlanLink, ...]:
+        """Return the links that start or end in some regions, in the same order; cheaper than all of a large plan."""
+        names = {o: planned.region.name for planned in self.regions for o in planned.region.operators}
+        return tuple(self._links((a, b) for a, b in self.edges if names[a] in regions or names[b] in regions))
 
     @property
     def threads(self) -> int:
@@ -173,16 +178,13 @@ class ExecPlan:
         Raises:
             ConfigError: there is no such region.
         """
-        if "by_name" not in self._derived:
-            self._derived["by_name"] = {planned.region.name: planned for planned in self.regions}
         try:
-            found: RegionPlan = self._derived["by_name"][name]
+            return self.regions[self._index[name]]
         except KeyError:
             raise ConfigError(
                 f"topology '{self.topology}' has no region '{name}'",
                 way_out=f"Its regions are r0 to r{len(self.regions) - 1}",
             ) from None
-        return found
 
     def pipeline_of(self, operator: str) -> Pipeline:
         """Return the pipeline of an operator; KeyError if the plan doesn't have it."""
@@ -239,8 +241,8 @@ class ExecPlan:
                 found.append(name)
         return tuple(found)
 
-    def _links(self) -> Iterator[PlanLink]:
-        for source, target in self.edges:
+    def _links(self, edges: Iterable[tuple[str, str]]) -> Iterator[PlanLink]:
+        for source, target in edges:
             sending, taking = self.pipeline_of(source), self.pipeline_of(target)
             if self.region_of(source) is self.region_of(target):
                 pairs = zip(sending.pes, taking.pes, strict=True)  # a replica keeps its keys from end to end (J12)
@@ -344,9 +346,19 @@ class ExecPlan:
         """Place the processing elements: {processing element: node}."""
         return replace(self, nodes=dict(nodes))
 
+    @property
+    def _index(self) -> Mapping[str, int]:
+        """The place of each region; the same in all plans that are made of this one."""
+        found: dict[str, int] | None = self._derived.get("index")
+        if found is None:
+            found = self._derived["index"] = {planned.region.name: i for i, planned in enumerate(self.regions)}
+        return found
+
     def _with_region(self, changed: RegionPlan) -> Self:
-        name = changed.region.name
-        return replace(self, regions=tuple(changed if r.region.name == name else r for r in self.regions))
+        at = self._index[changed.region.name]
+        made = replace(self, regions=(*self.regions[:at], changed, *self.regions[at + 1 :]))
+        made._derived["index"] = self._index
+        return made
 
     def _checked(self, pes: Sequence[str], replicas: int, operator: str) -> tuple[str, ...]:
         if len(pes) != replicas:

@@ -140,20 +140,18 @@ def plan_change(old: ExecPlan, new: ExecPlan) -> PlanChange:
     """
     if [planned.region for planned in old.regions] != [planned.region for planned in new.regions]:
         raise ValueError(f"plans of different regions: '{old.topology}' and '{new.topology}'")
-    pairs = zip(old.regions, new.regions, strict=True)
+    differ = [(before, after) for before, after in zip(old.regions, new.regions, strict=True) if before != after]
+    names = {before.region.name for before, _ in differ}
+    before_links, after_links = dict.fromkeys(old.links_of(names)), dict.fromkeys(new.links_of(names))
     return PlanChange(
         old,
         replace(new, epoch=old.epoch + 1),
-        tuple(_region_change(before, after) for before, after in pairs if before != after),
+        tuple(_region_change(before, after) for before, after in differ),
         tuple(pe for pe in new.pes if pe not in old.pes),
         tuple(pe for pe in old.pes if pe not in new.pes),
-        *_links(old, new),
+        tuple(link for link in after_links if link not in before_links),
+        tuple(link for link in before_links if link not in after_links),
     )
-
-
-def _links(old: ExecPlan, new: ExecPlan) -> tuple[tuple[PlanLink, ...], tuple[PlanLink, ...]]:
-    before, after = dict.fromkeys(old.links), dict.fromkeys(new.links)
-    return tuple(link for link in after if link not in before), tuple(link for link in before if link not in after)
 
 
 def _region_change(before: RegionPlan, after: RegionPlan) -> RegionChange:
