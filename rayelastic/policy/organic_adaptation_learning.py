@@ -6,7 +6,8 @@ a row deviate from it to the same side, so that it is both steady under noise an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
 from rayelastic.plan.regions import RegionKind
@@ -16,6 +17,8 @@ from rayelastic.policy.region_observation import ExponentialAverage, PlanObserva
 
 __all__ = ["Known", "SteadyAverage"]
 
+FEW = 3.0  # root of the number of periods from which the threshold for skew is as it is told
+SMALLEST_SHARE = 1e-3  # of its time in which a source works; less can't be told from noise
 SMALLEST_EFFICIENCY = 0.1  # a region that waits nine tenths of its time is as far as the model is believed
 
 
@@ -47,6 +50,11 @@ class SteadyAverage:
     def doubtful(self) -> bool:
         """Whether the last value deviated: a change that may be, or may be noise."""
         return bool(self._deviating)
+
+    def restart(self) -> None:
+        """Keep the value until the next one comes, which then counts in full."""
+        self._average = replace(self._average, count=0)
+        self._deviating = []
 
     def add(self, value: float) -> float:
         """Take a value and return the average; `changed` tells whether it has just started again."""
@@ -92,6 +100,7 @@ class Known:
         self._t = thresholds
         self._regions: dict[str, _Region] = {}
         self._offered: dict[str, SteadyAverage] = {}
+        self._guessed: set[str] = set()  # sources that don't know what they are offered
         self._made: dict[str, ExponentialAverage] = {}
         self._blocked: dict[str, ExponentialAverage] = {}
         self.load_changed = False
@@ -123,6 +132,8 @@ class Known:
             region.work = SteadyAverage(self._t)  # what the change did to it is no change of load
         self._made.clear()
         self._blocked.clear()
+        for name in self._guessed:  # a source runs faster or slower beside other threads
+            self._offered[name].restart()
 
     def learn(self, seen: PlanObservation) -> None:
         """Take one period."""
@@ -144,7 +155,9 @@ class Known:
     def _learn_source(self, observed: RegionObservation) -> None:
         name = observed.region
         # Where nobody knows what a source could make: what it would if it never waited.
-        offered = observed.throughput / max(1.0 - observed.blocked, SMALLEST_EFFICIENCY)
+        offered = observed.throughput / max(1.0 - observed.blocked, SMALLEST_SHARE)
+        if observed.offered is None:
+            self._guessed.add(name)
         average = self._offered.setdefault(name, SteadyAverage(self._t))
         average.add(offered if observed.offered is None else max(observed.offered, observed.throughput))
         if average.changed:
@@ -187,23 +200,22 @@ class Known:
     def _model(self, known: _Region) -> RegionModel:
         taken = known.taken.value
         replicas = known.planned.replicas
-        hot = 0.0
+        skew = 1.0
         if replicas > 1:
             mean = sum(average.value for average in known.replicas) / replicas
-            skew = max(average.value for average in known.replicas) / mean - 1.0 if mean > 0 else 0.0
-            hot = min(1.0, max(0.0, skew - self._t.skew) / (replicas - 1))
+            busiest = max(average.value for average in known.replicas) / mean if mean > 0 else 1.0
+            few = max(1.0, FEW / math.sqrt(known.replicas[0].count))  # the busiest of young averages is busy by noise
+            skew = busiest if busiest > 1.0 + self._t.skew * few else 1.0
         model = RegionModel(
             known.planned.region,
             tuple(average.value / taken for average in known.busy),
             known.overhead.value / taken,
             known.given.value / taken,
-            hot,
+            skew,
         )
         if not known.limit.count or known.planned.region.token_bound:
             return model
         reached = known.limit.value / model.capacity(shape_of(known.planned))
         if reached > 1.0 - self._t.shift:  # within what noise explains
             return model
-        return RegionModel(
-            model.region, model.times, model.overhead, model.selectivity, hot, max(reached, SMALLEST_EFFICIENCY)
-        )
+        return replace(model, efficiency=max(reached, SMALLEST_EFFICIENCY))

@@ -29,7 +29,8 @@ class RegionModel:
         times: of each operator, s of useful time.
         overhead: s of a pipeline's thread outside operators.
         selectivity: tuples that it gives.
-        hot: share of the keys' load that is on one replica whatever their number, 0..1; 0: evenly spread.
+        skew: load of the busiest replica relative to the mean, where there are several: hot keys, or a slow node. Taken
+            to stay as it is; if it doesn't, because one key is too hot, growing fails its trial.
         efficiency: what it carried as a bottleneck, relative to what its CPU time says; below 1, its threads wait.
 
     >>> model = RegionModel(Region("r1", RegionKind.DATA_PARALLEL, ("a", "b")), (3e-6, 1e-6), overhead=1e-6)
@@ -41,7 +42,7 @@ class RegionModel:
     times: tuple[float, ...]
     overhead: float
     selectivity: float = 1.0
-    hot: float = 0.0
+    skew: float = 1.0
     efficiency: float = 1.0
 
     @property
@@ -69,7 +70,7 @@ class RegionModel:
         longest = self.longest(cuts)
         if longest <= 0:
             return float("inf")
-        return self.efficiency * replicas / (1.0 + self.hot * (replicas - 1)) / longest
+        return self.efficiency * replicas / (self.skew if replicas > 1 else 1.0) / longest
 
 
 def shape_of(planned: RegionPlan) -> Shape:

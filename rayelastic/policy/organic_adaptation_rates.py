@@ -98,7 +98,7 @@ class RateAdaptation:
 
     def _decide(self, seen: PlanObservation) -> AdaptationDecision:
         sizing = self._sizing(seen)
-        wanted = sizing.larger()
+        wanted = sizing.larger(stable=self._stable >= self._t.stable_periods)
         crowded = sizing.crowded()
         self._grow = self._grow + 1 if wanted or crowded else 0
         if self._grow >= self._t.grow_periods:

@@ -114,14 +114,15 @@ class Sizing:
         capacity = self.models[region].capacity(shape_of(self.plan.region(region)))
         return self.need[region] / capacity if capacity > 0 else 0.0
 
-    def short(self) -> list[RegionPlan]:
-        """Return the regions that would be used more than may be."""
-        return [p for p in self.sized if self.use(p.region.name) > self.thresholds.grow_above]
+    def short(self, *, stable: bool = False) -> list[RegionPlan]:
+        """Return the regions that would be used more than may be; a stable job is left alone for longer."""
+        most = self.thresholds.grow_stable_above if stable and not self.held_back else self.thresholds.grow_above
+        return [p for p in self.sized if self.use(p.region.name) > most]
 
-    def larger(self) -> dict[str, Shape]:
+    def larger(self, *, stable: bool = False) -> dict[str, Shape]:
         """Return larger shapes for the regions that fall short, and for those near it: rather now than one by one."""
         t = self.thresholds
-        found = {p.region.name: shape for p in self.short() if (shape := self._larger(p)) is not None}
+        found = {p.region.name: shape for p in self.short(stable=stable) if (shape := self._larger(p)) is not None}
         if not found:
             return found
         near = [p for p in self.sized if (t.aim + t.grow_above) / 2 <= self.use(p.region.name) <= t.grow_above]

@@ -37,6 +37,8 @@ class OrganicThresholds:
         stable_periods: periods without a change after which a job counts as stable; 3 as in the released source (J31).
         aim: utilisation that a change of plan sizes for; the bottleneck threshold of the paper.
         grow_above: utilisation above which a region grows; the distance to `aim` keeps noise from starting changes.
+        grow_stable_above: the same for a job that has been stable and whose sources aren't held back: what was enough
+            for long is enough until something has changed.
         shrink_below: utilisation that a smaller shape may have for a region to shrink to it.
         grow_periods: periods in a row that must ask for growth; windows, not samples (reliability, complaint 1).
         shrink_periods: periods in a row in which less must suffice; longer, as too little hurts more than too much.
@@ -65,6 +67,7 @@ class OrganicThresholds:
     stable_periods: int = 3
     aim: float = 0.8
     grow_above: float = 0.9
+    grow_stable_above: float = 0.95
     shrink_below: float = 0.7
     grow_periods: int = 2
     shrink_periods: int = 8

@@ -7,12 +7,31 @@ algorithm decides as printed on a plant that behaves as printed, and how ours di
 
 from __future__ import annotations
 
+from rayelastic.plan.regions import RegionKind
 from rayelastic.sim.cluster_job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
 
-__all__ = ["HOST", "load_steps_job", "selectivity_job", "two_operator_job"]
+__all__ = [
+    "ENGINE",
+    "HOST",
+    "finance_job",
+    "flow_job",
+    "load_steps_job",
+    "model_comparison_job",
+    "network_monitoring_job",
+    "selectivity_job",
+    "topology_job",
+    "two_operator_job",
+    "two_region_job",
+    "word_count_job",
+]
 
 HOST = SimulatedNode("host", cpus=24)  # section 5: 2 Xeon processors, 6 cores each, 2-way SMT
 MICRO = 1e-6  # s
+MULTIPLICATION = 2.5e-9  # s; Fig. 10's 4,096 multiplications take 11 us
+OPERATOR = 0.3 * MICRO  # of an operator's invocation and its key-value store, so that cheap flows still gain (Fig. 5)
+ENGINE = ClusterConstants(
+    visit=0.25 * MICRO, crossing=0.08 * MICRO, replication=0.05 * MICRO, growth=0.1, pause=0.5, split_pause=0.0
+)
 
 
 def selectivity_job() -> tuple[ClusterJob, ClusterConstants]:
@@ -64,3 +83,91 @@ def two_operator_job(first: float, second: float, source: float) -> tuple[Cluste
     job = ClusterJob.chain("two operators", whole / source, SimulatedRegion(operators))
     overhead = (1.0 - first - second) * whole
     return job, ClusterConstants(visit=overhead, crossing=0.0, replication=0.0, contention=0.015)
+
+
+def multiplications(*counts: float, first: int = 0) -> tuple[SimulatedOperator, ...]:
+    """Return operators of the micro-benchmarks (5.1), by their multiplications per tuple.
+
+    Args:
+        counts: multiplications of each.
+        first: number of the first one's name.
+    """
+    return tuple(SimulatedOperator(f"m{first + i}", OPERATOR + n * MULTIPLICATION) for i, n in enumerate(counts))
+
+
+def flow_job(*counts: float) -> ClusterJob:
+    """Fig. 4: a source and one data-parallel region; the source is never the limit."""
+    return ClusterJob.chain("flow", 0.02 * MICRO, SimulatedRegion(multiplications(*counts)))
+
+
+def topology_job(name: str, count: float) -> ClusterJob:
+    """Fig. 7: tree, reverse tree, chain of 2 and chain of 4 operators.
+
+    Args:
+        name: "tree", "reverse tree", "chain of 2" or "chain of 4".
+        count: multiplications of each operator.
+    """
+    inputs = {"tree": ((0,), (1,), (1,)), "reverse tree": ((0,), (0,), (1, 2))}.get(name, ((0,), (1,)))
+    each = 2 if name == "chain of 4" else 1
+    regions = [SimulatedRegion((SimulatedOperator("source", 0.02 * MICRO),), RegionKind.SOURCE)]
+    for number, feeding in enumerate(inputs):
+        regions.append(SimulatedRegion(multiplications(*([count] * each), first=number * each), inputs=feeding))
+    return ClusterJob(name, tuple(regions))
+
+
+def two_region_job(count: float) -> ClusterJob:
+    """Fig. 9: the upstream region is 8 times dearer than the downstream one."""
+    upstream, downstream = multiplications(count), multiplications(count / 8, first=1)
+    return ClusterJob.chain("uneven", 0.02 * MICRO, SimulatedRegion(upstream), SimulatedRegion(downstream))
+
+
+def word_count_job() -> tuple[ClusterJob, ClusterConstants]:
+    """Fig. 18: 0.64 Mtps with one counter; one source makes 3.2 Mtps."""
+    words = SimulatedRegion((SimulatedOperator("split", 0.05 * MICRO),), RegionKind.PIPELINE)
+    counter = SimulatedRegion((SimulatedOperator("count", 1.28 * MICRO),))
+    job = ClusterJob.chain("word count", 1 / 3.2e6 / 1.6, words, counter)  # beside nine other threads
+    return job, ClusterConstants(visit=0.1 * MICRO, replication=0.05 * MICRO, contention=0.067)
+
+
+def finance_job() -> tuple[ClusterJob, ClusterConstants]:
+    """Fig. 19: two sources of 4.5 Mtps; averages of trades in two operators, the second cheap; bargains of both."""
+    regions = (
+        SimulatedRegion((SimulatedOperator("trades", 1 / 4.5e6),), RegionKind.SOURCE),
+        SimulatedRegion((SimulatedOperator("quotes", 1 / 4.5e6),), RegionKind.SOURCE),
+        SimulatedRegion(
+            (SimulatedOperator("window", 0.6 * MICRO), SimulatedOperator("vwap", 0.04 * MICRO)), inputs=(0,)
+        ),
+        SimulatedRegion((SimulatedOperator("bargain", 0.4 * MICRO),), inputs=(1, 2)),
+    )
+    return ClusterJob("finance", regions), ClusterConstants(visit=0.05 * MICRO, replication=0.02 * MICRO, growth=0.02)
+
+
+def network_monitoring_job() -> tuple[ClusterJob, ClusterConstants]:
+    """Fig. 20: filter and parser without state; window, cut-off and difference by key; 6 Mtps from the source."""
+    stateless = (SimulatedOperator("filter", 0.1 * MICRO), SimulatedOperator("parse", 0.09 * MICRO))
+    keyed = (
+        SimulatedOperator("window", 0.4 * MICRO),
+        SimulatedOperator("cut off", 0.02 * MICRO),
+        SimulatedOperator("diff", 0.02 * MICRO),
+    )
+    regions = SimulatedRegion(stateless, RegionKind.PIPELINE), SimulatedRegion(keyed)
+    constants = ClusterConstants(visit=0.036 * MICRO, crossing=0.005 * MICRO, replication=0.0)
+    return ClusterJob.chain("network monitoring", 1 / 6e6, *regions), constants
+
+
+def model_comparison_job(factor: float) -> ClusterJob:
+    """Fig. 21: seven operators in three regions, one of them stateful in the middle; selectivities times a factor.
+
+    The figure's numbers are not in the text but for one operator (20 multiplications, selectivity 0.9); these are ours.
+    """
+    kinds = (RegionKind.DATA_PARALLEL, RegionKind.PIPELINE, RegionKind.DATA_PARALLEL)
+    table = (((200, 1.0), (20, 0.9), (100, 0.9)), ((60, 1.0),), ((300, 0.8), (100, 0.9), (50, 1.0)))
+    regions, number = [], 0
+    for kind, rows in zip(kinds, table, strict=True):
+        operators = []
+        for count, selectivity in rows:
+            cost = OPERATOR + count * 10 * MULTIPLICATION
+            operators.append(SimulatedOperator(f"m{number}", cost, selectivity * factor))
+            number += 1
+        regions.append(SimulatedRegion(tuple(operators), kind))
+    return ClusterJob.chain("comparison", 0.02 * MICRO, *regions)
