@@ -107,6 +107,7 @@ class PerformanceConstants:
             the greater one; 1: Graham's bound for list scheduling (SIAM J. Appl. Math. 17/2, 1969), 0: perfect overlap.
         queue: tuples that a queue holds.
         warm_up: s after a change until the new throughput shows.
+        switch: s that ports need to switch their model, draining; an observation before that says so (M15).
         spinning: share of its waiting time that a blocked thread keeps a CPU busy.
         token: ns of taking the Python token and giving it back, per run.
         token_run: tuples per run of a Python operator.
@@ -130,6 +131,7 @@ class PerformanceConstants:
     balance: float
     queue: int
     warm_up: float
+    switch: float
     spinning: float
     token: float
     token_run: float
@@ -154,7 +156,7 @@ XEON = Machine(
     handover=310.0,
     growth=2.0,
     cache=220e6,
-    bandwidth=40.0,
+    bandwidth=60.0,
 )
 
 # The same sections: 2 x Power8, 23 cores in use, 8-way SMT, 96 MB each. Fits: smt_gain and growth to C002-5 (184
@@ -212,6 +214,7 @@ ENGINE = PerformanceConstants(
     balance=0.15,
     queue=1024,
     warm_up=0.2,
+    switch=0.0,
     spinning=0.0,
     token=306.0,
     token_run=64.0,
@@ -219,7 +222,8 @@ ENGINE = PerformanceConstants(
 
 # findings 2: 100 operators of cost 1 take 10 ns each by manual calls; hop: dynamic beside it. Fits: balance 1.0 to
 # C000-12 (gains at 8 and 16 threads pass the satisfaction factor, that at 32 doesn't) and to C002-2 (25 % below
-# dedicated at cost 1,000). queue, drain: findings 3. spinning: findings 3, `reSchedule` spins.
+# dedicated at cost 1,000); switch to C000-12 (200 periods of 5 s). queue, drain, spinning (`reSchedule` spins):
+# findings 3.
 PAPER_ENGINE = PerformanceConstants(
     name="papers",
     call=15.0,
@@ -237,7 +241,8 @@ PAPER_ENGINE = PerformanceConstants(
     dedicated_switch=10.0,
     balance=1.0,
     queue=1000,
-    warm_up=1.0,
+    warm_up=0.2,
+    switch=10.0,
     spinning=0.5,
     token=306.0,
     token_run=1.0,
@@ -262,6 +267,7 @@ SPADE_ENGINE = PerformanceConstants(
     balance=0.3,
     queue=1000,
     warm_up=0.2,
+    switch=0.0,
     spinning=0.5,
     token=306.0,
     token_run=1.0,

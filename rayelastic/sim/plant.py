@@ -88,6 +88,7 @@ class Plant:
         self._cuts: dict[int, Segments] = {}
         self._before = 0.0  # tuples/s until the last change
         self._warming = 0.0  # s until its effect shows
+        self._switching = 0.0  # s until all ports have switched
 
     @property
     def graph(self) -> PlantGraph:
@@ -120,6 +121,7 @@ class Plant:
         self._warming = self.constants.warm_up
         if wanted != self.models:
             self.models = wanted
+            self._switching = self.constants.switch
             self._cuts.clear()
             self._states.clear()
         self.thread_count = threads
@@ -136,8 +138,10 @@ class Plant:
             self._warming -= warming
             tuples += (until - begin - warming) * rate + warming * min(self._before, rate)
         self.time = end
+        adapted = self._switching <= 0
+        self._switching -= self.settings.period
         noise = float(np.exp(self.settings.noise * self._random.standard_normal())) if self.settings.noise else 1.0
-        return self._observation(number, noise * tuples / self.settings.period)
+        return self._observation(number, noise * tuples / self.settings.period, adapted)
 
     def steady_rate(self, threads: int, models: Models) -> float:
         """Return the tuples/s of the sources that another configuration would give, without noise."""
@@ -169,7 +173,7 @@ class Plant:
 
     # --- what is seen ---
 
-    def _observation(self, phase: int, rate: float) -> Observation:
+    def _observation(self, phase: int, rate: float, adapted: bool) -> Observation:
         graph, state, settings = self._graphs[phase], self._state(phase), self.settings
         others = self.script.phases[phase].others
         running = state.cpus + others
@@ -201,6 +205,7 @@ class Plant:
             cpu_count=self.machine.cpus,
             own_cpu=own,
             host_cpu=min(1.0, running / self.machine.cpus),
+            adapted=adapted,
         )
 
     def _samples(self, graph: PlantGraph, state: SteadyState, cpus: float) -> tuple[list[int], int]:

@@ -120,7 +120,6 @@ class _FixedPoint:
         self._offered = offered
         self._dynamic = np.array([model is ThreadingModel.DYNAMIC for model in cut.models])
         queues = int(self._dynamic.sum())
-        self._scheduler_threads = threads
         self._working = cut.sources + cut.dedicated + min(threads, queues)
         self._balance = constants.balance if queues else 0.0
         calls = cut.work + cut.calls * constants.call + cut.token_calls * constants.token / constants.token_run
@@ -144,8 +143,7 @@ class _FixedPoint:
     def _segment_times(self, busy: float) -> Floats:
         """Return the ns that each segment takes per source tuple, on a core of its own."""
         constants, cut = self._constants, self._cut
-        idle = max(0.0, self._working - busy) + max(0.0, self._scheduler_threads - self._dynamic.sum())
-        about = busy + constants.spinning * idle
+        about = busy + constants.spinning * max(0.0, self._working - busy)
         end = constants.hop / 2 + constants.transfer * (1 - 1 / max(1.0, busy)) / 2
         shared = constants.visit / constants.drain + self._machine.growth * max(0.0, about - 1)
         found = np.where(self._dynamic, shared, constants.dedicated_switch)
@@ -237,11 +235,18 @@ def _feeding(cut: Segments, segment: int) -> set[int]:
 
 
 def _fill(cut: Segments, usage: Floats, bottleneck: int, feeding: set[int], limit: Limit) -> Floats:
-    """Return how full queues are: upstream of a bottleneck they fill up, downstream of it they run empty."""
+    """Return how full queues are.
+
+    Upstream of a bottleneck they fill up, downstream of it they run empty; where threads are what is scarce they are
+    full near the sources, which find room as soon as there is any, and emptier from segment to segment.
+    """
     if limit is Limit.SOURCES:
         return np.where(cut.pops > 0, usage**2 / 2, 0.0)
+    depths = np.zeros(len(cut.heads))
+    for number, upstream in enumerate(cut.upstream):  # upstream segments come first
+        depths[number] = 1 + max((depths[at] for at in upstream), default=-1.0)
+    scarce = 1 - (depths - 1) / max(1.0, float(depths.max()))
+    full = np.zeros(len(cut.heads))
+    full[list(feeding | {bottleneck})] = 1.0
     bound = float(usage[bottleneck])
-    fill = np.full(len(cut.heads), QUEUE_FILL * (1 - bound))
-    before = list(feeding | {bottleneck})
-    fill[before] = QUEUE_FILL * (1 + bound)
-    return np.where(cut.pops > 0, fill, 0.0)
+    return np.where(cut.pops > 0, bound * full + (1 - bound) * scarce, 0.0)

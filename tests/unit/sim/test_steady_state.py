@@ -62,7 +62,7 @@ def graphs(draw: st.DrawFn, tails: int = 3) -> tuple[PlantGraph, Models]:
 # --- segments ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(graphs())
 def test_every_tuple_of_work_belongs_to_segments(drawn: tuple[PlantGraph, Models]) -> None:
     graph, models = drawn
@@ -83,7 +83,7 @@ def test_a_shared_operator_is_run_by_its_callers_in_their_shares() -> None:
 # --- laws -------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(graphs(), st.integers(1, 32))
 def test_no_more_work_is_done_than_there_are_cores_and_threads(drawn: tuple[PlantGraph, Models], threads: int) -> None:
     graph, models = drawn
@@ -97,7 +97,7 @@ def test_no_more_work_is_done_than_there_are_cores_and_threads(drawn: tuple[Plan
         assert 0 <= found.busy <= found.threads + 1e-9
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(graphs(tails=1), st.integers(1, 31))
 def test_more_cores_are_never_slower(drawn: tuple[PlantGraph, Models], cores: int) -> None:
     """Where no lock is shared: with one, more threads at it can be slower."""
@@ -106,6 +106,7 @@ def test_more_cores_are_never_slower(drawn: tuple[PlantGraph, Models], cores: in
     assert rates[1] >= rates[0] * (1 - 1e-6)
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(1, 1e5), min_size=1, max_size=50), st.integers(1, 64))
 def test_manual_is_one_thread_that_does_everything(costs: list[float], threads: int) -> None:
     graph = pipeline(costs)
@@ -173,6 +174,7 @@ def test_a_machine_shares_time_beyond_its_processors() -> None:
 # --- the lock ---------------------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(st.floats(10, 1e6), st.floats(1, 1e4), st.integers(1, 200))
 def test_a_lock_is_bounded_by_its_threads_and_by_itself(think: float, hold: float, threads: int) -> None:
     rate = visits_per_ns(threads, think, hold, 0.0)

@@ -1,0 +1,49 @@
+"""Runs of the Joker paper's experiments on the cluster model, under its algorithm and under ours."""
+
+from __future__ import annotations
+
+from rayelastic.policy.organic_adaptation import OrganicAdaptation
+from rayelastic.policy.organic_adaptation_actions import Verdict
+from rayelastic.policy.organic_adaptation_thresholds import OrganicThresholds
+from rayelastic.sim.cluster import ClusterPlant
+from rayelastic.sim.cluster_job import ClusterConstants, ClusterJob
+from rayelastic.sim.cluster_paper import ENGINE, HOST
+from rayelastic.sim.cluster_run import ClusterSimulation, LoadScript
+
+PERIOD = 30.0  # s, as in Joker section 4.1
+SATURATING = 1e9  # tuples/s; the source makes what it can
+
+
+def play(
+    job: ClusterJob,
+    constants: ClusterConstants = ENGINE,
+    variant: str = "paper",
+    periods: int = 60,
+    load: LoadScript | None = None,
+    thresholds: OrganicThresholds | None = None,
+) -> ClusterSimulation:
+    """Run a job on the paper's host until its plan has long settled."""
+    sources = [f"r{i}" for i, region in enumerate(job.regions) if not region.inputs]
+    plant = ClusterPlant(job, [HOST], constants)
+    policy = OrganicAdaptation(variant, thresholds=thresholds)
+    script = load or (lambda _: dict.fromkeys(sources, SATURATING))
+    simulation = ClusterSimulation(plant, policy, script, period=PERIOD, offered_known=load is not None)
+    simulation.run(periods)
+    return simulation
+
+
+def speedup(simulation: ClusterSimulation) -> float:
+    """Throughput at the end over throughput at the start."""
+    return simulation.trace[-1].throughput / simulation.trace[0].throughput
+
+
+def shape(simulation: ClusterSimulation) -> str:
+    """Pipelines x replicas of each region but the sources."""
+    planned = [p for p in simulation.plan.regions if simulation.plan.upstream(p.region.name)]
+    return " ".join(f"{len(p.pipelines)}x{p.replicas}" for p in planned)
+
+
+def judged(simulation: ClusterSimulation) -> list[tuple[str, str]]:
+    """(verdict, gain) of each change that was judged, as in ('revert', 'r1 +4%')."""
+    decisions = [step.decision for step in simulation.trace]
+    return [(d.verdict.value, d.reason.split(":")[0]) for d in decisions if d.verdict in (Verdict.KEEP, Verdict.REVERT)]

@@ -1,0 +1,43 @@
+"""The elastic operator of IPDPS'09 on a plant: workers that share one queue, throttled by peak rates each second."""
+
+from __future__ import annotations
+
+from rayelastic.plan.config import ThreadingModel
+from rayelastic.policy.decision import Controller, Decision
+from rayelastic.policy.peak_rate import PeakRateElasticity
+from rayelastic.sim.constants import SPADE_ENGINE, Machine
+from rayelastic.sim.graph import PlantGraph, data_parallel
+from rayelastic.sim.load_script import STEADY, LoadScript
+from rayelastic.sim.plant import Plant, PlantSettings
+from rayelastic.sim.play import Journal, play
+
+PERIOD = 1.0  # s; S02
+NOISE = 0.01
+WORKLOADS = {"light": 1, "medium": 1000, "heavy": 10_000, "extra heavy": 1_000_000}  # FLOPs per tuple
+
+
+def operator(machine: Machine, flops: int) -> PlantGraph:
+    """As many workers as twice the logical processors."""
+    return data_parallel([flops * machine.flop] * 2 * machine.cpus, payload=64)
+
+
+def plant(machine: Machine, flops: int, seed: int = 0, script: LoadScript = STEADY, noise: float = NOISE) -> Plant:
+    """All workers have the queue from the start; threads from one to twice the logical processors."""
+    graph = operator(machine, flops)
+    settings = PlantSettings(PERIOD, noise, seed, minimum_threads=1, maximum_threads=2 * machine.cpus)
+    found = Plant(graph, machine, SPADE_ENGINE, script, settings)
+    found.apply(Decision(1, {o.name: ThreadingModel.DYNAMIC for o in graph.operators[1:-1]}))
+    return found
+
+
+def static_curve(machine: Machine, flops: int) -> dict[int, float]:
+    """Tuples/s by thread count."""
+    on = plant(machine, flops, noise=0.0)
+    return {threads: on.steady_rate(threads, on.models) for threads in range(1, on.maximum_threads + 1)}
+
+
+def elastic(
+    machine: Machine, flops: int, periods: int = 120, script: LoadScript = STEADY, controller: Controller | None = None
+) -> Journal:
+    """A run of the paper's algorithm, or of another."""
+    return play(controller or PeakRateElasticity(), plant(machine, flops, script=script), periods)

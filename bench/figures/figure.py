@@ -1,0 +1,104 @@
+"""What a figure gives: rows for a CSV, a picture, and claims of a paper beside what was found here.
+
+Every claim says whether it was measured on this machine or simulated, and so do the CSV's `class` column and the
+picture.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+Row = Mapping[str, float | int | str]
+
+
+class Kind(Enum):
+    """Where a number comes from."""
+
+    SIMULATED = "simulated"
+    MEASURED = "measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim of a paper, and ours beside it.
+
+    Args:
+        id: as in the checklist, such as C000-3.
+        claim: what the paper says.
+        ours: what was found here.
+        holds: whether it was reproduced, in trend and figure, or beaten where that is the aim.
+        kind: measured or simulated.
+        remark: why it differs.
+    """
+
+    id: str
+    claim: str
+    ours: str
+    holds: bool
+    kind: Kind = Kind.SIMULATED
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A reproduced figure.
+
+    Args:
+        name: of its files.
+        title: of its picture.
+        rows: of its CSV; all with the same columns.
+        claims: what it shows.
+        draw: draws it on a matplotlib figure.
+        kind: measured or simulated.
+    """
+
+    name: str
+    title: str
+    rows: Sequence[Row]
+    claims: Sequence[Claim]
+    draw: Callable[[Any], None]
+    kind: Kind = Kind.SIMULATED
+    size: tuple[float, float] = field(default=(9.0, 5.0))
+
+    def save(self, folder: Path) -> None:
+        """Write the CSV and, where matplotlib is installed, the picture."""
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"{self.name}.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, ["class", *self.rows[0]])
+            writer.writeheader()
+            writer.writerows({"class": self.kind.value} | dict(row) for row in self.rows)
+        try:
+            import matplotlib as mpl
+        except ImportError:
+            print(f"no picture of {self.name}: matplotlib is not installed (pip install 'rayelastic[plot]')")
+            return
+        mpl.use("Agg")
+        from matplotlib import pyplot as plt
+
+        canvas = plt.figure(figsize=self.size, layout="constrained")
+        self.draw(canvas)
+        canvas.suptitle(f"{self.title} ({self.kind.value})")
+        canvas.savefig(folder / f"{self.name}.png", dpi=80)
+        plt.close(canvas)
+
+
+def write_table(claims: Sequence[Claim], folder: Path) -> None:
+    """Write the table of claims as CSV and Markdown."""
+    names = [f.name for f in fields(Claim)]
+    with (folder / "claims.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(_texts(claim) for claim in claims)
+    lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
+    lines += [f"| {' | '.join(_texts(claim).values())} |" for claim in claims]
+    (folder / "claims.md").write_text("\n".join(lines) + "\n")
+
+
+def _texts(claim: Claim) -> dict[str, str]:
+    texts = {name: str(value) for name, value in asdict(claim).items()}
+    return texts | {"holds": "yes" if claim.holds else "NO", "kind": claim.kind.value}

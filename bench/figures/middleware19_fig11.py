@@ -1,0 +1,38 @@
+"""Middleware'19 Fig. 11: ten pipelines side by side (C000-10)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.figures.figure import Claim, Figure
+from bench.figures.plants import making
+from bench.figures.throughputs import draw_outcomes, outcome
+from rayelastic.sim.constants import POWER8, XEON
+from rayelastic.sim.graph import mixed
+
+
+def figure(small: bool) -> Figure:
+    found = {}
+    for machine in (XEON,) if small else (XEON, POWER8):
+        for depth in (50, 100):
+            for payload in (128, 16384) if small else (128, 1024, 16384):
+                graph = mixed([[100 * machine.flop] * depth] * 10, payload=payload, source_cost=making(payload))
+                found[machine.name, depth, payload] = outcome(
+                    f"{machine.name}\n10 x {depth} {payload} B", graph, machine
+                )
+    small_payload = [one.over_thread_count for key, one in found.items() if key[2] == 128]
+    large_payload = [one.over_thread_count for key, one in found.items() if key[2] == 16384]
+    claim = Claim(
+        "C000-10",
+        "the same trends as a pipeline: the gain rises with the payload, from a few hundred bytes on",
+        f"{min(small_payload):.1f} to {max(small_payload):.1f}x at 128 B, "
+        f"{min(large_payload):.1f} to {max(large_payload):.1f}x at 16 KiB",
+        min(large_payload) > max(small_payload),
+    )
+    outcomes = list(found.values())
+
+    def draw(canvas: Any) -> None:
+        draw_outcomes(canvas, outcomes, 6)
+
+    rows = [one.row() for one in outcomes]
+    return Figure("middleware19_fig11", "Ten pipelines side by side", rows, (claim,), draw, size=(11, 6))

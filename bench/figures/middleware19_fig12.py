@@ -1,0 +1,47 @@
+"""Middleware'19 Fig. 12: a bushy graph of 82 operators by cores, cost and payload (C000-11)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.figures.figure import Claim, Figure
+from bench.figures.plants import making
+from bench.figures.throughputs import draw_outcomes, outcome
+from rayelastic.sim.constants import XEON
+from rayelastic.sim.graph import bushy
+
+
+def figure(small: bool) -> Figure:
+    found = {}
+    for cores in (16, 88) if small else (16, 48, 88):
+        for flops in (1, 10_000) if small else (1, 100, 10_000):
+            for payload in (128, 16384) if small else (128, 1024, 16384):
+                graph = bushy(5, flops * XEON.flop, payload=payload, source_cost=making(payload))
+                case = f"{cores} cores\n{flops} FLOP {payload} B"
+                found[cores, flops, payload] = outcome(case, graph, XEON, cores=cores)
+    corner = [one for key, one in found.items() if key[1:] == (1, 16384)]
+    dear = [one for key, one in found.items() if key[1:] == (10_000, 128)]
+    claims = (
+        Claim(
+            "C000-11",
+            "16 KiB, 1 FLOP: more than 50 % better, threads from 4 to 2",
+            f"{min(one.over_thread_count for one in corner):.1f}x and more, threads "
+            f"{corner[0].thread_count_threads} to {corner[0].ours_threads}",
+            min(one.over_thread_count for one in corner) > 1.5
+            and all(one.ours_threads <= one.thread_count_threads for one in corner),
+        ),
+        Claim(
+            "C000-11",
+            "the benefit is high when tuples are cheap",
+            f"{min(one.over_thread_count for one in corner):.1f}x at 1 FLOP, "
+            f"{max(one.over_thread_count for one in dear):.2f}x at 10,000",
+            min(one.over_thread_count for one in corner) > max(one.over_thread_count for one in dear),
+        ),
+    )
+    outcomes = list(found.values())
+
+    def draw(canvas: Any) -> None:
+        draw_outcomes(canvas, outcomes, 9)
+
+    rows = [one.row() for one in outcomes]
+    return Figure("middleware19_fig12", "Bushy graph, 82 operators", rows, claims, draw, size=(12, 8))

@@ -1,0 +1,127 @@
+"""R14: stability, overshoot and accuracy of the default controller in many simulated runs with 5 % noise.
+
+Graphs, costs, machines and seeds differ from run to run; each starts cold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bench.figures.figure import Claim, Figure, Row
+from bench.figures.plants import ours, plant, skewed
+from rayelastic.sim.best_static import best_static
+from rayelastic.sim.constants import ENGINE, LAPTOP, SERVER16, XEON, Machine
+from rayelastic.sim.graph import PlantGraph, data_parallel, mixed, pipeline
+from rayelastic.sim.play import Journal, play
+
+NOISE = 0.05
+RUNS, SMALL_RUNS = 1000, 60
+SETTLED = 10  # periods without a change after which a run counts as settled
+QUIET = 100  # periods that are watched from then on
+LONGEST = 150  # periods until then
+DEAR, CHEAP = 2000.0, 100.0  # ns per tuple
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    name: str
+    graph: PlantGraph
+    machine: Machine
+    best: float
+
+
+def figure(small: bool) -> Figure:
+    cases = _cases()
+    rows = [_row(case, seed) for seed, case in _spread(cases, SMALL_RUNS if small else RUNS)]
+    quiet = sum(int(row["quiet"]) for row in rows) / len(rows)
+    overshoot = sum(float(row["overshoot"]) <= 1 for row in rows) / len(rows)
+    accuracy = sorted(float(row["accuracy"]) for row in rows)
+    settling = sorted(int(row["settling"]) for row in rows)
+    at_least = sum(value >= 0.95 for value in accuracy) / len(rows)
+    claims = (
+        Claim(
+            "R14",
+            "no change in 100 periods after settling, in at least 95 % of runs",
+            f"{quiet:.1%} of {len(rows)}",
+            quiet >= 0.95,
+        ),
+        Claim(
+            "R14",
+            "overshoot at most one level",
+            f"in {overshoot:.1%} of runs; most {max(float(row['overshoot']) for row in rows):.1f} levels",
+            overshoot >= 0.95,
+            remark="levels are doublings of the thread count in the end",
+        ),
+        Claim(
+            "R14",
+            "final throughput at least 95 % of the exhaustive best, median 98 %",
+            f"median {_share(accuracy, 0.5):.1%}, {at_least:.1%} of runs reach 95 %, worst {accuracy[0]:.1%}",
+            _share(accuracy, 0.5) >= 0.98 and at_least >= 0.95,
+        ),
+        Claim(
+            "R14",
+            "settles in at most 80 periods",
+            f"median {_share(settling, 0.5):.0f}, 99 % within {_share(settling, 0.99):.0f}",
+            _share(settling, 0.99) <= 80,
+        ),
+    )
+
+    def draw(canvas: Any) -> None:
+        left, middle, right = canvas.subplots(1, 3)
+        left.hist(accuracy, bins=40)
+        left.set_xlabel("final throughput by the best static one")
+        middle.hist([float(row["overshoot"]) for row in rows], bins=20)
+        middle.set_xlabel("overshoot, levels")
+        right.hist(settling, bins=40)
+        right.set_xlabel("settling, periods")
+
+    return Figure("noise", f"{len(rows)} runs with 5 % noise", rows, claims, draw, size=(12, 4))
+
+
+def _cases() -> list[_Case]:
+    found = []
+    for machine in (LAPTOP, SERVER16, XEON):
+        random = np.random.default_rng(machine.cpus)
+        graphs = {
+            "pipeline, cheap": pipeline([CHEAP] * 40, record=128),
+            "pipeline, dear": pipeline([DEAR] * 40, record=128),
+            "pipeline, skewed": pipeline(skewed(40, machine.flop, machine.cpus), record=128),
+            "pipeline, random": pipeline(list(random.lognormal(6, 1.5, 30)), record=128),
+            "data parallel": data_parallel([DEAR] * 24, record=128),
+            "mixed": mixed([[CHEAP, DEAR, CHEAP, DEAR]] * 6, record=128),
+        }
+        for name, graph in graphs.items():
+            best = best_static(plant(graph, machine, constants=ENGINE, noise=0.0)).rate
+            found.append(_Case(f"{machine.name}, {name}", graph, machine, best))
+    return found
+
+
+def _spread(cases: Sequence[_Case], runs: int) -> list[tuple[int, _Case]]:
+    return [(seed, cases[seed % len(cases)]) for seed in range(runs)]
+
+
+def _row(case: _Case, seed: int) -> Row:
+    on = plant(case.graph, case.machine, seed, ENGINE, noise=NOISE)
+    journal = play(ours(case.graph), on, LONGEST + QUIET)
+    settling = journal.settling_periods(SETTLED)
+    after = Journal(journal.passes[settling:]) if settling < len(journal.passes) else journal
+    final = after.passes[0]
+    return {
+        "case": case.name,
+        "seed": seed,
+        "settling": settling,
+        "quiet": int(settling <= LONGEST and journal.quiet_after(settling, QUIET)),
+        "overshoot": math.log2(max(1.0, journal.most_threads / final.threads)),
+        "accuracy": final.true_rate / case.best,
+        "threads": final.threads,
+        "queues": final.queues,
+    }
+
+
+def _share(values: Sequence[float], share: float) -> float:
+    return values[min(len(values) - 1, int(share * len(values)))]

@@ -1,0 +1,71 @@
+"""Bars of manual, thread-count elastic and multi-level elastic throughput: Middleware'19 Figs 9 to 12 and 15."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.figures.drawing import bars
+from bench.figures.figure import Row
+from bench.figures.plants import manual, ours, paper, plant, settled, thread_count
+from rayelastic.policy.decision import Controller
+from rayelastic.sim.constants import Machine
+from rayelastic.sim.graph import PlantGraph
+
+PERIODS = 120  # of an elastic run; paper variants that need longer are still at their last level
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Converged tuples/s of a case under each controller, with threads and queues."""
+
+    case: str
+    operators: int
+    manual: float
+    thread_count: float
+    paper: float
+    ours: float
+    thread_count_threads: int
+    paper_threads: int
+    ours_threads: int
+    paper_queues: int
+    ours_queues: int
+
+    @property
+    def over_thread_count(self) -> float:
+        """Speed-up of ours over thread-count elasticity, the number on the papers' bars."""
+        return self.ours / self.thread_count
+
+    def row(self) -> Row:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def outcome(case: str, graph: PlantGraph, machine: Machine, cores: int | None = None, seed: int = 0) -> Outcome:
+    """Run all controllers on a case."""
+
+    def run(controller: Controller, periods: int = PERIODS) -> tuple[float, int, int]:
+        rate, journal = settled(controller, plant(graph, machine, seed, cores=cores), periods)
+        return rate, journal.last.threads, journal.last.queues
+
+    single, elastic = run(manual(), 12), run(thread_count())
+    printed, default = run(paper()), run(ours(graph))
+    count = len(graph.operators)
+    return Outcome(
+        case, count, single[0], elastic[0], printed[0], default[0],
+        elastic[1], printed[1], default[1], printed[2], default[2],
+    )  # fmt: skip
+
+
+def draw_outcomes(canvas: Any, outcomes: Sequence[Outcome], across: int = 8) -> None:
+    """Speed-ups over manual, a row of panels each with at most `across` cases."""
+    parts = [outcomes[at : at + across] for at in range(0, len(outcomes), across)]
+    for axes, part in zip(canvas.subplots(len(parts), 1, squeeze=False).flat, parts, strict=True):
+        series = {
+            "manual": [1.0 for _ in part],
+            "thread count": [one.thread_count / one.manual for one in part],
+            "multi-level, paper": [one.paper / one.manual for one in part],
+            "multi-level, ours": [one.ours / one.manual for one in part],
+        }
+        bars(axes, [one.case for one in part], series, "", "speed-up over manual")
+        axes.set_yscale("log")
