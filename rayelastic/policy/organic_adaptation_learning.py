@@ -85,7 +85,8 @@ class _Region:
     given: ExponentialAverage
     busy: list[ExponentialAverage]  # CPUs of each operator
     overhead: ExponentialAverage  # CPUs of a pipeline outside operators, mean
-    replicas: list[ExponentialAverage]  # CPUs of each replica
+    replicas: list[ExponentialAverage]  # CPUs of each replica's busiest thread
+    threads: list[ExponentialAverage]  # CPUs of each replica, all its threads
     limit: ExponentialAverage  # what it took as a bottleneck
 
 
@@ -152,6 +153,10 @@ class Known:
         """Return the regions of which something is known."""
         return {name: self._model(region) for name, region in self._regions.items()}
 
+    def replica_cpus(self) -> dict[str, tuple[float, ...]]:
+        """Return the CPUs that each replica of each region was seen to use."""
+        return {n: tuple(average.value for average in region.threads) for n, region in self._regions.items()}
+
     def _learn_source(self, observed: RegionObservation) -> None:
         name = observed.region
         # Where nobody knows what a source could make: what it would if it never waited.
@@ -182,7 +187,7 @@ class Known:
         if region is None or region.planned != planned:
             region = _Region(
                 planned, SteadyAverage(t), none, none, [none] * len(planned.region.operators), none,
-                [none] * planned.replicas, none,
+                [none] * planned.replicas, [none] * planned.replicas, none,
             )  # fmt: skip
             region.work.add(work)
             self._regions[name] = region
@@ -194,6 +199,8 @@ class Known:
         region.overhead = region.overhead.add(outside)
         each = [max(p.cpu[replica] for p in pipelines) for replica in range(planned.replicas)]
         region.replicas = [average.add(value) for average, value in zip(region.replicas, each, strict=True)]
+        all_of = [sum(p.cpu[replica] for p in pipelines) for replica in range(planned.replicas)]
+        region.threads = [average.add(value) for average, value in zip(region.threads, all_of, strict=True)]
         if limits:
             region.limit = region.limit.add(observed.throughput)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from rayelastic.plan.exec_plan import ExecPlan
@@ -42,20 +42,24 @@ class Proposal:
         return {action.region: shape_of(self.plan.region(action.region)) for action in self.actions}
 
 
-def propose(sizing: Sizing, wanted: Mapping[str, Shape], nodes: Sequence[Node]) -> Proposal:
+def propose(
+    sizing: Sizing, wanted: Mapping[str, Shape], nodes: Sequence[Node], relieve: Collection[str] = ()
+) -> Proposal:
     """Return the plan with the wanted shapes, or as much of it as there is room for.
 
     Args:
         sizing: what is known, and the plan in force.
         wanted: {region: shape}.
         nodes: empty: one host without bounds.
+        relieve: nodes that are too full, from which replicas shall go elsewhere.
     """
     each = sizing.cpu_each(wanted)
     plan = sizing.plan
     for name, (_, replicas) in wanted.items():  # what stops makes room first
         if replicas < plan.region(name).replicas:
             plan = plan.with_replicas(name, replicas)
-    hosting = Hosting(sizing.plan, nodes, load_of(plan, each), sizing.thresholds.busy)
+    used = load_of(plan, each)
+    hosting = Hosting(sizing.plan, [n for n in nodes if n.name not in relieve] or nodes, used, sizing.thresholds.busy)
     plan, missing = sizing.plan, 0.0
     actions: list[AdaptationAction] = []
     for name, shape in wanted.items():
@@ -64,6 +68,9 @@ def propose(sizing: Sizing, wanted: Mapping[str, Shape], nodes: Sequence[Node]) 
         for action in made:
             plan = action.apply(plan)
         actions += made
+    for action in _relieved(sizing, plan, hosting, {n: sizing.full_nodes[n] for n in relieve}, wanted):
+        plan = action.apply(plan)
+        actions.append(action)
     for action in _apart(sizing, plan, hosting, each):
         plan = action.apply(plan)
         actions.append(action)
@@ -94,6 +101,37 @@ def _shaped(
     if pes == present:
         return made, lacking
     return [*made, RebalanceRegion.of(plan, name, len(pes), pes)], lacking
+
+
+def _relieved(
+    sizing: Sizing, plan: ExecPlan, hosting: Hosting, full: Mapping[str, float], wanted: Mapping[str, Shape]
+) -> list[AdaptationAction]:
+    """Move replicas from nodes that are too full to others, the last ones first, until what is left fits."""
+    over = {node: -sizing.thresholds.aim * cpus for node, cpus in full.items()}
+    homes = {
+        name: [plan.nodes.get(pe, "") for pe in plan.region(name).pipelines[0].pes] for name in sizing.replica_cpus
+    }
+    for name, cpus in sizing.replica_cpus.items():
+        for node, cpu in zip(homes[name], cpus, strict=False):
+            if node in over:
+                over[node] += cpu
+    made: list[AdaptationAction] = []
+    for planned in reversed(plan.regions):
+        name, together = planned.region.name, len({pipeline.pes for pipeline in planned.pipelines}) == 1
+        if name in wanted or name not in homes or not together or planned.region.kind is RegionKind.SOURCE:
+            continue
+        pes = list(planned.pipelines[0].pes)
+        for replica in reversed(range(len(pes))):
+            cpu = sizing.replica_cpus[name][replica]
+            if over.get(homes[name][replica], 0.0) <= 0:
+                continue
+            started = hosting.start(pes[replica], cpu, native=not planned.region.token_bound)
+            if started is not None:
+                over[homes[name][replica]] -= cpu
+                pes[replica] = started
+        if tuple(pes) != planned.pipelines[0].pes:
+            made.append(RebalanceRegion.of(plan, name, len(pes), tuple(pes)))
+    return made
 
 
 def _apart(sizing: Sizing, plan: ExecPlan, hosting: Hosting, each: Mapping[str, float]) -> list[AdaptationAction]:

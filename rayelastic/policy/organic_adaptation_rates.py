@@ -22,7 +22,7 @@ from rayelastic.plan.node_placement import Demand, place
 from rayelastic.policy.organic_adaptation_actions import AdaptationAction, AdaptationDecision, NodeRequest, Verdict
 from rayelastic.policy.organic_adaptation_hosting import load_of
 from rayelastic.policy.organic_adaptation_learning import Known
-from rayelastic.policy.organic_adaptation_model import Shape
+from rayelastic.policy.organic_adaptation_model import Shape, shape_of
 from rayelastic.policy.organic_adaptation_proposal import propose
 from rayelastic.policy.organic_adaptation_sizing import Sizing
 from rayelastic.policy.organic_adaptation_thresholds import OrganicThresholds
@@ -42,6 +42,7 @@ class _Trial:
     share: float  # of what was offered then
     gain: float  # expected, relative
     grows: bool
+    relieved: tuple[str, ...]  # nodes
 
 
 class RateAdaptation:
@@ -60,6 +61,7 @@ class RateAdaptation:
         self._known = Known(self._t)
         self._trial: _Trial | None = None
         self._rejected: dict[str, set[Shape]] = {}
+        self._in_vain: set[str] = set()  # nodes whose relief didn't help
         self._costs = {"split": self._t.split_cost, "merge": self._t.split_cost, "rebalance": self._t.rebalance_cost}
         self._age = self._waited = self._grow = self._shrink = self._stable = 0
 
@@ -77,6 +79,7 @@ class RateAdaptation:
         self._known.learn(seen)
         if self._known.load_changed:
             self._rejected.clear()
+            self._in_vain.clear()
         if self._age < self._t.warm_up + self._t.verify:
             return self._hold(seen, "measuring")
         if not seen.settled and self._waited < self._t.settle_periods:
@@ -93,27 +96,26 @@ class RateAdaptation:
     # --- deciding ---------------------------------------------------------------------------------------------------
 
     def _sizing(self, seen: PlanObservation) -> Sizing:
-        known = self._known
-        return Sizing.of(seen.plan, known.models(), known.offered, known.carried, seen.nodes, self._rejected, self._t)
+        return Sizing.of(seen.plan, self._known, seen.nodes, self._rejected, self._t)
 
     def _decide(self, seen: PlanObservation) -> AdaptationDecision:
         sizing = self._sizing(seen)
         wanted = sizing.larger(stable=self._stable >= self._t.stable_periods)
-        crowded = sizing.crowded()
-        self._grow = self._grow + 1 if wanted or crowded else 0
+        relieve = [node for node in sizing.full_nodes if node not in self._in_vain] if sizing.held_back else []
+        self._grow = self._grow + 1 if wanted or relieve or sizing.crowded() else 0
         if self._grow >= self._t.grow_periods:
-            return self._change(seen, sizing, wanted, grows=True)
+            return self._change(seen, sizing, wanted, relieve, grows=True)
         less = {} if self._grow or sizing.held_back else sizing.smaller()
         self._shrink = self._shrink + 1 if less else 0
         if self._shrink >= self._t.shrink_periods:
-            return self._change(seen, sizing, less, grows=False)
+            return self._change(seen, sizing, less, [], grows=False)
         self._stable += 1
         return self._hold(seen, self._why_not(sizing, less), sizing.request)
 
     def _change(
-        self, seen: PlanObservation, sizing: Sizing, wanted: Mapping[str, Shape], *, grows: bool
+        self, seen: PlanObservation, sizing: Sizing, wanted: Mapping[str, Shape], relieve: list[str], *, grows: bool
     ) -> AdaptationDecision:
-        proposal = propose(sizing, wanted, seen.nodes)
+        proposal = propose(sizing, wanted, seen.nodes, relieve)
         self._grow = self._shrink = 0
         what = f"{sizing.offered:.4g} tuples/s offered, {sizing.carried:.4g} carried"
         if not proposal.actions:
@@ -125,7 +127,9 @@ class RateAdaptation:
         if gain * self._t.payback < cost:
             return self._hold(seen, f"{why}, not worth it", proposal.request)
         share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
-        self._trial = _Trial(seen.plan, proposal.actions, proposal.shapes, sizing.carried, share, gain, grows)
+        self._trial = _Trial(
+            seen.plan, proposal.actions, proposal.shapes, sizing.carried, share, gain, grows, tuple(relieve)
+        )
         self._started(proposal.plan)
         return AdaptationDecision(
             proposal.plan,
@@ -159,8 +163,10 @@ class RateAdaptation:
         undone = tuple(reversed(trial.actions))
         for action in undone:
             plan = action.revert(plan)
+        self._in_vain |= set(trial.relieved)
         for name, shape in trial.shapes.items():
-            self._rejected.setdefault(name, set()).add(shape)
+            if shape != shape_of(trial.before.region(name)):
+                self._rejected.setdefault(name, set()).add(shape)
         nodes = {pe: node for pe, node in {**seen.plan.nodes, **trial.before.nodes}.items() if pe in plan.pes}
         self._started(plan)
         return AdaptationDecision(

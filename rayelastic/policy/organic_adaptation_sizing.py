@@ -13,6 +13,7 @@ from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
 from rayelastic.plan.node_placement import Node
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.organic_adaptation_actions import NodeRequest
+from rayelastic.policy.organic_adaptation_learning import Known
 from rayelastic.policy.organic_adaptation_model import RegionModel, Shape, affordable, demands, shape_of, shapes, widest
 from rayelastic.policy.organic_adaptation_thresholds import OrganicThresholds
 
@@ -34,6 +35,8 @@ class Sizing:
         possible: of what is offered, tuples/s that can be carried by any plan on these nodes.
         need: tuples/s of each region for that.
         missing: CPUs that the nodes lack for more.
+        replica_cpus: CPUs that each replica of each region was seen to use.
+        full_nodes: CPUs of the nodes whose replicas were seen to use more of them than may be: stragglers, or crowded.
         rejected: shapes that were tried in vain.
         thresholds: of the policy.
     """
@@ -45,6 +48,8 @@ class Sizing:
     possible: float
     need: Mapping[str, float]
     missing: float
+    replica_cpus: Mapping[str, tuple[float, ...]]
+    full_nodes: Mapping[str, float]
     rejected: Mapping[str, set[Shape]]
     thresholds: OrganicThresholds
 
@@ -52,9 +57,7 @@ class Sizing:
     def of(
         cls,
         plan: ExecPlan,
-        models: Mapping[str, RegionModel],
-        offered: Mapping[str, float],
-        carried: float,
+        known: Known,
         nodes: Sequence[Node],
         rejected: Mapping[str, set[Shape]],
         thresholds: OrganicThresholds,
@@ -63,13 +66,12 @@ class Sizing:
 
         Args:
             plan: in force.
-            models: of regions.
-            offered: {source: tuples/s}.
-            carried: tuples/s of all sources.
+            known: averages of regions and sources.
             nodes: empty: one host without bounds.
             rejected: shapes that were tried in vain.
             thresholds: of the policy.
         """
+        models, offered, replica_cpus = known.models(), known.offered, known.replica_cpus()
         most = {}
         for planned in plan.regions:
             model = models.get(planned.region.name)
@@ -84,10 +86,12 @@ class Sizing:
             plan,
             models,
             sum(offered.values()),
-            carried,
+            known.carried,
             sum(wished.values()) * share,
             {name: rate * share for name, rate in need.items()},
             max(0.0, busy - cpus),
+            replica_cpus,
+            _full_nodes(plan, replica_cpus, nodes, thresholds.grow_above),
             rejected,
             thresholds,
         )
@@ -191,6 +195,17 @@ class Sizing:
             if shape not in rejected and model.capacity(shape) > model.capacity(now):
                 return shape
         return None
+
+
+def _full_nodes(
+    plan: ExecPlan, replica_cpus: Mapping[str, tuple[float, ...]], nodes: Sequence[Node], above: float
+) -> dict[str, float]:
+    used: dict[str, float] = {}
+    for name, cpus in replica_cpus.items():
+        for pe, cpu in zip(plan.region(name).pipelines[0].pes, cpus, strict=True):
+            node = plan.nodes.get(pe, "")
+            used[node] = used.get(node, 0.0) + cpu
+    return {node.name: node.cpus for node in nodes if used.get(node.name, 0.0) > above * node.cpus}
 
 
 def threads(shape: Shape) -> int:

@@ -7,8 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rayelastic.plan.node_placement import Node
+from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.organic_adaptation_actions import AdaptationDecision, Verdict
@@ -16,6 +19,7 @@ from rayelastic.policy.organic_adaptation_thresholds import OrganicThresholds
 from rayelastic.policy.region_observation import PipelineObservation, PlanObservation, RegionObservation
 from rayelastic.sim.cluster import ClusterPlant
 from rayelastic.sim.cluster_job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
+from rayelastic.sim.cluster_random import random_job
 from rayelastic.sim.cluster_run import ClusterSimulation, ClusterStep
 
 MICRO = 1e-6
@@ -255,6 +259,51 @@ def test_an_idle_job_stays_as_it_is() -> None:
     sim.run(20)
     assert sim.changes() == []
     assert sim.trace[-1].decision.reason.endswith("; stable")
+
+
+@st.composite
+def observations(draw: st.DrawFn) -> PlanObservation:
+    """Anything that could be measured, and some that couldn't."""
+    plan = random_job(draw(st.integers(0, 50))).plan()
+    for planned in plan.regions:
+        if planned.region.kind is RegionKind.DATA_PARALLEL:
+            plan = plan.with_replicas(planned.region.name, draw(st.integers(1, 4)))
+    share, rate = st.floats(0, 1), st.one_of(st.just(0.0), st.floats(0, 1e7))
+    regions = []
+    for planned in plan.regions:
+        pipelines = []
+        for p in planned.pipelines:
+            count = len(p.operators)
+            cpu, costs = (tuple(draw(st.lists(share, min_size=n, max_size=n))) for n in (len(p.pes), count))
+            pipelines.append(PipelineObservation(p.operators, cpu, costs, (draw(rate),) * count, draw(rate)))
+        offered = draw(st.none() | rate)
+        regions.append(
+            RegionObservation(planned.region.name, draw(rate), tuple(pipelines), offered, draw(share), draw(share))
+        )
+    nodes = tuple(Node(f"n{i}", draw(st.floats(0.5, 8))) for i in range(draw(st.integers(0, 3))))
+    plan = plan.with_nodes({"pe0": draw(st.sampled_from(["n0", "n9"]))})
+    return PlanObservation(draw(st.floats(0, 1e6)), 5.0, plan, tuple(regions), nodes, draw(st.booleans()))
+
+
+@given(observations(), st.sampled_from(["rates", "paper"]))
+def test_whatever_is_measured_gives_a_plan_that_can_be_applied(seen: PlanObservation, variant: str) -> None:
+    policy = OrganicAdaptation(variant)
+    for _ in range(6):
+        decision = policy.step(seen)
+        assert decision.reason
+        change = plan_change(seen.plan, decision.plan)
+        assert bool(change.regions or decision.plan.nodes != seen.plan.nodes) == decision.changes
+        plan = seen.plan
+        for action in decision.reverted:
+            plan = action.revert(plan)
+        for action in decision.actions:
+            plan = action.apply(plan)
+        assert plan.regions == decision.plan.regions
+        for action in reversed(decision.actions):
+            plan = action.revert(plan)
+        assert decision.reverted or plan.regions == seen.plan.regions
+        if decision.changes and variant == "paper":
+            break  # what was measured belongs to another plan
 
 
 def test_an_unknown_variant() -> None:
