@@ -68,11 +68,13 @@ class ChannelWidthElasticity:
         width, throughput = observation.thread_count, observation.throughput
         congestion = _mean_fill(observation)
         congested = congestion > self._thresholds.congestion_tolerance
+        seen = f"{throughput:.4g} tuples/s with {width} channels, buffers {congestion:.0%} full"
         if self._load_changed(width, throughput, congested):
             for other in self._widths.values():
                 other.trusted = False  # L05
+        elif self._suspicious:
+            return Decision(width, {}, f"{seen}: taken for noise", "ElasticLoadBalance, How It Works (L06)")
         self._record(width, throughput, congested)
-        seen = f"{throughput:.4g} tuples/s with {width} channels, buffers {congestion:.0%} full"
         narrower = max(observation.minimum_threads, self._step_down(width))
         wider = min(observation.maximum_threads, self._step_up(width))
         target, why, rule = self._decide(width, narrower, wider, throughput, congested=congested)
@@ -132,7 +134,10 @@ class ChannelWidthElasticity:
         return max(width + 1, math.floor(width * math.sqrt(2))) if self._thresholds.rapid_scaling else width + 1
 
     def _step_down(self, width: int) -> int:
-        return min(width - 1, math.ceil(width / math.sqrt(2))) if self._thresholds.rapid_scaling else width - 1
+        if not self._thresholds.rapid_scaling:
+            return width - 1
+        step = min(width - 1, math.ceil(width / math.sqrt(2)))
+        return max((known for known in range(step, width) if self._trusted(known) is not None), default=step)
 
 
 def _mean_fill(observation: Observation) -> float:

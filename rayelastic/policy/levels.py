@@ -112,6 +112,8 @@ def fewer_threads(
         if missing > 0 and slope <= 0:
             return None
         target = lower + max(1, math.ceil(missing / slope)) if missing > 0 else floor
+        if 0 < missing < loss * best:  # it nearly did: the line says one more, noise says anything
+            target = max(target, (lower + level) // 2)
         why = f"{target} threads may do by what {lower} gave"
     if busy is not None and target < math.ceil(busy) < level:
         target, why = math.ceil(busy), f"only {busy:.1f} of {level} threads were busy"

@@ -35,7 +35,7 @@ class SearchThresholds:
         waiting: share of idle time from which on threads lack pieces rather than throughput.
         finer: factor of queues from one exploration to the next.
         placements: trials of other queues at the thread count that was found.
-        savings: trials of fewer threads.
+        savings: trials of fewer threads that may fail.
     """
 
     growth: Margin = field(default_factory=lambda: Margin(0.01, 0.08))
@@ -141,6 +141,7 @@ class ConfigurationSearch:
         self._calibrate(trial, bounds, gain)
         if verdict is Verdict.REJECT:
             self.refused.add(trial.configuration)
+            self.savings += trial.purpose is Purpose.SAVING
             return verdict, f"{gain:+.1%}: back to {shown(self.best)}"
         self.best = trial.configuration
         if trial.purpose is not Purpose.SAVING or gain > 0:
@@ -167,7 +168,6 @@ class ConfigurationSearch:
     def start(self, trial: Trial) -> None:
         """Put a configuration on trial."""
         self.trial = trial
-        self.savings += trial.purpose is Purpose.SAVING
         self.placements += trial.purpose is Purpose.PLACEMENT
 
     def cannot(self, in_force: Configuration) -> None:
@@ -180,7 +180,11 @@ class ConfigurationSearch:
         """Return whether the best configuration has to be measured longer before a trial of small differences."""
         if trial.purpose in (Purpose.SAVING, Purpose.PLACEMENT):
             base = self.measured.get(self.best)
-            return self.best == self.peak and base is not None and len(base.values) < self.thresholds.baseline
+            return (
+                self.best == (self.peak or self.best)
+                and base is not None
+                and len(base.values) < self.thresholds.baseline
+            )
         return False
 
     # --- proposals ---
@@ -270,10 +274,22 @@ class ConfigurationSearch:
     def _saving(self, bounds: Bounds) -> Trial | None:
         if self.savings >= self.thresholds.savings:
             return None
+        peak = self.measured[self.peak or self.best]
         known = self._levels()
-        best = self.measured[self.peak or self.best].throughput
-        level = fewer_threads(known, self.best.threads, bounds.minimum, best, self.thresholds.loss, bounds.busy)
-        return self._trial(level, self.best.queued, bounds)
+        # a level that isn't clearly worse says nothing about those below it
+        unclear = [n for n in known if n < self.best.threads and not self._clearly_worse(known[n], peak)]
+        for n in unclear:
+            del known[n]
+        threads, busy = self.best.threads, bounds.busy
+        while True:
+            level = fewer_threads(known, threads, bounds.minimum, peak.throughput, self.thresholds.loss, busy)
+            if level is None or level.threads not in unclear:
+                return self._trial(level, self.best.queued, bounds)
+            threads, busy = level.threads, None
+
+    def _clearly_worse(self, throughput: float, peak: Series) -> bool:
+        error = self.noise * math.sqrt(2 / len(peak.values))
+        return math.log(throughput) < peak.mean + math.log1p(-self.thresholds.loss) - error
 
     def _trial(self, level: LevelTry | None, queued: frozenset[str], bounds: Bounds) -> Trial | None:
         if level is None:

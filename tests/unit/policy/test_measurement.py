@@ -1,0 +1,119 @@
+"""The tests behind the default controller: how often they err, and how soon they know."""
+
+import math
+import random
+
+from rayelastic.policy.levels import fewer_threads, more_threads, peak_above
+from rayelastic.policy.measurement import (
+    Margin,
+    MeasurementThresholds,
+    Series,
+    Shift,
+    Verdict,
+    compare,
+    noise_of,
+)
+
+TESTS = MeasurementThresholds()
+NOISE = 0.05
+RUNS = 300
+
+
+def series(random_, mean, count):
+    return Series([math.log(mean) + random_.gauss(0, NOISE) for _ in range(count)])
+
+
+def share_accepted(gain, margin):
+    random_, accepted = random.Random(1), 0
+    for _ in range(RUNS):
+        base, trial = series(random_, 100, 5), Series()
+        verdict = Verdict.OPEN
+        while verdict is Verdict.OPEN:
+            trial.add(100 * (1 + gain) * math.exp(random_.gauss(0, NOISE)), NOISE, TESTS)
+            verdict, _ = compare(trial, base, margin, NOISE, TESTS)
+        assert len(trial.values) <= TESTS.most
+        accepted += verdict is Verdict.ACCEPT
+    return accepted / RUNS
+
+
+def test_a_comparison_errs_rarely_outside_its_margin():
+    growth, saving = Margin(0.01, 0.08), Margin(-0.055, 0.0)
+    assert share_accepted(0.15, growth) > 0.97
+    assert share_accepted(-0.05, growth) < 0.03
+    assert share_accepted(0.03, saving) > 0.9
+    assert share_accepted(-0.12, saving) < 0.05
+
+
+def test_a_clear_case_takes_two_samples():
+    trial = Series([math.log(190), math.log(200)])
+    assert compare(Series(trial.values[:1]), Series([math.log(100)] * 2), Margin(0.01, 0.08), NOISE, TESTS)[0] is (
+        Verdict.OPEN
+    )
+    assert compare(trial, Series([math.log(100)] * 2), Margin(0.01, 0.08), NOISE, TESTS)[0] is Verdict.ACCEPT
+
+
+def test_a_transient_at_the_start_is_dropped_and_an_outlier_drawn_in():
+    one = Series()
+    one.add(1000.0, NOISE, TESTS)
+    one.add(100.0, NOISE, TESTS)
+    assert one.values == [math.log(100.0)]
+    for _ in range(4):
+        one.add(100.0, NOISE, TESTS)
+    one.add(1.0, NOISE, TESTS)
+    assert one.throughput > 90
+
+
+def test_noise_is_learned():
+    random_ = random.Random(2)
+    assert noise_of([series(random_, 100, 40)], TESTS) > 0.8 * NOISE
+    quiet = Series([math.log(100.0)] * 40)
+    assert noise_of([quiet], TESTS) == TESTS.least_noise
+    assert noise_of([quiet], TESTS, cautious=True) >= noise_of([quiet], TESTS)
+
+
+def periods_until_alarm(change, runs=100, most=200):
+    random_, periods = random.Random(3), []
+    for _ in range(runs):
+        settled, shift, period = series(random_, 100, 20), Shift(), 0
+        while period < most:
+            period += 1
+            if shift.add(100 * change * math.exp(random_.gauss(0, NOISE)), settled, NOISE, TESTS):
+                break
+        periods.append(period)
+    return sorted(periods)
+
+
+def test_a_change_of_load_is_seen_in_two_or_three_periods_and_noise_is_none():
+    assert periods_until_alarm(0.6)[98] == 2
+    assert periods_until_alarm(1.5)[98] == 2
+    assert periods_until_alarm(0.75)[90] <= 3
+    assert periods_until_alarm(1.0)[5] == 200
+
+
+def test_one_odd_period_is_no_change_of_load():
+    settled, shift = Series([math.log(100.0)] * 10), Shift()
+    assert not shift.add(1.0, settled, NOISE, TESTS)
+    for _ in range(3):
+        assert not shift.add(100.0, settled, NOISE, TESTS)
+    assert not shift.suspicious
+
+
+def test_levels_go_where_lines_meet():
+    assert more_threads({2: 1.0, 4: 1.9}, 2, 8, 2) is None
+    assert more_threads({8: 1.0}, 8, 8, 2) is None
+    assert more_threads({6: 1.0}, 6, 8, 2).threads == 8
+    assert peak_above({64: 64.0}, 64, 0.05) is None
+    assert peak_above({8: 8.0, 9: 7.0}, 8, 0.05) is None
+    assert peak_above({8: 10.0, 16: 9.0, 4: 10.0}, 8, 0.05) is None
+
+
+def test_saving_goes_by_the_line_below_or_by_idle_threads():
+    known = {8: 8.0, 16: 10.0}
+    assert fewer_threads(known, 16, 2, 10.0, 0.03, None).threads == 10
+    assert fewer_threads(known, 16, 2, 10.0, 0.03, 12.2).threads == 13
+    assert fewer_threads({16: 10.0}, 16, 2, 10.0, 0.03, None).threads == 8
+    assert fewer_threads({16: 10.0}, 16, 2, 10.0, 0.03, 4.5).threads == 8
+    assert fewer_threads({2: 1.0}, 2, 2, 1.0, 0.03, None) is None
+    assert fewer_threads({8: 8.0, 9: 9.0}, 9, 2, 9.0, 0.03, None) is None
+    assert fewer_threads({8: 9.6, 16: 10.0}, 16, 2, 10.0, 0.03, None).threads == 12
+    assert fewer_threads({4: 10.0, 8: 9.0, 16: 10.0}, 16, 2, 10.0, 0.03, None) is None

@@ -1,0 +1,80 @@
+"""Cutting graphs: chains, trees and graphs that meet again; and what an estimate makes of them."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rayelastic.policy.estimate import Configuration, Estimate, Explanation, Profile
+from rayelastic.policy.pieces import OperatorGraph
+
+
+def anywhere(name):
+    return name != "source"
+
+
+@given(st.lists(st.integers(1, 100), min_size=1, max_size=30), st.integers(1, 8))
+def test_no_piece_of_a_chain_is_dearer_than_asked_for(costs, pieces):
+    names = ["source", *(f"op{i}" for i in range(len(costs)))]
+    by_name = {"source": 0.0} | {f"op{i}": float(cost) for i, cost in enumerate(costs)}
+    graph = OperatorGraph(names)
+    most = max(sum(costs) / pieces, max(costs))
+    queued = graph.cut(by_name, most, anywhere)
+    made = graph.piece_costs(by_name, queued)
+    assert max(made.values()) <= most + 1e-9
+    assert sum(made.values()) == sum(costs)
+    assert len(queued) <= 2 * pieces  # greedy: two neighbouring pieces are dearer than one may be
+
+
+def test_fewest_queues_on_a_tree():
+    upstream = {"a": ["source"], "b": ["a"], "c": ["a"], "d": ["a"]}
+    graph = OperatorGraph(["source", "a", "b", "c", "d"], upstream)
+    costs = {"source": 0.0, "a": 1.0, "b": 3.0, "c": 2.0, "d": 1.0}
+    assert graph.cut(costs, 4.0, anywhere) == {"b"}
+    assert graph.cut(costs, 7.0, anywhere) == frozenset()
+    assert graph.cut(costs, 4.0, anywhere, fixed=frozenset({"d"})) == {"b", "d"}
+
+
+def test_an_operator_that_several_feed_is_shared_among_their_pieces():
+    upstream = {"a": ["source"], "b": ["source"], "sink": ["a", "b"]}
+    graph = OperatorGraph(["source", "a", "b", "sink"], upstream)
+    costs = {"source": 1.0, "a": 2.0, "b": 2.0, "sink": 4.0}
+    assert graph.piece_costs(costs, frozenset({"a"})) == {"source": 5.0, "a": 4.0}
+    assert graph.piece_costs(costs, frozenset({"sink"})) == {"source": 5.0, "sink": 4.0}
+    assert graph.crossings(dict.fromkeys(costs, 1.0), frozenset({"sink"})) == {"source": 0.5, "sink": 0.5}
+
+
+def test_what_may_not_be_cut_is_not():
+    graph = OperatorGraph(["source", "a", "b"])
+    assert graph.cut({"source": 0.0, "a": 1.0, "b": 1.0}, 1.0, lambda name: name == "a") == {"a"}
+
+
+def estimate(explanation, costs=(250,) * 4):
+    names = ["source", *(f"op{i}" for i in range(len(costs)))]
+    samples = {"source": 0.0} | {f"op{i}": float(cost) for i, cost in enumerate(costs)}
+    profile = Profile(samples, dict.fromkeys(names, 1e5), float(sum(costs)), busy=1.0, reference=1e5)
+    return Estimate(profile, OperatorGraph(names), explanation)
+
+
+ALL = frozenset(f"op{i}" for i in range(4))
+
+
+def test_queues_are_put_where_they_pay():
+    assert estimate(Explanation(0.001, 0.0)).place(3, 4.0, ALL, frozenset()) in ({"op1", "op2", "op3"}, ALL)
+    assert estimate(Explanation(0.5, 0.0)).place(3, 4.0, ALL, frozenset()) != ALL
+    assert estimate(Explanation(5.0, 0.0)).place(3, 4.0, ALL, frozenset()) == frozenset()
+    assert estimate(Explanation(0.001, 0.0)).place(3, 1.0, ALL, frozenset()) == frozenset()
+
+
+def test_a_dear_operator_bounds_the_throughput():
+    one = estimate(Explanation(0.0, 0.0), costs=(10, 970, 10, 10))
+    assert one.throughput(Configuration(8, ALL), 8.0) < 1.1
+
+
+def test_measurements_are_explained_again():
+    """What a hop and a balance gave is found again, among the plausible explanations."""
+    truth = estimate(Explanation(0.1, 0.5))
+    configurations = [Configuration(3, cut) for cut in truth.cuts(3, 4.0, ALL, frozenset())]
+    measured = [(c, math.log(truth.throughput(c, 4.0)), 1.0) for c in configurations]
+    found = estimate(None).fitted(measured, 4.0)
+    assert any(0.03 < one.hop < 0.3 and 0.3 <= one.balance <= 0.75 for one in found)
