@@ -76,13 +76,21 @@ class PaperAdaptation:
         """Forget all metrics and blacklists."""
         self._regions: dict[str, _Region] = {}
         self._adapting: list[str] = []
+        self._asked: ExecPlan | None = None
         self._stable = 0
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
         """Take one period's averages and return the plan for the next one."""
         if not seen.adapted:
             return AdaptationDecision(seen.plan, reason="the plan that was asked for is not in force yet")
-        return self._evaluate(seen) if self._adapting else self._adapt(seen)
+        if self._adapting and self._asked is not None and seen.plan.regions != self._asked.regions:
+            for name in self._adapting:
+                self._regions[name].adapting, self._regions[name].actions = {}, ()
+            self._adapting = []
+            return AdaptationDecision(seen.plan, reason="another plan is in force than was asked for: rolled back")
+        decision = self._evaluate(seen) if self._adapting else self._adapt(seen)
+        self._asked = decision.plan
+        return decision
 
     def _adapt(self, seen: PlanObservation) -> AdaptationDecision:
         for observed in seen.regions:

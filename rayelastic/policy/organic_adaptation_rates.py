@@ -36,6 +36,7 @@ class _Trial:
     """A change that is to be judged."""
 
     before: ExecPlan
+    after: ExecPlan
     actions: tuple[AdaptationAction, ...]
     shapes: Mapping[str, Shape]  # of the regions that change
     carried: float  # tuples/s when it was decided
@@ -72,6 +73,10 @@ class RateAdaptation:
         lost = self._replace_lost(seen)
         if lost is not None:
             return lost
+        if self._trial is not None and seen.plan.regions != self._trial.after.regions:
+            self._trial = None
+            self._started(seen.plan)
+            return self._hold(seen, "another plan is in force than was asked for: the change was rolled back")
         self._age += 1
         self._charge(seen)
         if self._age <= self._t.warm_up:
@@ -128,7 +133,15 @@ class RateAdaptation:
             return self._hold(seen, f"{why}, not worth it", proposal.request)
         share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
         self._trial = _Trial(
-            seen.plan, proposal.actions, proposal.shapes, sizing.carried, share, gain, grows, tuple(relieve)
+            seen.plan,
+            proposal.plan,
+            proposal.actions,
+            proposal.shapes,
+            sizing.carried,
+            share,
+            gain,
+            grows,
+            tuple(relieve),
         )
         self._started(proposal.plan)
         return AdaptationDecision(
