@@ -25,9 +25,12 @@ class Target:
     least: float | None = None
 
     def met_by(self, row: Row) -> bool | None:
-        """Whether the row keeps to it; nothing if that can't be said: no such value, or a limit that was disturbed."""
+        """Whether the row keeps to it; nothing if that can't be said: no value, or a disturbed limit.
+
+        A value of nothing at all isn't one: no tuple came through in time.
+        """
         value: float | None = getattr(row, self.of.value)
-        if value is None or (self.of is not Of.OURS and row.is_disturbed):
+        if not value or (self.of is not Of.OURS and row.is_disturbed):
             return None
         return (self.most is None or value <= self.most) and (self.least is None or value >= self.least)
 
