@@ -36,7 +36,6 @@ class _Trial:
     """A change that is to be judged."""
 
     before: ExecPlan
-    after: ExecPlan
     actions: tuple[AdaptationAction, ...]
     shapes: Mapping[str, Shape]  # of the regions that change
     carried: float  # tuples/s when it was decided
@@ -61,6 +60,7 @@ class RateAdaptation:
         """Forget everything."""
         self._known = Known(self._t)
         self._trial: _Trial | None = None
+        self._plan: ExecPlan | None = None  # in force, or asked for
         self._rejected: dict[str, set[Shape]] = {}
         self._in_vain: set[str] = set()  # nodes whose relief didn't help
         self._costs = {"split": self._t.split_cost, "merge": self._t.split_cost, "rebalance": self._t.rebalance_cost}
@@ -70,13 +70,16 @@ class RateAdaptation:
         """Take one period's averages and return the plan for the next one."""
         if not seen.adapted:
             return self._hold(seen, "the plan that was asked for is not in force yet")
+        unasked = self._plan is not None and seen.plan.regions != self._plan.regions
+        if unasked:
+            self._trial = None
+            self._started(seen.plan)
+        self._plan = seen.plan
         lost = self._replace_lost(seen)
         if lost is not None:
             return lost
-        if self._trial is not None and seen.plan.regions != self._trial.after.regions:
-            self._trial = None
-            self._started(seen.plan)
-            return self._hold(seen, "another plan is in force than was asked for: the change was rolled back")
+        if unasked:
+            return self._hold(seen, "another plan is in force than was asked for: rolled back, or changed by others")
         self._age += 1
         self._charge(seen)
         if self._age <= self._t.warm_up:
@@ -133,15 +136,7 @@ class RateAdaptation:
             return self._hold(seen, f"{why}, not worth it", proposal.request)
         share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
         self._trial = _Trial(
-            seen.plan,
-            proposal.plan,
-            proposal.actions,
-            proposal.shapes,
-            sizing.carried,
-            share,
-            gain,
-            grows,
-            tuple(relieve),
+            seen.plan, proposal.actions, proposal.shapes, sizing.carried, share, gain, grows, tuple(relieve)
         )
         self._started(proposal.plan)
         return AdaptationDecision(
@@ -193,6 +188,7 @@ class RateAdaptation:
 
     def _started(self, plan: ExecPlan) -> None:
         """Another plan comes into force: what was measured belongs to the old one."""
+        self._plan = plan
         self._known.forget(plan)
         self._age = self._waited = self._stable = 0
 

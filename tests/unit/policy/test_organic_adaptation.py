@@ -171,6 +171,18 @@ def test_a_change_that_was_rolled_back_is_neither_judged_nor_rejected() -> None:
         assert sim.trace[-1].throughput > 600e3
 
 
+def test_a_plan_that_others_changed_is_learned_afresh() -> None:
+    sim = simulation(ONE, 300e3)
+    sim.run(12)
+    sim.plan = replace(sim.plan.with_replicas("r1", 2), epoch=9)
+    sim.load = lambda time: {"r0": 0.0}
+    assert "changed by others" in sim.step().decision.reason
+    sim.run(6)  # with nothing to learn from
+    sim.load = lambda time: {"r0": 300e3}
+    sim.run(12)
+    assert sim.plan.region("r1").replicas == 4
+
+
 # --- nodes and the token --------------------------------------------------------------------------------------------
 
 
