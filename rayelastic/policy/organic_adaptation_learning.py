@@ -108,8 +108,11 @@ class Known:
 
     @property
     def offered(self) -> dict[str, float]:
-        """{source: tuples/s that it would make if nothing held it back}."""
-        return {name: average.value for name, average in self._offered.items()}
+        """{source: tuples/s that it would make if nothing held it back}; a guess is bounded by what it makes."""
+        found = {name: average.value for name, average in self._offered.items()}
+        for name in self._guessed & self._made.keys():
+            found[name] = min(found[name], self._t.guessed_growth * self._made[name].value)
+        return found
 
     @property
     def carried(self) -> float:

@@ -65,6 +65,14 @@ def test_a_source_that_doesnt_know_its_load_is_taken_by_its_waiting() -> None:
     assert sim.trace[-1].throughput == pytest.approx(200e3)
 
 
+def test_a_paced_source_that_doesnt_know_its_load_isnt_taken_for_an_endless_one() -> None:
+    """Held back, it looks like one that could make 20 million/s; twice the load gets four times at most, then less."""
+    sim = simulation(ONE, lambda time: 75e3 if time < 60 else 150e3, offered_known=False)
+    sim.run(40)
+    assert [step.decision.plan.region("r1").replicas for step in sim.changes()] == [5, 2]
+    assert sim.trace[-1].throughput == pytest.approx(150e3)
+
+
 def test_all_bottlenecks_at_once() -> None:
     """Those that are hidden behind others too, as each operator's true rate is known (J21)."""
     sim = simulation(ClusterJob.chain("three", 0.05 * MICRO, [10 * MICRO], [5 * MICRO], [20 * MICRO]), 150e3)
