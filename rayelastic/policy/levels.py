@@ -14,6 +14,8 @@ from enum import Enum
 
 __all__ = ["LevelTry", "Purpose", "fewer_threads", "more_threads", "peak_above"]
 
+STILL_RISING = 0.5  # gain per thread, as a share of the mean one so far, at which a peak isn't reached yet
+STEEP = 0.1  # gain up to which a peak as steep on either side isn't believed
 LEAST_SAVING = 0.9  # a smaller thread count is worth a try from a tenth fewer on
 
 
@@ -58,6 +60,8 @@ def peak_above(known: Mapping[int, float], level: int, gain: float) -> LevelTry 
 
     >>> peak_above({32: 32.0, 64: 64.0, 128: 32.0}, 64, gain=0.05).threads
     80
+    >>> peak_above({2: 2.0, 4: 4.0, 7: 1.0}, 4, gain=0.05).threads
+    5
     >>> peak_above({8: 8.0, 10: 10.0, 16: 10.0, 32: 10.0}, 10, gain=0.05) is None
     True
     """
@@ -75,6 +79,10 @@ def peak_above(known: Mapping[int, float], level: int, gain: float) -> LevelTry 
     meet = (known[above] - known[level] + rise * level - fall * above) / (rise - fall)
     promise = known[level] + rise * (meet - level)
     target = min(max(round(meet), level + 1), above - 1)
+    one_side = len(higher) == 1 and rise >= STILL_RISING * known[level] / level
+    if one_side and promise < known[level] * (1 + STEEP):
+        middle = round(math.sqrt(level * above))  # of a steep fall nothing is known but where it has happened
+        return LevelTry(middle, Purpose.GROWTH, f"it rose up to {level} threads, and fell before {above}")
     if promise < known[level] * (1 + gain):
         return None
     return LevelTry(target, Purpose.GROWTH, f"up to {promise:.4g} may be had between {level} and {above} threads")

@@ -72,7 +72,7 @@ def saturation_of(observation: Observation, graph: OperatorGraph, thresholds: Lo
     samples = {operator.name: float(operator.samples) for operator in observation.operators}
     inside = math.fsum(samples.values())
     total = inside + observation.system_samples
-    if total <= 0 or observation.own_cpu <= 0:
+    if inside <= 0 or observation.own_cpu <= 0:
         return Saturation.FULL, "no profile"
     fill = max(operator.queue_fill for operator in observation.operators)
     pieces = graph.piece_costs(samples, observation.queued)
