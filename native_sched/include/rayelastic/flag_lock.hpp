@@ -6,8 +6,8 @@
 //   Word: 0 when free; kReserved when free for the hungry alone. Notes are set only while the word isn't 0 and leave in the one
 //     compare-exchange of unlock(): what a leave_note() that returned non-zero has set is in what an unlock() returns later.
 //   Linearisation: the read-modify-writes, all on this one word.
-//   Pairs: unlock (release) with the acquire of the next try_lock or take_reserved, and of a leave_note that returns 0; leave_note
-//     (release) with the acquire of the unlock that returns its note.
+//   Pairs: unlock (release) with the acquire of the next try_lock or take_reserved; leave_note (release) with the acquire of
+//     the unlock that returns its note.
 //   No lost wake-up: who sleeps has kSleepers in the word, and sleeps only while the word has the value with its own note in it.
 //   Never fails spuriously: try_lock fails only if the lock is held or reserved.
 #pragma once
@@ -70,9 +70,9 @@ class FlagLock {
 
   // Non-zero: an unlock to come will find `note`. Zero: the lock was free, nothing was left.
   [[nodiscard]] std::uint32_t leave_note(std::uint32_t note) noexcept {
-    std::uint32_t seen = word_.load(std::memory_order_acquire);
+    std::uint32_t seen = word_.load(std::memory_order_relaxed);
     while (seen != 0) {
-      if (word_.compare_exchange_weak(seen, seen | note, std::memory_order_acq_rel, std::memory_order_acquire)) return seen | note;
+      if (word_.compare_exchange_weak(seen, seen | note, std::memory_order_release, std::memory_order_relaxed)) return seen | note;
     }
     return 0;
   }

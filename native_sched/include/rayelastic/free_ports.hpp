@@ -6,7 +6,8 @@
 //   A cell with sequence == position may be filled by whoever claims that position of tail_; with sequence == position + 1 it may be
 //     emptied by whoever claims it of head_. Linearisation: the compare-exchange of tail_ and head_.
 //   Pairs: the sequence's release store after filling (emptying) with the acquire load of the popper (pusher).
-//   tail_'s compare-exchange and the loads in looks_empty() are seq_cst: Notifier's reasoning needs them in one order.
+//   tail_'s compare-exchange and its load in looks_empty() are seq_cst: Notifier's reasoning needs them in one order. An old head_
+//     only makes an empty list look as if it weren't.
 //   push never fails: the capacity is at least the number of ports and each is listed once at most.
 //   pop may fail while a pusher is between claim and fill ("abandon on contention"); looks_empty() says false then.
 #pragma once
@@ -54,7 +55,7 @@ class FreePorts {
       Cell& cell = cells_[at & mask_];
       const std::uint64_t sequence = cell.sequence.load(std::memory_order_acquire);
       if (sequence == at + 1) {
-        if (head_.compare_exchange_weak(at, at + 1, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+        if (head_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed, std::memory_order_relaxed)) {
           Machine<Atom>::reads(&cell.item, sizeof cell.item);
           Item* item = cell.item;
           cell.sequence.store(at + mask_ + 1, std::memory_order_release);
@@ -69,7 +70,7 @@ class FreePorts {
   }
 
   [[nodiscard]] bool looks_empty() const noexcept {
-    const std::uint64_t head = head_.load(std::memory_order_seq_cst);
+    const std::uint64_t head = head_.load(std::memory_order_relaxed);
     return tail_.load(std::memory_order_seq_cst) == head;
   }
 

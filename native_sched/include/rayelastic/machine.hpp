@@ -20,8 +20,8 @@ template <template <class> class Atom>
 struct Machine {
   using Clock = std::chrono::steady_clock;
 
-  static constexpr int kSpins = 64;               // about 2 us, less than a sleep and a wake-up (findings 2)
-  static constexpr std::size_t kMinNotes = 16;    // notes of a queue, however few its records
+  static constexpr int kSpins = 64;             // about 2 us, less than a sleep and a wake-up (findings 2)
+  static constexpr std::size_t kMinNotes = 16;  // notes of a queue, however few its records
   static void relax() noexcept { cpu_relax(); }
   // Called before `bytes` bytes of plain memory at `address` are touched.
   static void reads(const void* /*address*/, std::size_t /*bytes*/) noexcept {}

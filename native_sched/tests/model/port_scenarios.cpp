@@ -1,0 +1,194 @@
+// The hand-over protocol of Port: producers, workers, the dedicated thread and whoever applies another model, on the real port, queue,
+// locks, free list and notifier. Nothing may be lost, doubled or reordered, nobody may enter the operator beside another, and all come
+// to their end.
+#include <memory>
+
+#include "port_world.hpp"
+#include "scenarios.hpp"
+
+namespace rayelastic::model {
+
+namespace {
+
+constexpr auto kManual = ThreadingModel::Manual;
+constexpr auto kDynamic = ThreadingModel::Dynamic;
+constexpr auto kDedicated = ThreadingModel::Dedicated;
+
+// Threads in this order: producers, workers, the dedicated thread, one that applies models or suspends a worker.
+struct Cast {
+  int producers = 1;
+  int workers = 1;
+  bool dedicated = false;
+  bool applies = false;
+  bool suspends = false;  // and publishes what the first worker keeps for itself, as the scheduler's own thread does
+  ThreadingModel at_first = kDynamic;
+  int switches = 0;        // by the one that applies, or by the first producer between its records
+  bool any_model = false;  // which is a choice, as is how many records may wait; else two models in turn
+  bool chain = false;      // a second operator downstream, always dynamic
+  int records = 4;         // each producer's; the second and the third are one run
+};
+
+template <Cast kCast>
+class Switch final : public Scenario {
+ public:
+  Switch() : last_(engine_, kCast.producers, nullptr), first_(engine_, kCast.producers, make_second()) {
+    engine_.ports[0] = std::make_unique<ModelPort>(first_, engine_, kCast.at_first);
+    for (int producer = 0; producer < kCast.producers; ++producer) port().add_edge();
+    ModelEngine::current = &engine_;
+    ModelWorld::WorkMeter::changes_limit = kCast.any_model;
+  }
+  [[nodiscard]] int threads() const override {
+    return kDedicatedThread + (kCast.dedicated ? 1 : 0) + (kCast.applies || kCast.suspends ? 1 : 0);
+  }
+  void run(int thread) override {
+    if (thread < kCast.producers) {
+      produce(thread);
+    } else if (thread < kDedicatedThread) {
+      work(kCast.suspends && thread == kCast.producers);
+    } else if (kCast.dedicated && thread == kDedicatedThread) {
+      serve();
+    } else if (kCast.applies) {
+      for (int step = 0; step < kCast.switches; ++step) switch_model();
+    } else {
+      suspend();
+    }
+  }
+  void finish() override {
+    first_.check(kCast.records);
+    if (kCast.chain) last_.check(kCast.records);
+    require(kCast.applies || kCast.any_model || engine_.changes == kCast.switches, "a switch isn't carried out");
+  }
+
+ private:
+  static constexpr int kDedicatedThread = kCast.producers + kCast.workers;
+
+  ModelPort* make_second() {
+    Lock::made = 0;
+    if (!kCast.chain) return nullptr;
+    engine_.ports[1] = std::make_unique<ModelPort>(last_, engine_, kDynamic);
+    engine_.ports[1]->add_edge();
+    return engine_.ports[1].get();
+  }
+  ModelPort& port() { return *engine_.ports[0]; }
+
+  void produce(int stream) {
+    for (int sequence = 0; sequence < kCast.records;) {
+      const int count = sequence == 1 && kCast.records > 2 ? 2 : 1;
+      Record run[2];
+      for (int index = 0; index < count; ++index) run[index] = {stream, sequence + index};
+      const auto ok = port().accept(Run{reinterpret_cast<const std::byte*>(run), static_cast<std::size_t>(count), sizeof(Record)}, false);
+      require(ok, "a port refuses a run although nothing stops");
+      sequence += count;
+      if (stream == 0 && !kCast.applies && switched_ < kCast.switches) switch_model();
+    }
+    require(port().accept(Mark{MarkKind::Final, 0}), "a port refuses a mark although nothing stops");
+  }
+
+  void switch_model() {
+    const ThreadingModel now = switched_++ % 2 == 0 ? kCast.at_first : other();
+    port().wish(kCast.any_model  ? static_cast<ThreadingModel>(Execution::the().choose(kCast.dedicated ? 3 : 2))
+                : now == other() ? kCast.at_first
+                                 : other());
+  }
+  static constexpr ThreadingModel other() {
+    if (kCast.dedicated) return kCast.at_first == kDedicated ? kDynamic : kDedicated;
+    return kCast.at_first == kManual ? kDynamic : kManual;
+  }
+
+  // Worker::run
+  void work(bool suspendable) {
+    ModelWorld::thread().keeps_next = true;
+    while (!engine_.stopping.load(std::memory_order_relaxed)) {
+      if (suspendable && engine_.suspended.load(std::memory_order_relaxed)) {
+        park();
+      } else if (ModelPort* port = engine_.pop(); port != nullptr) {
+        port->visit();
+        ModelPort::follow(ModelWorld::thread());
+      } else {
+        wait_for_work(suspendable);
+      }
+    }
+  }
+  void wait_for_work(bool suspendable) {
+    if (!engine_.free_ports.looks_empty()) {
+      Machine<Atom>::relax();
+      return;
+    }
+    engine_.idle.prepare();
+    const auto has_reason = [&] {
+      return !engine_.free_ports.looks_empty() || engine_.stopping.load(std::memory_order_seq_cst) ||
+             (suspendable && engine_.suspended.load(std::memory_order_seq_cst));
+    };
+    if (fault != Fault::WaiterWithoutSecondLook && has_reason()) {
+      engine_.idle.cancel();
+    } else {
+      engine_.idle.wait([&] {
+        return (suspendable && engine_.suspended.load(std::memory_order_seq_cst)) || engine_.stopping.load(std::memory_order_seq_cst);
+      });
+    }
+  }
+  void park() {
+    if (fault != Fault::SuspendedKeepsNotification && !engine_.free_ports.looks_empty()) (void)engine_.idle.notify_one();
+    while (engine_.suspended.load(std::memory_order_seq_cst) && !engine_.stopping.load(std::memory_order_seq_cst))
+      engine_.suspended.wait(true, std::memory_order_relaxed);
+  }
+  // Worker::suspend; the worker is woken when all is over.
+  void suspend() {
+    if (engine_.is_stopping()) return;
+    engine_.suspended.store(true, std::memory_order_seq_cst);
+    engine_.idle.interrupt();
+    engine_.publish_next(engine_.threads[kCast.producers]);
+    if (engine_.stopping.load(std::memory_order_seq_cst)) {  // halt() may have been before; the scheduler's mutex orders the two
+      engine_.suspended.store(false, std::memory_order_seq_cst);
+      engine_.suspended.notify_all();
+    }
+  }
+  // OperatorThread of a port
+  void serve() {
+    while (!engine_.is_stopping()) {
+      port().wait_listed();
+      if (!engine_.is_stopping()) port().visit();
+    }
+  }
+
+  ModelEngine engine_;
+  Target last_;
+  Target first_;
+  int switched_ = 0;
+};
+
+template <Cast kCast>
+std::unique_ptr<Scenario> make() {
+  return std::make_unique<Switch<kCast>>();
+}
+
+}  // namespace
+
+std::vector<Case> port_cases() {
+  constexpr Bounds kTwo = {.preemptions = 2, .stale = 1};
+  constexpr Bounds kThree = {.preemptions = 2, .stale = 1};
+  return {
+      {"Port", "producer and worker, dynamic", make<Cast{}>, true, kTwo, {.preemptions = 3, .stale = 1}},
+      {"Port", "to manual and back", make<Cast{.switches = 2}>, true, kTwo, {.preemptions = 3, .stale = 2}},
+      {"Port", "from manual and back", make<Cast{.at_first = kManual, .switches = 2}>, true, kTwo, {.preemptions = 3, .stale = 2}},
+      {"Port", "producer, worker, one that applies manual", make<Cast{.applies = true, .switches = 1, .records = 3}>, true, kThree},
+      {"Port", "producer, worker, one that applies dynamic", make<Cast{.applies = true, .at_first = kManual, .switches = 1, .records = 3}>,
+       true, kThree},
+      {"Port", "union of 2, worker", make<Cast{.producers = 2, .records = 1}>, true, {.preemptions = 1, .stale = 1}, kThree},
+      {"Port",
+       "dedicated and back, with a worker",
+       make<Cast{.dedicated = true, .at_first = kDedicated, .switches = 2, .records = 3}>,
+       true,
+       {.preemptions = 2, .stale = 0},
+       kThree},
+      {"Port", "2 ports, a worker", make<Cast{.chain = true, .records = 2}>, true, {.preemptions = 1, .stale = 1}, kThree},
+      {"Port", "4 threads, 2 ports, 2 workers", make<Cast{.workers = 2, .suspends = true, .switches = 1, .chain = true}>, false},
+      {"Port", "3 threads, any models", make<Cast{.applies = true, .switches = 3, .any_model = true}>, false},
+      {"Port", "4 threads, any models, own thread", make<Cast{.dedicated = true, .applies = true, .switches = 3, .any_model = true}>,
+       false},
+      {"Port", "4 threads, union of 2, any models", make<Cast{.producers = 2, .applies = true, .switches = 3, .any_model = true}>, false},
+      {"Port", "4 threads, 2 workers, one suspended", make<Cast{.workers = 2, .suspends = true, .switches = 2}>, false},
+  };
+}
+
+}  // namespace rayelastic::model

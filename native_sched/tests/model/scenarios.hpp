@@ -1,0 +1,29 @@
+// What is checked: small programs on the structures under test, each with its own idea of what must not happen.
+#pragma once
+
+#include <vector>
+
+#include "search.hpp"
+
+namespace rayelastic::model {
+
+// Defects that derived classes of the code under test plant, for mutants that no change of one atomic access can express.
+enum class Fault {
+  None,
+  PushKeepsProducerLock,  // erratum E1 of PLDI'17 Fig. 3: push returns without prodUnlock
+  VisitKeepsConsumerLock,
+  SwitchWithoutDrain,
+  RetireWithoutSecondLook,  // the consumer that saw nothing goes, whatever came meanwhile
+  NoAnnounce,               // the push after a retirement tells nobody
+  WaiterWithoutSecondLook,
+  SuspendedKeepsNotification,
+  NoteForgotten,  // unlock loses the notes
+};
+inline Fault fault = Fault::None;
+
+[[nodiscard]] std::vector<Case> queue_cases();
+[[nodiscard]] std::vector<Case> lock_cases();
+[[nodiscard]] std::vector<Case> list_cases();  // free list, alone and with the notifier
+[[nodiscard]] std::vector<Case> port_cases();
+
+}  // namespace rayelastic::model
