@@ -135,8 +135,8 @@ def several_regions(rows: Rows, small: bool) -> list[Claim]:
             "upstream 8x dearer: 13 and 4 replicas, 12x",
             f"{uneven:.1f}x with {shapes[0]}; by rates {uneven_ours:.1f}x with {shapes[1]}",
             uneven_ours >= 11.4,
-            remark="the paper's algorithm stops at 8 replicas: of 271 partitions the 9th gives 8 %, and its threshold asks "
-            "for 10 %; holds by rates",
+            remark="the paper's algorithm stops at 8 replicas: of 271 partitions the 9th gives 8 %, and its threshold "
+            "asks for 10 %; holds by rates",
         ),
     ]
 

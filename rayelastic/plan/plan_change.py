@@ -93,6 +93,7 @@ class PlanChange:
         stopped_pes: processing elements that are not needed any more.
         opened: links to open.
         closed: links to close.
+        rehosted: (processing element, its node, the node that it goes to).
     """
 
     old: ExecPlan
@@ -102,6 +103,7 @@ class PlanChange:
     stopped_pes: tuple[str, ...] = ()
     opened: tuple[PlanLink, ...] = ()
     closed: tuple[PlanLink, ...] = ()
+    rehosted: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def epoch(self) -> int:
@@ -116,6 +118,7 @@ class PlanChange:
         for verb, names in (("start", self.started_pes), ("stop", self.stopped_pes)):
             if names:
                 lines.append(f"  {verb} {', '.join(names)}")
+        lines += [f"  move {pe} from {here} to {there}" for pe, here, there in self.rehosted]
         for verb, links in (("open", self.opened), ("close", self.closed)):
             lines += [f"  {verb} {link.name}: {link.from_pe} -> {link.to_pe}" for link in links]
         return "\n".join(lines) + "\n"
@@ -151,6 +154,11 @@ def plan_change(old: ExecPlan, new: ExecPlan) -> PlanChange:
         tuple(pe for pe in old.pes if pe not in new.pes),
         tuple(link for link in after_links if link not in before_links),
         tuple(link for link in before_links if link not in after_links),
+        tuple(
+            (pe, here, new.nodes[pe])
+            for pe, here in old.nodes.items()
+            if pe in new.pes and new.nodes.get(pe, here) != here
+        ),
     )
 
 

@@ -37,7 +37,6 @@ class SteadyState:
     Args:
         rate: tuples/s that each region takes; of a source: makes.
         capacity: tuples/s that each region could take.
-        wanted: tuples/s that each region would take if nothing held the sources back.
         cpu: of each pipeline replica, the share of time in which it uses a CPU.
         blocked: of each source, the share of time in which it waits for room; 0 for other regions.
         fill: of each region, the share of its input queues that is full.
@@ -45,7 +44,6 @@ class SteadyState:
 
     rate: Floats
     capacity: Floats
-    wanted: Floats
     cpu: Floats
     blocked: Floats
     fill: Floats
@@ -177,7 +175,6 @@ class ClusterPlant:
         return SteadyState(
             rate,
             capacity,
-            self._flow @ wanted,
             np.minimum(cpu, 1.0) ** self.constants.polling,
             blocked,
             self._fill(rate, capacity, blocked),
@@ -259,19 +256,19 @@ class ClusterPlant:
         return made
 
     def _far(self, plan: ExecPlan, number: int, position: int, replica: int, node_of: Mapping[str, str]) -> float:
-        """CPU that a replica spends on links: half of what comes from elsewhere; senders pay the same in the model."""
+        """CPU that a replica spends for a tuple that comes over a link, on average over those who feed it."""
         if len(node_of) == 1:
             return 0.0
         planned, region = plan.regions[number], self.job.regions[number]
-        pe = planned.pipelines[position].pes[replica]
+        here = planned.pipelines[position].pes[replica]
         if position:
             feeding = [planned.pipelines[position - 1].pes[replica]]
         else:
-            feeding = [pe_ for i in region.inputs for pe_ in dict.fromkeys(plan.regions[i].pipelines[-1].pes)]
+            feeding = [pe for i in region.inputs for pe in dict.fromkeys(plan.regions[i].pipelines[-1].pes)]
         if not feeding:
             return 0.0
         c = self.constants
-        costs = [0.0 if f == pe else (c.link if node_of[f] == node_of[pe] else c.network) for f in feeding]
+        costs = [0.0 if f == here else (c.link if node_of[f] == node_of[here] else c.network) for f in feeding]
         return sum(costs) / len(costs)
 
     def _key_shares(self, number: int, replicas: int) -> Floats:

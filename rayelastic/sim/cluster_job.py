@@ -72,14 +72,14 @@ class SimulatedNode:
 
 @dataclass(frozen=True, slots=True)
 class ClusterConstants:
-    """What the engine's own actions cost in the model.
+    """What the engine's own actions cost in the model; but for `visit` and `crossing`, estimates until measured.
 
     Args:
         visit: s of CPU of a pipeline thread for each tuple that it takes from its queue.
         crossing: s of CPU on each side for a tuple that crosses from a pipeline to the next.
         stall: s that a tuple on this way keeps the taker waiting without using a CPU.
-        link: s of CPU on each side for a tuple between processes of one node.
-        network: s of CPU on each side for a tuple between nodes.
+        link: s of CPU of the taker for a tuple from another process of its node.
+        network: s of CPU of the taker for a tuple from another node.
         replication: s of CPU of a replica for each of its tuples, if there are several.
         growth: relative growth of `visit` for each thread of the job more than one: shared memory and allocator.
         contention: relative slowdown of all threads of a node for each thread more than one.
@@ -91,7 +91,7 @@ class ClusterConstants:
     """
 
     visit: float = 4e-9  # findings section 1: a queue hop in runs
-    crossing: float = 10e-9
+    crossing: float = 10e-9  # findings section 1: a hop to another core
     stall: float = 0.0
     link: float = 40e-9
     network: float = 80e-9

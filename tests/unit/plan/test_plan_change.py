@@ -64,6 +64,12 @@ def test_a_replica_that_goes_elsewhere_takes_all_its_keys() -> None:
     assert (region.cuts, region.relocated) == (("c",), (Relocation(0, ("c",), "pe0", "pe1"),))
 
 
+def test_an_element_that_goes_to_another_node_changes_no_region() -> None:
+    change = plan_change(PLAN.with_nodes({"pe0": "a"}), PLAN.with_nodes({"pe0": "b"}))
+    assert (change.regions, change.rehosted) == ((), (("pe0", "a", "b"),))
+    assert "move pe0 from a to b" in change.text()
+
+
 def test_plans_of_different_regions() -> None:
     with pytest.raises(ValueError, match="plans of different regions: 'g' and 'g'"):
         plan_change(PLAN, plan_topology(graph("s source", "a map <- s | k")))
