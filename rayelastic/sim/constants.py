@@ -156,7 +156,7 @@ XEON = Machine(
     handover=310.0,
     growth=2.0,
     cache=220e6,
-    bandwidth=60.0,
+    bandwidth=80.0,
 )
 
 # The same sections: 2 x Power8, 23 cores in use, 8-way SMT, 96 MB each. Fits: smt_gain and growth to C002-5 (184
@@ -170,7 +170,7 @@ POWER8 = Machine(
     handover=200.0,
     growth=0.4,
     cache=192e6,
-    bandwidth=60.0,
+    bandwidth=80.0,
 )
 
 # ElasticLoadBalance's page: 16 logical processors. Handover fitted to C001-1 (8 threads at 1,000 multiplications).
