@@ -125,7 +125,7 @@ def changed(data: st.DataObject, plan: ExecPlan) -> tuple[ExecPlan, ExecPlan]:
 @given(graphs(), st.data())
 def test_any_changes_of_any_graph(drawn: FakeGraph, data: st.DataObject) -> None:
     plan = plan_topology(drawn)
-    for _ in range(3):
+    for _ in range(2):
         after, back = changed(data, plan)
         assert back == plan
         check(drawn, after)

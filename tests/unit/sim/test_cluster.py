@@ -146,7 +146,7 @@ class Reached:
     carried: float
 
 
-def after_a_step(seed: int, periods: int = 14) -> Reached:
+def after_a_step(seed: int, before: int = 5, after: int = 12) -> Reached:
     """Let the load rise by a factor between 2 and 20, as far as it can be carried, and see what becomes of it."""
     plant, low = loaded(seed)
     factor = float(np.random.default_rng(seed).uniform(2, 20))
@@ -157,11 +157,11 @@ def after_a_step(seed: int, periods: int = 14) -> Reached:
     assert best is not None
 
     def load(time: float) -> Mapping[str, float]:
-        return low if time < 8 * PERIOD else high
+        return low if time < before * PERIOD else high
 
     policy = OrganicAdaptation()
     simulation = ClusterSimulation(plant, policy, load, period=PERIOD, noise=NOISE, seed=seed)
-    simulation.run(8 + periods)
+    simulation.run(before + after)
     fewest = sum((len(cuts) + 1) * replicas for cuts, replicas in best.values()) + len(low)
     last = simulation.trace[-1]
     state = plant.solve(simulation.plan, high)
@@ -198,13 +198,13 @@ def settled(seeds: range) -> Iterator[tuple[int, ClusterSimulation]]:
 def test_no_change_in_100_periods_of_constant_load() -> None:
     """R14: in 95 % of the runs nothing changes once it has settled."""
     moved = []
-    for seed, simulation in settled(range(25)):
+    for seed, simulation in settled(range(20)):
         simulation.run(20)
         before = simulation.plan
         simulation.run(100)
         if simulation.plan != before:
             moved.append(seed)
-    assert len(moved) <= 0.05 * 25
+    assert len(moved) <= 0.05 * 20
 
 
 def test_down_again_when_the_load_falls() -> None:
@@ -245,6 +245,19 @@ def test_a_node_dies_and_another_one_gets_slow() -> None:
     assert any("move replicas of r2" in step.decision.reason for step in simulation.changes())
     simulation.run(30)
     assert simulation.trace[-1].throughput == pytest.approx(200e3)
+
+
+def test_hot_keys_are_grown_around_as_far_as_it_helps_and_no_further_changes() -> None:
+    for skew in (0.6, 0.8, 1.0, 1.3):
+        region = SimulatedRegion((SimulatedOperator("o", 10 * MICRO),), skew=skew)
+        plant = ClusterPlant(ClusterJob.chain("hot", 1e-8, region), [SimulatedNode("a", 64)], NO_HOPS)
+        load = {"r0": 600e3}
+        best = max(plant.solve(plant.job.plan().with_replicas("r1", n), load).rate[0] for n in range(1, 17))
+        policy = OrganicAdaptation()
+        simulation = ClusterSimulation(plant, policy, lambda t: {"r0": 600e3}, period=PERIOD, noise=NOISE, seed=1)
+        simulation.run(100)
+        assert simulation.trace[-1].throughput >= 0.98 * best
+        assert len(simulation.changes()) <= 4
 
 
 def test_the_same_seed_gives_the_same_trace() -> None:
