@@ -25,6 +25,8 @@ class LoadThresholds:
         blocked: share of time spent waiting for room in queues that only a full element has.
         full_queue: fill of a queue that only a full element has; above ElasticLoadBalance's half (L04).
         token_wait: share of time spent waiting for the Python token that only a full element has.
+        source_wait: share of time that the busiest source waits for input, from which on a demand is met.
+        source_busy: the same, up to which it gives all that is taken.
         idle: share of time that scheduler threads sleep for want of work, from which on a demand may be met.
         asleep: the same, from which on it surely is, if the sources rest as much.
         slack: CPUs kept busy by the busiest piece, and share of the threads that are, below which it surely is.
@@ -39,6 +41,8 @@ class LoadThresholds:
     blocked: float = 0.05
     full_queue: float = 0.7
     token_wait: float = 0.2
+    source_wait: float = 0.3
+    source_busy: float = 0.1
     idle: float = 0.2
     asleep: float = 0.9
     slack: float = 0.7
@@ -69,6 +73,10 @@ def saturation_of(observation: Observation, graph: OperatorGraph, thresholds: Lo
         return Saturation.SLACK, "no tuples"
     if observation.idle >= thresholds.asleep and observation.own_cpu <= 1 - thresholds.asleep:
         return Saturation.SLACK, f"threads idle {observation.idle:.0%} of the time, sources too"
+    if observation.source_wait is not None and observation.source_wait >= thresholds.source_wait:
+        return Saturation.SLACK, f"every source waits for input, {observation.source_wait:.0%} of the time at least"
+    if observation.source_wait is not None and observation.source_wait <= thresholds.source_busy:
+        return Saturation.FULL, f"a source waits for input only {observation.source_wait:.0%} of the time"
     samples = {operator.name: float(operator.samples) for operator in observation.operators}
     inside = math.fsum(samples.values())
     total = inside + observation.system_samples

@@ -64,6 +64,7 @@ class Observation:
         idle: share of the time of scheduler threads asleep for want of work, 0..1.
         blocked: share of the time of all threads spent waiting for room in queues, 0..1.
         token_wait: share of the time of all threads spent waiting for the Python token, 0..1.
+        source_wait: share of its time that the busiest source waits for input, 0..1; None: not known.
         cpu_count: logical CPUs that the process may use.
         own_cpu: CPUs that this process kept busy, in CPUs.
         host_cpu: share of all CPUs of the host that were busy, whoever used them, 0..1 (P32).
@@ -87,6 +88,7 @@ class Observation:
     idle: float = 0.0
     blocked: float = 0.0
     token_wait: float = 0.0
+    source_wait: float | None = None
     cpu_count: int = 1
     own_cpu: float = 0.0
     host_cpu: float = 0.0

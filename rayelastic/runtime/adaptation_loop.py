@@ -124,12 +124,36 @@ def observe(
         idle=min(1.0, gone("idle_seconds") / scheduler_time),
         blocked=min(1.0, gone("blocked_seconds") / thread_time),
         token_wait=min(1.0, gone("token_wait_seconds") / thread_time),
+        source_wait=_source_wait(settings, before["operators"], after["operators"], seconds),
         cpu_count=settings.cpus,
         own_cpu=cpu.own,
         host_cpu=min(1.0, cpu.host),
         thread_stuck=after["stuck"],
         adapted=adapted,
     )
+
+
+def _source_wait(
+    settings: LoopSettings, before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], seconds: float
+) -> float | None:
+    """How long the source that waits least is inside its function without working there, as a share of the time.
+
+    Time inside a function is CPU time or waiting. Where CPUs are short, every function waits for one; a source waits for
+    input only as far as it waits more than the other operators do.
+    """
+
+    def gone(numbers: Sequence[int], counter: str) -> float:
+        return sum(float(after[number][counter] - before[number][counter]) for number in numbers)
+
+    sources = [number for name, number in settings.order.items() if name in settings.sources]
+    others = [number for name, number in settings.order.items() if name not in settings.sources]
+    sources = [number for number in sources if not after[number]["final"]]
+    if not sources:
+        return None
+    working = gone(others, "cpu_seconds")
+    stretch = max(1.0, gone(others, "inside_seconds") / working) if working > 0 else 1.0
+    waits = [gone([one], "inside_seconds") - stretch * gone([one], "cpu_seconds") for one in sources]
+    return min(1.0, max(0.0, min(waits) / seconds))
 
 
 class AdaptationLoop:

@@ -32,7 +32,7 @@ class FreePorts {
 
   void push(Item* item) noexcept {
     std::uint64_t at = tail_.load(std::memory_order_relaxed);
-    for (;;) {
+    for (int spin = 0;;) {
       Cell& cell = cells_[at & mask_];
       const std::uint64_t sequence = cell.sequence.load(std::memory_order_acquire);
       if (sequence == at) {
@@ -43,7 +43,7 @@ class FreePorts {
           return;
         }
       } else {  // somebody else claimed it, or its popper hasn't finished
-        Machine<Atom>::relax();
+        Machine<Atom>::relax(spin++);
         at = tail_.load(std::memory_order_relaxed);
       }
     }

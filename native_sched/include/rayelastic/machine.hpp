@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <thread>
 
 namespace rayelastic {
 
@@ -22,7 +23,14 @@ struct Machine {
 
   static constexpr int kSpins = 64;             // about 2 us, less than a sleep and a wake-up (findings 2)
   static constexpr std::size_t kMinNotes = 16;  // notes of a queue, however few its records
-  static void relax() noexcept { cpu_relax(); }
+  // Between two looks at what another thread is about to finish. `spin`: of these in a row; that thread may have lost its core.
+  static void relax(int spin = 0) noexcept {
+    if (spin < kSpins) {
+      cpu_relax();
+    } else {
+      std::this_thread::yield();
+    }
+  }
   // Called before `bytes` bytes of plain memory at `address` are touched.
   static void reads(const void* /*address*/, std::size_t /*bytes*/) noexcept {}
   static void writes(const void* /*address*/, std::size_t /*bytes*/) noexcept {}

@@ -88,7 +88,7 @@ struct rayelastic::Machine<rayelastic::model::Atom> {
 
   static constexpr int kSpins = 1;
   static constexpr std::size_t kMinNotes = 2;
-  static void relax() { model::Execution::the().relax(); }
+  static void relax(int /*spin*/ = 0) { model::Execution::the().relax(); }
   static void reads(const void* address, std::size_t bytes) { model::Execution::the().plain(address, bytes, false); }
   static void writes(const void* address, std::size_t bytes) { model::Execution::the().plain(address, bytes, true); }
 };
