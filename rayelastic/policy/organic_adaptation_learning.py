@@ -81,13 +81,30 @@ class _Region:
 
     planned: RegionPlan
     work: SteadyAverage  # s of CPU per tuple
-    taken: ExponentialAverage
-    given: ExponentialAverage
-    busy: list[ExponentialAverage]  # CPUs of each operator
-    overhead: ExponentialAverage  # CPUs of a pipeline outside operators, mean
-    replicas: list[ExponentialAverage]  # CPUs of each replica's busiest thread
-    threads: list[ExponentialAverage]  # CPUs of each replica, all its threads
     limit: ExponentialAverage  # what it took as a bottleneck
+    busy: list[float]  # CPUs of each operator
+    replicas: list[float]  # CPUs of each replica's busiest thread
+    threads: list[float]  # CPUs of each replica, all its threads
+    taken: float = 0.0
+    given: float = 0.0
+    overhead: float = 0.0  # CPUs of a pipeline outside operators, mean
+    count: int = 0
+
+    def add(self, observed: RegionObservation, weight: float) -> None:
+        """Take one period; the averages are those of ExponentialAverage, with one count for all."""
+        self.count += 1
+        share = max(weight, 1 / self.count)
+        pipelines = observed.pipelines
+        cpus = [sum(p.cpu) for p in pipelines]
+        busy = [cpu * cost for p, cpu in zip(pipelines, cpus, strict=True) for cost in p.costs]
+        outside = sum(cpu * p.overhead for p, cpu in zip(pipelines, cpus, strict=True)) / len(pipelines)
+        of_replicas = list(zip(*(p.cpu for p in pipelines), strict=True))
+        self.taken += share * (observed.throughput - self.taken)
+        self.given += share * (pipelines[-1].emitted - self.given)
+        self.overhead += share * (outside - self.overhead)
+        self.busy = [old + share * (new - old) for old, new in zip(self.busy, busy, strict=True)]
+        self.replicas = [old + share * (max(new) - old) for old, new in zip(self.replicas, of_replicas, strict=True)]
+        self.threads = [old + share * (sum(new) - old) for old, new in zip(self.threads, of_replicas, strict=True)]
 
 
 class Known:
@@ -158,7 +175,7 @@ class Known:
 
     def replica_cpus(self) -> dict[str, tuple[float, ...]]:
         """Return the CPUs that each replica of each region was seen to use."""
-        return {n: tuple(average.value for average in region.threads) for n, region in self._regions.items()}
+        return {name: tuple(region.threads) for name, region in self._regions.items()}
 
     def _learn_source(self, observed: RegionObservation) -> None:
         name = observed.region
@@ -177,10 +194,8 @@ class Known:
         self._blocked[name] = self._blocked.get(name, none).add(observed.blocked)
 
     def _learn_region(self, observed: RegionObservation, planned: RegionPlan, *, limits: bool) -> None:
-        t, pipelines = self._t, observed.pipelines
-        name, none = observed.region, ExponentialAverage(self._t.weight)
-        cpus = [sum(p.cpu) for p in pipelines]
-        work = sum(cpus) / observed.throughput
+        name, weight = observed.region, self._t.weight
+        work = sum(sum(p.cpu) for p in observed.pipelines) / observed.throughput
         region = self._regions.get(name)
         if region is not None:
             region.work.add(work)
@@ -188,39 +203,27 @@ class Known:
                 self.load_changed = True
                 region = None
         if region is None or region.planned != planned:
-            region = _Region(
-                planned, SteadyAverage(t), none, none, [none] * len(planned.region.operators), none,
-                [none] * planned.replicas, [none] * planned.replicas, none,
-            )  # fmt: skip
+            idle = [0.0] * planned.replicas
+            operators = [0.0] * len(planned.region.operators)
+            region = _Region(planned, SteadyAverage(self._t), ExponentialAverage(weight), operators, idle, idle)
             region.work.add(work)
             self._regions[name] = region
-        region.taken = region.taken.add(observed.throughput)
-        region.given = region.given.add(pipelines[-1].emitted)
-        busy = [cpu * cost for p, cpu in zip(pipelines, cpus, strict=True) for cost in p.costs]
-        region.busy = [average.add(value) for average, value in zip(region.busy, busy, strict=True)]
-        outside = sum(cpu * p.overhead for p, cpu in zip(pipelines, cpus, strict=True)) / len(pipelines)
-        region.overhead = region.overhead.add(outside)
-        each = [max(p.cpu[replica] for p in pipelines) for replica in range(planned.replicas)]
-        region.replicas = [average.add(value) for average, value in zip(region.replicas, each, strict=True)]
-        all_of = [sum(p.cpu[replica] for p in pipelines) for replica in range(planned.replicas)]
-        region.threads = [average.add(value) for average, value in zip(region.threads, all_of, strict=True)]
+        region.add(observed, weight)
         if limits:
             region.limit = region.limit.add(observed.throughput)
 
     def _model(self, known: _Region) -> RegionModel:
-        taken = known.taken.value
-        replicas = known.planned.replicas
-        skew = 1.0
+        replicas, skew = known.planned.replicas, 1.0
         if replicas > 1:
-            mean = sum(average.value for average in known.replicas) / replicas
-            busiest = max(average.value for average in known.replicas) / mean if mean > 0 else 1.0
-            few = max(1.0, FEW / math.sqrt(known.replicas[0].count))  # the busiest of young averages is busy by noise
+            mean = sum(known.replicas) / replicas
+            busiest = max(known.replicas) / mean if mean > 0 else 1.0
+            few = max(1.0, FEW / math.sqrt(known.count))  # the busiest of young averages is busy by noise
             skew = busiest if busiest > 1.0 + self._t.skew * few else 1.0
         model = RegionModel(
             known.planned.region,
-            tuple(average.value / taken for average in known.busy),
-            known.overhead.value / taken,
-            known.given.value / taken,
+            tuple(cpus / known.taken for cpus in known.busy),
+            known.overhead / known.taken,
+            known.given / known.taken,
             skew,
         )
         if not known.limit.count or known.planned.region.token_bound:
