@@ -138,8 +138,8 @@ def _source_wait(
 ) -> float | None:
     """How long the source that waits least is inside its function without working there, as a share of the time.
 
-    Time inside a function is CPU time or waiting. Where CPUs are short, every function waits for one; a source waits for
-    input only as far as it waits more than the other operators do.
+    Time inside a function is CPU time or waiting. Where CPUs are short, every function waits for one; a source waits
+    for input only as far as it waits more than the other operators do.
     """
 
     def gone(numbers: Sequence[int], counter: str) -> float:

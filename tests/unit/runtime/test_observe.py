@@ -1,0 +1,95 @@
+"""What a pair of native samples says of a period."""
+
+from typing import Any
+
+import pytest
+
+from rayelastic.plan.config import ThreadingModel
+from rayelastic.runtime.adaptation_loop import LoopSettings, observe
+from rayelastic.runtime.machine_load import CpuUse
+
+SETTINGS = LoopSettings(
+    pe="pe0",
+    order={"in": 0, "work": 1},
+    sources=frozenset({"in"}),
+    pinned=frozenset(),
+    period=1.0,
+    minimum_threads=1,
+    maximum_threads=2,
+    cpus=2,
+)
+
+
+def sample(operators: list[dict[str, Any]], **counters: float) -> dict[str, Any]:
+    plain = {
+        "tuples_in": 0,
+        "tuples_out": 0,
+        "cpu_seconds": 0.0,
+        "inside_seconds": 0.0,
+        "queued": 0,
+        "queue_capacity": 0,
+        "model": "manual",
+        "final": False,
+    }
+    totals = dict.fromkeys(
+        (
+            "scheduler_seconds",
+            "idle_seconds",
+            "thread_seconds",
+            "blocked_seconds",
+            "engine_cpu_seconds",
+            "token_wait_seconds",
+        ),
+        0.0,
+    )
+    return {"operators": [plain | one for one in operators], "thread_count": 1, "stuck": 0} | totals | counters
+
+
+def seen(after: dict[str, Any], **arguments: Any) -> Any:
+    return observe(SETTINGS, sample([{}, {}]), after, 2.0, at=2.0, cpu=CpuUse(own=0.5, host=0.4), **arguments)
+
+
+def test_rates_are_of_sources_made_and_of_others_taken() -> None:
+    observation = seen(sample([{"tuples_out": 200}, {"tuples_in": 180, "tuples_out": 7, "cpu_seconds": 1.5}]))
+    assert [operator.rate for operator in observation.operators] == [100, 90]
+    assert observation.throughput == 190
+    assert [operator.samples for operator in observation.operators] == [0, 150]
+    assert (observation.own_cpu, observation.host_cpu) == (0.5, 0.4)
+
+
+def test_shares_are_of_the_threads_time() -> None:
+    counters = {"scheduler_seconds": 4.0, "idle_seconds": 1.0, "thread_seconds": 8.0, "blocked_seconds": 2.0}
+    observation = seen(sample([{}, {}], **counters))
+    assert (observation.idle, observation.blocked, observation.token_wait) == (0.25, 0.25, 0.0)
+
+
+def test_what_is_pinned_reluctant_or_final_is_not_switchable() -> None:
+    switchable = {operator.name: operator.switchable for operator in seen(sample([{}, {}])).operators}
+    assert switchable == {"in": False, "work": True}
+    assert not seen(sample([{}, {}]), reluctant=frozenset({"work"})).operators[1].switchable
+    assert not seen(sample([{}, {"final": True}])).operators[1].switchable
+
+
+def test_queues_show_their_fill_and_model() -> None:
+    operator = seen(sample([{}, {"queued": 30, "queue_capacity": 40, "model": "dynamic"}])).operators[1]
+    assert (operator.queue_fill, operator.model) == (0.75, ThreadingModel.DYNAMIC)
+
+
+@pytest.mark.parametrize(
+    ("source", "work", "expected"),
+    [
+        ((0.1, 1.1), (0.9, 0.9), 0.5),  # a second of two inside the source without working: it waits for input
+        ((0.1, 0.2), (0.9, 1.8), 0.0),  # all wait for a CPU alike: nobody waits for input
+        ((0.5, 0.5), (1.5, 1.5), 0.0),
+        ((0.0, 2.0), (0.0, 0.0), 1.0),
+    ],
+)
+def test_a_source_waits_for_input_as_far_as_it_waits_more_than_others(
+    source: tuple[float, float], work: tuple[float, float], expected: float
+) -> None:
+    operators = [{"cpu_seconds": cpu, "inside_seconds": inside} for cpu, inside in (source, work)]
+    assert seen(sample(operators)).source_wait == pytest.approx(expected)
+
+
+def test_a_source_that_has_ended_says_nothing() -> None:
+    assert seen(sample([{"final": True}, {}])).source_wait is None
