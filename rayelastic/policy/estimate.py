@@ -107,6 +107,7 @@ class Estimate:
 
     def __init__(self, profile: Profile, graph: OperatorGraph, explanation: Explanation | None = None) -> None:
         self._graph = graph
+        self.joins = graph.joins  # where pieces meet, and wait for each other if they have no queue
         self._costs = profile.costs()
         self._total = profile.total
         self._rates = {name: rate / profile.reference for name, rate in profile.rates.items()}

@@ -35,6 +35,7 @@ class OperatorGraph:
             for up in self._upstream[name]:
                 self._downstream[up].append(name)
         self.sources = tuple(name for name in self.operators if not self._upstream[name])
+        self.joins = frozenset(name for name in self.operators if len(self._upstream[name]) > 1)
         self._heads_of: tuple[frozenset[str], Mapping[str, Mapping[str, float]]] | None = None
 
     def heads(self, queued: frozenset[str]) -> Mapping[str, Mapping[str, float]]:

@@ -156,7 +156,7 @@ class ConfigurationSearch:
             return
         measured = []
         for configuration, series in self.measured.items():
-            away = math.log2(configuration.threads / self.best.threads)  # hops cost more where more threads meet
+            away = math.log2(configuration.threads / trial.configuration.threads)  # hops cost more among more threads
             measured.append((configuration, series.mean, 1 / (1 + away**2)))
         if len(measured) > 1:
             self.explanations = bounds.estimate.fitted(measured, bounds.cpus)
@@ -191,7 +191,12 @@ class ConfigurationSearch:
 
     def _growth(self, bounds: Bounds) -> Trial | None:
         factor = self.thresholds.stride if self.trusted else self.thresholds.step
-        level = more_threads(self._levels(), self.best.threads, bounds.maximum, factor)
+        known = self._levels()
+        level = more_threads(known, self.best.threads, bounds.maximum, factor)
+        above = min((n for n in known if n > self.best.threads), default=0)
+        if level is None and above > self.thresholds.step * self.best.threads:  # a stride was too long
+            threads = self.thresholds.step * self.best.threads
+            level = LevelTry(threads, Purpose.GROWTH, f"{above} threads were too many")
         if bounds.estimate is None:
             return self._trial(level, self.best.queued, bounds)
         first = not bounds.fixed and not self.best.queued  # no queue yet: at the fewest threads
@@ -207,10 +212,11 @@ class ConfigurationSearch:
         assert estimate is not None
         by = replace(estimate.explanation, hop=estimate.explanation.hop * optimism)
         now = estimate.throughput(self.best, bounds.cpus, by)
+        fixed = bounds.fixed | (estimate.joins & self.best.queued)
         options = []
         threads = level.threads
         while threads >= least:
-            queued = estimate.place(threads, bounds.cpus, bounds.movable, bounds.fixed, by)
+            queued = estimate.place(threads, bounds.cpus, bounds.movable, fixed, by)
             configuration = Configuration(threads, queued)
             options.append((estimate.throughput(configuration, bounds.cpus, by), configuration))
             if threads == least:
@@ -239,8 +245,9 @@ class ConfigurationSearch:
         estimate = bounds.estimate
         if estimate is None or self.placements >= self.thresholds.placements:
             return None
+        fixed = bounds.fixed | (estimate.joins & self.best.queued)
         for by in self.explanations or (estimate.explanation,):
-            queued = estimate.place(self.best.threads, bounds.cpus, bounds.movable, bounds.fixed, by)
+            queued = estimate.place(self.best.threads, bounds.cpus, bounds.movable, fixed, by)
             configuration = Configuration(self.best.threads, queued)
             now = estimate.throughput(self.best, bounds.cpus, by)
             then = estimate.throughput(configuration, bounds.cpus, by)
@@ -257,9 +264,15 @@ class ConfigurationSearch:
         queues = len(self.best.queued)
         if bounds.busy is None or not queues or gain >= self.thresholds.efficiency * lanes:
             return None
+        joins = estimate.joins & bounds.movable
+        met = self.best.queued - joins if joins <= self.best.queued else self.best.queued | joins
+        meeting = Configuration(self.best.threads, met)
+        if joins and meeting not in self.measured and meeting not in self.refused:
+            return Trial(meeting, Purpose.PLACEMENT, "threads may meet at operators that several feed")
         idle = 1 - bounds.busy / self.best.threads
         finer = idle >= self.thresholds.waiting
-        cuts = [cut for cut in estimate.cuts(self.best.threads, bounds.cpus, bounds.movable, bounds.fixed) if cut]
+        fixed = bounds.fixed | (joins & self.best.queued)
+        cuts = [cut for cut in estimate.cuts(self.best.threads, bounds.cpus, bounds.movable, fixed) if cut]
         if finer:
             cut = next((cut for cut in cuts if len(cut) >= self.thresholds.finer * queues), None)
             why = f"threads idle {idle:.0%} of the time: finer pieces"
