@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from rayelastic.policy.observation import Observation
 from rayelastic.policy.pieces import OperatorGraph
 
-__all__ = ["Configuration", "Estimate", "Explanation", "Profile"]
+__all__ = ["NEARLY_BEST", "Configuration", "Estimate", "Explanation", "Profile"]
 
 HOP_SECONDS = 1e-7  # s; a tuple of 128 B through a queue between two threads, with finding work (findings, section 1)
 PIECES_PER_THREAD = (0.85, 0.9, 0.95, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0)  # how finely graphs are cut, coarse to fine
@@ -131,12 +131,18 @@ class Estimate:
         return max(1.0, min(float(threads), cpus))
 
     def place(
-        self, threads: int, cpus: float, movable: frozenset[str], fixed: frozenset[str], by: Explanation | None = None
+        self,
+        threads: int,
+        cpus: float,
+        movable: frozenset[str],
+        fixed: frozenset[str],
+        by: Explanation | None = None,
+        nearly: float = NEARLY_BEST,
     ) -> frozenset[str]:
         """Return the queues for a number of threads: pieces of equal cost, as few as nearly give the best."""
         options = self.cuts(threads, cpus, movable, fixed)
         given = [self.throughput(Configuration(threads, queued), cpus, by) for queued in options]
-        return next(queued for queued, best in zip(options, given, strict=True) if best >= NEARLY_BEST * max(given))
+        return next(queued for queued, best in zip(options, given, strict=True) if best >= nearly * max(given))
 
     def cuts(
         self, threads: int, cpus: float, movable: frozenset[str], fixed: frozenset[str]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from rayelastic.policy.estimate import Configuration, Estimate, Explanation
+from rayelastic.policy.estimate import NEARLY_BEST, Configuration, Estimate, Explanation
 from rayelastic.policy.levels import LevelTry, Purpose, fewer_threads, more_threads, peak_above
 from rayelastic.policy.measurement import Margin, MeasurementThresholds, Series, Verdict, compare, noise_of
 
@@ -31,6 +31,7 @@ class SearchThresholds:
         true: share of an estimate that has to come true for it.
         optimism: share of the usual cost of a hop that is hoped for before one was measured.
         alike: relative difference in queues up to which two placements are alike.
+        few: share of the best estimate with which fewer queues are tried, after many more were too many.
         efficiency: share of the throughput of so many single threads above which no other queues are explored.
         waiting: share of idle time from which on threads lack pieces rather than throughput.
         finer: factor of queues from one exploration to the next.
@@ -48,6 +49,7 @@ class SearchThresholds:
     true: float = 0.9
     optimism: float = 0.1
     alike: float = 0.1
+    few: float = 0.85
     efficiency: float = 0.85
     waiting: float = 0.15
     finer: float = 1.5
@@ -194,9 +196,10 @@ class ConfigurationSearch:
         known = self._levels()
         level = more_threads(known, self.best.threads, bounds.maximum, factor)
         above = min((n for n in known if n > self.best.threads), default=0)
+        cautious = False
         if level is None and above > self.thresholds.step * self.best.threads:  # a stride was too long
             threads = self.thresholds.step * self.best.threads
-            level = LevelTry(threads, Purpose.GROWTH, f"{above} threads were too many")
+            level, cautious = LevelTry(threads, Purpose.GROWTH, f"{above} threads were too many"), True
         if bounds.estimate is None:
             return self._trial(level, self.best.queued, bounds)
         first = not bounds.fixed and not self.best.queued  # no queue yet: at the fewest threads
@@ -204,9 +207,15 @@ class ConfigurationSearch:
             level = LevelTry(bounds.minimum, Purpose.GROWTH, "no operator has a queue")
             optimism = 1.0 if self.explanations else self.thresholds.optimism
             return self._estimated(level, bounds, bounds.minimum, optimism)
-        return self._estimated(level, bounds, self.best.threads) if level is not None else None
+        if level is None:
+            return None
+        return self._estimated(
+            level, bounds, self.best.threads, nearly=self.thresholds.few if cautious else NEARLY_BEST
+        )
 
-    def _estimated(self, level: LevelTry, bounds: Bounds, least: int, optimism: float = 1.0) -> Trial | None:
+    def _estimated(
+        self, level: LevelTry, bounds: Bounds, least: int, optimism: float = 1.0, nearly: float = NEARLY_BEST
+    ) -> Trial | None:
         """Go no further than the estimate promises anything, and put the queues where it says."""
         estimate = bounds.estimate
         assert estimate is not None
@@ -216,7 +225,7 @@ class ConfigurationSearch:
         options = []
         threads = level.threads
         while threads >= least:
-            queued = estimate.place(threads, bounds.cpus, bounds.movable, fixed, by)
+            queued = estimate.place(threads, bounds.cpus, bounds.movable, fixed, by, nearly)
             configuration = Configuration(threads, queued)
             options.append((estimate.throughput(configuration, bounds.cpus, by), configuration))
             if threads == least:
