@@ -350,7 +350,8 @@ void BasicPort<Atom, World>::wait_listed() noexcept {
 
 template <template <class> class Atom, class World>
 void BasicPort<Atom, World>::wake() noexcept {
-  listed_.store(kListed, std::memory_order_release);
+  // An exchange, so that whoever takes the letter has seen what every one who posted it did: the last of them, and halt() before it.
+  (void)listed_.exchange(kListed, std::memory_order_release);
   listed_.notify_one();
 }
 

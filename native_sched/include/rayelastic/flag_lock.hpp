@@ -9,6 +9,8 @@
 //   Pairs: unlock (release) with the acquire of the next try_lock or take_reserved; leave_note (release) with the acquire of
 //     the unlock that returns its note.
 //   No lost wake-up: who sleeps has kSleepers in the word, and sleeps only while the word has the value with its own note in it.
+//   The hungry never sleep on a reserved word, nor leave kHungry in it: nobody holds it who would wake them, and whoever takes it would
+//     reserve it again for nobody.
 //   Never fails spuriously: try_lock fails only if the lock is held or reserved.
 #pragma once
 
@@ -52,7 +54,7 @@ class FlagLock {
     }
   }
 
-  // Sleeps until the lock is released, or not at all if it is free; may return early.
+  // Sleeps until the lock is released, or not at all if it is free (for the hungry: or reserved); may return early.
   void sleep(std::uint32_t notes = 0) noexcept {
     const std::uint32_t seen = leave_note(kSleepers | notes);
     if (seen != 0) word_.wait(seen, std::memory_order_relaxed);
@@ -68,10 +70,10 @@ class FlagLock {
     return notes & ~kHeld;
   }
 
-  // Non-zero: an unlock to come will find `note`. Zero: the lock was free, nothing was left.
+  // Non-zero: an unlock to come will find `note`. Zero: the lock was free (for the hungry: or reserved for them), nothing was left.
   [[nodiscard]] std::uint32_t leave_note(std::uint32_t note) noexcept {
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
-    while (seen != 0) {
+    while (seen != 0 && ((note & kHungry) == 0 || (seen & kReserved) == 0)) {
       if (word_.compare_exchange_weak(seen, seen | note, std::memory_order_release, std::memory_order_relaxed)) return seen | note;
     }
     return 0;

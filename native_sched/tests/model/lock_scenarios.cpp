@@ -58,6 +58,33 @@ class Sleepers final : public Scenario {
   Guarded guarded_;
 };
 
+// One waits until it is hungry; another has the lock twice; the third changes the word by leaving a note. The hungry one
+// must not fall asleep on a lock that was just reserved for it.
+class Patience final : public Scenario {
+ public:
+  [[nodiscard]] int threads() const override { return 3; }
+  void run(int thread) override {
+    if (thread == 0) {
+      lock_.lock();
+      guarded_.touch();
+      (void)lock_.unlock();
+    } else if (thread == 1) {
+      for (int times = 0; times < 2; ++times) {
+        if (!lock_.try_lock()) return;
+        guarded_.touch();
+        (void)lock_.unlock();
+      }
+    } else {
+      (void)lock_.leave_note(Lock::kRelist);
+    }
+  }
+  void finish() override { require(lock_.try_lock(), "it isn't free at the end"); }
+
+ private:
+  Lock lock_;
+  Guarded guarded_;
+};
+
 // One tries and gets notes back; the other leaves notes, with plain memory behind them, or goes if the lock is free.
 // No note is lost, none comes twice.
 class Notes final : public Scenario {
@@ -151,6 +178,7 @@ std::vector<Case> lock_cases() {
       {"FlagLock", "lock with sleep and reservation, 1 each", make<Sleepers<2, 1>>},
       {"FlagLock", "lock with sleep and reservation, 2 each", make<Sleepers<2, 2>>, true, {.preemptions = 3, .stale = 1}},
       {"FlagLock", "notes", make<Notes>},
+      {"FlagLock", "3 threads, a hungry one and a note", make<Patience>, true, {.preemptions = 5, .stale = 0}},
       {"FlagLock", "3 threads, try_lock", make<Tries<3>>, true, {.preemptions = 3, .stale = 1}},
       {"FlagLock", "3 threads, lock with sleep and reservation", make<Sleepers<3, 2>>, false},
       {"FlagLock", "3 threads, visits and sleepers", make<Visits>, false},
