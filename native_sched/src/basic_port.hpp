@@ -29,7 +29,7 @@
 //     the gate taken gives up (P15), a producer waits, since it couldn't do anything else.
 //   Room: a stage that is full takes nothing from the queue, so that fills and its producer waits (J02), not for the consumer lock,
 //     which nobody may hold, but for a firing: see gate.hpp. Nobody waits by the clock.
-//   Feedback: the port of feedback edges never is manual and never makes its producer wait. What doesn't fit goes into spill_, which only
+//   Feedback: the port of feedback edges always has a gate, never is manual and never makes its producer wait. What doesn't fit goes into spill_, which only
 //     grows while the queue has something in it, and the visitor refills the queue before it may retire. Both hold producer_, shortly.
 //   Deadlock: locks are taken in the order of the graph (producer_, consumer_, gate of a port before those of ports downstream), so
 //     the last port always moves. Feedback edges are no part of that order: under the producer_ of their port nothing is waited for, which
@@ -146,7 +146,7 @@ class BasicPort {
   Engine& engine_;
   const std::size_t input_;
   Target* direct_ = nullptr;  // the operator, if there is one edge and no gate: who runs the producer may run it
-  bool shared_ = false;  // the producer side needs its lock
+  bool shared_ = false;       // the producer side needs its lock
   bool has_edge_ = false;
   Atom<ThreadingModel> wish_;
   Atom<ThreadingModel> model_;
@@ -184,7 +184,8 @@ BasicPort<Atom, World>::BasicPort(Target& target, Engine& engine, ThreadingModel
 
 template <template <class> class Atom, class World>
 ThreadingModel BasicPort<Atom, World>::model() const noexcept {
-  return (gate_ == nullptr ? target_.is_final() : gate_->is_closed(input_)) ? wish_.load(std::memory_order_relaxed) : model_.load(std::memory_order_relaxed);
+  return (gate_ == nullptr ? target_.is_final() : gate_->is_closed(input_)) ? wish_.load(std::memory_order_relaxed)
+                                                                            : model_.load(std::memory_order_relaxed);
 }
 
 template <template <class> class Atom, class World>
@@ -296,33 +297,41 @@ bool BasicPort<Atom, World>::enqueue(Mark mark) {
   return true;
 }
 
-// Feedback. Under producer_.
+// Feedback. Under producer_. Goes to the free list, never to the thread itself: it might follow the loop round to ports that it holds.
 template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::spill(Run run) {
   if (!follow_wish()) return false;
-  if (spill_->empty()) {
+  const bool spilled = !spill_->empty();
+  if (!spilled) {
     const std::size_t taken = queue_.push(run);
     run.records += taken * run.stride;
     run.count -= taken;
   }
-  if (run.count > 0 && !spill_->append(run)) return false;
-  if (queue_.announce()) list_filled();
+  if (run.count > 0) {
+    if (!spill_->append(run)) return false;
+    if (!spilled) gate_->burden();
+  }
+  if (queue_.announce()) list();
   return true;
 }
 
 template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::spill(Mark mark) {
   if (!follow_wish()) return false;
-  if (!spill_->empty() || !queue_.push(mark)) spill_->append(mark);
+  const bool spilled = !spill_->empty();
+  if (spilled || !queue_.push(mark)) spill_->append(mark);
+  if (!spilled && !spill_->empty()) gate_->burden();
   if (queue_.announce()) list();
   return true;
 }
 
-// The visitor of a feedback port: afterwards the spill is empty, or the queue isn't.
+// The visitor of a feedback port, inside the gate: afterwards the spill is empty, or the queue isn't.
 template <template <class> class Atom, class World>
 void BasicPort<Atom, World>::refill() {
   producer_.lock();
+  const bool spilled = !spill_->empty();
   spill_->move_to(queue_);
+  if (spilled && spill_->empty()) gate_->relieve();
   (void)producer_.unlock();
 }
 

@@ -13,6 +13,9 @@
 //   A producer that can't help (the queue is full, the stage too, another port is short of records) sleeps on waits_[input].room. It
 //     read the word under the gate, after it found no room there: every firing since has changed the word. So has interrupt(), after
 //     `stopping` was set: who reads the new word sees `stopping` and doesn't sleep.
+//   The head of a loop takes nothing new while what goes round doesn't fit into the queues (burdens_): else its source would fill the
+//     loop faster than rows leave it. Its other ports stall like a port with a full stage. A burden is taken off, and they released, inside
+//     the gate by the visitor of the feedback port; it is put on by the producer of that port, which is then announced.
 //   Pairs: room (release) with the acquire in expect_room and wait_for_room.
 #pragma once
 
@@ -55,7 +58,7 @@ class Gate {
     waits_[input].expected = true;
     return waits_[input].room.load(std::memory_order_acquire);
   }
-  // The operator has fired.
+  // The operator has fired, or takes new records again.
   void release() noexcept {
     for (Wait& wait : waits_) {
       if (wait.port != nullptr) {
@@ -65,9 +68,15 @@ class Gate {
       if (std::exchange(wait.expected, false)) wait.wake();
     }
   }
+  // The visitor of a feedback port has found room for all that didn't fit.
+  void relieve() noexcept {
+    if (burdens_.fetch_sub(1, std::memory_order_relaxed) == 1) release();
+  }
+  [[nodiscard]] bool is_burdened() const noexcept { return burdens_.load(std::memory_order_relaxed) != 0; }
   void close(std::size_t input) noexcept { waits_[input].closed.store(true, std::memory_order_release); }
 
   // --- any thread
+  void burden() noexcept { burdens_.fetch_add(1, std::memory_order_relaxed); }
   void wait_for_room(std::size_t input, std::uint32_t seen) noexcept { waits_[input].room.wait(seen, std::memory_order_acquire); }
   // All edges of the port are final.
   [[nodiscard]] bool is_closed(std::size_t input) const noexcept { return waits_[input].closed.load(std::memory_order_acquire); }
@@ -97,6 +106,7 @@ class Gate {
   bool released_ = false;
   FreePorts<Port, Atom> parked_;
   std::vector<Wait> waits_;
+  Atom<std::uint32_t> burdens_{0};  // feedback ports that have spilled
 };
 
 }  // namespace rayelastic

@@ -66,8 +66,7 @@ void Junction::begin(std::int64_t firings) {
   chunks_.clear();
   for (std::size_t port = 0; port < demands_.size(); ++port) {
     const bool exact = firings > 0 && demands_[port].kind == Demand::Kind::Exact;
-    counts_[port] =
-        exact ? static_cast<std::size_t>(firings * demands_[port].count) : std::min(stages_[port].size(), stage_records_);
+    counts_[port] = exact ? static_cast<std::size_t>(firings * demands_[port].count) : std::min(stages_[port].size(), stage_records_);
     stages_[port].chunks_of(counts_[port], chunks_);
   }
 }

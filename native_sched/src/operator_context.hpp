@@ -37,7 +37,7 @@ class alignas(64) OperatorContext final : public rel_context {
   // entered the token for this operator; it is left again here. False: stop.
   [[nodiscard]] bool execute(const Run& run, bool writable, bool token_held);
   [[nodiscard]] bool accept(Mark mark);
-  // The same for an operator with a junction, inside its gate. Returns how many records it took, fewer if a stage is full; negative: stop.
+  // The same for an operator with a junction, inside its gate. Returns how many records it took, fewer if there is no room in a stage or in a loop; negative: stop.
   [[nodiscard]] std::int64_t take(std::size_t input, const Run& run, bool writable, bool token_held);
   [[nodiscard]] bool take(std::size_t input, Mark mark);
   // The stage of that input is full and its producer about to wait. True: there is room now after all.
@@ -107,7 +107,7 @@ class alignas(64) OperatorContext final : public rel_context {
   const std::size_t out_stride_;
   const std::size_t capacity_;  // records in buffer_, also of slots_
   const std::uint32_t number_;  // id_, as EngineThread::doing has it
-  bool in_place_;  // likewise
+  bool in_place_;               // likewise
   const bool text_out_;
   const bool needs_token_;
   const bool keyed_;
@@ -143,9 +143,9 @@ class alignas(64) OperatorContext final : public rel_context {
   std::size_t onward_ = 0;               // edges to consumers, without feedback
   std::size_t inputs_ = 0;               // edges that aren't feedback
   std::size_t finals_ = 0;
-  std::size_t feedbacks_ = 0;  // edges
-  std::size_t probes_ = 0;     // of this round
-  std::size_t returned_ = 0;   // records that came back since the probe was sent
+  std::size_t feedbacks_ = 0;       // edges
+  std::size_t probes_ = 0;          // of this round
+  std::size_t returned_ = 0;        // records that came back since the probe was sent
   std::atomic<bool> final_{false};  // release: everything that the operator did is done
   std::atomic<bool> interrupted_{false};
 };

@@ -19,9 +19,7 @@ void RecordBuffer::append(const Run& run, std::size_t count) {
   chunk_bytes_ += kept_.back().chunk->size();
 }
 
-Run RecordBuffer::front(std::size_t count) const noexcept {
-  return {memory_.get() + offset_ * stride_, std::min(count, size()), stride_};
-}
+Run RecordBuffer::front(std::size_t count) const noexcept { return {memory_.get() + offset_ * stride_, std::min(count, size()), stride_}; }
 
 void RecordBuffer::chunks_of(std::size_t count, std::vector<Chunk*>& chunks) const {
   std::uint64_t covered = begin_;

@@ -91,11 +91,10 @@ class Scheduler::State {
       const std::lock_guard guard(threads_mutex_);
       for (const auto& [id, model] : desired.models) {
         if (ports_[id].empty()) possible.models.erase(id);
-        for (std::size_t input = 0; input < ports_[id].size(); ++input) {
-          const ThreadingModel wish = possible_model(id, input, model);
-          if (input == 0) possible.models[id] = wish;
-          if (wish == ThreadingModel::Dedicated) start_dedicated(*ports_[id][input]);
-          ports_[id][input]->wish(wish);
+        for (const auto& port : ports_[id]) {
+          const ThreadingModel wish = possible.models[id] = possible_model(id, model);
+          if (wish == ThreadingModel::Dedicated) start_dedicated(*port);
+          port->wish(wish);
         }
       }
       set_thread_count(desired.thread_count);
@@ -196,9 +195,10 @@ class Scheduler::State {
     }
   }
 
-  // Stages need queues in front of them, and so do feedback edges.
-  [[nodiscard]] ThreadingModel possible_model(OperatorId id, std::size_t input, ThreadingModel wish) const {
-    const bool queued = !takes_runs(specs_[id]) || input >= input_count(specs_[id]);
+  // Stages need queues in front of them, and so do loops.
+  [[nodiscard]] ThreadingModel possible_model(OperatorId id, ThreadingModel wish) const {
+    const bool queued =
+        !takes_runs(specs_[id]) || std::ranges::any_of(edges_, [id](const Edge& edge) { return edge.feedback && edge.to == id; });
     return queued && wish == ThreadingModel::Manual ? ThreadingModel::Dynamic : wish;
   }
 
@@ -240,9 +240,11 @@ class Scheduler::State {
       const auto named = desired.models.find(id);
       const ThreadingModel model = named == desired.models.end() ? spec.model : named->second;
       for (std::size_t input = 0; input < inputs[id].size(); ++input) {
-        ports_[id].push_back(std::make_unique<Port>(context, *engine_, possible_model(id, input, model), input));
+        ports_[id].push_back(std::make_unique<Port>(context, *engine_, possible_model(id, model), input));
         if (context.junction() != nullptr) ports_[id].back()->meet(context.junction()->gate);
-        if (inputs[id][input].feedback) ports_[id].back()->close_loop(make_spill(id, inputs[id][input].stride));
+        if (!inputs[id][input].feedback) continue;
+        ports_[id].back()->close_loop(make_spill(id, inputs[id][input].stride));
+        engine_->replaces_waiting = true;
       }
     }
     using Place = OperatorContext::Place;
@@ -317,7 +319,9 @@ class Scheduler::State {
         none = able_threads() == 0;
       }
     }
-    if (none) fail({.operator_name = "scheduler", .message = "all scheduler threads wait at conjunctive operators, and the system gives no more threads"});
+    if (none)
+      fail({.operator_name = "scheduler",
+            .message = "all scheduler threads wait at conjunctive operators or loops, and the system gives no more threads"});
   }
 
   // The profiler's thread: looks, and replaces scheduler threads that got stuck until they come back.
@@ -364,7 +368,7 @@ class Scheduler::State {
   // As long as one of its ports hasn't switched, the operator hasn't.
   [[nodiscard]] ThreadingModel model_of(OperatorId id) const {
     if (specs_[id].input == nullptr) return ThreadingModel::Dedicated;
-    if (id >= ports_.size()) return possible_model(id, 0, specs_[id].model);
+    if (id >= ports_.size()) return possible_model(id, specs_[id].model);
     for (std::size_t input = 0; input < input_count(specs_[id]); ++input) {
       if (ports_[id][input]->is_switching()) return ports_[id][input]->model();
     }

@@ -59,7 +59,8 @@ void check_edge(const std::vector<OperatorSpec>& specs, const Edge& edge) {
     refuse(to, "is conjunctive and can't be the head of a loop: put an operator that takes runs as they come in front");
 }
 
-Wiring::Wiring(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges) : specs_(specs), edges_(edges), loops_(specs.size()) {
+Wiring::Wiring(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges)
+    : specs_(specs), edges_(edges), loops_(specs.size()) {
   check_fed();
   check_order();
   for (const Edge& edge : edges_) {
@@ -70,7 +71,8 @@ Wiring::Wiring(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& 
     const Members below = reach(head, true);
     for (const Edge& other : edges_) {
       if (!other.feedback || other.to != edge.to) continue;
-      if (!below[other.from]) refuse(specs_[other.from], "has a feedback edge to '" + specs_[edge.to].name + "', which doesn't feed it: no loop");
+      if (!below[other.from])
+        refuse(specs_[other.from], "has a feedback edge to '" + specs_[edge.to].name + "', which doesn't feed it: no loop");
       origins[other.from] = true;
     }
     Members members = reach(origins, false);

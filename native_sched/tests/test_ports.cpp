@@ -109,7 +109,8 @@ Demand exact(std::int64_t count) { return {.count = count}; }
 Demand at_least(std::int64_t count) { return {.count = count, .kind = Demand::Kind::AtLeast}; }
 
 // One source with a chain for each port of the barrier, and a sink behind it.
-OperatorId barrier(Rig& rig, const std::vector<Demand>& demands, const std::vector<std::int64_t>& rows, std::size_t length, const char* models) {
+OperatorId barrier(Rig& rig, const std::vector<Demand>& demands, const std::vector<std::int64_t>& rows, std::size_t length,
+                   const char* models) {
   std::vector<OperatorId> ends;
   for (const std::int64_t count : rows) {
     const OperatorId from = rig.add(source(static_cast<std::int64_t>(ends.size()), count));
@@ -216,7 +217,8 @@ OperatorSpec widen() {
 }
 
 OperatorSpec either() {
-  OperatorSpec spec{.name = "either", .flags = REL_IN_PLACE, .state = std::make_shared<Guarded>(), .input = row_schema(), .output = row_schema()};
+  OperatorSpec spec{
+      .name = "either", .flags = REL_IN_PLACE, .state = std::make_shared<Guarded>(), .input = row_schema(), .output = row_schema()};
   spec.further_inputs = {wide_schema()};
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
     const Inside inside(*static_cast<Guarded*>(opaque));
@@ -523,7 +525,7 @@ TEST(models_and_threads_change_under_load) {
       Sink& rows = state_of<Sink>(rig.specs[end]);
       Sink& others = state_of<Sink>(rig.specs[other_end]);
       constexpr ThreadingModel kAll[] = {ThreadingModel::Manual, ThreadingModel::Dynamic, ThreadingModel::Dedicated};
-      for (int step = 0; step < 60; ++step) {
+      for (int step = 0; step < 15; ++step) {
         const std::int64_t until = rows.rows.load() + 300;
         const std::int64_t until_other = others.rows.load() + 300;
         CHECK(eventually([&] { return rows.rows.load() >= until && others.rows.load() >= until_other; }));
@@ -759,7 +761,7 @@ TEST(models_change_while_rows_go_round) {
     const OperatorId top = loop(rig, head(7), -1, 3, "md", 7);
     rig.scheduler.start({.thread_count = threads});
     Tally& end = state_of<Tally>(rig.specs.back());
-    for (int step = 0; step < 60; ++step) {
+    for (int step = 0; step < 15; ++step) {
       const std::int64_t until = end.count.load() + 300;
       CHECK(eventually([&] { return end.count.load() >= until; }));
       Desired desired{.thread_count = 1 + static_cast<unsigned>(random() % threads)};
@@ -801,8 +803,7 @@ TEST(texts_live_as_long_as_stages_and_loops_keep_them) {
     static std::string word(std::int64_t number) { return "a text that is long enough not to be inline, number " + std::to_string(number); }
   };
   const auto maker = [&schema] {
-    OperatorSpec spec{
-        .name = "words", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(std::make_shared<Words>()), .output = schema};
+    OperatorSpec spec{.name = "words", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(std::make_shared<Words>()), .output = schema};
     spec.process = [](const void*, std::int64_t, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
       auto& self = *static_cast<Words*>(static_cast<Guarded*>(opaque));
       for (int index = 0; index < 50; ++index) {

@@ -50,7 +50,7 @@ struct Desired {
   std::map<OperatorId, ThreadingModel> models = {};
 };
 
-// What is. A conjunctive operator asked to be manual is dynamic. A thread that is stuck in user code is replaced by another and counted apart; a port switches when its next run arrives
+// What is. A conjunctive operator or the head of a loop, asked to be manual, is dynamic. A thread that is stuck in user code is replaced by another and counted apart; a port switches when its next run arrives
 // (an idle port keeps its old model until then).
 struct InForce {
   unsigned thread_count = 0;                // scheduler threads that are neither suspended nor stuck
@@ -109,8 +109,9 @@ class Scheduler {
   // Throws std::invalid_argument, naming the operator, when the specification contradicts itself.
   OperatorId add_operator(OperatorSpec spec);
   // Throws std::invalid_argument for unknown operators or ports, a source as target, a sink as origin, or records of different size.
-  // feedback: this edge closes a loop. It never makes its producer wait (SchedulerOptions::loop_bytes), and the operator that it
-  // leads to, the head of the loop, is final when its other edges are and the loop is empty.
+  // feedback: this edge closes a loop. It never makes its producer wait (SchedulerOptions::loop_bytes); the operator that it leads to,
+  // the head of the loop, takes nothing new while what goes round doesn't fit into its queue, and is final when its other edges are
+  // and the loop is empty. Marks other than the final one don't go round.
   void connect(OperatorId from, OperatorId to, std::size_t output_port = 0, std::size_t input_port = 0, bool feedback = false);
   // The threads that PLDI'17 section 4.2.3 asks for at least, so that none is missing where operators block (P33). Fewer work too:
   // a thread that waits at a conjunctive operator is replaced for that time.
