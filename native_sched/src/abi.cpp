@@ -51,4 +51,25 @@ void rel_fail(rel_context* context, const char* message) {
   guarded(context, 0, [&] { return context->fail(message == nullptr ? "" : message), 0; });
 }
 
+int32_t rel_port(const rel_context* context) { return context->port(); }
+
+int rel_emit(rel_context* context, int32_t output_port, const void* records, int64_t n) {
+  return guarded(context, 1, [&] { return context->emit(output_port, records, n) ? 0 : 1; });
+}
+
+const void* rel_staged(const rel_context* context, int32_t port, int64_t* n) {
+  int64_t count = 0;
+  const void* records = context->staged(port, count);
+  if (n != nullptr) *n = count;
+  return records;
+}
+
+int64_t rel_staged_count(const rel_context* context, int32_t port) {
+  int64_t count = 0;
+  (void)context->staged(port, count);
+  return count;
+}
+
+int64_t rel_firings(const rel_context* context) { return context->firings(); }
+
 }  // extern "C"

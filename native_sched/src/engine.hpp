@@ -27,6 +27,7 @@ class Engine {
     std::function<void(Failure)> failed;
     std::function<void()> terminal_final;  // an operator without consumers has seen its last tuple
     std::function<void()> changed;         // something that apply() may wait for is in force now
+    std::function<void()> waiting;         // a thread begins to wait for others, or has waited: see tell_waiting
   };
 
   Engine(const SchedulerOptions& options, std::size_t ports, Listener listener)
@@ -77,7 +78,14 @@ class Engine {
     if (!token.ask_relist()) list_parked();
   }
 
+  // Where operators may be short of records of one port while those of another fill up, no thread must be missing that could bring
+  // them (P33): the scheduler replaces threads that wait. Elsewhere whoever waits does so for one that works, and it needn't know.
+  void tell_waiting() {
+    if (replaces_waiting) listener.waiting();
+  }
+
   const SchedulerOptions options;
+  bool replaces_waiting = false;  // before the start
   FreePorts<Port> free_ports;
   FreePorts<Port> parked_ports;  // that wait for the token
   Notifier<> idle;

@@ -29,6 +29,7 @@ struct EngineThread {
   static constexpr std::uint32_t kBlocked = UINT32_MAX - 2;    // waits for room in a queue
   static constexpr std::uint32_t kToken = UINT32_MAX - 3;      // waits for the Python token
   static constexpr std::uint32_t kSuspended = UINT32_MAX - 4;  // parked
+  static constexpr std::uint32_t kStarved = UINT32_MAX - 5;    // waits for room in a stage, while another port is short of records
 
   // The thread's own.
   alignas(64) std::atomic<std::uint32_t> doing{kEngine};  // relaxed: the profiler wants to know roughly

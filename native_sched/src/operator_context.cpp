@@ -18,9 +18,13 @@ constexpr std::size_t kArenaAlignment = 8;
 
 std::size_t size_of_records(const std::shared_ptr<const Schema>& schema) { return schema == nullptr ? 0 : schema->record_size(); }
 
-std::size_t run_capacity(const SchedulerOptions& options, std::size_t stride) {
+// A firing has no more records of a port than an output run has room for.
+std::size_t run_capacity(const SchedulerOptions& options, const OperatorSpec& spec) {
+  const std::size_t stride = size_of_records(spec.output);
   const std::size_t fitting = stride == 0 ? options.run_records : options.run_bytes / stride;
-  return std::max(std::min(options.run_records, fitting), kMinRunRecords);
+  std::size_t capacity = std::max(std::min(options.run_records, fitting), kMinRunRecords);
+  for (const Demand& demand : spec.demands) capacity = std::max(capacity, static_cast<std::size_t>(demand.count));
+  return capacity;
 }
 
 }  // namespace
@@ -31,7 +35,7 @@ OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine
       engine_(engine),
       in_stride_(size_of_records(spec.input)),
       out_stride_(size_of_records(spec.output)),
-      capacity_(run_capacity(engine.options, out_stride_)),
+      capacity_(run_capacity(engine.options, spec)),
       number_(static_cast<std::uint32_t>(id)),
       in_place_((spec.flags & REL_IN_PLACE) != 0 && in_stride_ == out_stride_),
       text_out_(spec.output != nullptr && spec.output->has_text()),
@@ -41,6 +45,18 @@ OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine
       id_(id),
       spec_(spec) {
   if (out_stride_ > 0) renew_buffer();
+  for (const auto& schema : spec_.further_outputs) further_outputs_.push_back({schema->record_size(), schema->has_text(), {}});
+}
+
+void OperatorContext::add_consumer(std::size_t output, Port* port, Place place) {
+  (output == 0 ? consumers_ : further_outputs_[output - 1].consumers).push_back(port);
+  if (place != Place::Outside) loop_consumers_.push_back(port);
+  if (place != Place::Feedback) ++onward_;
+}
+
+const std::shared_ptr<const Schema>& OperatorContext::schema(std::size_t input) const noexcept {
+  const std::size_t port = junction_ == nullptr ? 0 : junction_->input(input).port;
+  return port == 0 ? spec_.input : spec_.further_inputs[port - 1];
 }
 
 // The buffer went on with its records: another one.
@@ -126,6 +142,11 @@ std::int64_t OperatorContext::call(std::byte* out, std::int64_t capacity, bool t
 bool OperatorContext::call_and_submit() {
   const Doing doing(*current_thread, number_);
   input_ = {nullptr, 0, in_stride_, {}};
+  return call_once();
+}
+
+// With the input that there is, in the operator's own output buffer.
+bool OperatorContext::call_once() {
   if (home_ && !home_->is_unique()) renew_buffer();
   const std::int64_t produced = call(buffer_, static_cast<std::int64_t>(capacity_), false);
   if (produced < 0) return false;
@@ -156,26 +177,54 @@ std::int64_t OperatorContext::process(std::byte* out, std::int64_t capacity) {
   return kNoRecord;
 }
 
-bool OperatorContext::flush(std::int64_t n) {
-  // Never submit with the token: whoever is downstream may wait for it.
+// Never submit with the token: whoever is downstream may wait for it.
+template <class Body>
+void OperatorContext::without_token(Body body) {
   const bool in_token = in_token_;
   if (in_token) {
     in_token_ = false;
     engine_.leave_token(*current_thread);
   }
-  bool ok = n >= 0 && n <= out_capacity_;
-  if (!ok) {
-    message_ = "flushed more records than its output has room for";
-    report(-1);
-  } else {
-    flushing_ = true;
-    ok = submit(out_, static_cast<std::size_t>(n)) && !stopping();
-    flushing_ = false;
-  }
+  body();
   if (in_token) {
     engine_.enter_token(*current_thread);
     in_token_ = true;
   }
+}
+
+bool OperatorContext::flush(std::int64_t n) {
+  bool ok = n >= 0 && n <= out_capacity_;
+  without_token([&] {
+    if (!ok) {
+      message_ = "flushed more records than its output has room for";
+      report(-1);
+      return;
+    }
+    flushing_ = true;
+    ok = submit(out_, static_cast<std::size_t>(n)) && !stopping();
+    flushing_ = false;
+  });
+  refused_ = refused_ || !ok;
+  return ok;
+}
+
+bool OperatorContext::emit(std::int32_t output, const void* records, std::int64_t n) {
+  bool ok = output >= 0 && static_cast<std::size_t>(output) <= further_outputs_.size() && out_stride_ != 0 && n >= 0;
+  without_token([&] {
+    if (!ok) {
+      message_ = "emitted to output port " + std::to_string(output) + ", which it hasn't got, or a negative number of records";
+      report(-1);
+      return;
+    }
+    if (n == 0) return;
+    const Output* further = output == 0 ? nullptr : &further_outputs_[static_cast<std::size_t>(output) - 1];
+    const bool has_text = further == nullptr ? text_out_ : further->has_text;
+    tuples_out_.add(static_cast<std::uint64_t>(n));
+    const Run run{static_cast<const std::byte*>(records), static_cast<std::size_t>(n), further == nullptr ? out_stride_ : further->stride,
+                  has_text ? output_chunks() : std::span<Chunk* const>{}};
+    for (Port* port : further == nullptr ? consumers_ : further->consumers) ok = ok && port->accept(run, false);
+    ok = ok && !stopping();
+  });
   refused_ = refused_ || !ok;
   return ok;
 }
@@ -250,29 +299,35 @@ bool OperatorContext::keep_text(void* field, const char* text, std::uint32_t byt
 }
 
 void OperatorContext::mark(Mark mark) {
-  const bool in_token = in_token_;
-  if (in_token) {
-    in_token_ = false;
-    engine_.leave_token(*current_thread);
-  }
-  if (!pass(mark)) refused_ = true;
-  if (in_token) {
-    engine_.enter_token(*current_thread);
-    in_token_ = true;
-  }
+  without_token([&] {
+    if (!pass(mark)) refused_ = true;
+  });
 }
 
 bool OperatorContext::pass(Mark mark) {
-  return std::ranges::all_of(consumers_, [mark](Port* port) { return port->accept(mark); });
+  const auto pass_to = [mark](const std::vector<Port*>& consumers) {
+    return std::ranges::all_of(consumers, [mark](Port* port) { return port->accept(mark); });
+  };
+  return pass_to(consumers_) && std::ranges::all_of(further_outputs_, [&](const Output& output) { return pass_to(output.consumers); });
 }
 
 bool OperatorContext::accept(Mark mark) {
+  if (mark.kind == MarkKind::Probe) {
+    if (++probes_ < inputs_) return true;
+    probes_ = 0;
+    return send_probe();
+  }
   if (mark.kind != MarkKind::Final) return pass(mark);
   if (++finals_ < inputs_) return true;
+  return feedbacks_ > 0 ? send_probe() : end();
+}
+
+// All that was to come has come.
+bool OperatorContext::end() {
   if ((spec_.flags & REL_ON_FINISH) != 0 && !call_and_submit()) return false;
-  if (engine_.is_stopping() || !pass(mark)) return false;
+  if (engine_.is_stopping() || !pass(Mark{MarkKind::Final, 0})) return false;
   final_.store(true, std::memory_order_release);
-  if (consumers_.empty()) engine_.listener.terminal_final();
+  if (is_terminal()) engine_.listener.terminal_final();
   return true;
 }
 

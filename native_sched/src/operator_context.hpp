@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine.hpp"
+#include "junction.hpp"
 #include "rayelastic/operator.hpp"
 
 namespace rayelastic {
@@ -22,23 +23,35 @@ class alignas(64) OperatorContext final : public rel_context {
  public:
   OperatorContext(OperatorId id, const OperatorSpec& spec, Engine& engine);
 
+  // What an edge is to a loop.
+  enum class Place : std::uint8_t { Outside, InLoop, Feedback };
+
   // Wiring, before the start.
-  void add_consumer(Port* port) { consumers_.push_back(port); }
-  void add_input() { ++inputs_; }
+  void add_consumer(std::size_t output, Port* port, Place place);
+  void add_input() { ++inputs_; }  // an edge that isn't feedback
+  // Its inputs meet in a junction: there are several, or it is conjunctive.
+  void meet(std::vector<Junction::Input> inputs);
+  [[nodiscard]] Junction* junction() noexcept { return junction_.get(); }
 
   // Processes a run and submits what comes out. writable: the records are the callee's to overwrite. token_held: the caller
   // entered the token for this operator; it is left again here. False: stop.
   [[nodiscard]] bool execute(const Run& run, bool writable, bool token_held);
   [[nodiscard]] bool accept(Mark mark);
+  // The same for an operator with a junction, inside its gate. Returns how many records it took, fewer if there is no room in a stage or in a loop; negative: stop.
+  [[nodiscard]] std::int64_t take(std::size_t input, const Run& run, bool writable, bool token_held);
+  [[nodiscard]] bool take(std::size_t input, Mark mark);
+  // The stage of that input is full and its producer about to wait. True: there is room now after all.
+  [[nodiscard]] bool widen(std::size_t input);
   // Runs a source until it has finished or has to stop.
   void run_source();
 
   [[nodiscard]] OperatorId id() const noexcept { return id_; }
   [[nodiscard]] const OperatorSpec& spec() const noexcept { return spec_; }
-  [[nodiscard]] bool needs_token() const noexcept { return needs_token_; }
-  [[nodiscard]] std::size_t in_stride() const noexcept { return in_stride_; }
+  // To be entered before a run is taken; a firing enters it itself.
+  [[nodiscard]] bool needs_token() const noexcept { return needs_token_ && spec_.demands.empty(); }
+  [[nodiscard]] const std::shared_ptr<const Schema>& schema(std::size_t input) const noexcept;
   [[nodiscard]] bool is_final() const noexcept { return final_.load(std::memory_order_acquire); }
-  [[nodiscard]] bool is_terminal() const noexcept { return consumers_.empty(); }
+  [[nodiscard]] bool is_terminal() const noexcept { return onward_ == 0; }
   [[nodiscard]] std::uint64_t tuples_in() const noexcept { return tuples_in_.get(); }
   [[nodiscard]] std::uint64_t tuples_out() const noexcept { return tuples_out_.get(); }
   // Calls the operator's interrupt hook, the first time. A source ends then.
@@ -54,14 +67,32 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] std::span<Chunk* const> input_chunks() const override { return input_.chunks; }
   void mark(Mark mark) override;
   [[nodiscard]] bool stopping() const override;
+  [[nodiscard]] std::int32_t port() const override;
+  [[nodiscard]] bool emit(std::int32_t output, const void* records, std::int64_t n) override;
+  [[nodiscard]] const void* staged(std::int32_t port, std::int64_t& n) const override;
+  [[nodiscard]] std::int64_t firings() const override;
 
  private:
+  struct Output {
+    std::size_t stride = 0;
+    bool has_text = false;
+    std::vector<Port*> consumers;
+  };
+
   [[nodiscard]] bool step(EngineThread& thread, Run& run, bool& writable, bool token_held, OperatorContext*& next);
   [[nodiscard]] bool call_and_submit();
+  [[nodiscard]] bool call_once();
+  [[nodiscard]] std::int64_t stage(std::size_t input, const Run& run);
+  [[nodiscard]] bool fire();
   [[nodiscard]] std::int64_t call(std::byte* out, std::int64_t capacity, bool token_held);
   [[nodiscard]] std::int64_t process(std::byte* out, std::int64_t capacity);
   [[nodiscard]] bool submit(std::byte* out, std::size_t count);
+  template <class Body>
+  void without_token(Body body);
   [[nodiscard]] bool pass(Mark mark);
+  [[nodiscard]] bool send_probe();
+  [[nodiscard]] bool take_probe();
+  [[nodiscard]] bool end();
   [[nodiscard]] std::span<Chunk* const> output_chunks();
   void end_call();
   void renew_buffer();
@@ -72,11 +103,11 @@ class alignas(64) OperatorContext final : public rel_context {
   const rel_process process_;
   void* const state_;
   Engine& engine_;
-  const std::size_t in_stride_;
+  std::size_t in_stride_;  // of the port of the current call
   const std::size_t out_stride_;
   const std::size_t capacity_;  // records in buffer_, also of slots_
   const std::uint32_t number_;  // id_, as EngineThread::doing has it
-  const bool in_place_;
+  bool in_place_;               // likewise
   const bool text_out_;
   const bool needs_token_;
   const bool keyed_;
@@ -106,8 +137,15 @@ class alignas(64) OperatorContext final : public rel_context {
 
   const OperatorId id_;
   const OperatorSpec spec_;
-  std::size_t inputs_ = 0;
+  std::unique_ptr<Junction> junction_;   // null for an operator with a single port that takes runs as they come
+  std::vector<Output> further_outputs_;  // output ports 1, 2, ...
+  std::vector<Port*> loop_consumers_;    // of the edges that belong to a loop
+  std::size_t onward_ = 0;               // edges to consumers, without feedback
+  std::size_t inputs_ = 0;               // edges that aren't feedback
   std::size_t finals_ = 0;
+  std::size_t feedbacks_ = 0;       // edges
+  std::size_t probes_ = 0;          // of this round
+  std::size_t returned_ = 0;        // records that came back since the probe was sent
   std::atomic<bool> final_{false};  // release: everything that the operator did is done
   std::atomic<bool> interrupted_{false};
 };

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 
 #include "basic_port.hpp"
 #include "deep_copy.hpp"
 #include "engine.hpp"
+#include "gate.hpp"
 #include "operator_context.hpp"
 #include "rayelastic/flag_lock.hpp"
 #include "rayelastic/port_queue.hpp"
+#include "spill.hpp"
 #include "work_meter.hpp"
 
 namespace rayelastic {
@@ -26,8 +29,27 @@ struct PortWorld {
   using WorkMeter = rayelastic::WorkMeter;
   using Thread = EngineThread;
   using NotOwnWork = rayelastic::NotOwnWork;
-  struct Blocked : Doing {
-    explicit Blocked(EngineThread& thread) noexcept : Doing(thread, EngineThread::kBlocked) {}
+  using Gate = rayelastic::Gate<rayelastic::Port>;
+  using Spill = rayelastic::Spill;
+
+  // What the thread has kept for itself goes to others, and the scheduler hears of it where that may matter.
+  class Waiting {
+   public:
+    Waiting(Engine& engine, EngineThread& thread, bool starved) : engine_(engine) {
+      engine.publish_next(thread);
+      doing_.emplace(thread, starved ? EngineThread::kStarved : EngineThread::kBlocked);
+      engine_.tell_waiting();
+    }
+    ~Waiting() {
+      doing_.reset();
+      engine_.tell_waiting();
+    }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    Engine& engine_;
+    std::optional<Doing> doing_;
   };
 
   [[nodiscard]] static EngineThread& thread() noexcept { return *current_thread; }

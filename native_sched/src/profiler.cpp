@@ -44,7 +44,7 @@ void Profiler::see(EngineThread& thread, bool of_scheduler) {
     profile_.thread_time += elapsed_ns_;
     if (of_scheduler) profile_.scheduler_time += elapsed_ns_;
     if (of_scheduler && doing == EngineThread::kIdle) profile_.idle_time += elapsed_ns_;
-    if (doing == EngineThread::kBlocked) profile_.blocked_time += elapsed_ns_;
+    if (doing == EngineThread::kBlocked || doing == EngineThread::kStarved) profile_.blocked_time += elapsed_ns_;
     if (doing == EngineThread::kToken) profile_.token_time += elapsed_ns_;
   }
   if (!of_scheduler) return;

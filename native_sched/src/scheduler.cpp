@@ -15,6 +15,7 @@
 #include "operator_thread.hpp"
 #include "port.hpp"
 #include "profiler.hpp"
+#include "wiring.hpp"
 #include "worker.hpp"
 
 namespace rayelastic {
@@ -24,60 +25,50 @@ namespace {
 constexpr std::chrono::milliseconds kApplyPatience{50};
 constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365);  // a wait for ever must not overflow the clock
 
-[[noreturn]] void refuse(const OperatorSpec& spec, const std::string& why) {
-  throw std::invalid_argument("operator '" + spec.name + "' " + why);
-}
-
-void validate(const OperatorSpec& spec) {
-  const bool source = (spec.flags & REL_SOURCE) != 0;
-  const bool sink = (spec.flags & REL_SINK) != 0;
-  if (spec.process == nullptr) refuse(spec, "has no function");
-  if (source && sink) refuse(spec, "is both source and sink");
-  if (source != (spec.input == nullptr)) refuse(spec, source ? "is a source but has an input schema" : "has no input schema");
-  if (sink != (spec.output == nullptr)) refuse(spec, sink ? "is a sink but has an output schema" : "has no output schema");
-  if (((spec.flags & REL_KEYED) != 0) != (spec.keyed != nullptr)) refuse(spec, "must have keyed state exactly if it is keyed");
-  if (source && (spec.flags & REL_KEYED) != 0) refuse(spec, "is a source and can't be keyed");
-}
+bool takes_runs(const OperatorSpec& spec) { return spec.demands.empty(); }
 
 }  // namespace
 
 // Locks: threads_mutex_ guards the lists of threads and is held shortly; over_mutex_ guards the outcome; apply_mutex_ makes apply and
 // stop wait for one another and is never taken by an engine thread. Taken in the order apply, over, threads. No engine lock is
-// waited for under any of them.
+// waited for under any of them; engine threads may take over_mutex_ and threads_mutex_ whatever engine locks they hold.
 class Scheduler::State {
  public:
   explicit State(SchedulerOptions options) : options_(options) {}
   ~State() { stop(false); }
 
   OperatorId add(OperatorSpec spec) {
-    validate(spec);
+    check_operator(spec);
     if (started_) throw std::logic_error("operators can't be added to a scheduler that has started");
     specs_.push_back(std::move(spec));
     return specs_.size() - 1;
   }
 
-  void connect(OperatorId from, OperatorId to) {
+  void connect(const Edge& edge) {
     if (started_) throw std::logic_error("operators of a scheduler that has started can't be connected");
-    if (from >= specs_.size() || to >= specs_.size()) throw std::invalid_argument("connect: no such operator");
-    if (specs_[from].output == nullptr) refuse(specs_[from], "is a sink and has no output to connect");
-    if (specs_[to].input == nullptr) refuse(specs_[to], "is a source and has no input to connect");
-    if (specs_[from].output->record_size() != specs_[to].input->record_size()) {
-      refuse(specs_[to], "takes records of another size than '" + specs_[from].name + "' makes");
-    }
-    edges_.emplace_back(from, to);
+    check_edge(specs_, edge);
+    edges_.push_back(edge);
+  }
+
+  [[nodiscard]] unsigned minimum_threads() const {
+    std::size_t most = 0;
+    for (const OperatorSpec& spec : specs_) most = std::max(most, input_count(spec));
+    return static_cast<unsigned>(1 + most);
   }
 
   void start(const Desired& desired) {
     if (started_) throw std::logic_error("a scheduler starts once");
     check(desired);
-    check_graph();
+    const Wiring wiring(specs_, edges_);
     const std::lock_guard apply_guard(apply_mutex_);
-    build(desired);
+    build(desired, wiring);
     started_ = true;
     try {
       const std::lock_guard guard(threads_mutex_);
-      for (const auto& port : ports_) {
-        if (port != nullptr && port->model() == ThreadingModel::Dedicated) start_dedicated(*port);
+      for (const auto& ports : ports_) {
+        for (const auto& port : ports) {
+          if (port->model() == ThreadingModel::Dedicated) start_dedicated(*port);
+        }
       }
       set_thread_count(desired.thread_count);
       if (options_.profile_period.count() > 0) profiling_ = std::thread([this] { profile(); });
@@ -99,11 +90,11 @@ class Scheduler::State {
     try {
       const std::lock_guard guard(threads_mutex_);
       for (const auto& [id, model] : desired.models) {
-        if (ports_[id] == nullptr) {
-          possible.models.erase(id);
-        } else {
-          if (model == ThreadingModel::Dedicated) start_dedicated(*ports_[id]);
-          ports_[id]->wish(model);
+        if (ports_[id].empty()) possible.models.erase(id);
+        for (const auto& port : ports_[id]) {
+          const ThreadingModel wish = possible.models[id] = possible_model(id, model);
+          if (wish == ThreadingModel::Dedicated) start_dedicated(*port);
+          port->wish(wish);
         }
       }
       set_thread_count(desired.thread_count);
@@ -133,13 +124,18 @@ class Scheduler::State {
     const Profile& profile = profiler_->profile();
     for (OperatorId id = 0; id < contexts_.size(); ++id) {
       const OperatorContext& context = *contexts_[id];
-      const Port* port = ports_[id].get();
+      std::size_t queued = 0;
+      std::size_t capacity = 0;
+      for (const auto& port : ports_[id]) {
+        queued += port->queued();
+        capacity += port->capacity();
+      }
       sample.operators.push_back({.tuples_in = context.tuples_in(),
                                   .tuples_out = context.tuples_out(),
                                   .cpu_ns = profile.operator_cpu[id],
                                   .time_ns = profile.operator_time[id],
-                                  .queued = port == nullptr ? 0 : port->queued(),
-                                  .queue_capacity = port == nullptr ? 0 : port->capacity(),
+                                  .queued = queued,
+                                  .queue_capacity = capacity,
                                   .model = model_of(id),
                                   .final = context.is_final()});
     }
@@ -200,53 +196,96 @@ class Scheduler::State {
     }
   }
 
-  void check_graph() const {
-    std::vector<std::size_t> inputs(specs_.size(), 0);
-    for (const auto& [from, to] : edges_) ++inputs[to];
-    std::vector<OperatorId> ready;
-    for (OperatorId id = 0; id < specs_.size(); ++id) {
-      if (specs_[id].input == nullptr)
-        ready.push_back(id);
-      else if (inputs[id] == 0)
-        refuse(specs_[id], "has no operator that feeds it");
-    }
-    std::size_t ordered = 0;
-    for (; ordered < ready.size(); ++ordered) {
-      for (const auto& [from, to] : edges_) {
-        if (from == ready[ordered] && --inputs[to] == 0) ready.push_back(to);
-      }
-    }
-    if (ordered == specs_.size()) return;
-    const auto on_cycle = std::ranges::find_if(inputs, [](std::size_t left) { return left > 0; });
-    refuse(specs_[static_cast<std::size_t>(on_cycle - inputs.begin())], "is on or behind a cycle");
+  // Stages need queues in front of them, and so do loops.
+  [[nodiscard]] ThreadingModel possible_model(OperatorId id, ThreadingModel wish) const {
+    const bool queued =
+        !takes_runs(specs_[id]) || std::ranges::any_of(edges_, [id](const Edge& edge) { return edge.feedback && edge.to == id; });
+    return queued && wish == ThreadingModel::Manual ? ThreadingModel::Dynamic : wish;
   }
 
-  void build(const Desired& desired) {
-    engine_ = std::make_unique<Engine>(
-        options_, specs_.size(),
-        Engine::Listener{[this](Failure failure) { fail(std::move(failure)); }, [this] { count_final(); }, [this] { tell_changed(); }});
-    profiler_ = std::make_unique<Profiler>(specs_.size(), options_.stuck_after);
+  void build(const Desired& desired, const Wiring& wiring) {
+    std::vector<std::vector<Junction::Input>> inputs(specs_.size());
+    std::vector<std::vector<std::size_t>> feedback_inputs(specs_.size());  // by operator and port; 0: none
+    std::size_t ports = 0;
     for (OperatorId id = 0; id < specs_.size(); ++id) {
-      contexts_.push_back(std::make_unique<OperatorContext>(id, specs_[id], *engine_));
-      const auto named = desired.models.find(id);
-      const ThreadingModel model = named == desired.models.end() ? specs_[id].model : named->second;
-      ports_.push_back(specs_[id].input == nullptr ? nullptr : std::make_unique<Port>(*contexts_[id], *engine_, model));
+      for (std::size_t port = 0; port < input_count(specs_[id]); ++port)
+        inputs[id].push_back({.port = port, .stride = input_schema(specs_[id], port)->record_size()});
+      feedback_inputs[id].resize(inputs[id].size(), 0);
     }
-    for (const auto& [from, to] : edges_) {
-      contexts_[from]->add_consumer(ports_[to].get());
-      contexts_[to]->add_input();
-      ports_[to]->add_edge();
+    for (const Edge& edge : edges_) {
+      std::size_t input = edge.input;
+      if (edge.feedback) {
+        std::size_t& feedback = feedback_inputs[edge.to][edge.input];
+        if (feedback == 0) {
+          feedback = inputs[edge.to].size();
+          inputs[edge.to].push_back({.port = edge.input, .stride = inputs[edge.to][edge.input].stride, .feedback = true});
+        }
+        input = feedback;
+      }
+      ++inputs[edge.to][input].edges;
+    }
+    for (const auto& each : inputs) ports += each.size();
+    engine_ = std::make_unique<Engine>(options_, ports,
+                                       Engine::Listener{.failed = [this](Failure failure) { fail(std::move(failure)); },
+                                                        .terminal_final = [this] { count_final(); },
+                                                        .changed = [this] { tell_changed(); },
+                                                        .waiting = [this] { replace_waiting(); }});
+    profiler_ = std::make_unique<Profiler>(specs_.size(), options_.stuck_after);
+    ports_.resize(specs_.size());
+    for (OperatorId id = 0; id < specs_.size(); ++id) {
+      const OperatorSpec& spec = specs_[id];
+      contexts_.push_back(std::make_unique<OperatorContext>(id, spec, *engine_));
+      OperatorContext& context = *contexts_.back();
+      if (inputs[id].size() > 1 || !takes_runs(spec)) context.meet(inputs[id]);
+      if (!takes_runs(spec)) relate_ports(id, wiring);
+      const auto named = desired.models.find(id);
+      const ThreadingModel model = named == desired.models.end() ? spec.model : named->second;
+      for (std::size_t input = 0; input < inputs[id].size(); ++input) {
+        ports_[id].push_back(std::make_unique<Port>(context, *engine_, possible_model(id, model), input));
+        if (context.junction() != nullptr) ports_[id].back()->meet(context.junction()->gate);
+        if (!inputs[id][input].feedback) continue;
+        ports_[id].back()->close_loop(make_spill(id, inputs[id][input].stride));
+        engine_->replaces_waiting = true;
+      }
+    }
+    using Place = OperatorContext::Place;
+    for (const Edge& edge : edges_) {
+      Port& port = *ports_[edge.to][edge.feedback ? feedback_inputs[edge.to][edge.input] : edge.input];
+      const Place place = edge.feedback ? Place::Feedback : wiring.is_in_loop(edge) ? Place::InLoop : Place::Outside;
+      contexts_[edge.from]->add_consumer(edge.output, &port, place);
+      if (!edge.feedback) contexts_[edge.to]->add_input();
+      port.add_edge();
     }
     for (const auto& context : contexts_) terminals_left_ += context->is_terminal() ? 1 : 0;
     if (terminals_left_ == 0) over_ = true;  // no operators at all
+  }
+
+  void relate_ports(OperatorId id, const Wiring& wiring) {
+    engine_->replaces_waiting = true;
+    for (std::size_t port = 0; port < specs_[id].demands.size(); ++port) {
+      for (std::size_t other = 0; other < specs_[id].demands.size(); ++other) {
+        if (other != port && wiring.are_related(id, port, other)) contexts_[id]->junction()->relate(port, other);
+      }
+    }
+  }
+
+  [[nodiscard]] std::unique_ptr<Spill> make_spill(OperatorId id, std::size_t stride) {
+    return std::make_unique<Spill>(stride, options_.loop_bytes, [this, id] {
+      fail({.operator_id = id,
+            .operator_name = specs_[id].name,
+            .message = "has more than loop_bytes on its feedback edge: the loop makes records faster than it ends them; end more of "
+                       "them each round, or raise loop_bytes"});
+    });
   }
 
   // threads_mutex_ held.
   void set_thread_count(unsigned count) {
     if (engine_->is_stopping()) return;  // halt() has woken everybody, for good
     wanted_threads_ = bounded(count);
+    const bool starving = somebody_starves();
     unsigned able = 0;
     for (Worker& worker : workers_) {
+      if (starving && is_waiting(worker)) continue;  // it goes on by itself, and then we come here again
       if (able < wanted_threads_ && !worker.is_stuck()) {
         worker.resume();
         ++able;
@@ -255,6 +294,35 @@ class Scheduler::State {
       }
     }
     for (; able < wanted_threads_; ++able) workers_.emplace_back(*engine_, workers_.size());
+  }
+
+  // What runs nowhere is what is missing: records of another port (a stage is full), or what an operator waits for that never returns.
+  [[nodiscard]] bool somebody_starves() const {
+    const auto starves = [](const auto& thread) { return thread.own().doing.load(std::memory_order_relaxed) == EngineThread::kStarved; };
+    return std::ranges::any_of(workers_, [&](const Worker& worker) { return worker.is_stuck() || starves(worker); }) ||
+           std::ranges::any_of(operator_threads_, starves);
+  }
+
+  [[nodiscard]] static bool is_waiting(const Worker& worker) {
+    const std::uint32_t doing = worker.own().doing.load(std::memory_order_relaxed);
+    return doing == EngineThread::kStarved || doing == EngineThread::kBlocked;
+  }
+
+  // Threads that wait while somebody starves, directly or for one another, are replaced for that time: whatever can run runs, even where
+  // one thread was asked for (P33). Extra threads go to sleep when those come back.
+  void replace_waiting() {
+    bool none = false;
+    {
+      const std::lock_guard guard(threads_mutex_);
+      try {
+        set_thread_count(wanted_threads_);
+      } catch (const std::system_error&) {  // no more threads to be had
+        none = able_threads() == 0;
+      }
+    }
+    if (none)
+      fail({.operator_name = "scheduler",
+            .message = "all scheduler threads wait at conjunctive operators or loops, and the system gives no more threads"});
   }
 
   // The profiler's thread: looks, and replaces scheduler threads that got stuck until they come back.
@@ -275,7 +343,8 @@ class Scheduler::State {
       if (worker.own().watch.paused) engine_->publish_next(worker.own());  // a dear tuple keeps it from its next port
     }
     for (OperatorThread& thread : operator_threads_) profiler_->see(thread.own(), false);
-    if (!profiler_->end()) return;
+    // A thread may have come to wait for one that is stuck since the last look.
+    if (!profiler_->end() && std::ranges::none_of(workers_, &Worker::is_stuck)) return;
     try {
       set_thread_count(wanted_threads_);
     } catch (const std::system_error&) {  // no more threads to be had; sample() says that some are stuck
@@ -291,13 +360,20 @@ class Scheduler::State {
   }
 
   [[nodiscard]] unsigned able_threads() const {
-    return static_cast<unsigned>(
-        std::ranges::count_if(workers_, [](const Worker& worker) { return !worker.is_parked() && !worker.is_stuck(); }));
+    const bool starving = somebody_starves();
+    return static_cast<unsigned>(std::ranges::count_if(workers_, [starving](const Worker& worker) {
+      return !worker.is_parked() && !worker.is_stuck() && !(starving && is_waiting(worker));
+    }));
   }
 
+  // As long as one of its ports hasn't switched, the operator hasn't.
   [[nodiscard]] ThreadingModel model_of(OperatorId id) const {
-    if (id >= ports_.size()) return specs_[id].input == nullptr ? ThreadingModel::Dedicated : specs_[id].model;
-    return ports_[id] == nullptr ? ThreadingModel::Dedicated : ports_[id]->model();
+    if (specs_[id].input == nullptr) return ThreadingModel::Dedicated;
+    if (id >= ports_.size()) return possible_model(id, specs_[id].model);
+    for (std::size_t input = 0; input < input_count(specs_[id]); ++input) {
+      if (ports_[id][input]->is_switching()) return ports_[id][input]->model();
+    }
+    return ports_[id].front()->model();
   }
 
   [[nodiscard]] bool holds(const Desired& desired) const {
@@ -341,7 +417,10 @@ class Scheduler::State {
       over_ = true;
       changed_.notify_all();
     }
-    for (const auto& context : contexts_) context->interrupt();
+    for (const auto& context : contexts_) {
+      context->interrupt();
+      if (context->junction() != nullptr) context->junction()->gate.interrupt();
+    }
     const std::lock_guard guard(threads_mutex_);
     for (Worker& worker : workers_) worker.resume();
     for (OperatorThread& thread : operator_threads_) thread.wake();
@@ -356,10 +435,10 @@ class Scheduler::State {
 
   const SchedulerOptions options_;
   std::vector<OperatorSpec> specs_;
-  std::vector<std::pair<OperatorId, OperatorId>> edges_;
+  std::vector<Edge> edges_;
   std::unique_ptr<Engine> engine_;
   std::vector<std::unique_ptr<OperatorContext>> contexts_;
-  std::vector<std::unique_ptr<Port>> ports_;  // null for sources
+  std::vector<std::vector<std::unique_ptr<Port>>> ports_;  // by operator and input; none for sources
   std::atomic<bool> started_{false};
 
   std::mutex apply_mutex_;
@@ -381,7 +460,10 @@ class Scheduler::State {
 Scheduler::Scheduler(SchedulerOptions options) : state_(std::make_unique<State>(options)) {}
 Scheduler::~Scheduler() = default;
 OperatorId Scheduler::add_operator(OperatorSpec spec) { return state_->add(std::move(spec)); }
-void Scheduler::connect(OperatorId from, OperatorId to) { state_->connect(from, to); }
+void Scheduler::connect(OperatorId from, OperatorId to, std::size_t output_port, std::size_t input_port, bool feedback) {
+  state_->connect({.from = from, .to = to, .output = output_port, .input = input_port, .feedback = feedback});
+}
+unsigned Scheduler::minimum_threads() const { return state_->minimum_threads(); }
 void Scheduler::start(const Desired& desired) { state_->start(desired); }
 InForce Scheduler::apply(const Desired& desired) { return state_->apply(desired); }
 InForce Scheduler::in_force() const { return state_->in_force(); }

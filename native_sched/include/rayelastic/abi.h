@@ -12,6 +12,12 @@
  * State: an operator without REL_KEYED gets its own state pointer. With REL_KEYED `state` is
  * `void *const *slots`: slots[i] is the state record of the key of tuple i (stable address for the key's life).
  *
+ * Several input ports: a disjunctive operator is called with a run of one of them, rel_port tells which. A conjunctive one is called
+ * when all its ports have the counts that it asked for: rel_firings says how often it fires in this call, rel_staged gives what
+ * each port has for it; `in` and `n` are those of port 0, and capacity >= n of any port. When a port has ended with too few records,
+ * what the others hold (and get later) comes in calls with rel_firings = 0: nothing is lost, and what it means is the operator's matter.
+ * Several output ports: what is left in `out` goes to port 0; rel_emit submits records from anywhere to any port.
+ *
  * Sources are called with in = NULL, n = 0, again and again until they called rel_finish(context); they
  * block inside until they have something, or until their `interrupt` hook is called.
  * REL_ON_FINISH operators are called once with in = NULL, n = 0 when all their inputs are final.
@@ -61,6 +67,20 @@ int rel_keep_text(rel_context* context, void* field, const void* text, int64_t b
 
 /* Explains a failure that isn't a Python exception; return REL_FAILED(i) afterwards. */
 void rel_fail(rel_context* context, const char* message);
+
+/* The input port of the run that is being processed. */
+int32_t rel_port(const rel_context* context);
+
+/* Submits n records of the operator's own memory to an output port, before what is still in `out`. Non-zero: return REL_STOPPED at once. */
+int rel_emit(rel_context* context, int32_t output_port, const void* records, int64_t n);
+
+/* The records of an input port for this call, and in *n (if n isn't NULL) their number; NULL if there are none. */
+const void* rel_staged(const rel_context* context, int32_t port, int64_t* n);
+int64_t rel_staged_count(const rel_context* context, int32_t port);
+
+/* How often a conjunctive operator fires in this call: each EXACT port has count * firings records. 0: the rest after a port's end.
+ * -1: no firing (a disjunctive operator, a source, the call at the end of the input). */
+int64_t rel_firings(const rel_context* context);
 
 #ifdef __cplusplus
 }

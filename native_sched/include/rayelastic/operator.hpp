@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "rayelastic/abi.h"
 #include "rayelastic/chunk.hpp"
@@ -25,7 +26,8 @@ struct Run {
   Chunk* home = nullptr;
 };
 
-enum class MarkKind : std::uint8_t { Window, Watermark, Epoch, Final };
+// Probe is the engine's own: it goes round a loop and finds out whether the loop is empty. No operator sends or sees it.
+enum class MarkKind : std::uint8_t { Window, Watermark, Epoch, Final, Probe };
 
 struct Mark {
   MarkKind kind = MarkKind::Final;
@@ -36,17 +38,29 @@ enum class ThreadingModel : std::uint8_t { Manual, Dynamic, Dedicated };
 
 class KeyedState;  // keyed_state.hpp
 
+// How many records a conjunctive operator wants of an input port at each firing (J02).
+struct Demand {
+  enum class Kind : std::uint8_t { Exact, AtLeast };
+  std::int64_t count = 1;
+  Kind kind = Kind::Exact;
+};
+
 // An operator as the scheduler runs it.
 struct OperatorSpec {
   std::string name = {};
   rel_process process = nullptr;
   std::uint32_t flags = 0;                    // rel_flags
   std::shared_ptr<void> state = {};           // handed to process as it is, unless REL_KEYED
-  std::shared_ptr<const Schema> input = {};   // null for sources
-  std::shared_ptr<const Schema> output = {};  // null for sinks
+  std::shared_ptr<const Schema> input = {};   // of input port 0; null for sources
+  std::shared_ptr<const Schema> output = {};  // of output port 0; null for sinks
   std::shared_ptr<KeyedState> keyed = {};     // with REL_KEYED
   void (*interrupt)(void* state) = nullptr;   // unblocks a process call that waits; called from any thread, once, at stop
   ThreadingModel model = ThreadingModel::Manual;
+  std::vector<std::shared_ptr<const Schema>> further_inputs = {};   // of input ports 1, 2, ...
+  std::vector<std::shared_ptr<const Schema>> further_outputs = {};  // of output ports 1, 2, ...: written to by rel_emit
+  // The firing rule. Empty: disjunctive, called with a run of any port (rel_port). Else conjunctive, one demand for each input port:
+  // called when all have what they want (rel_staged). Such an operator always has queues, and passes on no marks but the final one.
+  std::vector<Demand> demands = {};
 };
 
 }  // namespace rayelastic
@@ -66,7 +80,15 @@ struct rel_context {
   virtual void fail(std::string message) = 0;
   // The chunks of the run that is being processed.
   [[nodiscard]] virtual std::span<rayelastic::Chunk* const> input_chunks() const = 0;
-  // Passes a mark downstream, after what was flushed so far.
+  // Passes a mark downstream, to all outputs, after what was flushed so far.
   virtual void mark(rayelastic::Mark mark) = 0;
+  // What rel_port, rel_emit, rel_staged and rel_firings do; as they are for an operator with one input port and one output port.
+  [[nodiscard]] virtual std::int32_t port() const { return 0; }
+  [[nodiscard]] virtual bool emit(std::int32_t /*output_port*/, const void* /*records*/, std::int64_t /*n*/) { return false; }
+  [[nodiscard]] virtual const void* staged(std::int32_t /*port*/, std::int64_t& n) const {
+    n = 0;
+    return nullptr;
+  }
+  [[nodiscard]] virtual std::int64_t firings() const { return -1; }
   [[nodiscard]] virtual bool stopping() const = 0;
 };

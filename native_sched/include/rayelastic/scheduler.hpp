@@ -32,7 +32,9 @@ struct SchedulerOptions {
                                                                        // records; 0: no bound
   std::size_t run_records = 256;                                       // largest output run
   std::size_t run_bytes = 16384;                                       // bounds the run's records too, but never below 64 records
-  unsigned max_threads = 256;                                          // bound of Desired::thread_count
+  std::size_t loop_bytes = 64U << 20;  // what may pile up on a feedback edge, or at a conjunctive port whose partner gets less of the
+                                       // same stream, where waiting for room would be for ever; beyond it the PE fails
+  unsigned max_threads = 256;          // bound of Desired::thread_count
   std::chrono::nanoseconds profile_period =
       std::chrono::milliseconds(10);                               // between two looks of the profiler (M02: 100 Hz); 0: no profiler,
                                                                    // and stuck threads are neither seen nor replaced
@@ -48,7 +50,7 @@ struct Desired {
   std::map<OperatorId, ThreadingModel> models = {};
 };
 
-// What is. A thread that is stuck in user code is replaced by another and counted apart; a port switches when its next run arrives
+// What is. A conjunctive operator or the head of a loop, asked to be manual, is dynamic. A thread that is stuck in user code is replaced by another and counted apart; a port switches when its next run arrives
 // (an idle port keeps its old model until then).
 struct InForce {
   unsigned thread_count = 0;                // scheduler threads that are neither suspended nor stuck
@@ -107,11 +109,17 @@ class Scheduler {
 
   // Throws std::invalid_argument, naming the operator, when the specification contradicts itself.
   OperatorId add_operator(OperatorSpec spec);
-  // Throws std::invalid_argument for unknown operators, a source as target, a sink as origin, or records of different size.
-  void connect(OperatorId from, OperatorId to);
+  // Throws std::invalid_argument for unknown operators or ports, a source as target, a sink as origin, or records of different size.
+  // feedback: this edge closes a loop. It never makes its producer wait (SchedulerOptions::loop_bytes); the operator that it leads to,
+  // the head of the loop, takes nothing new while what goes round doesn't fit into its queue, and is final when its other edges are
+  // and the loop is empty. Marks other than the final one don't go round.
+  void connect(OperatorId from, OperatorId to, std::size_t output_port = 0, std::size_t input_port = 0, bool feedback = false);
+  // The threads that PLDI'17 section 4.2.3 asks for at least, so that none is missing where operators block (P33). Fewer work too:
+  // a thread that waits at a conjunctive operator is replaced for that time.
+  [[nodiscard]] unsigned minimum_threads() const;
 
-  // Starts all threads. Throws std::invalid_argument for a cycle, an operator that nothing feeds, or an unknown operator in
-  // `desired`; std::system_error when threads can't be had. `desired.models` goes before OperatorSpec::model.
+  // Starts all threads. Throws std::invalid_argument for a cycle without feedback edge, a loop with a second entry, loop or
+  // conjunctive operator inside, a port that nothing feeds, or an unknown operator in `desired`; std::system_error when threads can't be had. `desired.models` goes before OperatorSpec::model.
   void start(const Desired& desired);
   // Idempotent, on a live PE; waits up to 50 ms for the change to happen, then answers with what is in force.
   InForce apply(const Desired& desired);

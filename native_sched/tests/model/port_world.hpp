@@ -50,7 +50,13 @@ class Target {
   [[nodiscard]] bool execute(const Run& run, bool, bool);
   [[nodiscard]] bool accept(Mark mark);
   [[nodiscard]] bool needs_token() const noexcept { return false; }
-  [[nodiscard]] std::size_t in_stride() const noexcept { return sizeof(Record); }
+  [[nodiscard]] const std::shared_ptr<const Schema>& schema(std::size_t) const {
+    static const auto record = std::make_shared<const Schema>(std::vector<Field>{{.name = "record", .type = Type::Int64, .format = "l"}});
+    return record;
+  }
+  [[nodiscard]] std::int64_t take(std::size_t, const Run&, bool, bool) { return -1; }
+  [[nodiscard]] bool take(std::size_t, Mark) { return false; }
+  [[nodiscard]] bool widen(std::size_t) { return false; }
   [[nodiscard]] bool is_final() const { return final_.load(std::memory_order_acquire); }
   [[nodiscard]] const OperatorSpec& spec() const noexcept {
     static const OperatorSpec none;
@@ -133,7 +139,28 @@ struct ModelWorld {
   struct NotOwnWork {
     explicit NotOwnWork(ModelThread&) {}
   };
-  using Blocked = NotOwnWork;
+  struct Waiting {
+    Waiting(ModelEngine& engine, ModelThread& thread, bool) { engine.publish_next(thread); }
+  };
+  // Ports with a gate or a spill aren't modelled; test_ports runs them.
+  struct Gate {
+    [[nodiscard]] bool try_enter() { return true; }
+    void enter() {}
+    void leave() {}
+    void park(ModelPort*) {}
+    void stall(std::size_t, ModelPort*) {}
+    [[nodiscard]] std::uint32_t expect_room(std::size_t) { return 0; }
+    void wait_for_room(std::size_t, std::uint32_t) {}
+    [[nodiscard]] bool is_closed(std::size_t) const { return false; }
+    void burden() {}
+    void relieve() {}
+  };
+  struct Spill {
+    [[nodiscard]] bool empty() const { return true; }
+    [[nodiscard]] bool append(const Run&) { return true; }
+    void append(Mark) {}
+    void move_to(Queue&) {}
+  };
 
   [[nodiscard]] static ModelThread& thread() noexcept {
     return ModelEngine::current->threads[static_cast<std::size_t>(Execution::the().running())];
