@@ -14,6 +14,11 @@ namespace {
 
 constexpr const char* kNoGoodbye = "it closed the connection without a goodbye; its process ended or failed";
 
+// Whether a peer that closes shows as an end or as a reset depends on what it had left unread.
+std::string loss_of(int error) {
+  return error == ECONNRESET || error == EPIPE ? kNoGoodbye : "the connection broke: " + std::generic_category().message(error);
+}
+
 }  // namespace
 
 FrameFault Link::compare_schemas(const FrameHeader& hello) const noexcept {
@@ -29,7 +34,7 @@ void Link::read_control() {
     const Lock lock(mutex_);
     if (got < 0) {
       if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) (void)lose(lock, "the connection broke: " + std::generic_category().message(errno));
+      if (errno != EAGAIN && errno != EWOULDBLOCK) (void)lose(lock, loss_of(errno));
       return;
     }
     if (got == 0) {
@@ -227,7 +232,7 @@ Link::Outcome Link::read_parts(std::span<iovec> parts, std::size_t& got) {
     const Lock lock(mutex_);
     if (count == 0) return lose(lock, kNoGoodbye);
     if (nothing_yet) return lose_silent(lock);
-    return lose(lock, "the connection broke: " + std::generic_category().message(error));
+    return lose(lock, loss_of(error));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <random>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -327,8 +328,10 @@ class Scheduler::State {
 
   // The profiler's thread: looks, and replaces scheduler threads that got stuck until they come back.
   void profile() {
+    std::minstd_rand random;  // the period varies by a half, so that it can't keep in step with what it looks at
+    std::uniform_real_distribution<double> share(0.5, 1.5);
     std::unique_lock lock(over_mutex_);
-    while (!changed_.wait_for(lock, options_.profile_period, [this] { return over_; })) {
+    while (!changed_.wait_for(lock, options_.profile_period * share(random), [this] { return over_; })) {
       lock.unlock();
       tick();
       lock.lock();

@@ -87,7 +87,7 @@ TEST(cost_goes_to_the_operator_that_ran) {
     rig.scheduler.stop(false);
     const double light = static_cast<double>(sample.operators[1].cpu_ns);
     const double heavy = static_cast<double>(sample.operators[2].cpu_ns);
-    CHECK(heavy / (light + heavy) > 0.65 && heavy / (light + heavy) < 0.85);
+    CHECK(heavy / (light + heavy) > 0.6 && heavy / (light + heavy) < 0.9);
     CHECK(static_cast<double>(sample.operators[3].cpu_ns) < 0.1 * heavy);
     CHECK(sample.thread_ns >= sample.scheduler_ns && sample.scheduler_ns >= sample.idle_ns && sample.ticks > 0);
   }
