@@ -781,7 +781,7 @@ TEST(a_loop_ends_only_when_it_is_empty) {
     };
     Rig rig({.queue_records = 16});
     const OperatorId from = rig.add(source(0, 40));
-    const OperatorId top = rig.add(head(200));
+    const OperatorId top = rig.add(head(50));
     rig.scheduler.connect(from, top);
     OperatorSpec slow = pass("slow");
     slow.state = std::shared_ptr<Guarded>(std::make_shared<Slow>());
@@ -796,14 +796,14 @@ TEST(a_loop_ends_only_when_it_is_empty) {
     const OperatorId body = rig.add(std::move(slow));
     rig.scheduler.connect(top, body);
     rig.scheduler.connect(behind(rig, body, 3, models), top, 0, 1, true);
-    rig.scheduler.connect(top, rig.add(tally(200)), 1);
+    rig.scheduler.connect(top, rig.add(tally(50)), 1);
     rig.scheduler.start({.thread_count = threads});
     CHECK(rig.scheduler.wait_for(std::chrono::seconds(300)));
     rig.finish();
     expect_tally(state_of<Tally>(rig.specs.back()), 40, 1);
     const Sample sample = rig.scheduler.sample();
     CHECK(sample.operators[top].final && sample.operators[body].final);
-    CHECK_EQ(sample.operators[body].tuples_in, 40U * 200U);
+    CHECK_EQ(sample.operators[body].tuples_in, 40U * 50U);
   });
 }
 
