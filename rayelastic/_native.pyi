@@ -115,9 +115,19 @@ class Operator:
     """
 
     @staticmethod
-    def compiled(name: str, address: int, flags: int, input: Schema | None, output: Schema | None, keyed: KeyedState | None = None, state: bytes | None = None, owner: object = None) -> Operator:
+    def compiled(name: str, address: int, flags: int, input: Schema | None, output: Schema | None, keyed: KeyedState | None = None, state: bytes | None = None, owner: object = None, further_inputs: Sequence[Schema] = (), further_outputs: Sequence[Schema] = (), demands: Sequence[tuple[str, int]] = ()) -> Operator:
         """
         A rel_process at an address (abi.h). state: initial bytes of its own record, without keys; owner: kept alive with it.
+        demands: ('exact' or 'at least', count) for each input port of a conjunctive operator.
+        """
+
+    @staticmethod
+    def python_ports(name: str, function: Callable[..., Any], inputs: Sequence[Schema], outputs: Sequence[Schema], tuple_types: Sequence[type] = (), view: str = 'tuples', flags: int = 0, demands: Sequence[tuple[str, int]] = (), keyed: KeyedState | None = None, keys: Sequence[Sequence[str]] = ()) -> Operator:
+        """
+        A Python function of runs of several ports, under the Python token; it returns None, or a result (as of `python`) or None for each output port.
+
+        Without demands: function(port, run[, list of states]). With demands, ('exact' or 'at least', count) for each input port: function(firings, [run of each port]),
+        with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end. keys: the key fields of further input ports.
         """
 
     @staticmethod
@@ -197,8 +207,15 @@ class Scheduler:
         Adds an operator before the start, with threading model 'manual', 'dynamic' or 'dedicated'; returns its number.
         """
 
-    def connect(self, from_: int, to: int) -> None:
-        """Makes `to` a consumer of what `from_` emits; before the start."""
+    def connect(self, from_: int, to: int, output_port: int = 0, input_port: int = 0, feedback: bool = False) -> None:
+        """
+        Makes a port of `to` a consumer of what `from_` emits by one of its ports; before the start. feedback: this edge closes a loop.
+        """
+
+    def minimum_threads(self) -> int:
+        """
+        The threads that are to be had at least, so that none is missing where operators wait for another port; fewer work too.
+        """
 
     def start(self, thread_count: int = 1, models: Mapping[int, str] = {}) -> None:
         """
@@ -225,7 +242,7 @@ class Scheduler:
 
     def failure(self) -> dict[str, Any] | None:
         """
-        The first failure, or None: {'operator', 'operator_id', 'index': of the input in its run or None, 'record': that input as a tuple or None,
+        The first failure, or None: {'operator', 'operator_id', 'port', 'index': of the input in its run or None, 'record': that input as a tuple or None,
         'message', 'exception': what a Python function raised, with its traceback, or None}.
         """
 

@@ -25,6 +25,24 @@ namespace {
 
 std::shared_ptr<const Schema> schema_of(const SchemaObject* object) { return object != nullptr ? object->schema : nullptr; }
 
+std::vector<std::shared_ptr<const Schema>> schemas_of(const std::vector<SchemaObject>& objects) {
+  std::vector<std::shared_ptr<const Schema>> schemas;
+  for (const SchemaObject& object : objects) schemas.push_back(object.schema);
+  return schemas;
+}
+
+using Demands = std::vector<std::pair<std::string, std::int64_t>>;
+
+std::vector<Demand> demands_of(const std::string& name, const Demands& described) {
+  std::vector<Demand> demands;
+  for (const auto& [kind, count] : described) {
+    if (kind != "exact" && kind != "at least")
+      throw std::invalid_argument("operator '" + name + "': a port demands '" + kind + "', not 'exact' or 'at least'");
+    demands.push_back({.count = count, .kind = kind == "exact" ? Demand::Kind::Exact : Demand::Kind::AtLeast});
+  }
+  return demands;
+}
+
 // The state of a compiled operator without keys: a record of its own, and what keeps the machine code loaded.
 struct CompiledState {
   ObjectRef owner;
@@ -39,7 +57,9 @@ std::shared_ptr<void> make_record(const nb::bytes& initial) {
 }
 
 OperatorObject compiled(std::string name, std::uintptr_t address, std::uint32_t flags, const SchemaObject* input,
-                        const SchemaObject* output, const KeyedStateObject* keyed, std::optional<nb::bytes> state, nb::object owner) {
+                        const SchemaObject* output, const KeyedStateObject* keyed, std::optional<nb::bytes> state, nb::object owner,
+                        const std::vector<SchemaObject>& further_inputs, const std::vector<SchemaObject>& further_outputs,
+                        const Demands& demands) {
   if (address == 0) throw std::invalid_argument("operator '" + name + "': address is 0");
   if (keyed != nullptr && keyed->objects != nullptr)
     throw std::invalid_argument("operator '" + name + "': Python values can't be the state of a compiled function");
@@ -56,6 +76,9 @@ OperatorObject compiled(std::string name, std::uintptr_t address, std::uint32_t 
   result.spec.output = schema_of(output);
   result.spec.state = std::shared_ptr<void>(kept, kept->record.get());  // owns both, hands out the record
   if (keyed != nullptr) result.spec.keyed = keyed->table;
+  result.spec.further_inputs = schemas_of(further_inputs);
+  result.spec.further_outputs = schemas_of(further_outputs);
+  result.spec.demands = demands_of(result.spec.name, demands);
   return result;
 }
 
@@ -82,6 +105,30 @@ OperatorObject python(std::string name, nb::object function, const SchemaObject*
   OperatorObject result;
   result.failure = std::make_shared<PythonFailure>();
   result.spec = (flags & REL_SOURCE) != 0 ? make_python_source(described, result.failure) : make_python_operator(described, result.failure);
+  return result;
+}
+
+OperatorObject python_ports(std::string name, nb::object function, const std::vector<SchemaObject>& inputs,
+                            const std::vector<SchemaObject>& outputs, const std::vector<nb::object>& tuple_types, const std::string& view,
+                            std::uint32_t flags, const Demands& demands, const KeyedStateObject* keyed,
+                            std::vector<std::vector<std::string>> keys) {
+  if (keyed != nullptr && keyed->objects == nullptr) {
+    throw std::invalid_argument("operator '" + name + "': keyed state of a Python function is made by KeyedState.objects");
+  }
+  PythonPorts described{.name = name,
+                        .function = function.ptr(),
+                        .inputs = schemas_of(inputs),
+                        .outputs = schemas_of(outputs),
+                        .input_types = {},
+                        .view = view_named(name, view),
+                        .flags = flags,
+                        .demands = demands_of(name, demands),
+                        .states = keyed != nullptr ? keyed->objects : nullptr,
+                        .keys = std::move(keys)};
+  for (const nb::object& type : tuple_types) described.input_types.push_back(type.ptr());
+  OperatorObject result;
+  result.failure = std::make_shared<PythonFailure>();
+  result.spec = make_python_ports(described, result.failure);
   return result;
 }
 
@@ -117,13 +164,34 @@ OperatorObject count_sink(std::string name, const SchemaObject& input) {
 void bind_operator(nb::module_& module) {
   nb::class_<OperatorObject>(module, "Operator",
                              "One operator, ready to be added to a scheduler. ValueError names the operator when something doesn't fit.")
-      .def_static("compiled", compiled, nb::arg("name"), nb::arg("address"), nb::arg("flags"), nb::arg("input").none(),
-                  nb::arg("output").none(), nb::arg("keyed").none() = nb::none(), nb::arg("state") = nb::none(),
-                  nb::arg("owner") = nb::none(),
-                  nb::sig("def compiled(name: str, address: int, flags: int, input: Schema | None, output: Schema | None, keyed: "
-                          "KeyedState | None = None, "
-                          "state: bytes | None = None, owner: object = None) -> Operator"),
-                  "A rel_process at an address (abi.h). state: initial bytes of its own record, without keys; owner: kept alive with it.")
+      .def_static(
+          "compiled", compiled, nb::arg("name"), nb::arg("address"), nb::arg("flags"), nb::arg("input").none(), nb::arg("output").none(),
+          nb::arg("keyed").none() = nb::none(), nb::arg("state") = nb::none(), nb::arg("owner") = nb::none(),
+          nb::arg("further_inputs") = std::vector<SchemaObject>(), nb::arg("further_outputs") = std::vector<SchemaObject>(),
+          nb::arg("demands") = Demands(),
+          nb::sig("def compiled(name: str, address: int, flags: int, input: Schema | None, output: Schema | None, keyed: "
+                  "KeyedState | None = None, "
+                  "state: bytes | None = None, owner: object = None, further_inputs: collections.abc.Sequence[Schema] = (), "
+                  "further_outputs: collections.abc.Sequence[Schema] = (), demands: collections.abc.Sequence[tuple[str, int]] = ()) "
+                  "-> Operator"),
+          "A rel_process at an address (abi.h). state: initial bytes of its own record, without keys; owner: kept alive with it.\n"
+          "demands: ('exact' or 'at least', count) for each input port of a conjunctive operator.")
+      .def_static(
+          "python_ports", python_ports, nb::arg("name"), nb::arg("function"), nb::arg("inputs"), nb::arg("outputs"),
+          nb::arg("tuple_types") = std::vector<nb::object>(), nb::arg("view") = "tuples", nb::arg("flags") = 0,
+          nb::arg("demands") = Demands(), nb::arg("keyed").none() = nb::none(), nb::arg("keys") = std::vector<std::vector<std::string>>(),
+          nb::sig(
+              "def python_ports(name: str, function: collections.abc.Callable[..., typing.Any], inputs: "
+              "collections.abc.Sequence[Schema], "
+              "outputs: collections.abc.Sequence[Schema], tuple_types: collections.abc.Sequence[type] = (), view: str = 'tuples', flags: "
+              "int = 0, demands: collections.abc.Sequence[tuple[str, int]] = (), keyed: KeyedState | None = None, "
+              "keys: collections.abc.Sequence[collections.abc.Sequence[str]] = ()) -> Operator"),
+          "A Python function of runs of several ports, under the Python token; it returns None, or a result (as of `python`) or None for "
+          "each output port.\n\n"
+          "Without demands: function(port, run[, list of states]). With demands, ('exact' or 'at least', count) for each input port: "
+          "function(firings, [run of each port]),\n"
+          "with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end. keys: the key fields of "
+          "further input ports.")
       .def_static(
           "python", python, nb::arg("name"), nb::arg("function"), nb::arg("input").none(), nb::arg("output").none(),
           nb::arg("tuple_type") = nb::none(), nb::arg("view") = "tuples", nb::arg("flags") = 0, nb::arg("keyed").none() = nb::none(),

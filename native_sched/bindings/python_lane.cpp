@@ -28,20 +28,6 @@ struct PythonLane {
   std::vector<std::uint8_t> mask;
 };
 
-std::size_t index_of_error() {
-  PyObject* type = nullptr;
-  PyObject* value = nullptr;
-  PyObject* traceback = nullptr;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  PyObject* index = value != nullptr ? PyObject_GetAttrString(value, kIndexAttribute) : nullptr;
-  const Py_ssize_t number = index != nullptr && PyLong_Check(index) ? PyLong_AsSsize_t(index) : -1;
-  Py_XDECREF(index);
-  PyErr_Clear();
-  PyErr_Restore(type, value, traceback);
-  return number < 0 ? kUnknownIndex : static_cast<std::size_t>(number);
-}
-
 // Token held, and a Python error is set.
 std::int64_t fail(const PythonLane& lane, std::size_t index, std::size_t count, rel_context* context) {
   if (index == kUnknownIndex && count == 1) index = 0;
@@ -103,6 +89,20 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
 }
 
 }  // namespace
+
+std::size_t index_of_error() {
+  PyObject* type = nullptr;
+  PyObject* value = nullptr;
+  PyObject* traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  PyObject* index = value != nullptr ? PyObject_GetAttrString(value, kIndexAttribute) : nullptr;
+  const Py_ssize_t number = index != nullptr && PyLong_Check(index) ? PyLong_AsSsize_t(index) : -1;
+  Py_XDECREF(index);
+  PyErr_Clear();
+  PyErr_Restore(type, value, traceback);
+  return number < 0 ? kUnknownIndex : static_cast<std::size_t>(number);
+}
 
 OperatorSpec make_python_operator(const PythonFunction& function, std::shared_ptr<PythonFailure> failure) {
   const std::string where = "operator '" + function.name + "': ";

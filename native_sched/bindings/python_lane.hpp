@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "object_states.hpp"
 #include "python_failure.hpp"
@@ -33,6 +34,26 @@ struct PythonFunction {
 
 // GIL. The operator, and where its exception will be. Throws std::invalid_argument for flags, views and schemas of no sense.
 [[nodiscard]] OperatorSpec make_python_operator(const PythonFunction& function, std::shared_ptr<PythonFailure> failure);
+
+// A Python function over runs of several ports. The callable gets what it is called for and returns a sequence with one result for
+// each output port, None for none:
+//   disjunctive: function(port, run[, list of states]); conjunctive: function(firings, list of a run for each port);
+//   with REL_ON_FINISH, at the end of the input: function(-1, None).
+struct PythonPorts {
+  std::string name;
+  PyObject* function = nullptr;  // borrowed
+  std::vector<std::shared_ptr<const Schema>> inputs;
+  std::vector<std::shared_ptr<const Schema>> outputs;
+  std::vector<PyObject*> input_types;  // borrowed; one for each input port, or none at all
+  View view = View::Tuples;
+  std::uint32_t flags = 0;  // REL_ON_FINISH or nothing
+  std::vector<Demand> demands;
+  std::shared_ptr<ObjectStates> states;        // null: no keyed state; it has the keys of the first port
+  std::vector<std::vector<std::string>> keys;  // of further input ports, where there are states
+};
+
+// GIL. Throws std::invalid_argument for ports of no sense.
+[[nodiscard]] OperatorSpec make_python_ports(const PythonPorts& function, std::shared_ptr<PythonFailure> failure);
 
 // GIL. A source: function() gives an iterator of tuples. With REL_NEEDS_TOKEN in flags the iterator must never wait for anything;
 // without, it may block, holding neither token nor GIL while it does. A stop raises GeneratorExit where it waits in Python code.

@@ -34,6 +34,9 @@ class RunView {
   [[nodiscard]] virtual std::int64_t submit(std::byte* out, std::int64_t capacity, rel_context* context) = 0;
 };
 
+// GIL; a Python error is set. The input that raised, as the callables that rayelastic.compile builds tell it; kUnknownIndex if not.
+[[nodiscard]] std::size_t index_of_error();
+
 // GIL. `input` or `output` may be null (sources, sinks, filters). Throw std::invalid_argument, or nb::python_error.
 [[nodiscard]] std::unique_ptr<RunView> make_tuple_view(const std::string& name, std::shared_ptr<const Schema> input,
                                                        std::shared_ptr<const Schema> output, PyObject* input_type);

@@ -69,7 +69,8 @@ class SchedulerObject {
   OperatorId add(const OperatorObject& operator_object, const std::optional<std::string>& model) {
     OperatorSpec spec = operator_object.spec;
     if (model.has_value()) spec.model = model_named(*model);
-    inputs_.push_back(spec.input);
+    inputs_.push_back({spec.input});
+    inputs_.back().insert(inputs_.back().end(), spec.further_inputs.begin(), spec.further_inputs.end());
     failures_.push_back(operator_object.failure);
     names_.push_back(spec.name);
     try {
@@ -131,9 +132,10 @@ class SchedulerObject {
     result["operator_id"] = id;
     result["message"] = failed->message;
     result["index"] = failed->index >= 0 ? nb::cast(failed->index) : nb::none();
+    result["port"] = failed->port;
     result["record"] = nb::none();
-    if (!failed->record.empty() && id < inputs_.size() && inputs_[id] != nullptr) {
-      const RecordCodec codec(failed->operator_name, inputs_[id], nullptr);
+    if (!failed->record.empty() && id < inputs_.size() && failed->port < inputs_[id].size()) {
+      const RecordCodec codec(failed->operator_name, inputs_[id][failed->port], nullptr);
       PyObject* record = codec.decode_one(failed->record.data());
       if (record == nullptr) PyErr_Clear();  // e.g. nanoseconds that no datetime holds: the failure counts more
       if (record != nullptr) result["record"] = nb::steal(record);
@@ -145,7 +147,7 @@ class SchedulerObject {
 
  private:
   std::shared_ptr<Scheduler> scheduler_;
-  std::vector<std::shared_ptr<const Schema>> inputs_;
+  std::vector<std::vector<std::shared_ptr<const Schema>>> inputs_;  // by operator and port
   std::vector<std::shared_ptr<PythonFailure>> failures_;
   std::vector<std::string> names_;
 };
@@ -247,8 +249,15 @@ void bind_scheduler(nb::module_& module) {
            nb::sig("def add(self, operator: Operator, model: str | None = None) -> int"),
            "Adds an operator before the start, with threading model 'manual', 'dynamic' or 'dedicated'; returns its number.")
       .def(
-          "connect", [](SchedulerObject& self, OperatorId from, OperatorId to) { self.scheduler().connect(from, to); }, nb::arg("from_"),
-          nb::arg("to"), "Makes `to` a consumer of what `from_` emits; before the start.")
+          "connect",
+          [](SchedulerObject& self, OperatorId from, OperatorId to, std::size_t output_port, std::size_t input_port, bool feedback) {
+            self.scheduler().connect(from, to, output_port, input_port, feedback);
+          },
+          nb::arg("from_"), nb::arg("to"), nb::arg("output_port") = 0, nb::arg("input_port") = 0, nb::arg("feedback") = false,
+          "Makes a port of `to` a consumer of what `from_` emits by one of its ports; before the start. feedback: this edge closes a loop.")
+      .def(
+          "minimum_threads", [](const SchedulerObject& self) { return self.scheduler().minimum_threads(); },
+          "The threads that are to be had at least, so that none is missing where operators wait for another port; fewer work too.")
       .def(
           "start",
           [](SchedulerObject& self, unsigned thread_count, const std::map<OperatorId, std::string>& models) {
@@ -283,8 +292,8 @@ void bind_scheduler(nb::module_& module) {
       .def("wait", &SchedulerObject::wait, nb::arg("timeout") = nb::none(),
            "True when all is over: every operator final, failed, or stopped. False after timeout seconds. Ctrl-C gets through.")
       .def("failure", &SchedulerObject::failure, nb::sig("def failure(self) -> dict[str, typing.Any] | None"),
-           "The first failure, or None: {'operator', 'operator_id', 'index': of the input in its run or None, 'record': that input as a "
-           "tuple or None,\n"
+           "The first failure, or None: {'operator', 'operator_id', 'port', 'index': of the input in its run or None, 'record': that input "
+           "as a tuple or None,\n"
            "'message', 'exception': what a Python function raised, with its traceback, or None}.")
       .def(
           "end_source",

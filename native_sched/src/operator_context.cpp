@@ -345,6 +345,7 @@ void OperatorContext::report(std::int64_t index) {
   Failure failure{.operator_id = id_, .operator_name = spec_.name, .message = std::move(message_)};
   if (index >= 0 && static_cast<std::size_t>(index) < input_.count) {
     failure.index = index;
+    failure.port = static_cast<std::size_t>(port());
     const std::byte* record = input_.records + static_cast<std::size_t>(index) * in_stride_;
     failure.record.assign(record, record + in_stride_);
     for (Chunk* chunk : input_.chunks) failure.chunks.push_back(ChunkRef::share(chunk));

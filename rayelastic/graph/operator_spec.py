@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, Literal, Protocol
 
 from rayelastic.graph.aggregates import Aggregation
+from rayelastic.graph.ports import IN, OUT, Demand, InputPort, OutputPort, endpoint, operator_of, stream_name
 from rayelastic.graph.schema import Schema
 
 __all__ = [
@@ -163,13 +164,21 @@ class OperatorSpec:
     Args:
         name: unique in the topology; keys metrics, state and plans.
         kind: what it does.
-        inputs: names of the upstream operators; several are a union, none for a source.
-        input_schema: None for a source.
-        output_schema: None for a sink.
+        inputs: names of the streams that its first input port takes (ports.stream_name); several are a union, a source
+            has none.
+        input_schema: of its first input port; None for a source.
+        output_schema: of its first output port; None for a sink.
         keys: key fields of a PARTITIONED operator, else empty.
         state_kind: what it remembers.
         body: SourceDescription, SinkDescription, Aggregation, or CompiledFunction, by kind.
         location: 'file.py:12' of the declaration.
+        first_input: name of its first input port.
+        first_output: name of its first output port.
+        further_inputs: its other input ports, in order.
+        further_outputs: its other output ports, in order.
+        demand: how many tuples of the first port it wants; with demands at all ports it fires when all are met.
+        feedback: streams that come back to its first input port in a loop, of which it is the head.
+        optional: whether nobody needs to take what leaves its first output port.
     """
 
     name: str
@@ -181,6 +190,50 @@ class OperatorSpec:
     state_kind: StateKind
     body: SourceDescription | SinkDescription | Aggregation | CompiledFunction
     location: str = ""
+    first_input: str = IN
+    first_output: str = OUT
+    further_inputs: tuple[InputPort, ...] = ()
+    further_outputs: tuple[OutputPort, ...] = ()
+    demand: Demand | None = None
+    feedback: tuple[str, ...] = ()
+    optional: bool = False
+
+    @property
+    def input_ports(self) -> tuple[InputPort, ...]:
+        """All its input ports; none of a source."""
+        if self.input_schema is None:
+            return ()
+        first = InputPort(self.first_input, self.input_schema, self.inputs, self.keys, self.demand, self.feedback)
+        return (first, *self.further_inputs)
+
+    @property
+    def output_ports(self) -> tuple[OutputPort, ...]:
+        """All its output ports; none of a sink."""
+        if self.output_schema is None:
+            return ()
+        return OutputPort(self.first_output, self.output_schema, self.optional), *self.further_outputs
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The names of the streams that it gives."""
+        return tuple(stream_name(self.name, port.name) for port in self.output_ports)
+
+    @property
+    def edges(self) -> tuple[tuple[str, str], ...]:
+        """(stream, endpoint) of all that it takes, port by port; without what comes back in a loop."""
+        if not self.further_inputs and self.first_input == IN:
+            return tuple((stream, self.name) for stream in self.inputs)
+        return tuple((s, endpoint(self.name, port.name)) for port in self.input_ports for s in port.streams)
+
+    @property
+    def loop_edges(self) -> tuple[tuple[str, str], ...]:
+        """(stream, endpoint) of all that comes back to it in a loop."""
+        return tuple((s, endpoint(self.name, port.name)) for port in self.input_ports for s in port.feedback)
+
+    @property
+    def upstream(self) -> tuple[str, ...]:
+        """The operators that feed it, one for each edge; without what comes back in a loop."""
+        return tuple(operator_of(stream) for stream, _ in self.edges)
 
     @property
     def lane(self) -> Lane:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.operator_spec import OperatorSpec
+from rayelastic.graph.ports import OUT, operator_of, port_of
 
 __all__ = ["Graph", "consumers", "topological_order"]
 
@@ -27,23 +28,30 @@ class Graph(Protocol):
 
 
 def consumers(operators: Mapping[str, OperatorSpec]) -> dict[str, list[str]]:
-    """List for each operator those that take its output, in declared order.
+    """List for each operator those that take its output, one for each edge, in declared order; without loops' ends.
 
     Raises:
-        GraphError: an operator takes its input from one that doesn't exist.
+        GraphError: an operator takes its input from an operator or port that doesn't exist.
     """
     found: dict[str, list[str]] = {name: [] for name in operators}
     for spec in operators.values():
-        for upstream in spec.inputs:
-            if upstream not in found:
+        for stream, _ in (*spec.edges, *spec.loop_edges):
+            if not _exists(stream, operators):
+                what = "stream" if operator_of(stream) in found else "operator"
                 raise GraphError(
-                    f"its input '{upstream}' is no operator of the topology",
+                    f"its input '{stream}' is no {what} of the topology",
                     operator=spec.name,
                     location=spec.location,
                     way_out="Build the graph through the streams of one Topology",
                 )
+        for upstream in spec.upstream:
             found[upstream].append(spec.name)
     return found
+
+
+def _exists(stream: str, operators: Mapping[str, OperatorSpec]) -> bool:
+    spec = operators.get(operator_of(stream))
+    return spec is not None and any(port.name == port_of(stream, OUT) for port in spec.output_ports)
 
 
 def topological_order(operators: Mapping[str, OperatorSpec]) -> list[str]:
@@ -55,7 +63,7 @@ def topological_order(operators: Mapping[str, OperatorSpec]) -> list[str]:
     downstream = consumers(operators)
     rank = {name: i for i, name in enumerate(operators)}
     names = list(operators)
-    waiting = {name: len(spec.inputs) for name, spec in operators.items()}
+    waiting = {name: len(spec.upstream) for name, spec in operators.items()}
     ready = [rank[name] for name, missing in waiting.items() if not missing]
     order: list[str] = []
     while ready:
@@ -72,7 +80,7 @@ def topological_order(operators: Mapping[str, OperatorSpec]) -> list[str]:
             f"its output comes back to its own input: {' -> '.join([*cycle, cycle[0]])}",
             operator=spec.name,
             location=spec.location,
-            way_out="Cut the cycle: streams may branch and unite, but not return",
+            way_out="Cut the cycle: streams may branch and unite, and return through topology.feedback(...) only",
         )
     return order
 
@@ -85,5 +93,5 @@ def _cycle(operators: Mapping[str, OperatorSpec], stuck: set[str]) -> list[str]:
     while name not in seen:
         seen[name] = len(path)
         path.append(name)
-        name = next(i for i in operators[name].inputs if i in stuck)
+        name = next(i for i in operators[name].upstream if i in stuck)
     return path[seen[name] :][::-1]

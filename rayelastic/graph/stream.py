@@ -30,7 +30,7 @@ class Stream:
 
     Attributes:
         topology: the one that it belongs to.
-        inputs: names of the operators whose output it is.
+        inputs: the names of the streams that it unites: 'operator', or 'operator/port' (see ports.stream_name).
         schema: of its tuples.
     """
 

@@ -10,7 +10,8 @@ from rayelastic.errors import DeclarationError, GraphError, NotShippableError
 from rayelastic.graph.declaration import check_name, check_new
 from rayelastic.graph.location import caller_location
 from rayelastic.graph.operator_spec import FunctionCompiler, OperatorKind, OperatorSpec, SourceDescription, StateKind
-from rayelastic.graph.order import consumers, topological_order
+from rayelastic.graph.order import topological_order
+from rayelastic.graph.ports import stream_name
 from rayelastic.graph.schema import Schema
 from rayelastic.graph.shown import shown
 from rayelastic.graph.stream import Stream, check_at
@@ -76,7 +77,12 @@ class Topology:
 
     def _add(self, spec: OperatorSpec) -> Stream:
         self._operators[spec.name] = spec
-        return Stream(self, (spec.name,), spec.output_schema or _NOTHING)
+        return Stream(self, spec.streams[:1], spec.output_schema or _NOTHING)
+
+    def _stream(self, spec: OperatorSpec, port: str) -> Stream:
+        """The stream that leaves a declared operator by one of its output ports."""
+        schema = next(made.schema for made in spec.output_ports if made.name == port)
+        return Stream(self, (stream_name(spec.name, port),), schema)
 
     def validate(self, *, shipped: bool = True) -> None:
         """Check the topology as a whole.
@@ -91,15 +97,17 @@ class Topology:
         if not any(spec.kind is OperatorKind.SOURCE for spec in self._operators.values()):
             raise GraphError(f"topology '{self.name}' has no source", way_out="Start with topology.source(name, ...)")
         topological_order(self._operators)
-        for name, taken_by in consumers(self._operators).items():
-            spec = self._operators[name]
-            if not taken_by and spec.kind is not OperatorKind.SINK:
-                raise GraphError(
-                    "nothing takes its output: a stream without a sink",
-                    operator=name,
-                    location=spec.location,
-                    way_out="End it with .sink(name, ...), such as rel.count(), or leave the operator out",
-                )
+        taken = {s for spec in self._operators.values() for s, _ in (*spec.edges, *spec.loop_edges)}
+        for spec in self._operators.values():
+            for port in spec.output_ports:
+                if stream_name(spec.name, port.name) not in taken and not port.optional:
+                    what = "output" if len(spec.output_ports) == 1 else f"output port '{port.name}'"
+                    raise GraphError(
+                        f"nothing takes its {what}: a stream without a sink",
+                        operator=spec.name,
+                        location=spec.location,
+                        way_out="End it with .sink(name, ...), such as rel.count(), or leave the operator out",
+                    )
         if shipped:
             check_shippable(self._operators.values())
 

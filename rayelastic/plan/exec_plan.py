@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from rayelastic.errors import ConfigError
+from rayelastic.graph.ports import IN, OUT, endpoint, operator_of, port_of, stream_name
 from rayelastic.plan.hash_ring import PARTITIONS, HashRing
 from rayelastic.plan.plan_text import plan_text
 from rayelastic.plan.regions import Region, RegionKind
@@ -80,6 +81,8 @@ class PlanLink:
         from_pe: where a replica of the source runs.
         to_pe: where a replica of the target runs.
         further: whether it is another link of the same stream than the one between the first replicas.
+        output: the port by which the stream leaves its operator.
+        input: the port by which it enters the other.
     """
 
     source: str
@@ -87,12 +90,24 @@ class PlanLink:
     from_pe: str
     to_pe: str
     further: bool = False
+    output: str = OUT
+    input: str = IN
 
     @property
     def name(self) -> str:
         """The name of the link, unique in the plan: 'words->counts', of further replicas 'words->counts@pe0>pe2'."""
         ends = f"@{self.from_pe}>{self.to_pe}" if self.further else ""
-        return f"{self.source}->{self.target}{ends}"
+        return f"{self.stream}->{self.end}{ends}"
+
+    @property
+    def stream(self) -> str:
+        """The name of its stream: 'words', or 'split/odd'."""
+        return stream_name(self.source, self.output)
+
+    @property
+    def end(self) -> str:
+        """Where it leads to: 'counts', or 'join/right'."""
+        return endpoint(self.target, self.input)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +130,8 @@ class ExecPlan:
     Args:
         topology: name of the topology.
         regions: in topological order.
-        edges: (operator, operator that takes its output), in topological order of the latter.
+        edges: (stream, where it leads to), in topological order of the latter: ('words', 'counts'), or with ports where
+            there are several: ('split/odd', 'join/right').
         placement: hint for the nodes.
         nodes: {processing element: node}, as far as they are placed.
         epoch: of the routing tables; every change that is carried out has a higher one.
@@ -165,7 +181,11 @@ class ExecPlan:
     def links_of(self, regions: Container[str]) -> tuple[PlanLink, ...]:
         """Return the links that start or end in some regions, in the same order; cheaper than all of a large plan."""
         names = {o: planned.region.name for planned in self.regions for o in planned.region.operators}
-        return tuple(self._links((a, b) for a, b in self.edges if names[a] in regions or names[b] in regions))
+        return tuple(
+            self._links(
+                (a, b) for a, b in self.edges if names[operator_of(a)] in regions or names[operator_of(b)] in regions
+            )
+        )
 
     @property
     def threads(self) -> int:
@@ -223,7 +243,7 @@ class ExecPlan:
         if "upstream" not in self._derived:
             feeding: dict[str, dict[str, None]] = {planned.region.name: {} for planned in self.regions}
             for source, target in self.edges:
-                here, there = self.region_of(source).region.name, self.region_of(target).region.name
+                here, there = (self.region_of(operator_of(end)).region.name for end in (source, target))
                 if here != there:
                     feeding[there][here] = None
             self._derived["upstream"] = {name: tuple(names) for name, names in feeding.items()}
@@ -242,7 +262,8 @@ class ExecPlan:
         return tuple(found)
 
     def _links(self, edges: Iterable[tuple[str, str]]) -> Iterator[PlanLink]:
-        for source, target in edges:
+        for stream, end in edges:
+            source, target = operator_of(stream), operator_of(end)
             sending, taking = self.pipeline_of(source), self.pipeline_of(target)
             if self.region_of(source) is self.region_of(target):
                 pairs = zip(sending.pes, taking.pes, strict=True)  # a replica keeps its keys from end to end (J12)
@@ -252,7 +273,8 @@ class ExecPlan:
                 ends = dict.fromkeys((a, b) for a in dict.fromkeys(sending.pes) for b in to if a != b)
             first = (sending.pe, taking.pe)
             for pair in ends:
-                yield PlanLink(source, target, *pair, further=pair != first)
+                output, entry = port_of(stream, OUT), port_of(end, IN)
+                yield PlanLink(source, target, *pair, further=pair != first, output=output, input=entry)
 
     # --- other plans made of it (J15) -------------------------------------------------------------------------------
 

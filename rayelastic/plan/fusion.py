@@ -40,7 +40,7 @@ def plan_topology(graph: Graph, config: JobConfig | None = None) -> ExecPlan:
         place = _pinned(graph.operators, order, config.pins)
     else:
         place = _cut(formed, config.pes)
-    edges = tuple((source, name) for name in order for source in graph.operators[name].inputs)
+    edges = tuple(edge for name in order for edge in graph.operators[name].edges)
     return ExecPlan(
         graph.name,
         tuple(RegionPlan(region, tuple(_pipelines(region, place))) for region in formed),
@@ -65,12 +65,12 @@ def _pinned(operators: Mapping[str, OperatorSpec], order: list[str], pins: Mappi
     """Follow the pins: an operator without one goes where its first input goes, a source to number 0."""
     place: dict[str, str] = {}
     for name in order:
-        inputs = operators[name].inputs
+        upstream = operators[name].upstream
         if name in pins:
             pe = pins[name]
             place[name] = pe if isinstance(pe, str) else f"pe{pe}"
         else:
-            place[name] = place[inputs[0]] if inputs else "pe0"
+            place[name] = place[upstream[0]] if upstream else "pe0"
     return place
 
 

@@ -11,6 +11,7 @@ import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rayelastic.graph.ports import operator_of
 from rayelastic.plan.exec_plan import ExecPlan
 
 __all__ = ["Demand", "FreeNodes", "Node", "NodePlacement", "place"]
@@ -248,7 +249,8 @@ def _neighbours(plan: ExecPlan, wanting: set[str]) -> dict[str, dict[str, int]]:
 
 
 def _talking(plan: ExecPlan, wanting: set[str]) -> Iterator[tuple[str, str]]:
-    for source, target in plan.edges if wanting else ():
+    for stream, end in plan.edges if wanting else ():
+        source, target = operator_of(stream), operator_of(end)
         sending, taking = plan.pipeline_of(source), plan.pipeline_of(target)
         if plan.region_of(source) is plan.region_of(target):
             pairs = dict.fromkeys(zip(sending.pes, taking.pes, strict=True))

@@ -34,9 +34,9 @@ def plan_text(plan: ExecPlan) -> str:
             lines += _region_lines(planned, pe)
     if plan.links:
         lines += ["", "links"]
-        width = max(len(f"{link.source} -> {link.target}") for link in plan.links)
+        width = max(len(f"{link.stream} -> {link.end}") for link in plan.links)
         for link in plan.links:
-            lines.append(f"  {f'{link.source} -> {link.target}':<{width}}  {link.from_pe} -> {link.to_pe}")
+            lines.append(f"  {f'{link.stream} -> {link.end}':<{width}}  {link.from_pe} -> {link.to_pe}")
     return "\n".join(lines) + "\n"
 
 

@@ -87,7 +87,7 @@ def _chains(operators: Mapping[str, OperatorSpec], order: list[str]) -> list[lis
     found: list[list[OperatorSpec]] = []
     for name in order:
         spec = operators[name]
-        upstream = spec.inputs[0] if len(spec.inputs) == 1 else None
+        upstream = spec.upstream[0] if len(spec.upstream) == 1 and not spec.feedback else None
         joins = (
             upstream is not None
             and len(downstream[upstream]) == 1

@@ -46,7 +46,7 @@ def adaptation_loop(spec: PESpec, scheduler: Scheduler, ids: Mapping[str, int]) 
         ids: {operator: its number in the scheduler}, upstream before downstream.
     """
     config = spec.config
-    upstream = {operator.name: operator.inputs for operator in spec.operators}
+    upstream = {operator.name: operator.upstream for operator in spec.operators}
     pinned = frozenset(name for name in ids if config.model_of(name) is not None)
     elasticity = Elasticity(config.elasticity)
     controller = None if _all_set(config, pinned, ids) else controller_for(elasticity, upstream)

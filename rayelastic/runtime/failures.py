@@ -21,7 +21,7 @@ def explain_failure(native: Mapping[str, Any], operators: Mapping[str, OperatorS
     """Explains a failure.
 
     Args:
-        native: what `Scheduler.failure()` gave: `operator`, `message`, `record` (or `None`), `exception` (or `None`).
+        native: what `Scheduler.failure()` gave: `operator`, `message`, `port`; `record` and `exception` may be `None`.
         operators: those of the processing element, by name; what isn't among them is the end of a link.
     """
     name: str = native["operator"]
@@ -30,8 +30,8 @@ def explain_failure(native: Mapping[str, Any], operators: Mapping[str, OperatorS
         return Failure(native["message"], name, lost_link=True)
     record: tuple[Any, ...] | None = native["record"]
     shown = None
-    if record is not None and spec.input_schema is not None:
-        shown = repr(spec.input_schema.tuple_type(*record))
+    if record is not None:
+        shown = repr(spec.input_ports[native["port"]].schema.tuple_type(*record))
     exception: BaseException | None = native["exception"]
     if exception is not None:
         reason = "".join(traceback.format_exception_only(exception)).strip()

@@ -22,11 +22,11 @@ from rayelastic.runtime.data_port import DataPort, Hello, PortAddress, derive_se
 from rayelastic.runtime.elasticity import adaptation_loop
 from rayelastic.runtime.failures import explain_failure
 from rayelastic.runtime.function_operators import aggregate_operator, function_operator
-from rayelastic.runtime.native_schema import native_schema
 from rayelastic.runtime.sink_operators import SinkOperator, sink_operator
 from rayelastic.runtime.source_operators import SourceOperator, source_operator
 from rayelastic.runtime.specs import IngestAddress, PESpec
 from rayelastic.runtime.status import Failure, OperatorSample, PESample, PEStatus, SinkResult, State
+from rayelastic.runtime.wiring import connect_links, connect_operators
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,11 +125,8 @@ class ProcessingElement:
             deep_copy=config.deep_copy,
         )
         self._ids = {operator.name: scheduler.add(self._native_operator(operator)) for operator in self.spec.operators}
-        for operator in self.spec.operators:
-            for origin in operator.inputs:
-                if origin in self._ids:
-                    scheduler.connect(self._ids[origin], self._ids[operator.name])
-        self._add_links(scheduler)
+        connect_operators(scheduler, self.spec.operators, self._ids)
+        connect_links(scheduler, self.spec, self._ids, self._links)
         pinned = {number: config.model_of(name) for name, number in self._ids.items()}
         models = {number: model.value for number, model in pinned.items() if model is not None}
         scheduler.start(config.threads or 1, models)
@@ -258,19 +255,6 @@ class ProcessingElement:
         if spec.kind is OperatorKind.SINK:
             return self._sinks[spec.name].native
         return aggregate_operator(spec) if spec.kind is OperatorKind.AGGREGATE else function_operator(spec)
-
-    def _add_links(self, scheduler: _native.Scheduler) -> None:
-        schemas = {operator.name: operator for operator in self.spec.operators}
-        for link in self.spec.links_in:
-            schema = schemas[link.target].input_schema
-            assert schema is not None
-            arriving = _native.Operator.link_in(link.name, native_schema(schema), self._links[link.name])
-            scheduler.connect(scheduler.add(arriving), self._ids[link.target])
-        for link in self.spec.links_out:
-            schema = schemas[link.source].output_schema
-            assert schema is not None
-            leaving = _native.Operator.link_out(link.name, native_schema(schema), self._links[link.name])
-            scheduler.connect(self._ids[link.source], scheduler.add(leaving))
 
     def _on_connection(self, connection: socket.socket, hello: Hello) -> None:
         """Takes a connection whose handshake succeeded; raises if it has no place here, and the port closes it."""

@@ -95,6 +95,7 @@ struct Failure {
   OperatorId operator_id = 0;
   std::string operator_name;
   std::int64_t index = -1;  // within the run that was processed
+  std::size_t port = 0;     // the input port of that run; of a firing the first
   std::vector<std::byte> record = {};
   std::vector<ChunkRef> chunks = {};
   std::string message;  // empty if the function only returned REL_FAILED
