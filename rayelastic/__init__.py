@@ -14,12 +14,17 @@ if TYPE_CHECKING:
     from rayelastic import errors as errors
     from rayelastic import spark as spark
     from rayelastic.graph.aggregates import count as count
+    from rayelastic.graph.aggregates import distinct as distinct
     from rayelastic.graph.aggregates import first as first
     from rayelastic.graph.aggregates import last as last
     from rayelastic.graph.aggregates import max as max
     from rayelastic.graph.aggregates import mean as mean
     from rayelastic.graph.aggregates import min as min
+    from rayelastic.graph.aggregates import quantile as quantile
+    from rayelastic.graph.aggregates import stddev as stddev
     from rayelastic.graph.aggregates import sum as sum
+    from rayelastic.graph.aggregates import top_k as top_k
+    from rayelastic.graph.aggregates import weighted_mean as weighted_mean
     from rayelastic.graph.files import arrow as arrow
     from rayelastic.graph.files import csv as csv
     from rayelastic.graph.files import parquet as parquet
@@ -45,8 +50,21 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "rayelastic.graph.aggregates": ("count", "first", "last", "max", "mean", "min", "sum"),
+_HOMES: dict[str, tuple[str, ...]] = {
+    "rayelastic.graph.aggregates": (
+        "count",
+        "distinct",
+        "first",
+        "last",
+        "max",
+        "mean",
+        "min",
+        "quantile",
+        "stddev",
+        "sum",
+        "top_k",
+        "weighted_mean",
+    ),
     "rayelastic.graph.files": ("arrow", "csv", "parquet"),
     "rayelastic.graph.operator_spec": ("Lane",),
     "rayelastic.graph.schema": ("Schema",),

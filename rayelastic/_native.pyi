@@ -144,9 +144,9 @@ class Operator:
         """
 
     @staticmethod
-    def aggregate(name: str, input: Schema, output: Schema, keys: Sequence[str], aggregates: Sequence[tuple[str, str]], emit: str = 'final') -> Operator:
+    def aggregate(name: str, input: Schema, output: Schema, keys: Sequence[str], aggregates: Sequence[tuple[str, str, str, float, float]], emit: str = 'final') -> Operator:
         """
-        The built-in aggregate: (function, field) pairs, field '' for a count of tuples.
+        The built-in aggregate: (function, field, field of weights, two parameters); field '' for a count of tuples.
         """
 
     @staticmethod

@@ -112,7 +112,7 @@ def main() -> None:
     totals = native_schema(Schema.of({"value": int, "n": int}))
 
     def halves() -> list[_native.Operator]:
-        count = _native.Operator.aggregate("total", NUMBER, totals, ["value"], [("count", "")], "update")
+        count = _native.Operator.aggregate("total", NUMBER, totals, ["value"], [("count", "", "", 0, 0)], "update")
         return [python(each, "tuples"), count]
 
     times: dict[int, list[float]] = {1: [], 2: []}

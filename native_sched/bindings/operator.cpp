@@ -1,7 +1,7 @@
 // rayelastic._native.Operator: what can be added to a scheduler, whatever lane it runs in.
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
@@ -132,13 +132,21 @@ OperatorObject python_ports(std::string name, nb::object function, const std::ve
   return result;
 }
 
+using NamedAggregate = std::tuple<std::string, std::string, std::string, double, double>;
+
+std::vector<Aggregate> aggregates_of(const std::vector<NamedAggregate>& named) {
+  std::vector<Aggregate> wanted;
+  for (const auto& [function, field, weight, first, second] : named)
+    wanted.push_back({aggregate_function_of(function), field, weight, first, second});
+  return wanted;
+}
+
 OperatorObject aggregate(std::string name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
-                         const std::vector<std::pair<std::string, std::string>>& aggregates, const std::string& emit) {
+                         const std::vector<NamedAggregate>& aggregates, const std::string& emit) {
   if (emit != "final" && emit != "update")
     throw std::invalid_argument("operator '" + name + "': emit is '" + emit + "', not 'final' or 'update'");
-  std::vector<Aggregate> wanted;
-  for (const auto& [function, field] : aggregates) wanted.push_back({aggregate_function_of(function), field});
-  return {.spec = make_aggregate(std::move(name), input.schema, output.schema, keys, wanted, emit == "final" ? Emit::Final : Emit::Update)};
+  return {.spec = make_aggregate(std::move(name), input.schema, output.schema, keys, aggregates_of(aggregates),
+                                 emit == "final" ? Emit::Final : Emit::Update)};
 }
 
 OperatorObject arrow_sink(std::string name, const SchemaObject& input, nb::object function, std::size_t batch_rows) {
@@ -209,7 +217,8 @@ void bind_operator(nb::module_& module) {
           "from the\n"
           "token while it does; with NEEDS_TOKEN too it must never wait. A stop raises GeneratorExit where it waits in Python code.")
       .def_static("aggregate", aggregate, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("aggregates"),
-                  nb::arg("emit") = "final", "The built-in aggregate: (function, field) pairs, field '' for a count of tuples.")
+                  nb::arg("emit") = "final",
+                  "The built-in aggregate: (function, field, field of weights, two parameters); field '' for a count of tuples.")
       .def_static(
           "text_source",
           [](std::string name, const SchemaObject& output, std::vector<std::string> paths) {

@@ -75,6 +75,19 @@ void TextRooms::assign(StringView& field, const char* text, std::uint32_t bytes)
   field = copied;
 }
 
+char* TextRooms::resize(StringView& field, std::uint32_t bytes) {
+  if (!field.is_inline() && bytes <= capacity_of(field.pointer)) {
+    field.length = bytes;
+    return const_cast<char*>(field.pointer);
+  }
+  char* room = take(std::max(kSmallest, std::bit_ceil(std::uint64_t{bytes})));
+  std::memcpy(room, field.data(), std::min(field.length, bytes));
+  clear(field);
+  field.length = bytes;
+  field.pointer = room;
+  return room;
+}
+
 void TextRooms::clear(StringView& field) noexcept {
   if (!field.is_inline()) {
     char* room = const_cast<char*>(field.pointer);
@@ -90,7 +103,7 @@ void TextRooms::clear(StringView& field) noexcept {
 
 StringView TextRooms::share(const char* text, std::uint32_t bytes) {
   if (bytes <= StringView::kInlineBytes) return {text, bytes};
-  char* room = carve(kHead + bytes) + kHead;
+  char* room = carve((kHead + bytes + kHead - 1) / kHead * kHead) + kHead;  // the next room stays aligned
   set_capacity(room, 0);
   std::memcpy(room, text, bytes);
   return {room, bytes};

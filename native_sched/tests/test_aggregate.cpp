@@ -1,5 +1,6 @@
 #include "rayelastic/aggregate.hpp"
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -209,6 +210,46 @@ TEST(what_does_not_fit_is_refused_by_name) {
   } catch (const std::invalid_argument& error) {
     CHECK(std::string(error.what()).find("'agg'") != std::string::npos && std::string(error.what()).find("'nope'") != std::string::npos);
   }
+}
+
+TEST(what_grows_survives_export_and_import) {
+  const auto output = schema_of({field("word", Type::String), field("notes", Type::Int64), field("top", Type::Int64, true),
+                                 field("second", Type::Int64, true), field("median", Type::Float64, true)});
+  const std::vector<Aggregate> wanted = {{AggregateFunction::Distinct, "note"},
+                                         {AggregateFunction::Largest, "n", "", 0, 2},
+                                         {AggregateFunction::Largest, "n", "", 1, 2},
+                                         {AggregateFunction::Quantile, "x", "", 0.5, 0.01}};
+  const OperatorSpec here = make_aggregate("here", kInput, output, {"word"}, wanted, Emit::Final);
+  const OperatorSpec there = make_aggregate("there", kInput, output, {"word"}, wanted, Emit::Final);
+  FakeContext context(here);
+  std::vector<std::string> notes;
+  for (int i = 0; i < 1000; ++i) notes.push_back(std::string(static_cast<std::size_t>(i % 40), 'n') + std::to_string(i % 250));
+  for (int i = 0; i < 1000; ++i) {
+    const Row one = row(i % 3 == 0 ? "a" : "b", i, i - 500, notes[static_cast<std::size_t>(i)]);
+    CHECK_EQ(context.call(&one, 1), 0);
+  }
+  const auto bytes = table_of_aggregate(here).export_range(0, ~std::uint64_t{0});
+  CHECK_EQ(table_of_aggregate(there).import_range(bytes), 2U);
+  FakeContext moved(there);
+  const Row more = row("a", 2000, 0, "a note that was never seen before");
+  CHECK_EQ(context.call(&more, 1), 0);
+  CHECK_EQ(moved.call(&more, 1), 0);
+  CHECK_EQ(context.call(nullptr, 0), 2);
+  CHECK_EQ(moved.call(nullptr, 0), 2);
+  std::map<std::string, std::array<double, 4>> found;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto values = [i](const FakeContext& of) {
+      return std::array<double, 4>{static_cast<double>(of.get<std::int64_t>(i, "notes")),
+                                   static_cast<double>(of.get<std::int64_t>(i, "top")),
+                                   static_cast<double>(of.get<std::int64_t>(i, "second")), of.get<double>(i, "median")};
+    };
+    found[context.text(i, "word")] = values(context);
+    CHECK(values(moved) == values(context));
+  }
+  CHECK_EQ(found["a"][1], 2000.0);
+  CHECK_EQ(found["a"][2], 999.0);
+  CHECK_EQ(found["b"][1], 998.0);
+  CHECK(std::abs(found["b"][3]) <= 2.1);
 }
 
 REL_TEST_MAIN

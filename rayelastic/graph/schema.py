@@ -215,7 +215,7 @@ def _check_field_name(schema: str, name: object) -> None:
 def _generated_type(name: str, names: tuple[str, ...]) -> type:
     """Make a NamedTuple class for a schema that has none, the same one for the same fields within a process."""
     annotated = [(n, typing.Any) for n in names]
-    made: type = typing.NamedTuple(name if name.isidentifier() else "Record", annotated)  # type: ignore[misc]
+    made: type = typing.NamedTuple(name if name.isidentifier() and not keyword.iskeyword(name) else "Record", annotated)  # type: ignore[misc]
 
     def reduced(self: Any) -> tuple[Any, ...]:
         return _rebuilt, (name, names, tuple(self))

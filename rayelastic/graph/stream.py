@@ -11,7 +11,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rayelastic.errors import DeclarationError, GraphError
-from rayelastic.graph.aggregates import AggregateFunction, AggregateSpec, Aggregation, Emit, aggregated_schema
+from rayelastic.graph.aggregates import (
+    AggregateFunction,
+    AggregateSpec,
+    Aggregation,
+    Emit,
+    TopK,
+    aggregated_schema,
+    expanded,
+)
 from rayelastic.graph.declaration import LaneChoice, check_function, check_name, check_new, check_state, lane_of
 from rayelastic.graph.location import caller_location
 from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind, OperatorSpec, SinkDescription, StateKind
@@ -32,9 +40,11 @@ class Stream:
         topology: the one that it belongs to.
         inputs: the names of the streams that it unites: 'operator', or 'operator/port' (see ports.stream_name).
         schema: of its tuples.
+        keys: names of the key fields; none unless it comes from key_by.
     """
 
     __slots__ = ("inputs", "schema", "topology")
+    keys: tuple[str, ...] = ()
 
     def __init__(self, topology: Topology, inputs: tuple[str, ...], schema: Schema) -> None:
         self.topology = topology
@@ -142,17 +152,50 @@ class Stream:
         self.topology._add(spec)
         return SunkStream(name)
 
-    if not TYPE_CHECKING:
+    def aggregate(self, name: str, /, emit: str | Emit = Emit.FINAL, **aggregates: AggregateSpec | TopK) -> Stream:
+        """Aggregate the tuples of each key, natively; all tuples together where there is no key_by before.
 
-        def __getattr__(self, attribute: str) -> NoReturn:
-            if attribute == "aggregate":
-                raise GraphError(
-                    "aggregate needs to know the key, and this stream has none",
-                    operator=self._upstream,
-                    location=caller_location(),
-                    way_out="Write .key_by(field, ...) directly before .aggregate(...)",
-                )
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r}")
+        Args:
+            name: of the operator.
+            emit: 'final': one tuple per key when the input has ended; 'update': the key's new values after each tuple.
+            aggregates: output field = rel.count(), or rel.sum, mean, weighted_mean, min, max, first, last, stddev,
+                distinct, quantile or top_k of a field.
+
+        Returns:
+            A stream of the key fields and then the aggregates.
+
+        Raises:
+            GraphError: no aggregate, or one named like a key field.
+            SchemaError: unknown field, or a sum or mean of something that is no number.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("sizes")
+        >>> rows = rel.rows([("a", 2), ("b", 5), ("a", 4)], schema={"word": str, "size": int})
+        >>> words = topology.source("words", rows)
+        >>> words.key_by("word").aggregate("by_word", mean=rel.mean("size")).sink("keyed", rel.list())
+        <sink keyed>
+        >>> words.aggregate("all", words=rel.distinct("word"), sizes=rel.sum("size")).sink("global", rel.list())
+        <sink global>
+        >>> result = rel.run(topology)
+        >>> [tuple(t) for t in result["keyed"]], [tuple(t) for t in result["global"]]
+        ([('a', 3.0), ('b', 5.0)], [(2, 11)])
+        """
+        location = caller_location()
+        check_at(name, location)
+        with _declaring(name, location):
+            check_new(name, self.topology.operators)
+            try:
+                when = Emit(emit)
+            except ValueError:
+                raise GraphError(f"emit={emit!r}", way_out="Choose 'final' or 'update'") from None
+            wanted = expanded(aggregates)
+            gives = aggregated_schema(name, self.schema, self.keys, wanted)
+            body = Aggregation(tuple(wanted.items()), when)
+            state = StateKind.PARTITIONED if self.keys else StateKind.STATEFUL
+            spec = OperatorSpec(
+                name, OperatorKind.AGGREGATE, self.inputs, self.schema, gives, self.keys, state, body, location
+            )
+        return self.topology._add(spec)
 
     @property
     def _upstream(self) -> str:
@@ -243,37 +286,6 @@ class KeyedStream(Stream):
     ) -> Stream:
         """Give any number of tuples for each: fn yields them. Arguments as for ``map``."""
         return self._operator(OperatorKind.FLAT_MAP, name, fn, state, schema, lane, self._keys_of(state))
-
-    def aggregate(self, name: str, /, emit: str | Emit = Emit.FINAL, **aggregates: AggregateSpec) -> Stream:
-        """Aggregate the tuples of each key, natively.
-
-        Args:
-            name: of the operator.
-            emit: 'final': one tuple per key when the input has ended; 'update': the key's new values after each tuple.
-            aggregates: output field = rel.count(), or rel.sum, min, max, mean, first, last of a field.
-
-        Returns:
-            A stream of the key fields and then the aggregates.
-
-        Raises:
-            GraphError: no aggregate, or one named like a key field.
-            SchemaError: unknown field, or a sum or mean of something that is no number.
-        """
-        location = caller_location()
-        check_at(name, location)
-        with _declaring(name, location):
-            check_new(name, self.topology.operators)
-            try:
-                when = Emit(emit)
-            except ValueError:
-                raise GraphError(f"emit={emit!r}", way_out="Choose 'final' or 'update'") from None
-            gives = aggregated_schema(name, self.schema, self.keys, aggregates)
-            body = Aggregation(tuple(aggregates.items()), when)
-            spec = OperatorSpec(
-                name, OperatorKind.AGGREGATE, self.inputs, self.schema, gives, self.keys, StateKind.PARTITIONED, body,
-                location,
-            )  # fmt: skip
-        return self.topology._add(spec)
 
     def _keys_of(self, state: object) -> tuple[str, ...]:
         """Drop the keys where there is no state: such a function doesn't depend on them."""

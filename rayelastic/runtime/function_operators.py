@@ -11,7 +11,10 @@ from rayelastic.graph.operator_spec import Lane
 from rayelastic.runtime.native_schema import native_schema
 
 if TYPE_CHECKING:
+    from rayelastic.graph.aggregates import AggregateSpec
     from rayelastic.graph.operator_spec import OperatorSpec
+
+NativeAggregate = tuple[str, str, str, float, float]  # function, field, field of the weights, two parameters
 
 
 def function_operator(spec: OperatorSpec) -> _native.Operator:
@@ -41,6 +44,11 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
     )
 
 
+def native_aggregates(aggregates: tuple[tuple[str, AggregateSpec], ...]) -> list[NativeAggregate]:
+    """Aggregates as the native layer takes them."""
+    return [(a.function.value, a.field or "", a.weight or "", a.first, a.second) for _, a in aggregates]
+
+
 def aggregate_operator(spec: OperatorSpec) -> _native.Operator:
     """Makes the operator of an aggregate."""
     body = spec.body
@@ -52,6 +60,6 @@ def aggregate_operator(spec: OperatorSpec) -> _native.Operator:
         native_schema(spec.input_schema),
         native_schema(spec.output_schema),
         list(spec.keys),
-        [(aggregate.function.value, aggregate.field or "") for _, aggregate in body.aggregates],
+        native_aggregates(body.aggregates),
         body.emit.value,
     )

@@ -52,6 +52,11 @@ class KeyedState {
     publish();
   }
 
+  // Where the texts of the states are; for operators that keep texts, or what is stored like one, without keep_text. They call
+  // publish() now and then, so that bytes() is right.
+  [[nodiscard]] TextRooms& texts() noexcept { return texts_; }
+  void publish() noexcept;
+
   // The key that a slot belongs to.
   [[nodiscard]] static const StringView& key_of(const void* state) noexcept { return static_cast<const Slot*>(state)[-1].key; }
   [[nodiscard]] static std::uint64_t hash_of_slot(const void* state) noexcept { return static_cast<const Slot*>(state)[-1].hash; }
@@ -98,7 +103,6 @@ class KeyedState {
   void reserve(std::size_t keys);
   void place(std::uint64_t hash, std::uint32_t slot_number) noexcept;
   void rebuild(std::size_t buckets);
-  void publish() noexcept;
   [[nodiscard]] std::uint64_t layout_digest() const;
 
   KeyExtractor extractor_;

@@ -19,6 +19,9 @@ class TextRooms {
   [[nodiscard]] StringView copy(const char* text, std::uint32_t bytes);
   // Makes `field`, made by copy() or inline, hold `text`, which may be a part of what it holds already. Reuses its room if that fits.
   void assign(StringView& field, const char* text, std::uint32_t bytes);
+  // Makes `field`, made by copy(), resize() or empty, have `bytes` bytes, more than kInlineBytes; what it held stays, as far as it fits.
+  // Returns its room, which may be written to (the prefix in `field` isn't kept).
+  char* resize(StringView& field, std::uint32_t bytes);
   // Gives the room of `field` back for reuse; the field becomes empty.
   void clear(StringView& field) noexcept;
   // A text that many fields share and none reuses, overwrites or gives back.

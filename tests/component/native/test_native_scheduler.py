@@ -251,7 +251,9 @@ def test_half_native_half_python_on_two_threads(pipelines: Any, make: Any) -> No
         counts = make.native({"value": int, "n": int})
         operators = [make.python(f"burn{n}", burn, Value, Value, Flags.ONE_TO_ONE) for n in range(2)]
         aggregates = [
-            _native.Operator.aggregate("total", make.native(Value), counts, ["value"], [("count", "")], "final")
+            _native.Operator.aggregate(
+                "total", make.native(Value), counts, ["value"], [("count", "", "", 0, 0)], "final"
+            )
         ]
         sink = _native.Operator.count_sink("count", counts)
         source = _native.Operator.sequence_source("numbers", make.native(Value), 60_000)

@@ -1,0 +1,38 @@
+"""Runs a stream of rows through operators under several threading models and numbers of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+import rayelastic as rel
+
+CONFIGS = {
+    "manual": rel.JobConfig(threading="manual"),
+    "dynamic, 1 thread": rel.JobConfig(threading="dynamic", threads=1),
+    "dynamic, 2 threads": rel.JobConfig(threading="dynamic", threads=2),
+    "dynamic, 8 threads, small queues": rel.JobConfig(threading="dynamic", threads=8, queue_records=8, run_records=4),
+    "2 PEs": rel.JobConfig(pes=2),
+}
+
+
+def table_of(schema: type, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """The rows as an Arrow table, so that a native source reads them."""
+    described = rel.Schema.of(schema).to_arrow()
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(described.names)
+    arrays = [pa.array(column, f.type) for column, f in zip(columns, described, strict=True)]
+    return pa.table(arrays, schema=described)
+
+
+def results(
+    schema: type,
+    rows: Sequence[tuple[Any, ...]],
+    declare: Callable[[rel.Stream], rel.Stream],
+    config: rel.JobConfig | None = None,
+) -> list[tuple[Any, ...]]:
+    """What `declare` gives for the rows, in order."""
+    topology = rel.Topology("test")
+    declare(topology.source("rows", rel.arrow(table_of(schema, rows), schema))).sink("out", rel.list())
+    return [tuple(t) for t in rel.run(topology, config)["out"]]
