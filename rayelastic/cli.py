@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -46,7 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="rayelastic", description="Elastic stream processing on Ray.")
-    commands = parser.add_subparsers(required=True, metavar="plan | run | submit | jobs | inspect | cancel | plot")
+    commands = parser.add_subparsers(
+        required=True, metavar="plan | run | submit | jobs | inspect | cancel | plot | doctor"
+    )
     plan = commands.add_parser("plan", help="show regions, lanes and placement of a topology; starts nothing")
     run = commands.add_parser("run", help="run a topology in this process")
     submit = commands.add_parser("submit", help="run a topology on Ray")
@@ -84,7 +87,10 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     picture.add_argument("journal", nargs="+", type=Path, help="a file that --journal wrote")
     picture.add_argument("-o", "--output", type=Path, default=Path("run.png"), help="the picture (default: run.png)")
     picture.set_defaults(command=_plot)
-    for command in (submit, listing, inspect, cancel):
+    doctor = commands.add_parser("doctor", help="tell what this machine lacks, and how to get it")
+    doctor.add_argument("--times", action="store_true", help="also how long the import and the first runs take")
+    doctor.set_defaults(command=_doctor)
+    for command in (submit, listing, inspect, cancel, doctor):
         command.add_argument("--address", help="the Ray cluster (default: the one that is found, or a new local one)")
 
     words = [argument for argument in arguments if not argument.startswith("-")]
@@ -189,6 +195,18 @@ def _plot(options: argparse.Namespace) -> int:
     plot_journals(options.journal, options.output)
     print(options.output)
     return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from rayelastic.doctor import examine, first_minute
+
+    good = True
+    for finding in examine(os.environ, options.address):
+        print(finding, flush=True)
+        good = good and finding.good
+    if options.times:
+        print(first_minute())
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

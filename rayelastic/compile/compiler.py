@@ -12,7 +12,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable
-from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -274,8 +274,20 @@ def _environment() -> str:
     sources = hashlib.sha256()
     for path in sorted(folder.glob("*.py")):
         sources.update(path.read_bytes())
-    versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
+    versions = [_version(name) for name in ("numba", "llvmlite", "numpy")]
     return repr((_ABI_VERSION, sys.version_info[:3], versions, sources.hexdigest(), host_target()))
+
+
+def _version(package: str) -> str:
+    """The version of an installed package, as the folder beside it is called; importlib.metadata takes 0.1 s for it."""
+    found = find_spec(package)
+    if found is not None and found.origin is not None:
+        folders = sorted(Path(found.origin).parents[1].glob(f"{package}-*.dist-info"))
+        if len(folders) == 1:
+            return folders[0].name
+    from importlib.metadata import version
+
+    return version(package)
 
 
 def _layout(schema: Schema | None) -> object:

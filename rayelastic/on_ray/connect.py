@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 
 from rayelastic.errors import JavaNotFoundError, RayUnreachableError
 from rayelastic.on_ray.java import ensure_java
+from rayelastic.on_ray.probe import probe
 
 NAMESPACE = "rayelastic"  # of the named actors of all jobs
-CONNECT_TIMEOUT = 5.0  # seconds until a named address has to accept a connection; Ray itself tries for a minute
 
 
 def ensure_ray(address: str | None = None, *, start: bool = True, num_cpus: int | None = None) -> str:
@@ -71,14 +70,8 @@ def _connect(address: str | None, start: bool, num_cpus: int | None) -> None:
 
 
 def _check_reachable(address: str) -> None:
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT).close()
-    except (OSError, ValueError) as error:
-        raise RayUnreachableError(
-            f"no Ray cluster at {address}: {error}",
-            way_out="Start one there with `ray start --head`, or give no address to start one here",
-        ) from error
+    if (answered := probe(address)).problem:
+        raise RayUnreachableError(f"no Ray cluster at {address}: {answered.problem}", way_out=answered.way_out)
 
 
 def _first_line(error: Exception) -> str:

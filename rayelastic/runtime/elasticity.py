@@ -8,8 +8,6 @@ from pathlib import Path
 from rayelastic.graph.operator_spec import OperatorKind
 from rayelastic.plan.config import Elasticity, JobConfig
 from rayelastic.policy.decision import Controller, Decision
-from rayelastic.policy.guided_multi_level import GuidedMultiLevelElasticity
-from rayelastic.policy.paper_multi_level import PaperMultiLevelElasticity
 from rayelastic.runtime.adaptation import Adaptation, Journal, Setting, read_journal
 from rayelastic.runtime.adaptation_loop import AdaptationLoop, LoopSettings, Scheduler
 from rayelastic.runtime.machine_load import available_cpus
@@ -29,9 +27,13 @@ def controller_for(elasticity: Elasticity, upstream: Mapping[str, tuple[str, ...
     True
     """
     match elasticity:
-        case Elasticity.GUIDED:
+        case Elasticity.GUIDED:  # imported when chosen: a start pays for what it uses
+            from rayelastic.policy.guided_multi_level import GuidedMultiLevelElasticity
+
             return GuidedMultiLevelElasticity(upstream)
         case Elasticity.PAPER:
+            from rayelastic.policy.paper_multi_level import PaperMultiLevelElasticity
+
             return PaperMultiLevelElasticity()
         case Elasticity.OFF:
             return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -112,3 +114,26 @@ def test_jobs_inspect_and_cancel_from_the_command_line(ray_cluster: None, capsys
     with pytest.raises(JobCancelledError):
         job.wait(timeout=30)
     assert main(["inspect", "nobody"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("token", "said"), [("f" * 64, "another token than the one shown"), (None, "none is set here")]
+)
+def test_a_wrong_token_is_told_with_the_way_out(ray_cluster: str, token: str | None, said: str, tmp_path: Path) -> None:
+    import ray
+
+    address = ray.get_runtime_context().gcs_address
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    environment["HOME"] = str(tmp_path)  # where a token would lie
+    if token is not None:
+        environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+    for command in ("doctor", "jobs"):
+        done = subprocess.run(
+            [sys.executable, "-m", "rayelastic.cli", command, "--address", address], env=environment, timeout=60,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        told = done.stdout + done.stderr
+        assert said in told
+        assert "ray get-auth-token" in told
+        assert "Traceback" not in told
+        assert done.returncode == (1 if command == "doctor" else 2)

@@ -1,0 +1,274 @@
+"""What this machine has of what rayelastic needs, and how to get the rest: `rayelastic doctor`.
+
+Looks and reports; starts nothing and changes nothing but a file that it writes into the compiler's cache and removes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+from rayelastic.compile.config import cache_directory
+from rayelastic.errors import JavaNotFoundError
+from rayelastic.on_ray.java import find_java, wheel_home
+from rayelastic.on_ray.probe import TOKEN_ADVICE, find_cluster, probe
+
+SHARED_MEMORY = Path("/dev/shm")
+SHARED_MEMORY_WANTED = 1 << 30  # bytes free; Ray's object store of a laptop, below which it falls back to slow files
+RAY_PORTS = {6379: "the head (GCS)", 8265: "the dashboard and `ray job submit`"}  # Ray's defaults
+RUN_TIMEOUT = 300.0  # seconds for a small topology on a machine that compiles for the first time
+
+SMALL_TOPOLOGY = """
+import time
+started = time.perf_counter()
+import rayelastic as rel
+imported = time.perf_counter()
+def run():
+    topology = rel.Topology("squares")
+    numbers = topology.source("numbers", rel.sequence(1000))
+    numbers.map("square", lambda t: t.value * t.value, schema={"value": int}).sink("out", rel.list())
+    assert len(rel.run(topology)["out"]) == 1000
+run()
+first = time.perf_counter()
+run()
+print(imported - started, first - imported, time.perf_counter() - first)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at.
+
+    Args:
+        subject: what, in a word or two.
+        good: whether it is as it has to be.
+        found: what was found.
+        way_out: what to do if it isn't good; or, if it is, what would be better.
+    """
+
+    subject: str
+    good: bool
+    found: str
+    way_out: str = ""
+
+    def __str__(self) -> str:
+        text = f"{'ok ' if self.good else 'NO '} {self.subject:<16} {self.found}"
+        return f"{text}\n{'':21}-> {self.way_out}" if self.way_out else text
+
+
+def examine(environment: Mapping[str, str], address: str | None = None) -> Iterator[Finding]:
+    """Looks at one thing after the other.
+
+    Args:
+        environment: where PATH, JAVA_HOME and the settings of Ray are looked up.
+        address: 'host:port' of a Ray cluster to ask; the one that RAY_ADDRESS names, or a running one, if not given.
+    """
+    checks: tuple[Callable[[], Finding], ...] = (
+        _python,
+        _native,
+        _compiler,
+        _cache,
+        lambda: _java(environment),
+        lambda: _package("ray", "ray", "pip install 'ray[default]==2.60.0'"),
+        _spark,
+        lambda: _cluster(environment, address),
+        lambda: _ports(environment, address),
+        _shared_memory,
+    )
+    for check in checks:
+        yield check()
+
+
+@dataclass(frozen=True, slots=True)
+class FirstMinute:
+    """How long a newcomer waits, in seconds.
+
+    Args:
+        imported: for `import rayelastic`.
+        compiled: for the first run of a small topology, with nothing compiled before.
+        new_process: for its first run in another process, which finds the compiled function on disk.
+        again: for its second run in the same process.
+    """
+
+    imported: float
+    compiled: float
+    new_process: float
+    again: float
+
+    def __str__(self) -> str:
+        return (
+            f"import rayelastic                        {self.imported:6.3f} s\n"
+            f"first rel.run, with the compiler         {self.compiled:6.3f} s\n"
+            f"first rel.run of a new process, cached   {self.new_process:6.3f} s\n"
+            f"second rel.run of a process              {self.again:6.3f} s"
+        )
+
+
+def first_minute() -> FirstMinute:
+    """Runs a small topology in two fresh processes that share an empty compiler cache, and says how long it took.
+
+    Raises:
+        subprocess.CalledProcessError: it doesn't run here.
+    """
+    with tempfile.TemporaryDirectory(prefix="rayelastic-doctor-") as folder:
+        program = Path(folder) / "small.py"
+        program.write_text(SMALL_TOPOLOGY)
+        environment = {**os.environ, "XDG_CACHE_HOME": folder}
+
+        def times() -> list[float]:
+            done = subprocess.run(
+                [sys.executable, program], env=environment, capture_output=True, text=True, timeout=RUN_TIMEOUT,
+                check=True,
+            )  # fmt: skip
+            return [float(word) for word in done.stdout.split()]
+
+        (_, compiled, _), (imported, new_process, again) = times(), times()
+    return FirstMinute(imported, compiled, new_process, again)
+
+
+def _python() -> Finding:
+    good = sys.version_info >= (3, 11) and sys.platform == "linux"
+    found = f"{sys.version.split()[0]} on {sys.platform}"
+    return Finding("Python", good, found, "" if good else "Use Python 3.11 or newer on Linux")
+
+
+def _native() -> Finding:
+    try:
+        importlib.import_module("rayelastic._native")
+    except ImportError as error:
+        return Finding("native scheduler", False, str(error), "Build it: pip install . (needs a C++20 compiler)")
+    return Finding("native scheduler", True, "loads")
+
+
+def _package(subject: str, name: str, way_out: str) -> Finding:
+    """Whether a package is there, in a version that this one asks for."""
+    if importlib.util.find_spec(name) is None:
+        return Finding(subject, False, "not installed", way_out)
+    installed = version(name)
+    wanted = _wanted(name)
+    good = not wanted or _fits(installed, wanted)
+    return Finding(
+        subject, good, f"{installed}" + ("" if good else f", but {wanted} is asked for"), "" if good else way_out
+    )
+
+
+def _wanted(name: str) -> str:
+    """The range of versions of a requirement, such as '>=2.60,<2.61'; empty if unknown."""
+    with contextlib.suppress(PackageNotFoundError):
+        for requirement in requires("rayelastic") or ():
+            head = requirement.partition(";")[0].strip()
+            if head.partition("[")[0].rstrip("<>=!~.,0123456789 ") == name:
+                return head[len(name) :].partition("]")[2] or head[len(name) :]
+    return ""
+
+
+def _fits(installed: str, wanted: str) -> bool:
+    from packaging.specifiers import SpecifierSet
+
+    return installed in SpecifierSet(wanted)
+
+
+def _compiler() -> Finding:
+    way_out = "pip install numba; without it every function runs in the Python lane"
+    return _package("compiler", "numba", way_out)
+
+
+def _cache() -> Finding:
+    folder = cache_directory()
+    way_out = (
+        "Set XDG_CACHE_HOME to a folder of your own; without a cache each process compiles anew (0.5 s a function)"
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder):
+            pass
+        mine = folder.stat().st_uid == os.getuid() and not folder.stat().st_mode & 0o022
+    except OSError as error:
+        return Finding("compiler cache", False, f"{folder} can't be written: {error}", way_out)
+    if not mine:
+        return Finding(
+            "compiler cache", False, f"{folder}: others may write there, so it isn't used", f"chmod go-w {folder}"
+        )
+    return Finding("compiler cache", True, f"{folder}, {sum(1 for _ in folder.iterdir())} functions")
+
+
+def _java(environment: Mapping[str, str]) -> Finding:
+    try:
+        java = find_java(dict(environment), wheel_home())
+    except JavaNotFoundError as error:
+        return Finding("Java", False, error.problem, error.way_out)
+    return Finding("Java", True, f"{java.version} from {java.origin}: {java.executable}")
+
+
+def _spark() -> Finding:
+    way_out = "pip install 'rayelastic[spark]'"
+    for name in ("pyspark", "raydp"):
+        finding = _package("Spark", name, way_out)
+        if not finding.good:
+            return Finding("Spark", False, f"{name} {finding.found}", way_out)
+    return Finding("Spark", True, f"pyspark {version('pyspark')}, raydp {version('raydp')}")
+
+
+def _cluster(environment: Mapping[str, str], address: str | None) -> Finding:
+    if importlib.util.find_spec("ray") is None:
+        return Finding("Ray cluster", False, "can't be asked without Ray", "Install Ray first")
+    named = address or environment.get("RAY_ADDRESS") or find_cluster()
+    if not named:
+        return Finding("Ray cluster", True, "none runs here; rel.submit starts one, with a token")
+    if ":" not in named or "://" in named:
+        return Finding("Ray cluster", False, f"{named!r} is no host:port", "Set RAY_ADDRESS to the head's host:6379")
+    answered = probe(named)
+    if answered.problem:
+        return Finding("Ray cluster", False, answered.problem, answered.way_out)
+    found = f"{named}: {answered.nodes} nodes alive"
+    if not answered.token:
+        return Finding("Ray cluster", True, f"{found}; open to everybody on the network", TOKEN_ADVICE)
+    return Finding("Ray cluster", True, f"{found}, our token is accepted")
+
+
+def _ports(environment: Mapping[str, str], address: str | None) -> Finding:
+    """Whether a PE could open its data port, and what holds the ports that a new Ray head would take."""
+    try:
+        with socket.socket() as tried:
+            tried.bind(("127.0.0.1", 0))
+    except OSError as error:
+        return Finding("ports", False, f"no port can be opened here: {error}", "Ask who runs this machine")
+    taken = [f"{port} ({what})" for port, what in RAY_PORTS.items() if _listens(port)]
+    if taken and not (address or environment.get("RAY_ADDRESS")):
+        advice = (
+            "That is Ray's own if a cluster runs here; otherwise `ray start --head --port=... --dashboard-port=...`"
+        )
+        return Finding("ports", True, f"data ports can be opened; taken: {', '.join(taken)}", advice)
+    return Finding("ports", True, "data ports can be opened")
+
+
+def _listens(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1.0):
+            return True
+    except OSError:
+        return False
+
+
+def _shared_memory() -> Finding:
+    try:
+        free = shutil.disk_usage(SHARED_MEMORY).free
+    except OSError as error:
+        return Finding("shared memory", False, f"{SHARED_MEMORY}: {error}", "Mount a tmpfs there")
+    found = f"{SHARED_MEMORY}: {free / (1 << 30):.1f} GiB free"
+    if free < SHARED_MEMORY_WANTED:
+        return Finding(
+            "shared memory", False, found, "In a container: docker run --shm-size=2g; Ray's objects live there"
+        )
+    return Finding("shared memory", True, found)

@@ -1,0 +1,79 @@
+"""Asks a Ray cluster what decides everything, in milliseconds: is it there, and does it take our token.
+
+`ray.init` with a wrong token tries for 20 seconds and then says "failed to connect" (measured with 2.60).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+from dataclasses import dataclass
+
+TIMEOUT = 5.0  # seconds until a named address has to accept a connection; Ray itself tries for a minute
+TOKEN_ADVICE = (
+    "Take the cluster's token: `ray get-auth-token` on its head node prints it; here set RAY_AUTH_MODE=token and "
+    "RAY_AUTH_TOKEN=<token>, or write it to ~/.ray/auth_token"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RayProbe:
+    """What a cluster said.
+
+    Args:
+        address: 'host:port' of its head; empty if there is none.
+        problem: why it can't be used, in words; empty if it can.
+        way_out: what to do about it.
+        nodes: how many of its nodes are alive.
+        token: whether this process shows a token.
+    """
+
+    address: str
+    problem: str = ""
+    way_out: str = ""
+    nodes: int = 0
+    token: bool = False
+
+
+def find_cluster() -> str:
+    """The 'host:port' of the cluster that RAY_ADDRESS names or that runs on this machine; empty if there is none."""
+    from ray._private import services
+
+    with contextlib.suppress(ConnectionError):
+        return str(services.canonicalize_bootstrap_address("auto") or "")
+    return ""
+
+
+def probe(address: str) -> RayProbe:
+    """Asks the cluster at an address.
+
+    Args:
+        address: 'host:port' of its head.
+
+    >>> probe("127.0.0.1:1").problem
+    'nothing answers at 127.0.0.1:1: [Errno 111] Connection refused'
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=TIMEOUT).close()
+    except (OSError, ValueError) as error:
+        return RayProbe(
+            address,
+            f"nothing answers at {address}: {error}",
+            "Start one there with `ray start --head`, or give no address to start one here",
+        )
+    from ray._private.authentication import authentication_token_setup as setup
+    from ray._raylet import GcsClient  # type: ignore[attr-defined]  # a Cython module without stubs
+    from ray.exceptions import AuthenticationError
+
+    logging.getLogger(setup.__name__).setLevel(logging.ERROR)  # it tells at each start that the token is used
+    token = setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
+    try:
+        nodes = GcsClient(address=address).get_all_node_info(timeout=TIMEOUT)
+    except AuthenticationError:
+        shown = "another token than the one shown here" if token else "a token, and none is set here"
+        return RayProbe(address, f"the cluster at {address} wants {shown}", TOKEN_ADVICE, token=token)
+    except Exception as error:  # Ray's RPC errors have no public base
+        return RayProbe(address, f"what answers at {address} is no Ray of this version: {error}", token=token)
+    return RayProbe(address, nodes=sum(node.state == 0 for node in nodes.values()), token=token)
