@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from rayelastic.graph.files import arrow as arrow
     from rayelastic.graph.files import csv as csv
     from rayelastic.graph.files import parquet as parquet
+    from rayelastic.graph.operator_class import at_least as at_least
+    from rayelastic.graph.operator_class import exactly as exactly
+    from rayelastic.graph.operator_class import operator as operator
     from rayelastic.graph.operator_spec import Lane as Lane
+    from rayelastic.graph.routed import to as to
     from rayelastic.graph.schema import Schema as Schema
     from rayelastic.graph.sinks import call as call
     from rayelastic.graph.sinks import list as list
@@ -66,7 +70,9 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "weighted_mean",
     ),
     "rayelastic.graph.files": ("arrow", "csv", "parquet"),
+    "rayelastic.graph.operator_class": ("at_least", "exactly", "operator"),
     "rayelastic.graph.operator_spec": ("Lane",),
+    "rayelastic.graph.routed": ("to",),
     "rayelastic.graph.schema": ("Schema",),
     "rayelastic.graph.sinks": ("call", "list"),
     "rayelastic.graph.sources": ("callable", "generate", "rows", "sequence", "text"),

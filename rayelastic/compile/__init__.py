@@ -11,5 +11,18 @@ Knows no plans, no scheduling, no Ray. Importing it imports neither Numba nor ll
 from rayelastic.compile.code import Explanation, Flags, LoadedFunction, MachineCode, OperatorCode, View
 from rayelastic.compile.compiler import Compiler
 from rayelastic.compile.loading import load
+from rayelastic.compile.ports_code import PortsCode
+from rayelastic.compile.ports_lane import PortsFunction
 
-__all__ = ["Compiler", "Explanation", "Flags", "LoadedFunction", "MachineCode", "OperatorCode", "View", "load"]
+__all__ = [
+    "Compiler",
+    "Explanation",
+    "Flags",
+    "LoadedFunction",
+    "MachineCode",
+    "OperatorCode",
+    "PortsCode",
+    "PortsFunction",
+    "View",
+    "load",
+]

@@ -21,11 +21,13 @@ from rayelastic.compile.code import MachineCode, OperatorCode, View
 from rayelastic.compile.config import cache_directory
 from rayelastic.compile.identity import Identity
 from rayelastic.compile.loader import host_target
+from rayelastic.compile.ports_code import PortsCode
+from rayelastic.compile.ports_compiler import compile_operator
 from rayelastic.compile.reasons import plain_reason
 from rayelastic.compile.signatures import annotated_library, annotated_output
 from rayelastic.compile.state import initial_record, is_record_class, state_factory
 from rayelastic.errors import LaneError, SchemaError
-from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind
+from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
 from rayelastic.graph.schema import Schema, laid_out
 
 __all__ = ["Compiler", "machine_code"]
@@ -63,6 +65,18 @@ class Compiler:
         """
         try:
             return self._compiled_somehow(request)
+        except (LaneError, SchemaError) as error:
+            raise error.at(request.operator, request.location) from None
+
+    def compile_operator(self, request: OperatorRequest) -> OperatorCode | PortsCode:
+        """Finds the lane of an operator class.
+
+        Raises:
+            LaneError: the lane that was asked for can't be had.
+            SchemaError: a compiled `invoke` uses a field that isn't there.
+        """
+        try:
+            return compile_operator(request, self.compile)
         except (LaneError, SchemaError) as error:
             raise error.at(request.operator, request.location) from None
 

@@ -12,15 +12,17 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from rayelastic.compile.frames import frame_of, run_of
 from rayelastic.graph.operator_spec import OperatorKind
 from rayelastic.graph.schema import Schema
 
-__all__ = ["call_each", "per_run", "vectorised"]
+__all__ = ["call_each", "marked", "per_run", "position", "vectorised"]
 
 INDEX_ATTRIBUTE = "rel_index"
 
 
-def _marked(error: BaseException, index: int) -> BaseException:
+def marked(error: BaseException, index: int) -> BaseException:
+    """The exception, with the number of the tuple that it was raised for."""
     with contextlib.suppress(AttributeError):  # an exception class that takes no attributes: the index stays unknown
         setattr(error, INDEX_ATTRIBUTE, index)
     return error
@@ -41,12 +43,12 @@ def call_each(function: Callable[[Any], Any]) -> Callable[[Sequence[Any]], None]
             for item in rest:
                 function(item)
         except BaseException as error:
-            raise _marked(error, _position(tuples, rest)) from None
+            raise marked(error, position(tuples, rest)) from None
 
     return run
 
 
-def _position(tuples: Sequence[Any], rest: Any) -> int:
+def position(tuples: Sequence[Any], rest: Any) -> int:
     """Which tuple was taken last from a list iterator; costs nothing per tuple."""
     return len(tuples) - 1 - int(rest.__length_hint__())
 
@@ -73,7 +75,7 @@ def _each(function: Callable[[Any], Any], convert: Callable[[Any], Any] | None) 
                 return [function(item) for item in rest]
             return [convert(function(item)) for item in rest]
         except BaseException as error:
-            raise _marked(error, _position(tuples, rest)) from None
+            raise marked(error, position(tuples, rest)) from None
 
     return run
 
@@ -88,7 +90,7 @@ def _each_keyed(
                 return [function(item, state) for item, state in zip(rest, states, strict=True)]
             return [convert(function(item, state)) for item, state in zip(rest, states, strict=True)]
         except BaseException as error:
-            raise _marked(error, _position(tuples, rest)) from None
+            raise marked(error, position(tuples, rest)) from None
 
     return run
 
@@ -103,7 +105,7 @@ def _flat(function: Callable[[Any], Iterable[Any] | None]) -> Callable[[Sequence
                 if made is not None:
                     items.extend(made)
         except BaseException as error:
-            raise _marked(error, _position(tuples, rest)) from None
+            raise marked(error, position(tuples, rest)) from None
         return items
 
     return run
@@ -121,7 +123,7 @@ def _flat_keyed(
                 if made is not None:
                     items.extend(made)
         except BaseException as error:
-            raise _marked(error, _position(tuples, rest)) from None
+            raise marked(error, position(tuples, rest)) from None
         return items
 
     return run
@@ -135,35 +137,6 @@ def vectorised(function: Callable[[Any], Any], library: str, output: Schema) -> 
         library: 'numpy', 'pyarrow', 'pandas' or 'polars': what its parameter is annotated with.
         output: of what it returns.
     """
-    if library == "pandas":
-        return _through_pandas(function, output)
-    if library == "polars":
-        return _through_polars(function, output)
+    if library in ("pandas", "polars"):
+        return lambda batch: run_of(function(frame_of(batch, library)), library, output)
     return function
-
-
-def _through_pandas(function: Callable[[Any], Any], output: Schema) -> Callable[[Any], Any]:
-    def run(batch: Any) -> Any:
-        import pandas as pd
-        import pyarrow as pa
-
-        made = function(batch.to_pandas())
-        if isinstance(made, pd.DataFrame):
-            return pa.RecordBatch.from_pandas(made, schema=output.to_arrow(), preserve_index=False)
-        return pa.array(made)  # the mask of a filter
-
-    return run
-
-
-def _through_polars(function: Callable[[Any], Any], output: Schema) -> Callable[[Any], Any]:
-    def run(batch: Any) -> Any:
-        import polars as pl  # type: ignore[import-not-found, unused-ignore]
-
-        made = function(pl.from_arrow(batch))
-        if isinstance(made, pl.DataFrame):
-            table = made.to_arrow().cast(output.to_arrow()).combine_chunks()
-            batches = table.to_batches()
-            return batches[0] if batches else batch.slice(0, 0).from_pylist([], schema=output.to_arrow())
-        return made.to_arrow()
-
-    return run

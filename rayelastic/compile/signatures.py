@@ -21,8 +21,8 @@ _FRAMES = {
 }
 
 
-def annotated_library(function: Callable[..., Any]) -> str:
-    """The library whose array, batch or frame the first parameter is annotated with; empty if none.
+def annotated_library(function: Callable[..., Any], parameter: str | None = None) -> str:
+    """The library whose array, batch or frame a parameter, or else the first, is annotated with; empty if none.
 
     >>> import numpy as np
     >>> def f(t: np.ndarray): ...
@@ -31,7 +31,7 @@ def annotated_library(function: Callable[..., Any]) -> str:
     """
     hints = _hints(function)
     try:
-        first = next(iter(inspect.signature(function).parameters), None)
+        first = parameter or next(iter(inspect.signature(function).parameters), None)
     except ValueError:
         return ""
     hint = hints.get(first) if first else None

@@ -49,7 +49,7 @@ def check_function(function: Any, kind: OperatorKind, state: object) -> None:
         raise GraphError(f"{verb} got a function that yields", way_out="Use flat_map, or return instead of yield")
     arguments = (None,) if state is None else (None, None)
     given = "one tuple" if state is None else "a tuple and the state of its key"
-    if not _binds(function, arguments):
+    if not binds(function, arguments):
         hint = " For a state of the key, write .key_by(...) before and state= here" if state is None else ""
         raise GraphError(
             f"{verb} calls its function with {given}, but it takes {inspect.signature(function)}",
@@ -64,7 +64,7 @@ def check_state(state: Any) -> None:
             f"state={shown(state)} can't make the state of a key",
             way_out="Give a NamedTuple class with defaults, or a function without arguments",
         )
-    if not _binds(state, ()):
+    if not binds(state, ()):
         missing = [n for n in getattr(state, "_fields", ()) if n not in state._field_defaults]
         what = f"its fields {', '.join(missing)} have no default" if missing else "it takes arguments"
         raise GraphError(
@@ -73,7 +73,8 @@ def check_state(state: Any) -> None:
         )
 
 
-def _binds(function: Callable[..., Any], arguments: tuple[object, ...]) -> bool:
+def binds(function: Callable[..., Any], arguments: tuple[object, ...]) -> bool:
+    """Tell whether a function can be called with as many arguments, as far as its signature is known."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # many built-in functions have none

@@ -20,7 +20,9 @@ __all__ = [
     "FunctionCompiler",
     "FunctionRequest",
     "Lane",
+    "OperatorBody",
     "OperatorKind",
+    "OperatorRequest",
     "OperatorSpec",
     "SinkDescription",
     "SourceDescription",
@@ -50,6 +52,7 @@ class OperatorKind(Enum):
     FILTER = "filter"
     FLAT_MAP = "flat_map"
     AGGREGATE = "aggregate"
+    OPERATOR = "operator"  # of a class, with ports
     SINK = "sink"
 
 
@@ -89,6 +92,43 @@ class FunctionRequest:
     location: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class OperatorRequest:
+    """An instance of a user's operator class to be made into an operator function.
+
+    Args:
+        operator: its name, for messages.
+        instance: with `invoke` and what else @rel.operator knows.
+        inputs: its input ports.
+        outputs: its output ports; none of an operator that only takes.
+        state: makes the state of a key; None: it keeps none of keys.
+        lane: 'auto', or the lane that the user asked for.
+        location: 'file.py:12' of the declaration.
+    """
+
+    operator: str
+    instance: Any
+    inputs: tuple[InputPort, ...]
+    outputs: tuple[OutputPort, ...]
+    state: Callable[[], Any] | None
+    lane: Literal["auto"] | Lane = "auto"
+    location: str = ""
+
+
+class OperatorBody(Protocol):
+    """What the graph knows of an operator class's function. Picklable."""
+
+    @property
+    def lane(self) -> Lane:
+        """The lane that it was given."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why that lane, in words."""
+        ...
+
+
 class CompiledFunction(Protocol):
     """What the graph knows of a compiled function. Picklable."""
 
@@ -113,6 +153,10 @@ class FunctionCompiler(Protocol):
 
     def compile(self, request: FunctionRequest) -> CompiledFunction:
         """Compile, or find the python lane. Raises LaneError or SchemaError naming the operator."""
+        ...
+
+    def compile_operator(self, request: OperatorRequest) -> OperatorBody:
+        """Find the lane of an operator class. Raises LaneError or SchemaError naming the operator."""
         ...
 
 
@@ -170,7 +214,7 @@ class OperatorSpec:
         output_schema: of its first output port; None for a sink.
         keys: key fields of a PARTITIONED operator, else empty.
         state_kind: what it remembers.
-        body: SourceDescription, SinkDescription, Aggregation, or CompiledFunction, by kind.
+        body: SourceDescription, SinkDescription, Aggregation, CompiledFunction, or OperatorBody, by kind.
         location: 'file.py:12' of the declaration.
         first_input: name of its first input port.
         first_output: name of its first output port.
@@ -188,7 +232,7 @@ class OperatorSpec:
     output_schema: Schema | None
     keys: tuple[str, ...]
     state_kind: StateKind
-    body: SourceDescription | SinkDescription | Aggregation | CompiledFunction
+    body: SourceDescription | SinkDescription | Aggregation | CompiledFunction | OperatorBody
     location: str = ""
     first_input: str = IN
     first_output: str = OUT

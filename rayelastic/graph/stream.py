@@ -129,6 +129,30 @@ class Stream:
                 way_out="Map one of them to the schema of the other",
             )
 
+    def apply(self, name: str, operator: Any, **others: Stream) -> Any:
+        """Give the tuples to an operator of a class that @rel.operator made.
+
+        Args:
+            name: of the operator.
+            operator: an instance of the class; it is copied.
+            others: input port = stream, for all but the first port, which takes this stream.
+
+        Returns:
+            As Topology.apply, which also says what can be wrong.
+        """
+        from rayelastic.graph.composition import apply
+        from rayelastic.graph.operator_class import definition_of
+
+        location = caller_location()
+        check_at(name, location)
+        with _declaring(name, location):
+            first = next(iter(definition_of(operator).inputs))
+            if first in others:
+                raise GraphError(
+                    f"its input port '{first}' gets two streams", way_out="Unite them first: a.union(b).apply(...)"
+                )
+        return apply(self.topology, name, operator, {first: self, **others})
+
     def sink(self, name: str, sink: Any) -> SunkStream:
         """Send the tuples out; nothing may come after it.
 

@@ -75,14 +75,29 @@ class Topology:
             OperatorSpec(name, OperatorKind.SOURCE, (), None, body.schema, (), StateKind.STATEFUL, body, location)
         )
 
+    def apply(self, name: str, operator: Any, **streams: Stream) -> Any:
+        """Declare an operator of a class that @rel.operator made.
+
+        Args:
+            name: of the operator.
+            operator: an instance of the class; it is copied.
+            streams: input port = stream; partitioned stateful operators want a key_by on each.
+
+        Returns:
+            Its stream; streams by output port if there are several; of one without output nothing can follow.
+
+        Raises:
+            GraphError: ports, streams or keys don't fit.
+            SchemaError: a stream lacks a field that the operator wants.
+            LaneError: the lane can't be had.
+        """
+        from rayelastic.graph.composition import apply
+
+        return apply(self, name, operator, streams)
+
     def _add(self, spec: OperatorSpec) -> Stream:
         self._operators[spec.name] = spec
         return Stream(self, spec.streams[:1], spec.output_schema or _NOTHING)
-
-    def _stream(self, spec: OperatorSpec, port: str) -> Stream:
-        """The stream that leaves a declared operator by one of its output ports."""
-        schema = next(made.schema for made in spec.output_ports if made.name == port)
-        return Stream(self, (stream_name(spec.name, port),), schema)
 
     def validate(self, *, shipped: bool = True) -> None:
         """Check the topology as a whole.

@@ -146,6 +146,6 @@ def _region(name: str, kind: RegionKind, members: list[OperatorSpec]) -> Region:
         return Region(name, kind, operators, token_bound=token_bound)
     partitioned = [i for i, m in enumerate(members) if m.state_kind is StateKind.PARTITIONED]
     keys = members[partitioned[0]].keys
-    rewriting = (OperatorKind.MAP, OperatorKind.FLAT_MAP)
+    rewriting = (OperatorKind.MAP, OperatorKind.FLAT_MAP, OperatorKind.OPERATOR)
     carriers = tuple(m.name for m in members[: partitioned[-1]] if m.kind in rewriting)
     return Region(name, kind, operators, keys, carriers, token_bound)

@@ -15,9 +15,11 @@ import time
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
+from rayelastic.compile import PortsCode, PortsFunction
 from rayelastic.errors import LinkError
 from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.runtime.adaptation import Adaptation
+from rayelastic.runtime.class_operators import class_operator
 from rayelastic.runtime.data_port import DataPort, Hello, PortAddress, derive_secret, dial
 from rayelastic.runtime.elasticity import adaptation_loop
 from rayelastic.runtime.failures import explain_failure
@@ -52,6 +54,7 @@ class ProcessingElement:
         self._port: DataPort | None = None
         self._sources: dict[str, SourceOperator] = {}
         self._sinks: dict[str, SinkOperator] = {}
+        self._classes: dict[str, PortsFunction] = {}
         self._links: dict[str, _native.Link] = {}
         self._expected = {link.name: link for link in spec.links_in}
         self._arrived = threading.Condition()
@@ -240,6 +243,8 @@ class ProcessingElement:
                 self._port.close()
             if self._scheduler is not None:
                 self._scheduler.stop(False)
+            for function in self._classes.values():
+                function.close()
             for source in self._sources.values():
                 source.close()
             if not self._state.is_final:
@@ -254,6 +259,9 @@ class ProcessingElement:
             return self._sources[spec.name].native
         if spec.kind is OperatorKind.SINK:
             return self._sinks[spec.name].native
+        if isinstance(spec.body, PortsCode):
+            function = self._classes[spec.name] = PortsFunction(spec.body)
+            return class_operator(spec, function, self.spec.job)
         return aggregate_operator(spec) if spec.kind is OperatorKind.AGGREGATE else function_operator(spec)
 
     def _on_connection(self, connection: socket.socket, hello: Hello) -> None:

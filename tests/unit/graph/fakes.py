@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.graph import FunctionRequest, Lane, OperatorKind, Schema
+from rayelastic.graph.operator_spec import OperatorRequest
 
 
 @dataclass(frozen=True)
@@ -25,3 +26,7 @@ class FakeCompiler:
         output = request.input_schema if request.kind is OperatorKind.FILTER else request.output
         lane = Lane.COMPILED if request.lane == "auto" else request.lane
         return FakeCode(lane, "a fake takes anything", output or request.input_schema, request.function)
+
+    def compile_operator(self, request: OperatorRequest) -> FakeCode:
+        lane = Lane.PYTHON if request.lane == "auto" else request.lane
+        return FakeCode(lane, "a fake takes anything", request.inputs[0].schema, request.instance)

@@ -1,0 +1,43 @@
+"""Runs as the arrays, batches or frames of a library, and back, for functions of a whole run.
+
+NumPy arrays and Arrow batches are what the engine gives and takes; pandas and Polars frames are converted here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rayelastic.graph.schema import Schema
+
+__all__ = ["frame_of", "run_of"]
+
+
+def frame_of(run: Any, library: str) -> Any:
+    """What the user's function gets: `run` itself, or a frame made of the Arrow batch that it is."""
+    if library == "pandas":
+        return run.to_pandas()
+    if library == "polars":
+        import polars as pl  # type: ignore[import-not-found, unused-ignore]
+
+        return pl.from_arrow(run)
+    return run
+
+
+def run_of(made: Any, library: str, output: Schema) -> Any:
+    """What the engine takes: what the user's function gave, a frame as an Arrow batch, a mask as an Arrow array."""
+    if library == "pandas":
+        import pandas as pd
+        import pyarrow as pa
+
+        if isinstance(made, pd.DataFrame):
+            return pa.RecordBatch.from_pandas(made, schema=output.to_arrow(), preserve_index=False)
+        return pa.array(made)
+    if library == "polars":
+        import polars as pl
+        import pyarrow as pa
+
+        if isinstance(made, pl.DataFrame):
+            batches = made.to_arrow().cast(output.to_arrow()).combine_chunks().to_batches()
+            return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=output.to_arrow())
+        return made.to_arrow()
+    return made

@@ -1,0 +1,142 @@
+"""Which lane an operator class runs in (J01).
+
+Compiled: an `invoke` that is a static method of one port in and one out, made like the function of a flat_map.
+Vectorised: an `invoke` annotated with arrays, batches or frames. Else Python, with the reason.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rayelastic.compile.code import OperatorCode, View
+from rayelastic.compile.ports_code import PortsCode
+from rayelastic.compile.signatures import annotated_library
+from rayelastic.compile.state import state_factory
+from rayelastic.errors import LaneError
+from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
+
+if TYPE_CHECKING:
+    from rayelastic.graph.operator_spec import CompiledFunction
+
+__all__ = ["compile_operator"]
+
+_VIEWS = {"numpy": View.NUMPY, "pyarrow": View.ARROW, "pandas": View.ARROW, "polars": View.ARROW}
+
+
+def compile_operator(
+    request: OperatorRequest, compile_function: Callable[[FunctionRequest], CompiledFunction]
+) -> OperatorCode | PortsCode:
+    """Find the lane of an operator class and make it ready for that lane.
+
+    Args:
+        request: what is asked.
+        compile_function: makes the function of a flat_map.
+
+    Raises:
+        LaneError: the lane that was asked for can't be had.
+        SchemaError: a compiled `invoke` uses a field that isn't there.
+    """
+    library = _library(request)
+    if request.lane is Lane.VECTORISED or (request.lane == "auto" and library):
+        return _vectorised(request, library)
+    if request.lane is Lane.PYTHON:
+        return _python(request, "asked for")
+    obstacle = _obstacle(request, library)
+    if not obstacle:
+        made = _compiled(request, compile_function)
+        if made.lane is Lane.COMPILED or request.lane is Lane.COMPILED:
+            return made
+        obstacle = made.reason.removeprefix("not compiled: ")
+    if request.lane is Lane.COMPILED:
+        raise LaneError(f"it can't be compiled: {obstacle}", way_out="Change that, or use lane='python'")
+    return _python(request, f"not compiled: {obstacle}")
+
+
+def _obstacle(request: OperatorRequest, library: str) -> str:
+    """What keeps it out of the compiled lane; empty if nothing is known to."""
+    kind = type(request.instance)
+    methods = [name for name in ("initialize", "shutdown", "drain") if hasattr(kind, name)]
+    if library:
+        return f"its invoke is annotated with {library}"
+    if methods:
+        return f"it has {methods[0]}, which runs in Python"
+    if len(request.inputs) > 1 or len(request.outputs) != 1:
+        return "it has several ports, or no output"
+    if request.inputs[0].demand is not None:
+        return "it waits for a number of tuples"
+    if not isinstance(inspect.getattr_static(kind, "invoke"), staticmethod):
+        return "invoke has self, whose attributes aren't compiled; make it a @staticmethod"
+    return ""
+
+
+def _compiled(
+    request: OperatorRequest, compile_function: Callable[[FunctionRequest], CompiledFunction]
+) -> OperatorCode:
+    port = request.inputs[0]
+    asked = FunctionRequest(
+        request.operator,
+        OperatorKind.FLAT_MAP,
+        request.instance.invoke,
+        port.schema,
+        request.outputs[0].schema,
+        port.keys,
+        request.state,
+        request.lane,
+        request.location,
+    )
+    made = compile_function(asked)
+    assert isinstance(made, OperatorCode)
+    return made
+
+
+def _python(request: OperatorRequest, reason: str) -> PortsCode:
+    return PortsCode(
+        request.operator,
+        request.instance,
+        request.inputs,
+        request.outputs,
+        Lane.PYTHON,
+        reason,
+        state=state_factory(request.state),
+    )
+
+
+def _vectorised(request: OperatorRequest, library: str) -> PortsCode:
+    if not library:
+        raise LaneError(
+            "it can't be vectorised: the parameters of invoke have no annotation that says what they take",
+            way_out="Annotate them with numpy.ndarray, pyarrow.RecordBatch, pandas.DataFrame or polars.DataFrame",
+        )
+    if request.state is not None:
+        raise LaneError("state of keys can't be vectorised", way_out="Write it for one tuple and the state of its key")
+    if library == "numpy" and any(port.schema.has_text for port in request.outputs) and len(request.inputs) > 1:
+        raise LaneError(
+            "NumPy arrays of several ports can't give text", way_out="Annotate invoke with pyarrow.RecordBatch"
+        )
+    return PortsCode(
+        request.operator,
+        request.instance,
+        request.inputs,
+        request.outputs,
+        Lane.VECTORISED,
+        f"invoke is annotated with {library}",
+        view=_VIEWS[library],
+        library=library,
+    )
+
+
+def _library(request: OperatorRequest) -> str:
+    """The library that all tuple parameters of invoke are annotated with."""
+    function = request.instance.invoke
+    names = list(inspect.signature(function).parameters)
+    conjunctive = request.inputs[0].demand is not None
+    given = names[: len(request.inputs)] if conjunctive else names[1:2] if len(request.inputs) > 1 else names[:1]
+    found = {annotated_library(function, name) for name in given}
+    if len(found) > 1:
+        raise LaneError(
+            f"the parameters of {type(request.instance).__name__}.invoke are annotated with different libraries",
+            way_out="Annotate all with the same, or none",
+        )
+    return next(iter(found), "")

@@ -1,0 +1,123 @@
+"""`@rel.operator` at design time: what a class says of itself, and each mistake as a typed error."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from rayelastic.errors import DeclarationError
+from rayelastic.graph.operator_class import at_least, definition_of, exactly, operator
+from rayelastic.graph.operator_spec import StateKind
+from rayelastic.graph.ports import Demand, DemandKind
+from rayelastic.graph.schema import Schema
+
+
+class Trade(NamedTuple):
+    symbol: str
+    price: float
+
+
+class State(NamedTuple):
+    total: float = 0.0
+
+
+class Plain:
+    def invoke(self, t: Any) -> None: ...
+
+
+class Two:
+    def invoke(self, a: Any, b: Any) -> None: ...
+
+
+def test_single_ports_are_as_short_as_they_can_be() -> None:
+    made = definition_of(operator(inputs={"n": int, "m": np.float32}, outputs=Trade)(type("X", (Plain,), {}))())
+    assert list(made.inputs) == ["in"]
+    assert made.inputs["in"].schema == Schema.of({"n": int, "m": np.float32})
+    assert made.outputs == {"out": Schema.of(Trade)}
+    assert made.state_kind is StateKind.STATEFUL
+    assert not made.is_conjunctive
+
+
+def test_ports_demands_and_state() -> None:
+    made = definition_of(
+        operator(inputs={"a": exactly(2, Trade), "b": at_least(3)}, outputs={"x": "a", "y": Trade}, stateless=True)(
+            type("X", (Two,), {})
+        )()
+    )
+    assert [one.demand for one in made.inputs.values()] == [Demand(2), Demand(3, DemandKind.AT_LEAST)]
+    assert made.inputs["b"].schema is None
+    assert made.outputs == {"x": "a", "y": Schema.of(Trade)}
+    assert made.is_conjunctive
+    assert made.state_kind is StateKind.STATELESS
+
+    @operator(outputs=Trade, state=State)
+    class Keyed:
+        @staticmethod
+        def invoke(t: Any, s: Any) -> None: ...
+
+    assert definition_of(Keyed()).state_kind is StateKind.PARTITIONED
+
+
+def methods(**made: Any) -> type:
+    return type("X", (), made)
+
+
+ONE = {"invoke": lambda self, t: None}
+PAIR = {"invoke": lambda self, a, b: None}
+
+
+async def later(self: Any, t: Any) -> None: ...
+
+
+MISTAKES = [
+    (3, {}, "decorates a class, not 3"),
+    (methods(), {"outputs": Trade}, "no method invoke"),
+    (methods(**ONE), {}, "nothing says what it gives"),
+    (methods(**ONE, output_schemas=lambda self, inputs: {}), {"outputs": Trade}, "outputs= and output_schemas"),
+    (methods(**ONE), {"outputs": "left"}, "like 'left', which is no input port of it. Name one of in"),
+    (methods(**ONE), {"inputs": {}, "outputs": Trade}, "no input port"),
+    (methods(**ONE), {"inputs": {"a b": Trade}, "outputs": Trade}, "'a b' can't name an input port"),
+    (methods(**ONE), {"inputs": {"_a": Trade}, "outputs": Trade}, "'_a' can't name an input port"),
+    (methods(**ONE), {"inputs": {"class": Trade}, "outputs": Trade}, "'class' can't name an input port"),
+    (methods(**ONE), {"outputs": {3: Trade}}, "3 can't name an output port"),
+    (methods(**ONE), {"inputs": {"a": Trade, "b": Trade}, "outputs": Trade}, r"invoke\(self, port, t\), but takes"),
+    (methods(**ONE), {"outputs": Trade, "state": State}, r"called as invoke\(self, t, s\)"),
+    (methods(**ONE), {"outputs": Trade, "state": Trade}, "symbol, price have no default"),
+    (methods(**ONE), {"outputs": Trade, "state": 3}, "state=3"),
+    (methods(**PAIR), {"outputs": Trade, "state": State, "stateless": True}, "says that it is stateless"),
+    (methods(**PAIR), {"inputs": {"a": exactly(1), "b": Trade}, "outputs": Trade}, "waits for input port 'a' but not"),
+    (
+        methods(**PAIR),
+        {"inputs": {"a": exactly(1), "b": exactly(1)}, "outputs": Trade, "state": State},
+        "waits for several ports, whose tuples have different keys",
+    ),
+    (
+        methods(**PAIR, drain=lambda self, a: None),
+        {"inputs": {"a": exactly(1), "b": exactly(1)}, "outputs": {}},
+        "drain",
+    ),
+    (methods(**ONE, drain=lambda self, t: None), {"outputs": {}}, "takes tuples as they come: nothing is ever left"),
+    (methods(**ONE, initialize=lambda self, x: None), {"outputs": {}}, r"called as initialize\(self\)"),
+    (methods(**ONE, shutdown=lambda self, x: None), {"outputs": {}}, r"called as shutdown\(self\)"),
+    (methods(**ONE, initialize=3), {"outputs": {}}, "initialize"),
+    (methods(invoke=later), {"outputs": {}}, "invoke is async"),
+    (methods(**ONE), {"outputs": {"out": {"tags": list}}}, "list can't be held by a record"),
+    (methods(**ONE), {"outputs": Trade, "lane": "fast"}, "'fast' is no lane"),
+    (methods(**ONE), {"outputs": Trade, "lane": "built-in"}, "is no lane of a function"),
+]
+
+
+@pytest.mark.parametrize(("cls", "arguments", "says"), MISTAKES)
+def test_mistakes(cls: Any, arguments: dict[str, Any], says: str) -> None:
+    with pytest.raises(DeclarationError, match=says) as caught:
+        operator(**arguments)(cls)
+    assert "test_operator_class.py" in caught.value.location
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True, "3", None])
+def test_counts(count: Any) -> None:
+    for make in (exactly, at_least):
+        with pytest.raises(DeclarationError, match="is no number of tuples"):
+            make(count)
