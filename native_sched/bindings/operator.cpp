@@ -1,5 +1,6 @@
 // rayelastic._native.Operator: what can be added to a scheduler, whatever lane it runs in.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
