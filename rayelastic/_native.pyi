@@ -32,9 +32,12 @@ class Schema:
     def fields(self) -> list[tuple[str, str, bool, str]]:
         """What the schema was made of."""
 
+class StateError(ValueError):
+    pass
+
 class KeyedState:
     """
-    The state of a keyed operator. Read and moved only while the operator isn't running; size at any time.
+    The state of a keyed operator. Exported, imported and removed from only while the operator isn't running (Scheduler.hold); size at any time.
     """
 
     def __init__(self, schema: Schema, keys: Sequence[str], state_size: int, initial: bytes, text_offsets: Sequence[int] = ()) -> None:
@@ -54,14 +57,25 @@ class KeyedState:
     def used_bytes(self) -> int:
         """Memory in use, without what Python values hold."""
 
+    @property
+    def layout(self) -> int:
+        """
+        Of keys and state record: states of the same layout can import from one another.
+        """
+
     def export(self, low: int = 0, high: int = 18446744073709551615) -> bytes:
         """
         State of the keys whose hash is in [low, high]. Python values are pickled: only ever import what you trust.
         """
 
+    def export_chunk(self, low: int = 0, high: int = 18446744073709551615, at: int = 0, max_bytes: int = 1048576) -> tuple[bytes, int]:
+        """
+        About max_bytes of the same, an export of its own, and where to go on; 0 when there is no more.
+        """
+
     def import_(self, data: bytes) -> int:
         """
-        All or nothing; ValueError for keys that are here already. Returns the number of keys.
+        All or nothing; StateError for keys that are here already, and for bytes of another format or layout. Returns the number of keys.
         """
 
     def remove(self, low: int = 0, high: int = 18446744073709551615) -> int:
@@ -188,6 +202,10 @@ class Operator:
         """rel_flags as the scheduler sees them."""
 
     @property
+    def state(self) -> KeyedState | None:
+        """What it keeps by key, whatever its lane; None if that is nothing."""
+
+    @property
     def count(self) -> int | None:
         """Tuples that a count_sink has seen; None for other operators."""
 
@@ -249,9 +267,20 @@ class Scheduler:
     def end_source(self, operator: int) -> None:
         """Ends one source as if it had no more tuples; the others go on."""
 
-    def stop(self, drain: bool = False) -> None:
+    def hold(self, operators: Sequence[int], drain: bool = False, timeout: float = 10.0) -> None:
         """
-        Ends all threads; with drain, sources end first and what is under way is processed. Idempotent.
+        Keeps operators at their safe points until release(): none of them runs, what comes for them waits, their state may be moved.
+        A source is held where it submits nothing: its tuples_out is its position. drain: what waits at those that only held operators feed
+        is processed first. May be called again for operators downstream. TimeoutError: not within timeout seconds; then none of them is held.
+        """
+
+    def release(self) -> None:
+        """All held operators go on. Idempotent; stop does it too."""
+
+    def stop(self, drain: bool = False, finish: bool = True) -> None:
+        """
+        Ends all threads; with drain, sources end first and what is under way is processed. Idempotent. finish=False, with drain: the
+        stream isn't at its end, it goes on elsewhere: only sinks get their call at the end of the input.
         """
 
 def symbols() -> dict[str, int]:

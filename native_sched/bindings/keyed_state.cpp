@@ -14,35 +14,47 @@ namespace {
 
 std::span<const std::byte> bytes_in(const nb::bytes& bytes) { return {static_cast<const std::byte*>(bytes.data()), bytes.size()}; }
 
-nb::bytes export_range(KeyedStateObject& self, std::uint64_t low, std::uint64_t high) {
-  if (self.objects != nullptr) {
-    PyObject* pickled = self.objects->export_range(low, high);
-    if (pickled == nullptr) throw nb::python_error();
-    return nb::steal<nb::bytes>(pickled);
+nb::bytes python_bytes(const std::vector<std::byte>& bytes) { return nb::bytes(bytes.data(), bytes.size()); }
+
+nb::bytes export_range(const KeyedStateObject& self, std::uint64_t low, std::uint64_t high) {
+  std::vector<std::byte> exported;
+  {
+    const nb::gil_scoped_release released;
+    exported = self.store->export_range(low, high);
   }
-  const std::vector<std::byte> exported = self.table->export_range(low, high);
-  return nb::bytes(exported.data(), exported.size());
+  return python_bytes(exported);
 }
 
-std::size_t import_range(KeyedStateObject& self, const nb::bytes& bytes) {
-  if (self.objects == nullptr) return self.table->import_range(bytes_in(bytes));
-  const Py_ssize_t imported = self.objects->import_range(bytes.ptr());
-  if (imported < 0) throw nb::python_error();
-  return static_cast<std::size_t>(imported);
+nb::tuple export_chunk(const KeyedStateObject& self, std::uint64_t low, std::uint64_t high, std::uint64_t at, std::size_t max_bytes) {
+  std::vector<std::byte> exported;
+  {
+    const nb::gil_scoped_release released;
+    exported = self.store->export_chunk(low, high, at, max_bytes);
+  }
+  return nb::make_tuple(python_bytes(exported), at);
+}
+
+std::size_t import_range(const KeyedStateObject& self, const nb::bytes& bytes) {
+  const std::span<const std::byte> given = bytes_in(bytes);
+  const nb::gil_scoped_release released;
+  return self.store->import_range(given);
 }
 
 }  // namespace
 
 void bind_keyed_state(nb::module_& module) {
   constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
-  nb::class_<KeyedStateObject>(module, "KeyedState",
-                               "The state of a keyed operator. Read and moved only while the operator isn't running; size at any time.")
+  nb::exception<StateError>(module, "StateError", PyExc_ValueError);
+  nb::class_<KeyedStateObject>(
+      module, "KeyedState",
+      "The state of a keyed operator. Exported, imported and removed from only while the operator isn't running (Scheduler.hold); size "
+      "at any time.")
       .def(
           "__init__",
           [](KeyedStateObject* self, const SchemaObject& schema, const std::vector<std::string>& keys, std::size_t state_size,
              const nb::bytes& initial, const std::vector<std::size_t>& text_offsets) {
-            new (self)
-                KeyedStateObject{std::make_shared<KeyedState>(schema.schema, keys, state_size, bytes_in(initial), text_offsets), nullptr};
+            auto records = std::make_shared<KeyedState>(schema.schema, keys, state_size, bytes_in(initial), text_offsets);
+            new (self) KeyedStateObject{.store = records, .records = records};
           },
           nb::arg("schema"), nb::arg("keys"), nb::arg("state_size"), nb::arg("initial"),
           nb::arg("text_offsets") = std::vector<std::size_t>(),
@@ -55,24 +67,34 @@ void bind_keyed_state(nb::module_& module) {
             if (PyCallable_Check(factory.ptr()) == 0)
               throw std::invalid_argument("the factory of keyed state must be callable without arguments");
             auto objects = std::make_shared<ObjectStates>(schema.schema, keys, factory.ptr());
-            return KeyedStateObject{std::shared_ptr<KeyedState>(objects, &objects->table()), objects};
+            return KeyedStateObject{.store = objects, .objects = objects};
           },
           nb::arg("schema"), nb::arg("keys"), nb::arg("factory"),
           nb::sig("def objects(schema: Schema, keys: collections.abc.Sequence[str], factory: collections.abc.Callable[[], typing.Any]) -> "
                   "KeyedState"),
           "Any Python value per key, made by factory() when the key comes first.")
       .def_prop_ro(
-          "size", [](const KeyedStateObject& self) { return self.table->size(); }, "Keys.")
+          "size", [](const KeyedStateObject& self) { return self.store->size(); }, "Keys.")
       .def_prop_ro(
-          "used_bytes", [](const KeyedStateObject& self) { return self.table->bytes(); }, "Memory in use, without what Python values hold.")
+          "used_bytes", [](const KeyedStateObject& self) { return self.store->bytes(); }, "Memory in use, without what Python values hold.")
+      .def_prop_ro(
+          "layout", [](const KeyedStateObject& self) { return self.store->layout(); },
+          "Of keys and state record: states of the same layout can import from one another.")
       .def("export", export_range, nb::arg("low") = std::uint64_t{0}, nb::arg("high") = kAll,
            "State of the keys whose hash is in [low, high]. Python values are pickled: only ever import what you trust.")
+      .def("export_chunk", export_chunk, nb::arg("low") = std::uint64_t{0}, nb::arg("high") = kAll, nb::arg("at") = std::uint64_t{0},
+           nb::arg("max_bytes") = std::size_t{1} << 20,
+           nb::sig("def export_chunk(self, low: int = 0, high: int = 18446744073709551615, at: int = 0, max_bytes: int = 1048576) -> "
+                   "tuple[bytes, int]"),
+           "About max_bytes of the same, an export of its own, and where to go on; 0 when there is no more.")
       .def("import_", import_range, nb::arg("data"),
-           "All or nothing; ValueError for keys that are here already. Returns the number of keys.")
+           "All or nothing; StateError for keys that are here already, and for bytes of another format or layout. Returns the number of "
+           "keys.")
       .def(
           "remove",
-          [](KeyedStateObject& self, std::uint64_t low, std::uint64_t high) {
-            return self.objects != nullptr ? self.objects->remove_range(low, high) : self.table->remove_range(low, high);
+          [](const KeyedStateObject& self, std::uint64_t low, std::uint64_t high) {
+            const nb::gil_scoped_release released;
+            return self.store->remove_range(low, high);
           },
           nb::arg("low") = std::uint64_t{0}, nb::arg("high") = kAll, "Forgets the keys whose hash is in [low, high]; returns how many.");
 }

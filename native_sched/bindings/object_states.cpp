@@ -1,11 +1,16 @@
 #include "object_states.hpp"
 
 #include <array>
-#include <cstring>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "object_ref.hpp"
+#include "python_failure.hpp"
 #include "python_gate.hpp"
+#include "rayelastic/state_bytes.hpp"
 
 namespace rayelastic::python {
 
@@ -15,36 +20,20 @@ constexpr std::array<std::byte, sizeof(PyObject*)> kNoObject{};
 
 PyObject*& object_in(void* slot) noexcept { return *static_cast<PyObject**>(slot); }
 
-// A key as bytes: its 16 bytes as they are when inline (the mark of the null key is among them), else a zero-length view and the text.
-PyObject* key_to_bytes(const StringView& key) {
-  if (key.is_inline()) return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(&key), sizeof key);
-  PyObject* bytes = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(sizeof key + key.length));
-  if (bytes == nullptr) return nullptr;
-  std::memset(PyBytes_AS_STRING(bytes), 0, sizeof key);
-  std::memcpy(PyBytes_AS_STRING(bytes) + sizeof key, key.pointer, key.length);
-  return bytes;
+constexpr StateMagic kMagic = {'R', 'E', 'L', 'P', 'I', 'C', 'K', '1'};
+constexpr int kPickleProtocol = 5;
+
+// GIL. The Python error that is set, as a StateError.
+[[noreturn]] void raise_error(const std::string& what) {
+  PythonFailure failure;
+  throw StateError(what + ": " + failure.keep());
 }
 
-bool key_from_bytes(PyObject* bytes, StringView* key) {
-  if (!PyBytes_Check(bytes) || PyBytes_GET_SIZE(bytes) < static_cast<Py_ssize_t>(sizeof *key)) return false;
-  const char* data = PyBytes_AS_STRING(bytes);
-  const auto text = static_cast<std::size_t>(PyBytes_GET_SIZE(bytes)) - sizeof *key;
-  if (text == 0) {
-    std::memcpy(static_cast<void*>(key), data, sizeof *key);
-    return key->is_inline();
-  }
-  if (text <= StringView::kInlineBytes || text > UINT32_MAX) return false;
-  *key = StringView(data + sizeof *key, static_cast<std::uint32_t>(text));
-  return true;
-}
-
-PyObject* call_pickle(const char* function, PyObject* argument) {
-  PyObject* module = PyImport_ImportModule("pickle");
-  if (module == nullptr) return nullptr;
-  PyObject* result = std::strcmp(function, "dumps") == 0 ? PyObject_CallMethod(module, function, "Oi", argument, 5)
-                                                         : PyObject_CallMethod(module, function, "O", argument);
-  Py_DECREF(module);
-  return result;
+ObjectRef pickle(const char* function) {
+  const ObjectRef module = ObjectRef::take(PyImport_ImportModule("pickle"));
+  ObjectRef found = ObjectRef::take(module ? PyObject_GetAttrString(module.get(), function) : nullptr);
+  if (!found) raise_error("pickle can't be had");
+  return found;
 }
 
 }  // namespace
@@ -78,59 +67,66 @@ PyObject* ObjectStates::values(void* const* slots, std::size_t count, std::size_
   return list;
 }
 
-PyObject* ObjectStates::export_range(std::uint64_t low, std::uint64_t high) {
-  PyObject* entries = PyList_New(0);
-  bool done = entries != nullptr;
-  if (done) {
-    table_.for_each([&](const StringView& key, std::byte* state) {
-      const std::uint64_t hash = KeyedState::hash_of_slot(state);
-      PyObject* object = object_in(state);
-      if (!done || hash < low || hash > high || object == nullptr) return;
-      PyObject* bytes = key_to_bytes(key);
-      PyObject* entry = bytes != nullptr ? PyTuple_Pack(2, bytes, object) : nullptr;
-      Py_XDECREF(bytes);
-      done = entry != nullptr && PyList_Append(entries, entry) == 0;
-      Py_XDECREF(entry);
-    });
-  }
-  PyObject* pickled = done ? call_pickle("dumps", entries) : nullptr;
-  Py_XDECREF(entries);
-  return pickled;
+std::uint64_t ObjectStates::layout() const noexcept { return table_.layout(); }
+
+std::vector<std::byte> ObjectStates::export_chunk(std::uint64_t low, std::uint64_t high, std::uint64_t& at, std::size_t max_bytes) {
+  const GilScope gil;
+  if (!gil) throw StateError("the interpreter is gone");
+  const ObjectRef dumps = pickle("dumps");
+  const ObjectRef protocol = ObjectRef::take(PyLong_FromLong(kPickleProtocol));
+  StateWriter writer(kMagic, layout());
+  at = table_.for_each_from(at, [&](const StringView& key, std::byte* state) {
+    const std::uint64_t hash = KeyedState::hash_of_slot(state);
+    PyObject* object = object_in(state);
+    if (hash < low || hash > high || object == nullptr) return true;
+    if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
+    const ObjectRef bytes = ObjectRef::take(PyObject_CallFunctionObjArgs(dumps.get(), object, protocol.get(), nullptr));
+    if (!bytes) raise_error("a value can't be pickled");
+    const auto length = static_cast<std::uint64_t>(PyBytes_GET_SIZE(bytes.get()));
+    if (length > UINT32_MAX) throw StateError("a value has more than 4 GiB when it is pickled");
+    const auto short_length = static_cast<std::uint32_t>(length);
+    writer.key(key);
+    (void)writer.append(&short_length, sizeof short_length);
+    (void)writer.append(PyBytes_AS_STRING(bytes.get()), length);
+    return true;
+  });
+  return writer.finish();
 }
 
-Py_ssize_t ObjectStates::import_range(PyObject* bytes) {
-  PyObject* entries = call_pickle("loads", bytes);
-  if (entries == nullptr) return -1;
-  const Py_ssize_t count = PyList_Check(entries) ? PyList_GET_SIZE(entries) : -1;
-  std::vector<StringView> keys(count > 0 ? static_cast<std::size_t>(count) : 0);
-  bool valid = count >= 0;
-  for (Py_ssize_t i = 0; valid && i < count; ++i) {
-    PyObject* entry = PyList_GET_ITEM(entries, i);
-    valid = PyTuple_Check(entry) && PyTuple_GET_SIZE(entry) == 2 &&
-            key_from_bytes(PyTuple_GET_ITEM(entry, 0), &keys[static_cast<std::size_t>(i)]);
-    if (valid && table_.find(keys[static_cast<std::size_t>(i)]) != nullptr) {
-      Py_DECREF(entries);
-      PyErr_SetString(PyExc_ValueError, "state of a key that is here already");
-      return -1;
-    }
+std::size_t ObjectStates::import_range(std::span<const std::byte> bytes) {
+  const GilScope gil;
+  if (!gil) throw StateError("the interpreter is gone");
+  const ObjectRef loads = pickle("loads");
+  StateReader reader(bytes, kMagic, layout());
+  std::vector<StringView> keys;
+  std::vector<ObjectRef> values;
+  std::set<std::string_view> seen;  // of `keys`, which stay where they are
+  bool seen_null = false;
+  keys.reserve(static_cast<std::size_t>(reader.keys()));
+  for (std::uint64_t i = 0; i < reader.keys(); ++i) {
+    keys.push_back(reader.key(table_.extractor()));
+    if (table_.find(keys.back()) != nullptr) throw StateError("exported state has a key that is here already");
+    const bool fresh = is_null_key(keys.back()) ? !std::exchange(seen_null, true) : seen.insert(keys.back().view()).second;
+    if (!fresh) throw StateError("exported state has a key twice");
+    const std::uint32_t length = reader.length();
+    const auto* pickled = reinterpret_cast<const char*>(reader.take(length));
+    const ObjectRef view = ObjectRef::take(PyMemoryView_FromMemory(const_cast<char*>(pickled), length, PyBUF_READ));
+    values.push_back(ObjectRef::take(view ? PyObject_CallOneArg(loads.get(), view.get()) : nullptr));
+    if (!values.back()) raise_error("a value can't be unpickled");
   }
-  if (!valid) {
-    Py_DECREF(entries);
-    PyErr_SetString(PyExc_ValueError, "these bytes are no export of Python keyed state");
-    return -1;
-  }
+  if (!reader.empty()) throw StateError("exported state has bytes after its last key");
   std::vector<void*> slots(keys.size());
   table_.lookup_keys(keys.data(), keys.size(), slots.data());
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* old =
-        std::exchange(object_in(slots[static_cast<std::size_t>(i)]), Py_NewRef(PyTuple_GET_ITEM(PyList_GET_ITEM(entries, i), 1)));
-    Py_XDECREF(old);  // a key that the bytes name twice
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    PyObject* old = std::exchange(object_in(slots[i]), Py_NewRef(values[i].get()));
+    Py_XDECREF(old);
   }
-  Py_DECREF(entries);
-  return count;
+  return keys.size();
 }
 
 std::size_t ObjectStates::remove_range(std::uint64_t low, std::uint64_t high) {
+  const GilScope gil;
+  if (!gil) return 0;
   std::vector<PyObject*> dropped;
   table_.for_each([&](const StringView&, std::byte* state) {
     const std::uint64_t hash = KeyedState::hash_of_slot(state);

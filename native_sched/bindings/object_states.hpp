@@ -1,7 +1,9 @@
 // Keyed state of operators that run in Python: the state record of a key is one pointer to a Python object, made by the user's
 // factory when the key comes first, owned by the table.
 //
-// Export and import pickle the values; bytes are only ever taken from Ray's own authenticated channel, never from a port.
+// An export is a header (magic "RELPICK1", layout of the keys, number of keys, bytes that follow; 8 bytes each), then for each key its
+// length (4), 1 if it is null (1), its bytes, the length of the pickled value (4), the pickled value. Import unpickles: bytes are only ever
+// taken from Ray's own authenticated channel or with a signature that was checked, never from a port.
 #pragma once
 
 #include <Python.h>
@@ -9,19 +11,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "rayelastic/keyed_state.hpp"
 
 namespace rayelastic::python {
 
-class ObjectStates {
+class ObjectStates final : public StateTable {
  public:
   // GIL. A table for keys of `input` whose values `factory()` makes.
   ObjectStates(std::shared_ptr<const Schema> input, const std::vector<std::string>& keys, PyObject* factory);
-  ~ObjectStates();  // takes the GIL itself
-  ObjectStates(const ObjectStates&) = delete;
-  ObjectStates& operator=(const ObjectStates&) = delete;
+  ~ObjectStates() override;  // takes the GIL itself
 
   [[nodiscard]] KeyedState& table() noexcept { return table_; }
 
@@ -29,12 +31,14 @@ class ObjectStates {
   // to the index of the slot whose factory raised.
   [[nodiscard]] PyObject* values(void* const* slots, std::size_t count, std::size_t* failed);
 
-  // GIL. New bytes: the pickled values of keys whose hash lies in [low, high]. Null with a Python error set.
-  [[nodiscard]] PyObject* export_range(std::uint64_t low, std::uint64_t high);
-  // GIL. Number of keys, or -1 with a Python error set; then nothing was imported.
-  [[nodiscard]] Py_ssize_t import_range(PyObject* bytes);
-  // GIL.
-  std::size_t remove_range(std::uint64_t low, std::uint64_t high);
+  // StateTable. Those that touch values take the GIL themselves. A value that can't be pickled is a StateError, too.
+  [[nodiscard]] std::size_t size() const noexcept override { return table_.size(); }
+  [[nodiscard]] std::size_t bytes() const noexcept override { return table_.bytes(); }  // without what the values hold
+  [[nodiscard]] std::uint64_t layout() const noexcept override;
+  [[nodiscard]] std::vector<std::byte> export_chunk(std::uint64_t low, std::uint64_t high, std::uint64_t& at,
+                                                    std::size_t max_bytes) override;
+  std::size_t import_range(std::span<const std::byte> bytes) override;
+  std::size_t remove_range(std::uint64_t low, std::uint64_t high) override;
 
  private:
   KeyedState table_;

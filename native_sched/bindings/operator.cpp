@@ -15,6 +15,7 @@
 #include "rayelastic/aggregate.hpp"
 #include "rayelastic/arrow_feeder.hpp"
 #include "rayelastic/count_sink.hpp"
+#include "rayelastic/keyed_state.hpp"
 #include "rayelastic/link.hpp"
 #include "rayelastic/sequence_source.hpp"
 #include "rayelastic/text_source.hpp"
@@ -62,8 +63,8 @@ OperatorObject compiled(std::string name, std::uintptr_t address, std::uint32_t 
                         const std::vector<SchemaObject>& further_inputs, const std::vector<SchemaObject>& further_outputs,
                         const Demands& demands) {
   if (address == 0) throw std::invalid_argument("operator '" + name + "': address is 0");
-  if (keyed != nullptr && keyed->objects != nullptr)
-    throw std::invalid_argument("operator '" + name + "': Python values can't be the state of a compiled function");
+  if (keyed != nullptr && keyed->records == nullptr)
+    throw std::invalid_argument("operator '" + name + "': the state of a compiled function is made by KeyedState(...)");
   if ((keyed != nullptr) != ((flags & REL_KEYED) != 0))
     throw std::invalid_argument("operator '" + name + "': keyed= and REL_KEYED go together");
   auto kept = std::make_shared<CompiledState>();
@@ -76,7 +77,7 @@ OperatorObject compiled(std::string name, std::uintptr_t address, std::uint32_t 
   result.spec.input = schema_of(input);
   result.spec.output = schema_of(output);
   result.spec.state = std::shared_ptr<void>(kept, kept->record.get());  // owns both, hands out the record
-  if (keyed != nullptr) result.spec.keyed = keyed->table;
+  if (keyed != nullptr) result.spec.keyed = keyed->records;
   result.spec.further_inputs = schemas_of(further_inputs);
   result.spec.further_outputs = schemas_of(further_outputs);
   result.spec.demands = demands_of(result.spec.name, demands);
@@ -261,6 +262,13 @@ void bind_operator(nb::module_& module) {
           "name", [](const OperatorObject& self) { return self.spec.name; }, "What counters and messages call it.")
       .def_prop_ro(
           "flags", [](const OperatorObject& self) { return self.spec.flags; }, "rel_flags as the scheduler sees them.")
+      .def_prop_ro(
+          "state",
+          [](const OperatorObject& self) -> std::optional<KeyedStateObject> {
+            const std::shared_ptr<StateTable> store = self.spec.store != nullptr ? self.spec.store : self.spec.keyed;
+            return store != nullptr ? std::optional(KeyedStateObject{.store = store}) : std::nullopt;
+          },
+          nb::sig("def state(self) -> KeyedState | None"), "What it keeps by key, whatever its lane; None if that is nothing.")
       .def_prop_ro(
           "count",
           [](const OperatorObject& self) {

@@ -140,6 +140,7 @@ OperatorSpec make_python_operator(const PythonFunction& function, std::shared_pt
   spec.input = function.input;
   spec.output = is_sink ? nullptr : is_filter ? function.input : function.output;
   spec.state = lane;
+  spec.store = function.states;
   return spec;
 }
 

@@ -98,9 +98,20 @@ class SchedulerObject {
     }
   }
 
-  void stop(bool drain) {
+  void stop(bool drain, bool finish) {
     const nb::gil_scoped_release released;
-    scheduler_->stop(drain);
+    scheduler_->stop(drain, finish);
+  }
+
+  void hold(const std::vector<OperatorId>& operators, bool drain, double timeout) {
+    std::string refusal;
+    {
+      const nb::gil_scoped_release released;
+      refusal = scheduler_->hold(operators, drain, nanoseconds(timeout));
+    }
+    if (refusal.empty()) return;
+    PyErr_SetString(PyExc_TimeoutError, refusal.c_str());
+    throw nb::python_error();
   }
 
   // Stops for the interpreter's exit. User code that doesn't come back is left alone, with all that it may touch.
@@ -185,6 +196,8 @@ nb::dict sample(const SchedulerObject& self) {
     entry["queue_capacity"] = one.queue_capacity;
     entry["model"] = name_of(one.model);
     entry["final"] = one.final;
+    entry["state_keys"] = one.state_keys;
+    entry["state_bytes"] = one.state_bytes;
     operators.append(entry);
   }
   nb::dict result;
@@ -302,8 +315,22 @@ void bind_scheduler(nb::module_& module) {
             self.scheduler().end_source(id);
           },
           nb::arg("operator"), "Ends one source as if it had no more tuples; the others go on.")
-      .def("stop", &SchedulerObject::stop, nb::arg("drain") = false,
-           "Ends all threads; with drain, sources end first and what is under way is processed. Idempotent.");
+      .def("hold", &SchedulerObject::hold, nb::arg("operators"), nb::arg("drain") = false, nb::arg("timeout") = 10.0,
+           nb::sig("def hold(self, operators: collections.abc.Sequence[int], drain: bool = False, timeout: float = 10.0) -> None"),
+           "Keeps operators at their safe points until release(): none of them runs, what comes for them waits, their state may be moved.\n"
+           "A source is held where it submits nothing: its tuples_out is its position. drain: what waits at those that only held operators "
+           "feed\nis processed first. May be called again for operators downstream. TimeoutError: not within timeout seconds; then none of "
+           "them is held.")
+      .def(
+          "release",
+          [](const SchedulerObject& self) {
+            const nb::gil_scoped_release released;
+            self.scheduler().release();
+          },
+          "All held operators go on. Idempotent; stop does it too.")
+      .def("stop", &SchedulerObject::stop, nb::arg("drain") = false, nb::arg("finish") = true,
+           "Ends all threads; with drain, sources end first and what is under way is processed. Idempotent. finish=False, with drain: the\n"
+           "stream isn't at its end, it goes on elsewhere: only sinks get their call at the end of the input.");
 
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_all));
 }

@@ -24,8 +24,9 @@ struct SchemaObject {
 };
 
 struct KeyedStateObject {
-  std::shared_ptr<KeyedState> table;
-  std::shared_ptr<ObjectStates> objects;  // null: records
+  std::shared_ptr<StateTable> store;
+  std::shared_ptr<KeyedState> records;    // null unless it is one of records that a compiled function may have
+  std::shared_ptr<ObjectStates> objects;  // null unless it is one of Python values
 };
 
 struct FeederObject {

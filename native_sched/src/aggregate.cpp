@@ -156,6 +156,7 @@ OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> inpu
   spec.flags = emit == Emit::Final ? REL_ON_FINISH : REL_ONE_TO_ONE;
   spec.input = std::move(input);
   spec.output = std::move(output);
+  spec.store = std::shared_ptr<StateTable>(state, state->table.get());
   spec.state = std::move(state);
   return spec;
 } catch (const std::invalid_argument& problem) {

@@ -103,6 +103,8 @@ class BasicPort {
   [[nodiscard]] ThreadingModel model() const noexcept;
   [[nodiscard]] bool is_switching() const noexcept { return model() != wish_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t queued() const noexcept { return queue_.size(); }
+  // Nothing waits, nor is what came last still being dealt with. Exact while the producers are held.
+  [[nodiscard]] bool is_drained() const noexcept { return queue_.is_drained() && (spill_ == nullptr || !gate_->is_burdened()); }
   // Records that may wait, as the work that they are allows.
   [[nodiscard]] std::size_t capacity() const noexcept { return queue_.limit(); }
   // The dedicated thread: sleeps until the port is listed, or until the engine stops.
@@ -430,8 +432,9 @@ auto BasicPort<Atom, World>::drain(std::size_t limit, bool may_be_refused) -> Dr
     const auto front = queue_.front(limit);
     if (front.mark != nullptr) {
       const Mark mark = *front.mark;
-      queue_.pop_mark();
-      if (!(gate_ == nullptr ? target_.accept(mark) : target_.take(input_, mark))) return Drained::Stopped;
+      const bool ok = gate_ == nullptr ? target_.accept(mark) : target_.take(input_, mark);
+      queue_.pop_mark();  // only now: until it has been dealt with the queue isn't drained
+      if (!ok) return Drained::Stopped;
       continue;
     }
     if (front.count == 0) break;

@@ -81,11 +81,12 @@ class Engine {
   // Where operators may be short of records of one port while those of another fill up, no thread must be missing that could bring
   // them (P33): the scheduler replaces threads that wait. Elsewhere whoever waits does so for one that works, and it needn't know.
   void tell_waiting() {
-    if (replaces_waiting) listener.waiting();
+    if (replaces_waiting.load(std::memory_order_relaxed)) listener.waiting();
   }
 
   const SchedulerOptions options;
-  bool replaces_waiting = false;  // before the start
+  std::atomic<bool> replaces_waiting{false};
+  std::atomic<bool> finishing{true};  // operators get their call at the end of the input; false: only sinks, the others go on elsewhere
   FreePorts<Port> free_ports;
   FreePorts<Port> parked_ports;  // that wait for the token
   Notifier<> idle;

@@ -40,7 +40,8 @@ OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine
       in_place_((spec.flags & REL_IN_PLACE) != 0 && in_stride_ == out_stride_),
       text_out_(spec.output != nullptr && spec.output->has_text()),
       needs_token_((spec.flags & REL_NEEDS_TOKEN) != 0),
-      keyed_(spec.keyed != nullptr),
+      keyed_((spec.flags & REL_KEYED) != 0),
+      source_((spec.flags & REL_SOURCE) != 0),
       slots_(keyed_ ? capacity_ : 0),
       id_(id),
       spec_(spec) {
@@ -82,6 +83,8 @@ void OperatorContext::renew_buffer() {
 // Processes `run`. Either submits the output and sets `next` to null, or makes the output the `run` of the manual operator `next`.
 bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool token_held, OperatorContext*& next) {
   thread.set_doing(number_);
+  if (!enter(token_held)) [[unlikely]]
+    return false;
   tuples_in_.add(run.count);
   const bool in_place = in_place_ && writable;
   // Longer inputs are split, so that a function always has capacity >= n; a call in place or without output needs no buffer.
@@ -93,7 +96,10 @@ bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool 
     if (!in_place && home_ && !home_->is_unique()) renew_buffer();
     std::byte* const out = in_place ? const_cast<std::byte*>(input_.records) : buffer_;
     const std::int64_t produced = call(out, static_cast<std::int64_t>(in_place ? count : std::max(count, capacity_)), token_held);
-    if (produced < 0) return false;
+    if (produced < 0) {
+      safe_point_.leave();
+      return false;
+    }
     token_held = false;
     const bool last = done == run.count;
     if (last && !untidy_ && consumers_.size() == 1 && produced > 0) {
@@ -103,14 +109,40 @@ bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool 
         run = {out, static_cast<std::size_t>(produced), out_stride_, text_out_ ? input_.chunks : std::span<Chunk* const>{},
                in_place ? run.home : home_.get()};
         writable = true;
+        next->safe_point_.expect();
+        safe_point_.leave();
         return true;
       }
     }
     next = nullptr;
     const bool ok = submit(out, static_cast<std::size_t>(produced));
     end_call();
-    if (!ok || last) return ok;
+    if (!ok || last) {
+      safe_point_.leave();
+      return ok;
+    }
   }
+}
+
+// Somebody holds the operator. Waits with all that the thread has, as it would for room downstream; others take its place meanwhile.
+bool OperatorContext::wait_released(bool& token_held) {
+  if (token_held) {
+    token_held = false;
+    engine_.leave_token(*current_thread);
+  }
+  const PortWorld::Waiting waiting(engine_, *current_thread, true);
+  do {
+    safe_point_.leave();
+    safe_point_.wait();
+  } while (!safe_point_.try_enter());
+  if (!stopping()) return true;
+  safe_point_.leave();
+  return false;
+}
+
+template <class Body>
+bool OperatorContext::inside_if_source(Body body) {
+  return source_ && !in_mark_ ? inside(body) : body();
 }
 
 // One call of the function. Negative: stop; what there was to report has been reported.
@@ -219,17 +251,23 @@ bool OperatorContext::emit(std::int32_t output, const void* records, std::int64_
     if (n == 0) return;
     const Output* further = output == 0 ? nullptr : &further_outputs_[static_cast<std::size_t>(output) - 1];
     const bool has_text = further == nullptr ? text_out_ : further->has_text;
-    tuples_out_.add(static_cast<std::uint64_t>(n));
     const Run run{static_cast<const std::byte*>(records), static_cast<std::size_t>(n), further == nullptr ? out_stride_ : further->stride,
                   has_text ? output_chunks() : std::span<Chunk* const>{}};
-    for (Port* port : further == nullptr ? consumers_ : further->consumers) ok = ok && port->accept(run, false);
-    ok = ok && !stopping();
+    ok = inside_if_source([&] {
+      tuples_out_.add(static_cast<std::uint64_t>(n));
+      const std::vector<Port*>& consumers = further == nullptr ? consumers_ : further->consumers;
+      return std::ranges::all_of(consumers, [&run](Port* port) { return port->accept(run, false); }) && !stopping();
+    });
   });
   refused_ = refused_ || !ok;
   return ok;
 }
 
 bool OperatorContext::submit(std::byte* out, std::size_t count) {
+  return inside_if_source([&] { return deliver(out, count); });
+}
+
+bool OperatorContext::deliver(std::byte* out, std::size_t count) {
   bool ok = true;
   if (count > 0 && out_stride_ != 0) {
     tuples_out_.add(count);
@@ -300,7 +338,7 @@ bool OperatorContext::keep_text(void* field, const char* text, std::uint32_t byt
 
 void OperatorContext::mark(Mark mark) {
   without_token([&] {
-    if (!pass(mark)) refused_ = true;
+    if (!inside_if_source([&] { return pass(mark); })) refused_ = true;
   });
 }
 
@@ -312,6 +350,15 @@ bool OperatorContext::pass(Mark mark) {
 }
 
 bool OperatorContext::accept(Mark mark) {
+  return inside([&] {
+    in_mark_ = true;
+    const bool ok = deliver(mark);
+    in_mark_ = false;
+    return ok;
+  });
+}
+
+bool OperatorContext::deliver(Mark mark) {
   if (mark.kind == MarkKind::Probe) {
     if (++probes_ < inputs_) return true;
     probes_ = 0;
@@ -324,7 +371,8 @@ bool OperatorContext::accept(Mark mark) {
 
 // All that was to come has come.
 bool OperatorContext::end() {
-  if ((spec_.flags & REL_ON_FINISH) != 0 && !call_and_submit()) return false;
+  const bool finishing = (spec_.flags & REL_SINK) != 0 || engine_.finishing.load(std::memory_order_relaxed);
+  if ((spec_.flags & REL_ON_FINISH) != 0 && finishing && !call_and_submit()) return false;
   if (engine_.is_stopping() || !pass(Mark{MarkKind::Final, 0})) return false;
   final_.store(true, std::memory_order_release);
   if (is_terminal()) engine_.listener.terminal_final();
@@ -339,7 +387,7 @@ void OperatorContext::run_source() {
   if (!engine_.is_stopping()) (void)accept(Mark{MarkKind::Final, 0});
 }
 
-bool OperatorContext::stopping() const { return engine_.is_stopping() || (is_source() && interrupted_.load(std::memory_order_relaxed)); }
+bool OperatorContext::stopping() const { return engine_.is_stopping() || (source_ && interrupted_.load(std::memory_order_relaxed)); }
 
 void OperatorContext::report(std::int64_t index) {
   Failure failure{.operator_id = id_, .operator_name = spec_.name, .message = std::move(message_)};

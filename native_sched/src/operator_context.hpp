@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine.hpp"
+#include "hold.hpp"
 #include "junction.hpp"
 #include "rayelastic/operator.hpp"
 
@@ -56,6 +57,8 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] std::uint64_t tuples_out() const noexcept { return tuples_out_.get(); }
   // Calls the operator's interrupt hook, the first time. A source ends then.
   void interrupt();
+  // Its safe point: entered around every run, firing and mark; by a source around what it submits, which may wait inside for ever.
+  [[nodiscard]] Hold& safe_point() noexcept { return safe_point_; }
 
   // rel_context, called by the operator's function.
   [[nodiscard]] bool flush(std::int64_t n) override;
@@ -79,14 +82,30 @@ class alignas(64) OperatorContext final : public rel_context {
     std::vector<Port*> consumers;
   };
 
+  // Into the safe point, when it is to be had; leaves the token before it waits. False: stop.
+  [[nodiscard]] bool enter(bool& token_held) { return safe_point_.try_enter() || wait_released(token_held); }
+  [[nodiscard]] bool wait_released(bool& token_held);
+  template <class Body>
+  [[nodiscard]] bool inside(Body body) {
+    bool token_held = false;
+    if (!enter(token_held)) return false;
+    const bool ok = body();
+    safe_point_.leave();
+    return ok;
+  }
+  template <class Body>
+  [[nodiscard]] bool inside_if_source(Body body);
   [[nodiscard]] bool step(EngineThread& thread, Run& run, bool& writable, bool token_held, OperatorContext*& next);
   [[nodiscard]] bool call_and_submit();
   [[nodiscard]] bool call_once();
   [[nodiscard]] std::int64_t stage(std::size_t input, const Run& run);
   [[nodiscard]] bool fire();
+  [[nodiscard]] bool fire_all();
   [[nodiscard]] std::int64_t call(std::byte* out, std::int64_t capacity, bool token_held);
   [[nodiscard]] std::int64_t process(std::byte* out, std::int64_t capacity);
   [[nodiscard]] bool submit(std::byte* out, std::size_t count);
+  [[nodiscard]] bool deliver(std::byte* out, std::size_t count);
+  [[nodiscard]] bool deliver(Mark mark);
   template <class Body>
   void without_token(Body body);
   [[nodiscard]] bool pass(Mark mark);
@@ -97,7 +116,6 @@ class alignas(64) OperatorContext final : public rel_context {
   void end_call();
   void renew_buffer();
   void report(std::int64_t index);
-  [[nodiscard]] bool is_source() const noexcept { return (spec_.flags & REL_SOURCE) != 0; }
 
   // What every call touches comes first, in as few cache lines as can be: long pipelines don't fit the first cache otherwise.
   const rel_process process_;
@@ -111,6 +129,8 @@ class alignas(64) OperatorContext final : public rel_context {
   const bool text_out_;
   const bool needs_token_;
   const bool keyed_;
+  const bool source_;
+  Hold safe_point_;
   // Of the current call.
   bool in_token_ = false;
   bool flushing_ = false;
@@ -126,6 +146,7 @@ class alignas(64) OperatorContext final : public rel_context {
 
   bool refused_ = false;  // flush said stop
   bool finished_ = false;
+  bool in_mark_ = false;  // a source has entered its safe point for a mark
   bool arena_touched_ = false;
   std::string message_;
   std::vector<ChunkRef> attached_;   // until the next submit

@@ -43,6 +43,11 @@ std::int64_t OperatorContext::stage(std::size_t input, const Run& run) {
 
 // Calls the function as long as there is a firing.
 bool OperatorContext::fire() {
+  if (!junction_->ready().has_value()) return true;
+  return inside([this] { return fire_all(); });
+}
+
+bool OperatorContext::fire_all() {
   bool fired = false;
   bool ok = true;
   for (auto firings = junction_->ready(); ok && firings.has_value(); firings = junction_->ready()) {

@@ -16,6 +16,8 @@
 #include "operator_thread.hpp"
 #include "port.hpp"
 #include "profiler.hpp"
+#include "rayelastic/keyed_state.hpp"
+#include "safe_points.hpp"
 #include "wiring.hpp"
 #include "worker.hpp"
 
@@ -30,17 +32,18 @@ bool takes_runs(const OperatorSpec& spec) { return spec.demands.empty(); }
 
 }  // namespace
 
-// Locks: threads_mutex_ guards the lists of threads and is held shortly; over_mutex_ guards the outcome; apply_mutex_ makes apply and
+// Locks: hold_mutex_ makes holders wait for one another and is taken before all others. threads_mutex_ guards the lists of threads and is held shortly; over_mutex_ guards the outcome; apply_mutex_ makes apply and
 // stop wait for one another and is never taken by an engine thread. Taken in the order apply, over, threads. No engine lock is
 // waited for under any of them; engine threads may take over_mutex_ and threads_mutex_ whatever engine locks they hold.
 class Scheduler::State {
  public:
   explicit State(SchedulerOptions options) : options_(options) {}
-  ~State() { stop(false); }
+  ~State() { stop(false, true); }
 
   OperatorId add(OperatorSpec spec) {
     check_operator(spec);
     if (started_) throw std::logic_error("operators can't be added to a scheduler that has started");
+    if (spec.store == nullptr) spec.store = spec.keyed;
     specs_.push_back(std::move(spec));
     return specs_.size() - 1;
   }
@@ -125,6 +128,7 @@ class Scheduler::State {
     const Profile& profile = profiler_->profile();
     for (OperatorId id = 0; id < contexts_.size(); ++id) {
       const OperatorContext& context = *contexts_[id];
+      const StateTable* state = specs_[id].store.get();
       std::size_t queued = 0;
       std::size_t capacity = 0;
       for (const auto& port : ports_[id]) {
@@ -138,7 +142,9 @@ class Scheduler::State {
                                   .queued = queued,
                                   .queue_capacity = capacity,
                                   .model = model_of(id),
-                                  .final = context.is_final()});
+                                  .final = context.is_final(),
+                                  .state_keys = state == nullptr ? 0 : state->size(),
+                                  .state_bytes = state == nullptr ? 0 : state->bytes()});
     }
     sample.engine_cpu_ns = profile.engine_cpu;
     sample.scheduler_ns = profile.scheduler_time;
@@ -176,12 +182,36 @@ class Scheduler::State {
     if (started_) contexts_[id]->interrupt();
   }
 
-  void stop(bool drain) {
+  [[nodiscard]] std::string hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience) {
+    for (const OperatorId id : ids) {
+      if (id >= specs_.size()) throw std::invalid_argument("there is no operator " + std::to_string(id) + " to hold");
+    }
+    if (!started_) throw std::logic_error("operators of a scheduler that hasn't started can't be held");
+    const std::lock_guard hold_guard(hold_mutex_);
+    engine_->replaces_waiting.store(true, std::memory_order_relaxed);  // others shall go on, and those who waited before know nothing of it
+    replace_waiting();
+    std::string refusal = safe_points_->hold(ids, drain, std::min(patience, kLongest), *engine_);
+    // Whoever stops releases after it has said so: one of us sees the other.
+    if (draining_.load(std::memory_order_seq_cst)) {
+      release();
+      refusal = "the processing element is being stopped";
+    }
+    return refusal;
+  }
+
+  void release() {
+    if (started_) safe_points_->release();
+  }
+
+  void stop(bool drain, bool finish) {
     if (!started_) return;
     if (drain && !is_over()) {
+      draining_.store(true, std::memory_order_seq_cst);
+      if (!finish) engine_->finishing.store(false, std::memory_order_relaxed);
       for (const auto& context : contexts_) {
         if ((context->spec().flags & REL_SOURCE) != 0) context->interrupt();
       }
+      release();
       std::unique_lock lock(over_mutex_);
       changed_.wait(lock, [this] { return over_; });
     }
@@ -246,7 +276,7 @@ class Scheduler::State {
         if (context.junction() != nullptr) ports_[id].back()->meet(context.junction()->gate);
         if (!inputs[id][input].feedback) continue;
         ports_[id].back()->close_loop(make_spill(id, inputs[id][input].stride));
-        engine_->replaces_waiting = true;
+        engine_->replaces_waiting.store(true, std::memory_order_relaxed);
       }
     }
     using Place = OperatorContext::Place;
@@ -257,12 +287,13 @@ class Scheduler::State {
       if (!edge.feedback) contexts_[edge.to]->add_input();
       port.add_edge();
     }
+    safe_points_ = std::make_unique<SafePoints>(contexts_, ports_, edges_, wiring.order());
     for (const auto& context : contexts_) terminals_left_ += context->is_terminal() ? 1 : 0;
     if (terminals_left_ == 0) over_ = true;  // no operators at all
   }
 
   void relate_ports(OperatorId id, const Wiring& wiring) {
-    engine_->replaces_waiting = true;
+    engine_->replaces_waiting.store(true, std::memory_order_relaxed);
     for (std::size_t port = 0; port < specs_[id].demands.size(); ++port) {
       for (std::size_t other = 0; other < specs_[id].demands.size(); ++other) {
         if (other != port && wiring.are_related(id, port, other)) contexts_[id]->junction()->relate(port, other);
@@ -424,6 +455,7 @@ class Scheduler::State {
       context->interrupt();
       if (context->junction() != nullptr) context->junction()->gate.interrupt();
     }
+    safe_points_->release();  // after `stopping`: see SafePoints::hold
     const std::lock_guard guard(threads_mutex_);
     for (Worker& worker : workers_) worker.resume();
     for (OperatorThread& thread : operator_threads_) thread.wake();
@@ -444,6 +476,10 @@ class Scheduler::State {
   std::vector<std::vector<std::unique_ptr<Port>>> ports_;  // by operator and input; none for sources
   std::atomic<bool> started_{false};
 
+  std::unique_ptr<SafePoints> safe_points_;
+
+  std::mutex hold_mutex_;
+  std::atomic<bool> draining_{false};
   std::mutex apply_mutex_;
   mutable std::mutex threads_mutex_;
   std::deque<Worker> workers_;
@@ -474,6 +510,10 @@ Sample Scheduler::sample() const { return state_->sample(); }
 bool Scheduler::wait_for(std::chrono::nanoseconds duration) const { return state_->wait_for(duration); }
 std::optional<Failure> Scheduler::failure() const { return state_->failure(); }
 void Scheduler::end_source(OperatorId id) { state_->end_source(id); }
-void Scheduler::stop(bool drain) { state_->stop(drain); }
+std::string Scheduler::hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience) {
+  return state_->hold(ids, drain, patience);
+}
+void Scheduler::release() { state_->release(); }
+void Scheduler::stop(bool drain, bool finish) { state_->stop(drain, finish); }
 
 }  // namespace rayelastic

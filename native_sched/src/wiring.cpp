@@ -62,7 +62,7 @@ void check_edge(const std::vector<OperatorSpec>& specs, const Edge& edge) {
 Wiring::Wiring(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges)
     : specs_(specs), edges_(edges), loops_(specs.size()) {
   check_fed();
-  check_order();
+  find_order();
   for (const Edge& edge : edges_) {
     if (!edge.feedback || loops_[edge.to].has_value()) continue;
     Members head(specs_.size(), false);
@@ -143,7 +143,7 @@ void Wiring::check_fed() const {
   }
 }
 
-void Wiring::check_order() const {
+void Wiring::find_order() {
   std::vector<std::size_t> inputs(specs_.size(), 0);
   std::vector<std::vector<OperatorId>> next(specs_.size());
   for (const Edge& edge : edges_) {
@@ -151,16 +151,15 @@ void Wiring::check_order() const {
     ++inputs[edge.to];
     next[edge.from].push_back(edge.to);
   }
-  std::vector<OperatorId> ready;
   for (OperatorId id = 0; id < specs_.size(); ++id) {
-    if (inputs[id] == 0) ready.push_back(id);
+    if (inputs[id] == 0) order_.push_back(id);
   }
-  for (std::size_t ordered = 0; ordered < ready.size(); ++ordered) {
-    for (const OperatorId to : next[ready[ordered]]) {
-      if (--inputs[to] == 0) ready.push_back(to);
+  for (std::size_t ordered = 0; ordered < order_.size(); ++ordered) {
+    for (const OperatorId to : next[order_[ordered]]) {
+      if (--inputs[to] == 0) order_.push_back(to);
     }
   }
-  if (ready.size() == specs_.size()) return;
+  if (order_.size() == specs_.size()) return;
   const auto on_cycle = std::ranges::find_if(inputs, [](std::size_t left) { return left > 0; });
   refuse(specs_[static_cast<std::size_t>(on_cycle - inputs.begin())],
          "is on or behind a cycle: connect the edge that closes the loop with feedback = true");

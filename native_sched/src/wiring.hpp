@@ -32,6 +32,8 @@ class Wiring {
   // Throws std::invalid_argument, naming the operator: see Scheduler::start.
   Wiring(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges);
 
+  // Upstream before downstream, without regard to feedback.
+  [[nodiscard]] const std::vector<OperatorId>& order() const noexcept { return order_; }
   // Both ends belong to one loop, and the edge too.
   [[nodiscard]] bool is_in_loop(const Edge& edge) const;
   // Records of one operator, or of operators behind it, come in at both ports.
@@ -41,12 +43,13 @@ class Wiring {
   using Members = std::vector<bool>;  // by operator
 
   void check_fed() const;
-  void check_order() const;
+  void find_order();
   void check_loop(OperatorId head) const;
   [[nodiscard]] Members reach(Members members, bool downstream) const;
 
   const std::vector<OperatorSpec>& specs_;
   const std::vector<Edge>& edges_;
+  std::vector<OperatorId> order_;
   std::vector<std::optional<Members>> loops_;  // by head
 };
 

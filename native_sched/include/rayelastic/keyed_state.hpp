@@ -13,25 +13,19 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "rayelastic/key_extractor.hpp"
 #include "rayelastic/schema.hpp"
+#include "rayelastic/state_table.hpp"
 #include "rayelastic/string_view.hpp"
 #include "rayelastic/text_rooms.hpp"
 
 namespace rayelastic {
 
-// Bytes that can't be imported, or keys that are here already.
-class StateError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-class KeyedState {
+class KeyedState final : public StateTable {
  public:
   // `state_size` bytes of state a key, a copy of initial[0, state_size) for a new key. `text_offsets` are those of the string views
   // in the state. A default text of more than 12 bytes stands behind the record in `initial`, its view having the offset in
@@ -64,20 +58,30 @@ class KeyedState {
   // Calls visit(key, state) for all keys in the order in which they came (after remove_range new keys take old places).
   template <typename Visit>
   void for_each(Visit&& visit) {
-    for (std::size_t index = 0; index < slot_count_; ++index) {
+    (void)for_each_from(0, [&visit](const StringView& key, std::byte* state) {
+      visit(key, state);
+      return true;
+    });
+  }
+  // The same from place `at` on, as long as visit(key, state) is true. Where to go on, 0 at the end.
+  template <typename Visit>
+  [[nodiscard]] std::uint64_t for_each_from(std::uint64_t at, Visit&& visit) {
+    for (std::size_t index = at; index < slot_count_; ++index) {
       Slot* slot = slot_at(index);
-      if (!is_removed(slot->key)) visit(static_cast<const StringView&>(slot->key), static_cast<std::byte*>(state_of(slot)));
+      if (is_removed(slot->key)) continue;
+      if (!visit(static_cast<const StringView&>(slot->key), static_cast<std::byte*>(state_of(slot)))) return index;
     }
+    return 0;
   }
 
-  // Keys whose hash lies in [low, high], both included.
-  [[nodiscard]] std::vector<std::byte> export_range(std::uint64_t low, std::uint64_t high);
-  // All or nothing. Throws StateError for bytes that aren't an export of a table like this, and for keys that are here already.
-  std::size_t import_range(std::span<const std::byte> bytes);
-  std::size_t remove_range(std::uint64_t low, std::uint64_t high);
+  [[nodiscard]] std::vector<std::byte> export_chunk(std::uint64_t low, std::uint64_t high, std::uint64_t& at,
+                                                    std::size_t max_bytes) override;
+  std::size_t import_range(std::span<const std::byte> bytes) override;
+  std::size_t remove_range(std::uint64_t low, std::uint64_t high) override;
 
-  [[nodiscard]] std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }    // keys
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }  // memory in use
+  [[nodiscard]] std::size_t size() const noexcept override { return size_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t layout() const noexcept override;
   [[nodiscard]] std::size_t state_size() const noexcept { return state_size_; }
   [[nodiscard]] KeyExtractor& extractor() noexcept { return extractor_; }
 
@@ -103,7 +107,6 @@ class KeyedState {
   void reserve(std::size_t keys);
   void place(std::uint64_t hash, std::uint32_t slot_number) noexcept;
   void rebuild(std::size_t buckets);
-  [[nodiscard]] std::uint64_t layout_digest() const;
 
   KeyExtractor extractor_;
   std::size_t state_size_;

@@ -37,6 +37,7 @@ struct Mark {
 enum class ThreadingModel : std::uint8_t { Manual, Dynamic, Dedicated };
 
 class KeyedState;  // keyed_state.hpp
+class StateTable;  // state_table.hpp
 
 // How many records a conjunctive operator wants of an input port at each firing (J02).
 struct Demand {
@@ -54,6 +55,7 @@ struct OperatorSpec {
   std::shared_ptr<const Schema> input = {};   // of input port 0; null for sources
   std::shared_ptr<const Schema> output = {};  // of output port 0; null for sinks
   std::shared_ptr<KeyedState> keyed = {};     // with REL_KEYED
+  std::shared_ptr<StateTable> store = {};     // what it keeps, for those who move and count it; `keyed` if nothing is said
   void (*interrupt)(void* state) = nullptr;   // unblocks a process call that waits; called from any thread, once, at stop
   ThreadingModel model = ThreadingModel::Manual;
   std::vector<std::shared_ptr<const Schema>> further_inputs = {};   // of input ports 1, 2, ...

@@ -82,6 +82,12 @@ class PortQueue {
     return written > read ? static_cast<std::size_t>(written - read) : 0;
   }
 
+  // Everything has been passed; exact once no producer is at work. Acquire: what the consumer did with it has happened.
+  [[nodiscard]] bool is_drained() const noexcept {
+    return read_.load(std::memory_order_acquire) == written_.load(std::memory_order_acquire) &&
+           notes_read_.load(std::memory_order_acquire) == notes_written_.load(std::memory_order_acquire);
+  }
+
   // --- producer
 
   // Takes as many records from the front of `run` as fit and returns how many. A long run that has a home is taken as it is, by

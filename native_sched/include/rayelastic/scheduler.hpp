@@ -68,6 +68,8 @@ struct OperatorSample {
   std::size_t queue_capacity = 0;
   ThreadingModel model = ThreadingModel::Manual;  // in force
   bool final = false;                             // has seen all its final marks
+  std::size_t state_keys = 0;                     // of its store
+  std::size_t state_bytes = 0;                    // memory of its store
 };
 
 struct Sample {
@@ -133,9 +135,23 @@ class Scheduler {
   [[nodiscard]] std::optional<Failure> failure() const;
   // Ends one source as if it had no more tuples; the others go on. Throws std::invalid_argument if it is no source.
   void end_source(OperatorId id);
+
+  // Brings operators to their safe points and keeps them there: none of them runs, what comes for them waits, and their state may be
+  // exported, imported and removed until release(). Others go on as far as they can; threads that wait are replaced. A source is held
+  // when it submits nothing: its tuples_out is its position, exactly.
+  // drain: before an operator is held, what waits at it is processed, if all that feeds it is held too (or was before).
+  // Empty when done; otherwise why not, naming the operator, and none is held that wasn't before. May be called again for more operators:
+  // upstream ones first, for one that is in the middle of a call has to get rid of its output. Waits up to `patience`. Call without the
+  // GIL. Throws std::invalid_argument for an unknown operator, std::logic_error before the start.
+  [[nodiscard]] std::string hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience);
+  // All go on. Idempotent; a stop does it too.
+  void release();
+
   // drain: sources end, what is under way is processed, then threads end; otherwise what is under way is dropped. Blocks until
   // all threads have ended; may be called again, and stop(false) from another thread cuts a drain short. Call without the GIL.
-  void stop(bool drain);
+  // finish = false, with drain: only sinks get their call at the end of the input; the stream isn't at its end, it goes on elsewhere from
+  // the state that operators have now. What held sources hold back isn't submitted.
+  void stop(bool drain, bool finish = true);
 
  private:
   class State;

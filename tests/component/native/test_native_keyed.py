@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import itertools
+import threading
 import weakref
 from collections import Counter
 from typing import Any, NamedTuple
@@ -70,8 +72,9 @@ def test_export_and_import_by_hash_range(pipelines: Any, make: Any) -> None:
     assert moved + other.import_(high) == other.size == state.size
     with pytest.raises(ValueError, match="here already"):
         other.import_(low)
-    with pytest.raises(ValueError, match="no export"):
-        other.import_(_native.KeyedState.objects(make.native(Word), ["word"], Tally).export()[:0] or b"\x80\x05N.")
+    for damaged in (b"\x80\x05N.", low[:-1], low + b"x", b"RELKEYS1" + low[8:]):
+        with pytest.raises(_native.StateError, match="exported state"):
+            _native.KeyedState.objects(make.native(Word), ["word"], Tally).import_(damaged)
     assert state.remove(0, half) == moved
     assert state.size == other.size - moved
 
@@ -124,3 +127,50 @@ def test_what_does_not_go_together_is_refused(make: Any) -> None:
         _native.Operator.python("f", len, schema, schema, flags=Flags.KEYED)
     with pytest.raises(ValueError, match="operator 'f'"):
         _native.Operator.compiled("f", 1, Flags.KEYED, schema, schema, objects)
+
+
+def test_a_live_operator_is_held_while_its_values_move_in_chunks(pipelines: Any, make: Any) -> None:
+    state = _native.KeyedState.objects(make.native(Word), ["word"], Tally)
+    operator = tally_operator(make, state)
+    assert operator.state is not None
+    got: list[Any] = []
+    scheduler = pipelines.start(
+        make.rows(itertools.cycle(ROWS), Word), operator, make.into(got, Word), threads=2, model="dynamic"
+    )
+    moved = _native.KeyedState.objects(make.native(Word), ["word"], Tally)
+    keys = len({row.word for row in ROWS})
+    while scheduler.sample()["operators"][1]["state_keys"] < keys:
+        scheduler.wait(0.001)
+    scheduler.hold([0, 1, 2], drain=True)
+    sample = scheduler.sample()["operators"]
+    assert sample[0]["tuples_out"] == sample[2]["tuples_in"] == len(got)
+    at, chunks = 0, 0
+    while chunks == 0 or at:
+        chunk, at = operator.state.export_chunk(at=at, max_bytes=1)
+        assert moved.import_(chunk) == 1
+        chunks += 1
+    assert moved.size == keys == operator.state.remove()
+    moved_counts = Counter(row.word for row in got)
+    scheduler.release()
+    while scheduler.sample()["operators"][2]["tuples_in"] < sample[2]["tuples_in"] + len(ROWS):
+        scheduler.wait(0.001)
+    scheduler.stop()
+    assert Counter(row.word for row in got)[None] > moved_counts[None]
+    fresh = got[sum(moved_counts.values())]
+    assert fresh.n == 1  # its state had gone
+
+
+def test_who_does_not_come_to_a_safe_point_is_named(pipelines: Any, make: Any) -> None:
+    inside, go = threading.Event(), threading.Event()
+
+    def stuck(run: list[Word]) -> None:
+        inside.set()
+        assert go.wait(60)
+
+    operator = _native.Operator.python("stuck", stuck, make.native(Word), None, Word, flags=Flags.SINK)
+    scheduler = pipelines.start(make.rows(ROWS, Word), operator)
+    assert inside.wait(60)
+    with pytest.raises(TimeoutError, match="operator 'stuck'"):
+        scheduler.hold([1], timeout=0.001)
+    go.set()
+    assert scheduler.wait(60)

@@ -1,0 +1,60 @@
+// Exported state as bytes, little-endian and without padding, whatever the table is that they are of:
+//   header   magic (the format and its version), layout of the table, number of keys, bytes after the header (8 bytes each)
+//   per key  key length (4), 1 if null (1), key bytes, then what the table writes
+// Reading trusts nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rayelastic/key_extractor.hpp"
+#include "rayelastic/state_table.hpp"
+#include "rayelastic/string_view.hpp"
+
+namespace rayelastic {
+
+using StateMagic = char[8];
+
+struct StateHeader {
+  StateMagic magic;
+  std::uint64_t layout;
+  std::uint64_t keys;
+  std::uint64_t bytes;
+};
+
+class StateWriter {
+ public:
+  StateWriter(const StateMagic& magic, std::uint64_t layout);
+
+  void key(const StringView& key);
+  // Where they are, until the next call.
+  std::byte* append(const void* data, std::size_t size);
+  [[nodiscard]] std::uint64_t keys() const noexcept { return header_.keys; }
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
+  [[nodiscard]] std::vector<std::byte> finish();
+
+ private:
+  StateHeader header_;
+  std::vector<std::byte> bytes_;
+};
+
+// Throws StateError for what isn't as it should be.
+class StateReader {
+ public:
+  StateReader(std::span<const std::byte> bytes, const StateMagic& magic, std::uint64_t layout);
+
+  [[nodiscard]] std::uint64_t keys() const noexcept { return keys_; }
+  // Points into the bytes. Never one that `extractor` couldn't have made.
+  [[nodiscard]] StringView key(const KeyExtractor& extractor);
+  [[nodiscard]] const std::byte* take(std::size_t size);
+  [[nodiscard]] std::uint32_t length();
+  [[nodiscard]] bool empty() const noexcept { return bytes_.empty(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::uint64_t keys_ = 0;
+};
+
+}  // namespace rayelastic

@@ -1,0 +1,53 @@
+// What an operator keeps by key, as those see it who count, move and save it (Joker J05, J16): flat bytes by hash range, whatever
+// there is inside. Knows no operator and no file.
+//
+// Chunks: each one is an export of its own, which says of which format and layout it is, and can be imported alone. So an export of
+// any size needs the memory of one chunk, can be interrupted between two, and go on at another's pace.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+namespace rayelastic {
+
+// Bytes that can't be imported, or keys that are here already.
+class StateError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class StateTable {
+ public:
+  StateTable() = default;
+  virtual ~StateTable() = default;
+  StateTable(const StateTable&) = delete;
+  StateTable& operator=(const StateTable&) = delete;
+
+  // --- any thread
+  [[nodiscard]] virtual std::size_t size() const noexcept = 0;   // keys
+  [[nodiscard]] virtual std::size_t bytes() const noexcept = 0;  // memory in use
+  // Of what is in the bytes: tables with the same layout can import from one another.
+  [[nodiscard]] virtual std::uint64_t layout() const noexcept = 0;
+
+  // --- while the operator isn't running: it is held, or over, or hasn't started
+
+  // Keys whose hash lies in [low, high], both included, from place `at` on (0 at first): about max_bytes of them, one at least. Sets
+  // `at` to where to go on, 0 when there is no more. Places mean something only while the table isn't changed.
+  [[nodiscard]] virtual std::vector<std::byte> export_chunk(std::uint64_t low, std::uint64_t high, std::uint64_t& at,
+                                                            std::size_t max_bytes) = 0;
+  // All or nothing; the number of keys. Throws StateError for bytes that aren't an export of a table like this, and for keys that are here
+  // already.
+  virtual std::size_t import_range(std::span<const std::byte> bytes) = 0;
+  virtual std::size_t remove_range(std::uint64_t low, std::uint64_t high) = 0;
+
+  [[nodiscard]] std::vector<std::byte> export_range(std::uint64_t low, std::uint64_t high) {
+    std::uint64_t at = 0;
+    return export_chunk(low, high, at, std::numeric_limits<std::size_t>::max());
+  }
+};
+
+}  // namespace rayelastic

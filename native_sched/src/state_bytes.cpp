@@ -1,0 +1,105 @@
+#include "rayelastic/state_bytes.hpp"
+
+#include <cstring>
+
+namespace rayelastic {
+
+namespace {
+
+constexpr std::size_t kLeastPerKey = 5;  // bytes
+
+// Keys that extract() can't have made would crash restore() later.
+void check_key(const KeyExtractor& extractor, const StringView& key) {
+  const auto fields = extractor.fields();
+  const auto refuse = [] { throw StateError("exported state has a key of another layout"); };
+  const auto is_text = [](const Field* field) { return field->type == Type::String || field->type == Type::Binary; };
+  if (is_null_key(key)) {
+    if (fields.size() != 1 || !fields[0]->nullable) refuse();
+    return;
+  }
+  std::size_t at = 0;
+  const char* bytes = key.data();
+  for (const Field* field : fields) {
+    const bool single = fields.size() == 1;
+    if (!single) {
+      if (at == key.length || static_cast<unsigned char>(bytes[at]) > 1 || (bytes[at] == 0 && !field->nullable)) refuse();
+      if (bytes[at++] == 0) continue;
+    }
+    std::size_t size = is_text(field) ? key.length : size_of(field->type);
+    if (!single && is_text(field)) {
+      std::uint32_t length = 0;
+      if (key.length - at < sizeof length) refuse();
+      std::memcpy(&length, bytes + at, sizeof length);
+      at += sizeof length;
+      size = length;
+    }
+    if (key.length - at < size) refuse();
+    at += size;
+  }
+  if (at != key.length) refuse();
+}
+
+}  // namespace
+
+StateWriter::StateWriter(const StateMagic& magic, std::uint64_t layout)
+    : header_{.magic = {}, .layout = layout, .keys = 0, .bytes = 0}, bytes_(sizeof header_) {
+  std::memcpy(header_.magic, magic, sizeof magic);
+}
+
+void StateWriter::key(const StringView& key) {
+  ++header_.keys;
+  const std::uint8_t null = is_null_key(key) ? 1 : 0;
+  append(&key.length, sizeof key.length);
+  append(&null, 1);
+  append(key.data(), key.length);
+}
+
+std::byte* StateWriter::append(const void* data, std::size_t size) {
+  const auto* begin = static_cast<const std::byte*>(data);
+  bytes_.insert(bytes_.end(), begin, begin + size);
+  return bytes_.data() + bytes_.size() - size;
+}
+
+std::vector<std::byte> StateWriter::finish() {
+  header_.bytes = bytes_.size() - sizeof header_;
+  std::memcpy(bytes_.data(), &header_, sizeof header_);
+  return std::move(bytes_);
+}
+
+StateReader::StateReader(std::span<const std::byte> bytes, const StateMagic& magic, std::uint64_t layout) {
+  StateHeader header;
+  if (bytes.size() < sizeof header) throw StateError("exported state is shorter than its header");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (std::memcmp(header.magic, magic, sizeof magic) != 0)
+    throw StateError("these bytes aren't exported state of this kind and of this version of the format");
+  if (header.layout != layout) throw StateError("exported state is of an operator with other keys or another state record");
+  if (header.bytes != bytes.size() - sizeof header) throw StateError("exported state doesn't have the length that its header tells");
+  if (header.keys > header.bytes / kLeastPerKey) throw StateError("exported state is too short for its number of keys");
+  bytes_ = bytes.subspan(sizeof header);
+  keys_ = header.keys;
+}
+
+StringView StateReader::key(const KeyExtractor& extractor) {
+  const std::uint32_t size = length();
+  const auto null = std::to_integer<std::uint8_t>(*take(1));
+  if (null > 1 || (null == 1 && size != 0)) throw StateError("exported state has a damaged key");
+  const auto* text = reinterpret_cast<const char*>(take(size));
+  const StringView key = null == 1 ? null_key() : StringView(text, size);
+  check_key(extractor, key);
+  return key;
+}
+
+const std::byte* StateReader::take(std::size_t size) {
+  if (size > bytes_.size()) throw StateError("exported state ends in the middle of a key");
+  const std::byte* taken = bytes_.data();
+  bytes_ = bytes_.subspan(size);
+  return taken;
+}
+
+std::uint32_t StateReader::length() {
+  std::uint32_t length = 0;
+  std::memcpy(&length, take(sizeof length), sizeof length);
+  return length;
+}
+
+}  // namespace rayelastic
