@@ -123,6 +123,70 @@ class Link:
     def failure(self) -> str:
         """What went wrong first; empty if nothing did."""
 
+class Router:
+    """
+    In front of a region: sends each record to the replica that owns its key, and holds keys that move. Commands return a ticket;
+    after Scheduler.poke, wait(ticket) tells how it went: 'done', 'late' (not yet), 'refused' (an older epoch, a target that there isn't) or
+    'ended' (the input is at its end).
+    """
+
+    def __init__(self, name: str, schema: Schema, keys: Sequence[str], owners: Sequence[int], locals: Sequence[int], hold_bytes: int = 67108864) -> None:
+        """
+        owners: the target of each partition; locals: targets behind output ports 0, 1, ...; hold_bytes: of records that may wait.
+        """
+
+    def hold(self, partitions: Sequence[int], mark: int, epoch: int) -> int:
+        """
+        From now on their records wait; a Flush mark follows the last one that didn't.
+        """
+
+    def route(self, partitions: Sequence[int], target: int, epoch: int) -> int:
+        """From now on their records go there, those that waited first."""
+
+    def attach(self, target: int, link: Link, epoch: int) -> int:
+        """A target behind a link. Nothing goes there before route()."""
+
+    def detach(self, target: int, epoch: int) -> int:
+        """Its link says goodbye; nothing may be routed there."""
+
+    def wait(self, ticket: int, patience: float) -> str:
+        """How a command went, at most `patience` seconds later."""
+
+    def counters(self) -> dict[str, Any]:
+        """
+        {'epoch', 'held_records', 'held_bytes', 'ever_held', 'waits', 'ended', 'broken': targets whose link failed, 'owners': the target of each
+        partition, 65535 if it is held}.
+        """
+
+class Gather:
+    """
+    Where a stream comes in by any number of links, more and fewer while it runs.
+    """
+
+    def __init__(self, name: str, schema: Schema, local_ends: int = 0, tolerant: bool = False) -> None:
+        """
+        local_ends: taps that end into it; tolerant: a link that is lost doesn't fail the PE.
+        """
+
+    def add(self, link: Link) -> bool:
+        """False: too late, the stream has ended."""
+
+    def wait_mark(self, mark: int, count: int, patience: float) -> bool:
+        """True once the mark came `count` times, or nothing more comes."""
+
+    @property
+    def lost(self) -> list[str]:
+        """Links that failed."""
+
+class Tap:
+    """Behind a replica: passes everything on and notes Flush marks."""
+
+    def __init__(self, gathers: Sequence[Gather] = ()) -> None:
+        """gathers: hear of its end."""
+
+    def wait_mark(self, mark: int, count: int, patience: float) -> bool:
+        """True once the mark came `count` times, or nothing more comes."""
+
 class Operator:
     """
     One operator, ready to be added to a scheduler. ValueError names the operator when something doesn't fit.
@@ -192,6 +256,20 @@ class Operator:
     @staticmethod
     def link_in(name: str, output: Schema, link: Link) -> Operator:
         """The receiving end of a link, a source."""
+
+    @staticmethod
+    def router(router: Router) -> Operator:
+        """
+        Runs a router: an output port for each local target, a sink if there is none.
+        """
+
+    @staticmethod
+    def gather(gather: Gather) -> Operator:
+        """Runs a gather, a source."""
+
+    @staticmethod
+    def tap(name: str, schema: Schema, tap: Tap) -> Operator:
+        """Runs a tap."""
 
     @property
     def name(self) -> str:
@@ -266,6 +344,9 @@ class Scheduler:
 
     def end_source(self, operator: int) -> None:
         """Ends one source as if it had no more tuples; the others go on."""
+
+    def poke(self, operator: int) -> None:
+        """Has an operator that takes commands (a router) look at them soon."""
 
     def hold(self, operators: Sequence[int], drain: bool = False, timeout: float = 10.0) -> None:
         """

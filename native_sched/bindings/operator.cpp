@@ -1,6 +1,7 @@
 // rayelastic._native.Operator: what can be added to a scheduler, whatever lane it runs in.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -15,8 +16,10 @@
 #include "rayelastic/aggregate.hpp"
 #include "rayelastic/arrow_feeder.hpp"
 #include "rayelastic/count_sink.hpp"
+#include "rayelastic/gather.hpp"
 #include "rayelastic/keyed_state.hpp"
 #include "rayelastic/link.hpp"
+#include "rayelastic/router.hpp"
 #include "rayelastic/sequence_source.hpp"
 #include "rayelastic/text_source.hpp"
 #include "wrappers.hpp"
@@ -258,6 +261,18 @@ void bind_operator(nb::module_& module) {
             return OperatorObject{.spec = link_in(std::move(name), output.schema, link.link)};
           },
           nb::arg("name"), nb::arg("output"), nb::arg("link"), "The receiving end of a link, a source.")
+      .def_static(
+          "router", [](std::shared_ptr<Router> router) { return OperatorObject{.spec = make_router(std::move(router))}; },
+          nb::arg("router"), "Runs a router: an output port for each local target, a sink if there is none.")
+      .def_static(
+          "gather", [](std::shared_ptr<Gather> gather) { return OperatorObject{.spec = make_gather(std::move(gather))}; },
+          nb::arg("gather"), "Runs a gather, a source.")
+      .def_static(
+          "tap",
+          [](std::string name, const SchemaObject& schema, std::shared_ptr<Tap> tap) {
+            return OperatorObject{.spec = make_tap(std::move(name), schema.schema, std::move(tap))};
+          },
+          nb::arg("name"), nb::arg("schema"), nb::arg("tap"), "Runs a tap.")
       .def_prop_ro(
           "name", [](const OperatorObject& self) { return self.spec.name; }, "What counters and messages call it.")
       .def_prop_ro(

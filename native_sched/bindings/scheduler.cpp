@@ -315,6 +315,9 @@ void bind_scheduler(nb::module_& module) {
             self.scheduler().end_source(id);
           },
           nb::arg("operator"), "Ends one source as if it had no more tuples; the others go on.")
+      .def(
+          "poke", [](const SchedulerObject& self, OperatorId id) { self.scheduler().poke(id); }, nb::arg("operator"),
+          "Has an operator that takes commands (a router) look at them soon.")
       .def("hold", &SchedulerObject::hold, nb::arg("operators"), nb::arg("drain") = false, nb::arg("timeout") = 10.0,
            nb::sig("def hold(self, operators: collections.abc.Sequence[int], drain: bool = False, timeout: float = 10.0) -> None"),
            "Keeps operators at their safe points until release(): none of them runs, what comes for them waits, their state may be moved.\n"

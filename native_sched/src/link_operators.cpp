@@ -34,6 +34,12 @@ std::int64_t process_out(const void* in, std::int64_t n, void*, std::int64_t, vo
   });
 }
 
+bool mark_out(void* state, Mark mark, rel_context* context) {
+  if (mark.kind != MarkKind::Command)
+    (void)guarded(context, [&] { return ended(*static_cast<Link*>(state), static_cast<Link*>(state)->send(mark), context); });
+  return true;
+}
+
 std::int64_t submit(Link& link, const Link::Received& received, std::byte* out, std::size_t capacity, rel_context* context) {
   const std::size_t stride = received.header.record_bytes;
   for (std::size_t done = 0; done < received.header.records;) {
@@ -78,6 +84,7 @@ OperatorSpec link_out(std::string name, std::shared_ptr<const Schema> schema, st
   spec.state = std::move(link);
   spec.input = std::move(schema);
   spec.interrupt = interrupt;
+  spec.marked = mark_out;
   return spec;
 }
 

@@ -364,9 +364,20 @@ bool OperatorContext::deliver(Mark mark) {
     probes_ = 0;
     return send_probe();
   }
-  if (mark.kind != MarkKind::Final) return pass(mark);
+  if (mark.kind != MarkKind::Final) return spec_.marked == nullptr ? pass(mark) : show(mark);
   if (++finals_ < inputs_) return true;
   return feedbacks_ > 0 ? send_probe() : end();
+}
+
+// To the operator, and then on if it says so. A command may come after the end, for its sender can't know.
+bool OperatorContext::show(Mark mark) {
+  if (is_final()) return true;
+  const Doing doing(*current_thread, number_);
+  input_ = {nullptr, 0, in_stride_, {}};
+  const bool onward = spec_.marked(state_, mark, this);
+  if (!message_.empty()) report(-1);
+  end_call();
+  return !refused_ && !stopping() && (!onward || pass(mark));
 }
 
 // All that was to come has come.

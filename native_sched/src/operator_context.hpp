@@ -109,6 +109,7 @@ class alignas(64) OperatorContext final : public rel_context {
   template <class Body>
   void without_token(Body body);
   [[nodiscard]] bool pass(Mark mark);
+  [[nodiscard]] bool show(Mark mark);
   [[nodiscard]] bool send_probe();
   [[nodiscard]] bool take_probe();
   [[nodiscard]] bool end();

@@ -182,6 +182,17 @@ class Scheduler::State {
     if (started_) contexts_[id]->interrupt();
   }
 
+  void poke(OperatorId id) {
+    if (id >= specs_.size() || !specs_[id].commanded) throw std::invalid_argument("operator " + std::to_string(id) + " takes no commands");
+    if (!started_) return;
+    const std::lock_guard guard(errands_mutex_);
+    if (engine_->is_stopping() || std::ranges::find(errands_, id) != errands_.end()) return;
+    errands_.push_back(id);
+    if (!errand_thread_.joinable())
+      errand_thread_ = std::thread([this] { run_engine_thread(options_.hooks, errand_own_, [this] { run_errands(); }); });
+    errands_changed_.notify_one();
+  }
+
   [[nodiscard]] std::string hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience) {
     for (const OperatorId id : ids) {
       if (id >= specs_.size()) throw std::invalid_argument("there is no operator " + std::to_string(id) + " to hold");
@@ -288,6 +299,9 @@ class Scheduler::State {
       port.add_edge();
     }
     safe_points_ = std::make_unique<SafePoints>(contexts_, ports_, edges_, wiring.order());
+    for (OperatorId id = 0; id < specs_.size(); ++id) {
+      if (specs_[id].commanded) ports_[id].front()->add_edge();  // of poke
+    }
     for (const auto& context : contexts_) terminals_left_ += context->is_terminal() ? 1 : 0;
     if (terminals_left_ == 0) over_ = true;  // no operators at all
   }
@@ -355,6 +369,21 @@ class Scheduler::State {
     if (none)
       fail({.operator_name = "scheduler",
             .message = "all scheduler threads wait at conjunctive operators or loops, and the system gives no more threads"});
+  }
+
+  // The thread of poke: one more producer, for which a port may have to wait.
+  void run_errands() {
+    std::unique_lock lock(errands_mutex_);
+    while (true) {
+      errands_changed_.wait(lock, [this] { return !errands_.empty() || engine_->is_stopping(); });
+      if (engine_->is_stopping()) return;
+      const OperatorId id = errands_.front();
+      errands_.pop_front();
+      lock.unlock();
+      if (!ports_[id].front()->accept(Mark{MarkKind::Command, 0})) return;
+      engine_->publish_next(errand_own_);
+      lock.lock();
+    }
   }
 
   // The profiler's thread: looks, and replaces scheduler threads that got stuck until they come back.
@@ -456,6 +485,10 @@ class Scheduler::State {
       if (context->junction() != nullptr) context->junction()->gate.interrupt();
     }
     safe_points_->release();  // after `stopping`: see SafePoints::hold
+    {
+      const std::lock_guard errands_guard(errands_mutex_);
+    }  // whoever waits has seen `stopping`, or hears this
+    errands_changed_.notify_all();
     const std::lock_guard guard(threads_mutex_);
     for (Worker& worker : workers_) worker.resume();
     for (OperatorThread& thread : operator_threads_) thread.wake();
@@ -466,6 +499,7 @@ class Scheduler::State {
     for (Worker& worker : workers_) worker.join();
     for (OperatorThread& thread : operator_threads_) thread.join();
     if (profiling_.joinable()) profiling_.join();
+    if (errand_thread_.joinable()) errand_thread_.join();
   }
 
   const SchedulerOptions options_;
@@ -489,6 +523,12 @@ class Scheduler::State {
   unsigned wanted_threads_ = 0;
   std::thread profiling_;
 
+  std::mutex errands_mutex_;  // innermost
+  std::condition_variable errands_changed_;
+  std::deque<OperatorId> errands_;
+  EngineThread errand_own_;
+  std::thread errand_thread_;
+
   mutable std::mutex over_mutex_;
   mutable std::condition_variable changed_;
   bool over_ = false;
@@ -509,6 +549,7 @@ InForce Scheduler::in_force() const { return state_->in_force(); }
 Sample Scheduler::sample() const { return state_->sample(); }
 bool Scheduler::wait_for(std::chrono::nanoseconds duration) const { return state_->wait_for(duration); }
 std::optional<Failure> Scheduler::failure() const { return state_->failure(); }
+void Scheduler::poke(OperatorId id) { state_->poke(id); }
 void Scheduler::end_source(OperatorId id) { state_->end_source(id); }
 std::string Scheduler::hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience) {
   return state_->hold(ids, drain, patience);

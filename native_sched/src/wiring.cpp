@@ -31,6 +31,7 @@ void check_operator(const OperatorSpec& spec) {
   if (sink != (spec.output == nullptr)) refuse(spec, sink ? "is a sink but has an output schema" : "has no output schema");
   if (((spec.flags & REL_KEYED) != 0) != (spec.keyed != nullptr)) refuse(spec, "must have keyed state exactly if it is keyed");
   if (source && (spec.flags & REL_KEYED) != 0) refuse(spec, "is a source and can't be keyed");
+  if (spec.commanded && (source || spec.marked == nullptr)) refuse(spec, "takes commands and must be called with marks, at an input port");
   if (source && (!spec.further_inputs.empty() || !spec.demands.empty())) refuse(spec, "is a source and has no input ports");
   if (sink && !spec.further_outputs.empty()) refuse(spec, "is a sink and has no output ports");
   const auto missing = [](const std::shared_ptr<const Schema>& schema) { return schema == nullptr; };

@@ -26,8 +26,9 @@ struct Run {
   Chunk* home = nullptr;
 };
 
-// Probe is the engine's own: it goes round a loop and finds out whether the loop is empty. No operator sends or sees it.
-enum class MarkKind : std::uint8_t { Window, Watermark, Epoch, Final, Probe };
+// Flush is the coordinator's: where it has arrived, all that was sent before it on its way has (router.hpp). The last two never leave a
+// PE: Probe goes round a loop and finds out whether the loop is empty, Command tells an operator that somebody wants something of it.
+enum class MarkKind : std::uint8_t { Window, Watermark, Epoch, Flush, Final, Probe, Command };
 
 struct Mark {
   MarkKind kind = MarkKind::Final;
@@ -57,6 +58,9 @@ struct OperatorSpec {
   std::shared_ptr<KeyedState> keyed = {};     // with REL_KEYED
   std::shared_ptr<StateTable> store = {};     // what it keeps, for those who move and count it; `keyed` if nothing is said
   void (*interrupt)(void* state) = nullptr;   // unblocks a process call that waits; called from any thread, once, at stop
+  // Called for each mark but Final and Probe, between two runs, before it goes on downstream; false: it goes no further.
+  bool (*marked)(void* state, Mark mark, rel_context* context) = nullptr;
+  bool commanded = false;  // Scheduler::poke may send it Command marks
   ThreadingModel model = ThreadingModel::Manual;
   std::vector<std::shared_ptr<const Schema>> further_inputs = {};   // of input ports 1, 2, ...
   std::vector<std::shared_ptr<const Schema>> further_outputs = {};  // of output ports 1, 2, ...: written to by rel_emit

@@ -147,6 +147,9 @@ class Scheduler {
   // All go on. Idempotent; a stop does it too.
   void release();
 
+  // Soon calls an operator that takes commands (OperatorSpec::commanded) with a Command mark, after what waits at its port, as long as it
+  // isn't final. Returns at once.
+  void poke(OperatorId id);
   // drain: sources end, what is under way is processed, then threads end; otherwise what is under way is dropped. Blocks until
   // all threads have ended; may be called again, and stop(false) from another thread cuts a drain short. Call without the GIL.
   // finish = false, with drain: only sinks get their call at the end of the input; the stream isn't at its end, it goes on elsewhere from

@@ -1,0 +1,48 @@
+// Where Flush marks are seen, and who waits for them (router.hpp). Knows nothing of what they are good for.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+namespace rayelastic {
+
+class MarkLog {
+ public:
+  void note(std::int64_t value) {
+    {
+      const std::lock_guard guard(mutex_);
+      ++seen_[value];
+      if (seen_.size() > kKept) seen_.erase(seen_.begin());
+    }
+    changed_.notify_all();
+  }
+  // Nothing more comes.
+  void close() {
+    {
+      const std::lock_guard guard(mutex_);
+      closed_ = true;
+    }
+    changed_.notify_all();
+  }
+  // True once the mark was seen `count` times, or nothing more comes.
+  [[nodiscard]] bool wait(std::int64_t value, unsigned count, std::chrono::nanoseconds patience) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, patience, [&] {
+      const auto at = seen_.find(value);
+      return closed_ || (at != seen_.end() && at->second >= count);
+    });
+  }
+
+ private:
+  static constexpr std::size_t kKept = 256;  // marks have rising values, and few are under way at once
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::int64_t, unsigned> seen_;
+  bool closed_ = false;
+};
+
+}  // namespace rayelastic
