@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 CONTROL_TIMEOUT = 30.0  # seconds for a control call
 START_TIMEOUT = 300.0  # seconds until every processing element runs
+RESCALE_TIMEOUT = 600.0  # seconds for all keys of a region to move
 FOLLOW_PERIOD = 0.5  # seconds between two questions for what was adapted
 WAIT_PERIOD = 1.0  # seconds that one waiting call stays with the coordinator, so that Ctrl-C is never far
 
@@ -125,9 +126,29 @@ class Job:
 
     def plan(self) -> ExecPlan:
         """The plan in force: regions, and which operators run in which processing element."""
-        if self._plan is None:
+        if self._plan is None or self._final is None:
             self._plan = self._control.call("plan", timeout=CONTROL_TIMEOUT)
         plan: ExecPlan = self._plan
+        return plan
+
+    def rescale(self, region: str, replicas: int) -> ExecPlan:
+        """Gives a region another number of replicas while the job runs; needs JobConfig(regions='elastic').
+
+        Its keys are spread anew: those that move wait until their state has arrived, all others go on. Nothing is lost,
+        doubled or reordered per key.
+
+        Args:
+            region: its name in the plan, such as 'r1'.
+            replicas: 1 or more; each has a processing element of its own.
+
+        Returns:
+            The plan in force then.
+
+        Raises:
+            ConfigError: the region can't have so many.
+            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
+        """
+        plan: ExecPlan = self._control.call("rescale", region, replicas, timeout=RESCALE_TIMEOUT)
         return plan
 
     def adaptations(self, follow: bool = False, every_pass: bool = False) -> Iterator[Adaptation]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rayelastic.errors import ConfigError
 
-__all__ = ["Elasticity", "JobConfig", "ThreadingModel"]
+__all__ = ["Elasticity", "JobConfig", "Regions", "ThreadingModel"]
 
 QUEUE_RECORDS = 1024  # PLDI'17 section 4: slots of a port's queue
 QUEUE_BYTES = 16 << 20  # a queue of 16 KiB payloads holds 1,024 of them
@@ -25,6 +25,13 @@ class Elasticity(Enum):
     GUIDED = "guided"  # costs guide, sequential tests decide: the default
     PAPER = "paper"  # Middleware'19 section 3, as published
     OFF = "off"  # nobody: what isn't set stays as it starts, one thread and no queues
+
+
+class Regions(Enum):
+    """Whether regions can get more and fewer replicas while the job runs."""
+
+    FIXED = "fixed"  # they stay as they start: the default
+    ELASTIC = "elastic"  # data-parallel ones can, on demand
 
 
 class ThreadingModel(Enum):
@@ -55,6 +62,7 @@ class JobConfig:
         adaptation_period: seconds between two decisions.
         journal: a file to which each decision is appended as a line of JSON, with what was seen; {pe} in it stands for
             the processing element. None: the last ones are kept in memory alone.
+        regions: 'fixed', or 'elastic': data-parallel regions can get other numbers of replicas (`Job.rescale`).
         cpus_per_pe: CPUs that Ray counts for each processing element; a share, as their threads come and go.
 
     Raises:
@@ -83,6 +91,7 @@ class JobConfig:
     adaptation_period: float = ADAPTATION_PERIOD
     journal: str | None = None
     cpus_per_pe: float = 0.25
+    regions: Regions | str = Regions.FIXED
 
     def __post_init__(self) -> None:
         for name in ("pes", "queue_records", "queue_bytes", "run_records", "run_bytes"):
@@ -105,6 +114,7 @@ class JobConfig:
             raise ConfigError(f"JobConfig(deep_copy={self.deep_copy!r})", way_out="Give True or False")
         _check_period(self.adaptation_period)
         object.__setattr__(self, "elasticity", _checked_elasticity(self.elasticity))
+        object.__setattr__(self, "regions", _checked_regions(self.regions))
         object.__setattr__(self, "pins", _checked_pins(self.pins, self.pes))
         object.__setattr__(self, "threading", _checked_threading(self.threading))
 
@@ -137,6 +147,13 @@ def _checked_elasticity(value: object) -> Elasticity:
     except ValueError:
         names = ", ".join(repr(one.value) for one in Elasticity)
         raise ConfigError(f"JobConfig(elasticity={value!r})", way_out=f"Choose one of {names}") from None
+
+
+def _checked_regions(value: object) -> Regions:
+    try:
+        return Regions(value)
+    except ValueError:
+        raise ConfigError(f"JobConfig(regions={value!r})", way_out="Choose 'fixed' or 'elastic'") from None
 
 
 def _checked_pins(pins: object, pes: int) -> dict[str, int | str]:

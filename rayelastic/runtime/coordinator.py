@@ -7,27 +7,27 @@ the job, with the reason; the others are ended then, so that nothing hangs.
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rayelastic.errors import ConfigError
+from rayelastic.plan.plan_change import plan_change
+from rayelastic.plan.routing import why_fixed
 from rayelastic.runtime.adaptation import Adaptation
+from rayelastic.runtime.change_journal import ChangeJournal
 from rayelastic.runtime.host import PELostError
-from rayelastic.runtime.specs import IngestAddress, JobSpec, PESpec
+from rayelastic.runtime.job_cluster import START_TIMEOUT, JobCluster
+from rayelastic.runtime.performer import AdaptationPerformer, ChangeError
+from rayelastic.runtime.specs import IngestAddress, JobSpec
 from rayelastic.runtime.status import Failure, JobMetrics, JobStatus, PESample, PEStatus, SinkResult, State
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
-    from rayelastic.runtime.data_port import PortAddress
     from rayelastic.runtime.host import PEHandle, PEHost
 
-START_TIMEOUT = (
-    120.0  # seconds for a processing element to open its port, connect and start; a cold machine compiles here
-)
 CALL_TIMEOUT = 10.0  # seconds for any other control call
 CAUSE_WAIT = 1.0  # seconds between a broken link and the word of the one who broke it
 JOIN_TIMEOUT = 5.0  # seconds for a watching thread to see that all is over
@@ -41,14 +41,25 @@ class Coordinator:
         job: what to run.
         host: makes processing elements.
         clock: seconds, monotonic.
+        journal: of changes of plan; in memory if not given.
     """
 
-    def __init__(self, job: JobSpec, host: PEHost, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        job: JobSpec,
+        host: PEHost,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        journal: ChangeJournal | None = None,
+    ) -> None:
         self._job = job
-        self._host = host
         self._clock = clock
-        self._handles: dict[str, PEHandle] = {}
-        self._addresses: dict[str, PortAddress | None] = {}
+        self._cluster = JobCluster(job, host, self._watch_over)
+        self._plan = job.plan
+        self._journal = journal or ChangeJournal()
+        self._incarnation = self._journal.started()
+        self._performer = AdaptationPerformer(self._cluster, job.operators, self._journal, self._incarnation)
+        self._changing = threading.Lock()  # one change at a time
         self._watchers: list[threading.Thread] = []
         self._changed = threading.Condition()
         self._statuses: dict[str, PEStatus] = {pe: PEStatus(pe, State.CREATED) for pe in job.plan.pes}
@@ -67,23 +78,14 @@ class Coordinator:
             RayelasticError: a processing element couldn't be started; nothing is left running.
         """
         try:
-            for spec in self._pe_specs():
-                self._handles[spec.pe] = self._host.start_pe(spec)
-            for pe, handle in self._handles.items():
-                self._addresses[pe] = handle.call("open", timeout=START_TIMEOUT)
-            for step in (("connect", self._addresses), ("start",)):
-                for handle in reversed(self._handles.values()):  # consumers first: they wait for their producers
-                    handle.call(*step, timeout=START_TIMEOUT)
+            self._cluster.start(self._plan, tuple(self._plan.pes))
         except BaseException as error:
             self._end(State.FAILED, Failure(f"the job could not be started: {error}"))
             raise
         with self._changed:
-            self._state = State.RUNNING
+            if not self._state.is_final:  # a short job may be over
+                self._state = State.RUNNING
             self._started_at = self._clock()
-        for handle in self._handles.values():
-            watcher = threading.Thread(target=self._watch, args=(handle,), name=f"watch-{handle.pe}", daemon=True)
-            self._watchers.append(watcher)
-            watcher.start()
 
     def status(self) -> JobStatus:
         """The state of the job and of each processing element, without asking them."""
@@ -92,12 +94,12 @@ class Coordinator:
 
     def plan(self) -> ExecPlan:
         """The plan in force."""
-        return self._job.plan
+        return self._plan
 
     def metrics(self) -> JobMetrics:
         """Counters of each processing element: fresh where it answers, the last ones where it doesn't."""
-        for pe, handle in list(self._handles.items()):
-            if not self._statuses[pe].state.is_final:
+        for pe, handle in self._cluster.handles.items():
+            if pe in self._statuses and not self._statuses[pe].state.is_final:
                 try:
                     self._samples[pe] = handle.call("sample", timeout=CALL_TIMEOUT)
                 except (PELostError, TimeoutError):
@@ -112,7 +114,7 @@ class Coordinator:
             since: {processing element: number of the first pass wanted}; 0 for those that aren't named.
         """
         found: list[Adaptation] = []
-        for pe, handle in list(self._handles.items()):
+        for pe, handle in self._cluster.handles.items():
             number = since.get(pe, 0)
             if pe not in self._adaptations:  # it still runs
                 try:
@@ -141,6 +143,55 @@ class Coordinator:
         with self._changed:
             return dict(self._results)
 
+    def rescale(self, region: str, replicas: int) -> ExecPlan:
+        """Gives a region another number of replicas while the job runs; each new one gets an element of its own.
+
+        Args:
+            region: its name in the plan.
+            replicas: 1 or more.
+
+        Returns:
+            The plan in force then.
+
+        Raises:
+            ConfigError: the region can't have so many.
+            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
+        """
+        with self._changing:
+            plan = self._plan
+            if region not in self._cluster.elastic:
+                planned = plan.region(region)
+                why = why_fixed(planned, self._job.operators) or "the job has JobConfig(regions='fixed')"
+                raise ConfigError(
+                    f"region {region} keeps its replicas: {why}",
+                    operator=planned.region.operators[0],
+                    way_out="JobConfig(regions='elastic') lets data-parallel regions grow",
+                )
+            pes = plan.region(region).pipelines[0].pes[:replicas]
+            wanted = plan.with_replicas(region, replicas, (*pes, *plan.fresh_pes(replicas - len(pes))))
+            return self.change(wanted)
+
+    def change(self, wanted: ExecPlan) -> ExecPlan:
+        """Carries out a change of plan."""
+        change = plan_change(self._plan, wanted)
+        try:
+            self._plan = self._performer.perform(change)
+        except PELostError as error:
+            self._end(State.FAILED, Failure(f"a change of plan can neither be ended nor undone: {error}"))
+            raise
+        except ChangeError:
+            self._plan = self._journal.plan or self._plan
+            raise
+        finally:
+            self._forget_retired()
+        return self._plan
+
+    def _forget_retired(self) -> None:
+        with self._changed:
+            kept = self._cluster.handles
+            for pe in [pe for pe in self._statuses if pe not in kept]:
+                del self._statuses[pe]
+
     def cancel(self, drain: bool = True) -> JobStatus:
         """Stops the job.
 
@@ -155,7 +206,7 @@ class Coordinator:
                 return self.status()
             self._cancelling = True
         if drain:
-            for handle in self._handles.values():
+            for handle in self._cluster.handles.values():
                 self._try_call(handle, "stop", True)
         else:
             self._end(State.CANCELLED, None)
@@ -193,24 +244,22 @@ class Coordinator:
 
     # -- how it is done -------------------------------------------------------------------------------------------
 
-    def _pe_specs(self) -> list[PESpec]:
-        job = self._job
-        return [
-            PESpec(
-                pe=pe,
-                job=job.name,
-                job_id=job.job_id,
-                secret=job.secret,
-                operators=tuple(job.operators[name] for name in names),
-                links_in=tuple(link for link in job.plan.links if link.to_pe == pe),
-                links_out=tuple(link for link in job.plan.links if link.from_pe == pe),
-                config=job.config,
-            )
-            for pe, names in job.plan.pes.items()
-        ]
-
     def _handle_of(self, operator: str) -> PEHandle:
-        return self._handles[self._job.plan.pe_of(operator)]
+        return self._cluster.handles[self._plan.pe_of(operator)]
+
+    def _watch_over(self, handle: PEHandle) -> None:
+        with self._changed:
+            self._statuses.setdefault(handle.pe, PEStatus(handle.pe, State.RUNNING))
+        watcher = threading.Thread(target=self._watch, args=(handle,), name=f"watch-{handle.pe}", daemon=True)
+        self._watchers.append(watcher)
+        watcher.start()
+
+    def _is_dispensable(self, pe: str) -> bool:
+        """Tells whether the job can go on without an element: it has had no keys yet, or has none any more."""
+        here = self._journal.open_change
+        if here is not None and pe in here.change.started_pes:
+            return here.moved <= (here.undoing or 0)
+        return pe not in self._plan.pes
 
     def _watch(self, handle: PEHandle) -> None:
         """Stays with one processing element until it is final; its loss or failure fails the job."""
@@ -229,15 +278,25 @@ class Coordinator:
             except Exception as error:  # whatever it is, the job must not hang
                 self._lose(handle.pe, f"processing element {handle.pe} was lost: {error}")
                 return
+            if status.state.is_final:
+                self._cluster.ends(handle.pe)
             with self._changed:
                 if self._state.is_final:
                     return
-                self._statuses[handle.pe] = status
+                if handle.pe in self._statuses:
+                    self._statuses[handle.pe] = status
                 if sample is not None:
                     self._samples[handle.pe] = sample
                     self._adaptations[handle.pe] = adaptations
                 self._results.update(results)
                 all_finished = all(status.state is State.FINISHED for status in self._statuses.values())
+            lost = [why for peer, why in status.lost_peers.items() if not self._is_dispensable(peer)]
+            if lost and not status.state.is_final:
+                self._await_cause()
+                self._end(State.FAILED, Failure(lost[0], lost_link=True))
+                return
+            if status.state is State.FAILED and self._is_dispensable(handle.pe):
+                return
             if status.state is State.FAILED:
                 if status.failure is not None and status.failure.lost_link:
                     self._await_cause()
@@ -253,8 +312,11 @@ class Coordinator:
             self._changed.wait_for(lambda: self._state.is_final, CAUSE_WAIT)
 
     def _lose(self, pe: str, reason: str) -> None:
+        self._cluster.ends(pe)
+        if self._is_dispensable(pe):
+            return
         with self._changed:
-            if self._state.is_final:
+            if self._state.is_final or pe not in self._statuses:
                 return
             self._statuses[pe] = replace(self._statuses[pe], state=State.FAILED, failure=Failure(reason))
         self._end(State.FAILED, Failure(reason))
@@ -265,20 +327,9 @@ class Coordinator:
             if self._state.is_final:
                 return
             self._state, self._failure = state, failure
-        for handle in self._handles.values():
-            try:
-                handle.kill()
-            except PELostError:
-                continue
-        self._sweep()
+        self._cluster.kill()
         with self._changed:
             self._changed.notify_all()
-
-    def _sweep(self) -> None:
-        """Removes the Unix sockets that processing elements of this node left behind because they were killed."""
-        for address in self._addresses.values():
-            if address is not None and address.unix_path:
-                shutil.rmtree(Path(address.unix_path).parent, ignore_errors=True)
 
     def _try_call(self, handle: PEHandle, method: str, *arguments: Any) -> None:
         try:

@@ -8,15 +8,16 @@ native threads) and decides nothing about other PEs. Its life: `open` its data p
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.compile import PortsCode, PortsFunction
-from rayelastic.errors import LinkError
+from rayelastic.errors import LinkError, RayelasticError
 from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.runtime.adaptation import Adaptation
 from rayelastic.runtime.class_operators import class_operator
@@ -24,19 +25,25 @@ from rayelastic.runtime.data_port import DataPort, Hello, PortAddress, derive_se
 from rayelastic.runtime.elasticity import adaptation_loop
 from rayelastic.runtime.failures import explain_failure
 from rayelastic.runtime.function_operators import aggregate_operator, function_operator
+from rayelastic.runtime.routing import Routing
 from rayelastic.runtime.sink_operators import SinkOperator, sink_operator
 from rayelastic.runtime.source_operators import SourceOperator, source_operator
 from rayelastic.runtime.specs import IngestAddress, PESpec
+from rayelastic.runtime.state_transfer import Ranges, StateStores, receive_state, send_state
 from rayelastic.runtime.status import Failure, OperatorSample, PESample, PEStatus, SinkResult, State
 from rayelastic.runtime.wiring import connect_links, connect_operators
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rayelastic.plan.exec_plan import PlanLink
     from rayelastic.runtime.adaptation_loop import AdaptationLoop
 
+_log = logging.getLogger(__name__)
+
 LINK_TIMEOUT = 60.0  # seconds for the producers of the links to connect; they may still be compiling
+STATE_CHANNEL = "state"
+ROUTING_COMMANDS = ("attach", "detach", "hold", "route", "await_mark", "counters")
 DIAL_TIMEOUT = 10.0  # seconds for one handshake, on a machine that is busy starting
 
 
@@ -58,6 +65,8 @@ class ProcessingElement:
         self._links: dict[str, _native.Link] = {}
         self._expected = {link.name: link for link in spec.links_in}
         self._arrived = threading.Condition()
+        self._routing = Routing(spec, self._dial)
+        self._stores: StateStores | None = None
         self._ids: dict[str, int] = {}
         self._scheduler: _native.Scheduler | None = None
         self._loop: AdaptationLoop | None = None
@@ -77,7 +86,12 @@ class ProcessingElement:
                 self._sources[operator.name] = source_operator(operator)
             elif operator.kind is OperatorKind.SINK:
                 self._sinks[operator.name] = sink_operator(operator)
-        if self._expected or any(source.ingest for source in self._sources.values()):
+        if (
+            self._expected
+            or self.spec.routing.taps
+            or self.spec.routing.gathers
+            or any(source.ingest for source in self._sources.values())
+        ):
             spec = self.spec
             self._port = DataPort(spec.job_id, spec.pe, spec.secret, self._host, self._on_connection, spec.epoch)
         return self._port.address if self._port is not None else None
@@ -95,17 +109,9 @@ class ProcessingElement:
             address = peers[link.to_pe]
             if address is None:
                 raise LinkError(f"{link.to_pe} has no data port", link=link.name)
-            connection = dial(
-                address,
-                job_id=self.spec.job_id,
-                sender=self.spec.pe,
-                receiver=link.to_pe,
-                channel=f"link:{link.name}",
-                epoch=self.spec.epoch,
-                secret=self.spec.secret,
-                timeout=DIAL_TIMEOUT,
-            )
+            connection = self._dial(link, address, self.spec.epoch)
             self._links[link.name] = _native.Link(connection.detach(), name=link.name, peer=link.to_pe)
+        self._routing.connect(peers)
 
     def start(self) -> None:
         """Builds the operators and runs them.
@@ -127,8 +133,12 @@ class ProcessingElement:
             run_bytes=config.run_bytes,
             deep_copy=config.deep_copy,
         )
-        self._ids = {operator.name: scheduler.add(self._native_operator(operator)) for operator in self.spec.operators}
-        connect_operators(scheduler, self.spec.operators, self._ids)
+        natives = {operator.name: self._native_operator(operator) for operator in self.spec.operators}
+        self._ids = {name: scheduler.add(native) for name, native in natives.items()}
+        stores = {name: (self._ids[name], native.state) for name, native in natives.items() if native.state is not None}
+        self._stores = StateStores(scheduler, stores)
+        connect_operators(scheduler, self.spec.operators, self._ids, self.spec.routing.routed)
+        self._routing.wire(scheduler, self._ids)
         connect_links(scheduler, self.spec, self._ids, self._links)
         pinned = {number: config.model_of(name) for name, number in self._ids.items()}
         models = {number: model.value for number, model in pinned.items() if model is not None}
@@ -157,7 +167,9 @@ class ProcessingElement:
 
     def status(self) -> PEStatus:
         """Where this PE is in its life, and why it failed if it did."""
-        return PEStatus(self.spec.pe, self._state, self._failure, socket.gethostname(), os.getpid())
+        return PEStatus(
+            self.spec.pe, self._state, self._failure, socket.gethostname(), os.getpid(), self._routing.lost_peers()
+        )
 
     def sample(self) -> PESample:
         """Counters so far."""
@@ -179,7 +191,7 @@ class ProcessingElement:
             threads=threads,
             token_wait_seconds=token_wait,
             operators=tuple(operators),
-            links={name: link.counters() for name, link in self._links.items()},
+            links={name: link.counters() for name, link in {**self._links, **self._routing.links}.items()},
             port=self._port.counters if self._port is not None else {},
         )
 
@@ -219,6 +231,54 @@ class ProcessingElement:
         assert ingest is not None
         ingest.finish(rows)
 
+    def routing(self, command: str, *arguments: Any) -> Any:
+        """Carries out a command of a change: `attach`, `detach`, `hold`, `route`, `await_mark` or `counters`.
+
+        Args:
+            command: a public method of `Routing`.
+            arguments: its arguments.
+        """
+        if command not in ROUTING_COMMANDS:
+            raise ValueError(f"{command!r} is no command for routers")
+        return getattr(self._routing, command)(*arguments)
+
+    def advance(self, epoch: int) -> None:
+        """Refuses links of older epochs from now on: they come from elements that were replaced."""
+        if self._port is not None:
+            self._port.advance(epoch)
+
+    def send_state(self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int) -> int:
+        """Copies the state of some keys to another processing element; it stays here too.
+
+        Args:
+            operators: whose state.
+            ranges: of the hashes of the keys, both ends included.
+            to_pe: who shall have it.
+            address: where that listens.
+            epoch: of the change.
+
+        Returns:
+            How many keys it took.
+
+        Raises:
+            LinkError: it is lost, or refused.
+        """
+        assert self._stores is not None
+        kept = [operator for operator in operators if operator in self._stores]
+        connection = self._dial_channel(STATE_CHANNEL, to_pe, address, epoch)
+        key = self._state_key(self.spec.pe, to_pe, epoch)
+        return send_state(connection, key, self._stores, kept, ranges)
+
+    def drop_state(self, operators: Sequence[str], ranges: Ranges) -> int:
+        """Forgets the state of some keys; returns how many there were."""
+        assert self._stores is not None
+        return sum(self._stores.drop(operator, ranges) for operator in operators if operator in self._stores)
+
+    def state_size(self, operators: Sequence[str]) -> tuple[int, int]:
+        """Returns how many keys some operators have, and bytes."""
+        assert self._stores is not None
+        return self._stores.size([operator for operator in operators if operator in self._stores])
+
     def stop(self, drain: bool) -> None:
         """Stops this PE.
 
@@ -251,6 +311,7 @@ class ProcessingElement:
                 self._state = State.CANCELLED
             for link in self._links.values():
                 link.interrupt()
+            self._routing.close()
 
     # -- how it is done -------------------------------------------------------------------------------------------
 
@@ -264,11 +325,44 @@ class ProcessingElement:
             return class_operator(spec, function, self.spec.job)
         return aggregate_operator(spec) if spec.kind is OperatorKind.AGGREGATE else function_operator(spec)
 
+    def _dial(self, link: PlanLink, address: PortAddress, epoch: int) -> socket.socket:
+        return self._dial_channel(f"link:{link.name}", link.to_pe, address, epoch)
+
+    def _dial_channel(self, channel: str, to_pe: str, address: PortAddress, epoch: int) -> socket.socket:
+        return dial(
+            address,
+            job_id=self.spec.job_id,
+            sender=self.spec.pe,
+            receiver=to_pe,
+            channel=channel,
+            epoch=epoch,
+            secret=self.spec.secret,
+            timeout=DIAL_TIMEOUT,
+        )
+
+    def _state_key(self, sender: str, receiver: str, epoch: int) -> bytes:
+        return derive_secret(self.spec.secret, f"{STATE_CHANNEL}:{sender}>{receiver}@{epoch}")
+
+    def _receive_state(self, connection: socket.socket, hello: Hello) -> None:
+        """Takes the state of keys that come here; the sender hears of any failure by the end of the connection."""
+        assert self._stores is not None
+        key = self._state_key(hello.sender, self.spec.pe, hello.epoch)
+        try:
+            receive_state(connection, key, self._stores)
+        except (RayelasticError, ValueError, TimeoutError, KeyError) as error:
+            _log.warning("'%s' couldn't take state from '%s': %s", self.spec.pe, hello.sender, error)
+
     def _on_connection(self, connection: socket.socket, hello: Hello) -> None:
         """Takes a connection whose handshake succeeded; raises if it has no place here, and the port closes it."""
         kind, _, name = hello.channel.partition(":")
         if kind == "ingest" and name in self._sources and (ingest := self._sources[name].ingest) is not None:
             ingest.serve(connection)
+            return
+        if kind == STATE_CHANNEL:
+            receiving = threading.Thread(target=self._receive_state, args=(connection, hello), daemon=True)
+            receiving.start()
+            return
+        if self._routing.arrives(connection, hello):
             return
         with self._arrived:
             link: PlanLink | None = self._expected.get(name) if kind == "link" else None

@@ -9,6 +9,8 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rayelastic.plan.routing import PERouting
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -34,6 +36,7 @@ class PESpec:
         links_out: streams that leave for other processing elements.
         config: the job's configuration.
         epoch: the routing epoch that its links are opened in.
+        routing: what it hosts of elastic regions.
     """
 
     pe: str
@@ -45,6 +48,7 @@ class PESpec:
     links_out: tuple[PlanLink, ...]
     config: JobConfig
     epoch: int = 0
+    routing: PERouting = field(default_factory=PERouting)
 
 
 @dataclass(frozen=True, slots=True)

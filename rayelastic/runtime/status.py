@@ -6,6 +6,7 @@ Must not know how they are carried (Ray, or a call in the same process).
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,6 +101,7 @@ class PEStatus:
         failure: why it failed, if it did.
         node: the host that it runs on.
         pid: its operating system process.
+        lost_peers: {processing element: why}, where a link of an elastic region broke.
     """
 
     pe: str
@@ -107,6 +109,7 @@ class PEStatus:
     failure: Failure | None = None
     node: str = ""
     pid: int = 0
+    lost_peers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

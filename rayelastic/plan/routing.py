@@ -1,0 +1,210 @@
+"""Where the streams of an elastic region part and meet: what each processing element hosts of it, derived from a plan.
+
+Joker section 3.2 (J11, J12): tuples go to the replicas of a region by their keys, and there are no mergers. In front of
+an elastic region each element that feeds it has a router; where its streams come in from other elements there is a
+gather; behind each replica there is a tap. Who moves keys, and how, is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from rayelastic.graph.operator_spec import OperatorSpec, StateKind
+from rayelastic.graph.ports import IN, OUT, operator_of, port_of
+from rayelastic.plan.exec_plan import ExecPlan, PlanLink, RegionPlan
+from rayelastic.plan.regions import RegionKind
+
+__all__ = [
+    "Edge",
+    "GatherPlan",
+    "PERouting",
+    "RouterPlan",
+    "elastic_regions",
+    "exits_of",
+    "routed_link",
+    "routers_of",
+    "routing_of",
+    "why_fixed",
+]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edge:
+    """An edge of the graph: a stream, and where it leads to."""
+
+    stream: str
+    end: str
+
+    @property
+    def name(self) -> str:
+        """'words->counts'."""
+        return f"{self.stream}->{self.end}"
+
+    @property
+    def source(self) -> str:
+        """The operator that gives it."""
+        return operator_of(self.stream)
+
+    @property
+    def target(self) -> str:
+        """The operator that takes it."""
+        return operator_of(self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class RouterPlan:
+    """A router in front of an elastic region.
+
+    Args:
+        edge: on which it stands.
+        region: that it leads to.
+        keys: fields by which it routes.
+        owners: the replica of each partition.
+        local: the replica that is in the same processing element; None if there is none.
+        links: {replica: link}, of the others.
+    """
+
+    edge: Edge
+    region: str
+    keys: tuple[str, ...]
+    owners: tuple[int, ...]
+    local: int | None
+    links: Mapping[int, PlanLink]
+
+
+@dataclass(frozen=True, slots=True)
+class GatherPlan:
+    """Where an edge comes in from other processing elements, more and fewer of them.
+
+    Args:
+        edge: which.
+        links: those that there are.
+        local: whether it has a source in the same processing element too, a replica of an elastic region.
+    """
+
+    edge: Edge
+    links: tuple[PlanLink, ...]
+    local: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PERouting:
+    """What a processing element hosts of elastic regions.
+
+    Args:
+        routers: in front of regions.
+        gathers: where streams come in.
+        taps: {elastic region: the operator that ends it}, of the replicas here.
+        links_out: from the end of a replica to an operator of a fixed region elsewhere.
+        routed: edges that aren't plain connections or links.
+    """
+
+    routers: tuple[RouterPlan, ...] = ()
+    gathers: tuple[GatherPlan, ...] = ()
+    taps: Mapping[str, str] = field(default_factory=dict)
+    links_out: tuple[PlanLink, ...] = ()
+    routed: frozenset[Edge] = frozenset()
+
+
+def routed_link(edge: Edge, from_pe: str, to_pe: str) -> PlanLink:
+    """Return the link of an edge between two processing elements; its name stays true whatever the plan becomes.
+
+    >>> routed_link(Edge("words", "counts"), "pe0", "pe2").name
+    'words->counts@pe0>pe2'
+    """
+    output, entry = port_of(edge.stream, OUT), port_of(edge.end, IN)
+    return PlanLink(edge.source, edge.target, from_pe, to_pe, further=True, output=output, input=entry)
+
+
+def why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec]) -> str:
+    """Say why a region can't get another number of replicas; empty if it can.
+
+    Args:
+        planned: the region.
+        operators: of the topology, by name.
+    """
+    region = planned.region
+    members = [operators[name] for name in region.operators]
+    if region.kind is not RegionKind.DATA_PARALLEL:
+        return f"it is {region.kind.value}"
+    if not region.keys:
+        return "it has one group of all tuples"
+    if region.carriers:
+        return f"nobody knows whether {', '.join(region.carriers)} leave the keys as they are"
+    if any(len(member.input_ports) != 1 or len(member.output_ports) != 1 or member.loop_edges for member in members):
+        return "an operator in it has several ports, or is the head of a loop"
+    others = [m.name for m in members if m.state_kind is StateKind.PARTITIONED and m.keys != region.keys]
+    if others:
+        return f"{', '.join(others)} has other keys than the region"
+    if any(pipeline.pes != planned.pipelines[0].pes for pipeline in planned.pipelines):
+        return "its pipelines are pinned to different processing elements"
+    return ""
+
+
+def elastic_regions(plan: ExecPlan, operators: Mapping[str, OperatorSpec]) -> tuple[str, ...]:
+    """Return the names of the regions that can get more replicas while the job runs."""
+    return tuple(planned.region.name for planned in plan.regions if not why_fixed(planned, operators))
+
+
+def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
+    """Return what a processing element hosts of elastic regions.
+
+    Args:
+        plan: in force, or to be.
+        pe: the processing element.
+        elastic: names of the regions that may get another number of replicas.
+    """
+    routers, gathers, links_out, routed = [], [], [], set()
+    for edge in (Edge(stream, end) for stream, end in plan.edges):
+        upstream, downstream = plan.region_of(edge.source), plan.region_of(edge.target)
+        leaves, enters = upstream.region.name in elastic, downstream.region.name in elastic
+        if upstream is downstream or not (leaves or enters):
+            continue
+        sending, taking = plan.pipeline_of(edge.source).pes, plan.pipeline_of(edge.target).pes
+        if pe in sending or pe in taking:
+            routed.add(edge)
+        if pe in sending and enters:
+            routers.append(_router(edge, pe, downstream, taking))
+        elif pe in sending and pe not in taking:
+            links_out.append(routed_link(edge, pe, taking[0]))
+        if pe in taking and (leaves or pe not in sending):
+            elsewhere = tuple(routed_link(edge, other, pe) for other in dict.fromkeys(sending) if other != pe)
+            gathers.append(GatherPlan(edge, elsewhere, local=pe in sending))
+    taps = {
+        planned.region.name: planned.region.operators[-1]
+        for planned in plan.regions
+        if planned.region.name in elastic and pe in planned.pipelines[-1].pes
+    }
+    return PERouting(tuple(routers), tuple(gathers), taps, tuple(links_out), frozenset(routed))
+
+
+def _router(edge: Edge, pe: str, region: RegionPlan, taking: tuple[str, ...]) -> RouterPlan:
+    local = taking.index(pe) if pe in taking else None
+    links = {replica: routed_link(edge, pe, other) for replica, other in enumerate(taking) if other != pe}
+    return RouterPlan(edge, region.region.name, region.region.keys, region.ring.owners, local, links)
+
+
+def routers_of(plan: ExecPlan, region: str) -> Iterator[tuple[str, Edge]]:
+    """Give the routers in front of a region: (processing element, edge).
+
+    Args:
+        plan: in force.
+        region: its name.
+    """
+    first = plan.region(region).region.operators[0]
+    for edge in (Edge(stream, end) for stream, end in plan.edges):
+        if edge.target == first:
+            for pe in dict.fromkeys(plan.pipeline_of(edge.source).pes):
+                yield pe, edge
+
+
+def exits_of(plan: ExecPlan, region: str) -> Iterator[Edge]:
+    """Give the edges that leave a region.
+
+    Args:
+        plan: in force.
+        region: its name.
+    """
+    last = plan.region(region).region.operators[-1]
+    yield from (Edge(stream, end) for stream, end in plan.edges if operator_of(stream) == last)

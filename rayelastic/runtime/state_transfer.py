@@ -1,0 +1,223 @@
+"""Keyed state goes from one processing element to another, straight and in chunks (J16, J33).
+
+Over a connection of its own, whose handshake has proved the job's secret. Every frame is signed with a key that is
+derived for this transfer alone, for the state of Python operators is pickled: it is unpickled only after its signature
+was checked, and only in an element of the same job (reliability rule D5). An operator is held while one chunk of its
+state is read or written, not longer.
+
+    frame    length of the body (4), sequence (4), operator (2), kind (1), HMAC-SHA256 of these and the body (32), body
+    begin    number of hash ranges (4), these (16 each), names of the operators; what the receiver has of these keys,
+             of an earlier attempt, is dropped
+    chunk    an export of the operator's state
+    end      the receiver answers with an end frame whose sequence is the number of keys that it took
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import socket
+import struct
+import threading
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import LinkError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rayelastic import _native
+
+CHUNK_BYTES = 1 << 20  # of state that is read or written while its operator is held
+MOST_BYTES = 64 << 20  # of a frame: the state of one key may be larger than a chunk
+HOLD_TIMEOUT = 10.0  # seconds for an operator to come to its safe point
+SILENCE = 30.0  # seconds without a byte after which the other side is lost
+
+Ranges = tuple[tuple[int, int], ...]
+
+_HEADER = struct.Struct("<IIHB")
+_COUNT = struct.Struct("<I")
+_RANGE = struct.Struct("<QQ")
+_MAC_BYTES = 32
+
+
+class Kind(Enum):
+    """What a frame is."""
+
+    BEGIN = 1
+    CHUNK = 2
+    END = 3
+
+
+class StateStores:
+    """The keyed state of the operators of one processing element, to be touched while it runs.
+
+    Args:
+        scheduler: that runs them.
+        stores: {operator: (its number in the scheduler, its state)}.
+    """
+
+    def __init__(self, scheduler: _native.Scheduler, stores: Mapping[str, tuple[int, _native.KeyedState]]) -> None:
+        self._scheduler = scheduler
+        self._stores = stores
+        self._lock = threading.Lock()  # release() lets all go on
+
+    def __contains__(self, operator: object) -> bool:
+        return operator in self._stores
+
+    @contextlib.contextmanager
+    def held(self, operator: str) -> Iterator[_native.KeyedState]:
+        """Gives the state of an operator, which doesn't run meanwhile."""
+        number, state = self._stores[operator]
+        with self._lock:
+            self._scheduler.hold([number], timeout=HOLD_TIMEOUT)
+            try:
+                yield state
+            finally:
+                self._scheduler.release()
+
+    def chunks(self, operator: str, ranges: Ranges) -> Iterator[bytes]:
+        """Gives the state of the keys in some hash ranges, chunk by chunk."""
+        for low, high in ranges:
+            at = 0
+            while True:
+                with self.held(operator) as state:
+                    chunk, at = state.export_chunk(low, high, at, CHUNK_BYTES)
+                yield chunk
+                if at == 0:
+                    break
+
+    def take(self, operator: str, chunk: bytes) -> int:
+        """Adds keys to the state of an operator; returns how many."""
+        with self.held(operator) as state:
+            return state.import_(chunk)
+
+    def drop(self, operator: str, ranges: Ranges) -> int:
+        """Forgets the keys in some hash ranges; returns how many there were."""
+        dropped = 0
+        for low, high in ranges:
+            with self.held(operator) as state:
+                dropped += state.remove(low, high)
+        return dropped
+
+    def size(self, operators: Sequence[str]) -> tuple[int, int]:
+        """Returns the keys and the bytes of some operators."""
+        states = [self._stores[operator][1] for operator in operators]
+        return sum(state.size for state in states), sum(state.used_bytes for state in states)
+
+
+def send_state(
+    connection: socket.socket, key: bytes, stores: StateStores, operators: Sequence[str], ranges: Ranges
+) -> int:
+    """Sends the state of some keys and waits until it has been taken.
+
+    Args:
+        connection: to the element that shall have it; closed afterwards.
+        key: that signs the frames.
+        stores: where it is; it stays there.
+        operators: whose state.
+        ranges: of hashes, both ends included.
+
+    Returns:
+        How many keys the receiver took.
+
+    Raises:
+        LinkError: the receiver is lost, or refused.
+    """
+    with contextlib.closing(connection), _lost_as_link_error():
+        connection.settimeout(SILENCE)
+        _send(connection, key, 0, 0, Kind.BEGIN, _beginning(operators, ranges))
+        sequence = 0
+        for number, operator in enumerate(operators):
+            for chunk in stores.chunks(operator, ranges):
+                sequence += 1
+                _send(connection, key, sequence, number, Kind.CHUNK, chunk)
+        _send(connection, key, sequence + 1, 0, Kind.END, b"")
+        taken, _, kind, _ = _receive(connection, key)
+        if kind is not Kind.END:
+            raise LinkError("the receiver of state answered with something else than the end")
+        return taken
+
+
+def receive_state(connection: socket.socket, key: bytes, stores: StateStores) -> int:
+    """Takes what `send_state` sends.
+
+    Raises:
+        LinkError: the sender is lost, or a frame isn't as it was signed.
+    """
+    with contextlib.closing(connection), _lost_as_link_error():
+        connection.settimeout(SILENCE)
+        _, _, kind, body = _receive(connection, key)
+        if kind is not Kind.BEGIN:
+            raise LinkError("a transfer of state begins with something else than its keys")
+        operators, ranges = _begun(body)
+        for operator in operators:
+            stores.drop(operator, ranges)
+        taken = expected = 0
+        while True:
+            sequence, number, kind, body = _receive(connection, key)
+            expected += 1
+            if sequence != expected or kind is Kind.BEGIN or number >= max(1, len(operators)):
+                raise LinkError("a frame of state isn't the next one")
+            if kind is Kind.END:
+                _send(connection, key, taken, 0, Kind.END, b"")
+                return taken
+            taken += stores.take(operators[number], body)
+
+
+def _beginning(operators: Sequence[str], ranges: Ranges) -> bytes:
+    return b"".join(
+        (_COUNT.pack(len(ranges)), *(_RANGE.pack(*limits) for limits in ranges), "\0".join(operators).encode())
+    )
+
+
+def _begun(body: bytes) -> tuple[list[str], Ranges]:
+    (count,) = _COUNT.unpack_from(body)
+    ranges = tuple(_RANGE.unpack_from(body, _COUNT.size + i * _RANGE.size) for i in range(count))
+    names = body[_COUNT.size + count * _RANGE.size :].decode()
+    return names.split("\0") if names else [], tuple((low, high) for low, high in ranges)
+
+
+def _send(connection: socket.socket, key: bytes, sequence: int, operator: int, kind: Kind, body: bytes) -> None:
+    header = _HEADER.pack(len(body), sequence, operator, kind.value)
+    connection.sendall(header + _signature(key, header, body))
+    connection.sendall(body)
+
+
+def _receive(connection: socket.socket, key: bytes) -> tuple[int, int, Kind, bytes]:
+    header = _exactly(connection, _HEADER.size)
+    length, sequence, operator, kind = _HEADER.unpack(header)
+    signature = _exactly(connection, _MAC_BYTES)
+    if length > MOST_BYTES:
+        raise LinkError(f"a frame of state has {length} bytes", way_out=f"At most {MOST_BYTES} are allowed")
+    body = _exactly(connection, length)
+    if not hmac.compare_digest(signature, _signature(key, header, body)):
+        raise LinkError("a frame of state isn't as it was signed")
+    return sequence, operator, Kind(kind), body
+
+
+def _signature(key: bytes, header: bytes, body: bytes) -> bytes:
+    signed = hmac.new(key, header, hashlib.sha256)
+    signed.update(body)
+    return signed.digest()
+
+
+def _exactly(connection: socket.socket, length: int) -> bytes:
+    body = bytearray(length)
+    view = memoryview(body)
+    while view:
+        got = connection.recv_into(view)
+        if got == 0:
+            raise LinkError("the other side of a transfer of state went away")
+        view = view[got:]
+    return bytes(body)
+
+
+@contextlib.contextmanager
+def _lost_as_link_error() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise LinkError(f"a transfer of state broke: {error}") from error

@@ -1,0 +1,70 @@
+"""A job whose result tells whether any change of its regions lost, doubled or reordered a tuple, or state of a key."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import rayelastic as rel
+
+
+class Event(NamedTuple):
+    key: int
+    sequence: int
+
+
+class Counted(NamedTuple):
+    key: int
+    sequence: int
+    count: int
+    digest: int
+
+
+class Seen(NamedTuple):
+    count: int = 0
+    digest: int = 0
+
+
+def count(t: Event, s: Seen) -> Counted:
+    """What the state of a key must be is known from the sequence."""
+    s.count += 1
+    s.digest = (s.digest * 31 + t.sequence + 1) % 1000000007
+    return Counted(t.key, t.sequence, s.count, s.digest)
+
+
+class Feed:
+    """Events of some keys, as fast as Python makes them, until told to end."""
+
+    def __init__(self, keys: int, seed: int = 0) -> None:
+        self.next = [0] * keys
+        self.enough = threading.Event()
+        self._seed = seed
+
+    def __call__(self) -> Iterator[Event]:
+        dice, following, enough, keys = random.Random(self._seed), self.next, self.enough, len(self.next)
+        while not enough.is_set():
+            for _ in range(256):
+                key = int(dice.random() * keys)
+                sequence = following[key]
+                following[key] = sequence + 1
+                yield Event(key, sequence)
+
+
+def check(rows: list[Counted], feed: Feed) -> None:
+    """0 lost, 0 doubled, in order per key, and the state of each key as if one operator had had it all the time."""
+    following, digests = [0] * len(feed.next), [0] * len(feed.next)
+    for t in rows:
+        assert t.sequence == following[t.key], f"key {t.key}: {t.sequence} came where {following[t.key]} was due"
+        following[t.key] += 1
+        digests[t.key] = (digests[t.key] * 31 + t.sequence + 1) % 1000000007
+        assert (t.count, t.digest) == (following[t.key], digests[t.key]), f"key {t.key}: state was lost before {t}"
+    assert following == feed.next, "tuples are missing at the end"
+
+
+def topology_of(feed: Feed, lane: str) -> rel.Topology:
+    topology = rel.Topology("rescaled")
+    events = topology.source("events", rel.callable(feed, Event))
+    events.key_by("key").map("count", count, state=Seen, schema=Counted, lane=lane).sink("out", rel.list())
+    return topology
