@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="rayelastic", description="Elastic stream processing on Ray.")
     commands = parser.add_subparsers(
-        required=True, metavar="plan | run | submit | jobs | inspect | cancel | plot | doctor"
+        required=True, metavar="plan | run | submit | jobs | inspect | cancel | top | plot | doctor"
     )
     plan = commands.add_parser("plan", help="show regions, lanes and placement of a topology; starts nothing")
     run = commands.add_parser("run", help="run a topology in this process")
@@ -79,6 +79,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     inspect.add_argument("--follow", action="store_true", help="print each adaptation with its reason, as it happens")
     inspect.add_argument("--every-pass", action="store_true", help="also the passes that changed nothing")
     inspect.set_defaults(command=_inspect)
+    top = commands.add_parser("top", help="show what a job on Ray does, live")
+    top.add_argument("job")
+    top.set_defaults(command=_top)
     cancel = commands.add_parser("cancel", help="stop a job on Ray")
     cancel.add_argument("job")
     cancel.add_argument("--no-drain", action="store_true", help="stop at once, don't let tuples on their way arrive")
@@ -90,7 +93,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     doctor = commands.add_parser("doctor", help="tell what this machine lacks, and how to get it")
     doctor.add_argument("--times", action="store_true", help="also how long the import and the first runs take")
     doctor.set_defaults(command=_doctor)
-    for command in (submit, listing, inspect, cancel, doctor):
+    for command in (submit, listing, inspect, cancel, top, doctor):
         command.add_argument("--address", help="the Ray cluster (default: the one that is found, or a new local one)")
 
     words = [argument for argument in arguments if not argument.startswith("-")]
@@ -194,6 +197,15 @@ def _plot(options: argparse.Namespace) -> int:
 
     plot_journals(options.journal, options.output)
     print(options.output)
+    return 0
+
+
+def _top(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from rayelastic.top import top
+
+    top(jobs.attach(options.job, address=options.address), Console())
     return 0
 
 

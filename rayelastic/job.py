@@ -17,9 +17,11 @@ from rayelastic.graph.sinks import ListSink
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.runtime.adaptation import Adaptation
+from rayelastic.runtime.bottleneck import Bottleneck, find_bottleneck
 from rayelastic.runtime.coordinator import Coordinator
 from rayelastic.runtime.external_source import DriverSink, ExternalSource
 from rayelastic.runtime.host import InProcessHost
+from rayelastic.runtime.metrics_port import MetricsPort
 from rayelastic.runtime.specs import IngestAddress, JobSpec
 from rayelastic.runtime.status import Failure, JobMetrics, JobStatus, SinkResult, State
 
@@ -110,6 +112,7 @@ class Job:
         self._plan: ExecPlan | None = None
         self._started_at = time.monotonic()
         self._external: dict[str, ExternalSource] = {}
+        self._metrics_port: MetricsPort | None = None
 
     @property
     def status(self) -> JobStatus:
@@ -170,6 +173,29 @@ class Job:
                 return
             self._control.call("wait", FOLLOW_PERIOD, timeout=CONTROL_TIMEOUT)
 
+    def bottleneck(self, seconds: float = 1.0) -> Bottleneck:
+        """Names the operator that holds the job back, why, and which rule keeps it from being helped.
+
+        Args:
+            seconds: how long to look.
+
+        >>> print(job.bottleneck())  # doctest: +SKIP
+        out on pe0 (waiting): its function waits 99% of the time and computes 0%; back-pressure: operators upstream ...
+        """
+        before = self.metrics()
+        self.pause(seconds)
+        return find_bottleneck(before, self.metrics(), self.plan(), tuple(self.adaptations(every_pass=True)))
+
+    def pause(self, seconds: float) -> None:
+        """Returns after so many seconds, or when the job ends, whichever is first."""
+        if self._final is None:
+            self._control.call("wait", seconds, timeout=seconds + CONTROL_TIMEOUT)
+
+    @property
+    def metrics_port(self) -> int | None:
+        """Where Prometheus finds the metrics on this machine, as `metrics_port=` asked; `None`: it didn't."""
+        return self._metrics_port.port if self._metrics_port is not None else None
+
     def cancel(self, drain: bool = True) -> None:
         """Stops the job.
 
@@ -209,6 +235,9 @@ class Job:
         if self._final is None or not self._final.state.is_final:
             for source in self._external.values():
                 source.cancel()
+        if self._metrics_port is not None:
+            self._metrics_port.close()
+            self._metrics_port = None
         self._control.close()
 
     # -- how it is done -------------------------------------------------------------------------------------------
@@ -306,14 +335,20 @@ def _for_pe(operator: OperatorSpec) -> OperatorSpec:
     return operator
 
 
-def start(topology: Topology, config: JobConfig | None = None) -> Job:
+def start(topology: Topology, config: JobConfig | None = None, *, metrics_port: int | None = None) -> Job:
     """Starts a topology in this process and gives the running job; `run` is this and `wait`."""
     job = Job(topology.name, LocalControl(Coordinator(prepare(topology, config), InProcessHost())), topology)
-    job._start()
+    try:
+        if metrics_port is not None:
+            job._metrics_port = MetricsPort(metrics_port, job.metrics, job.plan)
+        job._start()
+    except BaseException:
+        job.close()
+        raise
     return job
 
 
-def run(topology: Topology, config: JobConfig | None = None) -> JobResult:
+def run(topology: Topology, config: JobConfig | None = None, *, metrics_port: int | None = None) -> JobResult:
     """Runs a topology in this process, without Ray, until its sources end.
 
     Ctrl-C stops it and frees everything.
@@ -321,6 +356,7 @@ def run(topology: Topology, config: JobConfig | None = None) -> JobResult:
     Args:
         topology: what to run.
         config: thread counts, threading models and number of processing elements, where they shall be fixed.
+        metrics_port: a port of this machine at which Prometheus finds the job's metrics while it runs; 0: a free one.
 
     Returns:
         What the sinks left, by their names.
@@ -338,7 +374,7 @@ def run(topology: Topology, config: JobConfig | None = None) -> JobResult:
         >>> [t.value for t in rel.run(topology)["out"]]
         [1, 4, 9]
     """
-    job = start(topology, config)
+    job = start(topology, config, metrics_port=metrics_port)
     try:
         return job.wait()
     finally:

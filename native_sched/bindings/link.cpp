@@ -26,6 +26,7 @@ nb::dict counters(const LinkObject& self) {
   result["credit_waits"] = totals.credit_waits;
   result["blocked_seconds"] = static_cast<double>(totals.blocked_nanoseconds) * 1e-9;
   result["unconsumed_bytes"] = totals.unconsumed_bytes;
+  result["retransmits"] = totals.retransmits;
   for (std::size_t i = 0; i < kFrameFaults; ++i) {
     if (totals.refused[i] != 0) {
       const std::string_view fault = to_string(static_cast<FrameFault>(i));

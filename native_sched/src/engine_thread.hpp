@@ -33,6 +33,7 @@ struct EngineThread {
 
   // The thread's own.
   alignas(64) std::atomic<std::uint32_t> doing{kEngine};  // relaxed: the profiler wants to know roughly
+  std::atomic<std::uint32_t> waits_in{kEngine};           // relaxed: while blocked, the operator whose output it is that finds no room
   Counter visits;                                         // of ports, and looks for work: it isn't stuck in user code (P23)
   void* user = nullptr;                                   // ThreadHooks
   Counter token_wait_ns;
@@ -73,6 +74,7 @@ struct EngineThread {
 class Doing {
  public:
   Doing(EngineThread& thread, std::uint32_t what) noexcept : thread_(thread), before_(thread.doing.load(std::memory_order_relaxed)) {
+    if (what == EngineThread::kBlocked || what == EngineThread::kStarved) thread.waits_in.store(before_, std::memory_order_relaxed);
     thread.set_doing(what);
   }
   ~Doing() { thread_.set_doing(before_); }

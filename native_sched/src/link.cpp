@@ -180,6 +180,9 @@ LinkCounters Link::counters() const noexcept {
   counters.credit_waits = totals_.credit_waits.load(std::memory_order_relaxed);
   counters.blocked_nanoseconds = totals_.blocked_nanoseconds.load(std::memory_order_relaxed);
   counters.unconsumed_bytes = totals_.unconsumed.load(std::memory_order_relaxed);
+  tcp_info said{};
+  socklen_t size = sizeof(said);
+  if (::getsockopt(fd_, IPPROTO_TCP, TCP_INFO, &said, &size) == 0) counters.retransmits = said.tcpi_total_retrans;
   for (std::size_t i = 0; i < kFrameFaults; ++i) counters.refused[i] = totals_.refused[i].load(std::memory_order_relaxed);
   return counters;
 }

@@ -21,6 +21,7 @@ Profiler::Profiler(std::size_t operators, std::chrono::nanoseconds stuck_after)
     : stuck_after_ns_(static_cast<std::uint64_t>(stuck_after.count())), last_(Clock::now()) {
   profile_.operator_cpu.resize(operators, 0);
   profile_.operator_time.resize(operators, 0);
+  profile_.operator_blocked.resize(operators, 0);
 }
 
 void Profiler::begin(Clock::time_point now) {
@@ -44,7 +45,11 @@ void Profiler::see(EngineThread& thread, bool of_scheduler) {
     profile_.thread_time += elapsed_ns_;
     if (of_scheduler) profile_.scheduler_time += elapsed_ns_;
     if (of_scheduler && doing == EngineThread::kIdle) profile_.idle_time += elapsed_ns_;
-    if (doing == EngineThread::kBlocked || doing == EngineThread::kStarved) profile_.blocked_time += elapsed_ns_;
+    if (doing == EngineThread::kBlocked || doing == EngineThread::kStarved) {
+      profile_.blocked_time += elapsed_ns_;
+      const std::uint32_t waiting = thread.waits_in.load(std::memory_order_relaxed);
+      if (waiting < profile_.operator_blocked.size()) profile_.operator_blocked[waiting] += elapsed_ns_;
+    }
     if (doing == EngineThread::kToken) profile_.token_time += elapsed_ns_;
   }
   if (!of_scheduler) return;

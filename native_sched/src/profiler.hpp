@@ -18,14 +18,15 @@ namespace rayelastic {
 
 // Totals since the start, in nanoseconds.
 struct Profile {
-  std::vector<std::uint64_t> operator_cpu = {};   // by operator: CPU time inside its function
-  std::vector<std::uint64_t> operator_time = {};  // by operator: time that threads were inside its function, running or not
-  std::uint64_t engine_cpu = 0;                   // CPU time outside all operators
-  std::uint64_t scheduler_time = 0;               // of scheduler threads that aren't suspended, summed
-  std::uint64_t idle_time = 0;                    // of that, without work
-  std::uint64_t thread_time = 0;                  // of all engine threads that aren't suspended, summed
-  std::uint64_t blocked_time = 0;                 // of that, waiting for room in a queue
-  std::uint64_t token_time = 0;                   // of that, waiting for the Python token
+  std::vector<std::uint64_t> operator_cpu = {};      // by operator: CPU time inside its function
+  std::vector<std::uint64_t> operator_time = {};     // by operator: time that threads were inside its function, running or not
+  std::vector<std::uint64_t> operator_blocked = {};  // by operator: time that threads waited for room for its output
+  std::uint64_t engine_cpu = 0;                      // CPU time outside all operators
+  std::uint64_t scheduler_time = 0;                  // of scheduler threads that aren't suspended, summed
+  std::uint64_t idle_time = 0;                       // of that, without work
+  std::uint64_t thread_time = 0;                     // of all engine threads that aren't suspended, summed
+  std::uint64_t blocked_time = 0;                    // of that, waiting for room in a queue
+  std::uint64_t token_time = 0;                      // of that, waiting for the Python token
   std::uint64_t ticks = 0;
 };
 

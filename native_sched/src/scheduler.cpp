@@ -139,6 +139,7 @@ class Scheduler::State {
                                   .tuples_out = context.tuples_out(),
                                   .cpu_ns = profile.operator_cpu[id],
                                   .time_ns = profile.operator_time[id],
+                                  .blocked_ns = profile.operator_blocked[id],
                                   .queued = queued,
                                   .queue_capacity = capacity,
                                   .model = model_of(id),

@@ -112,6 +112,25 @@ TEST(an_operator_that_waits_costs_nothing_and_an_idle_thread_is_idle) {
   rig.scheduler.stop(true);
 }
 
+TEST(waiting_for_room_is_told_of_the_operator_that_waits) {
+  auto gate = std::make_shared<Gate>();
+  Rig rig({.profile_period = 1ms});
+  const OperatorId one = rig.add(source(0, -1));
+  const OperatorId other = rig.add(source(1, -1));
+  const OperatorId to = rig.add(gated(gate));
+  rig.scheduler.connect(one, to);
+  rig.scheduler.connect(other, to);
+  rig.scheduler.start({.thread_count = 1});
+  gate->await_entry();
+  // The thread of one of the sources may be the one that runs the gate.
+  const auto blocked = [&](const Sample& sample) { return sample.operators[one].blocked_ns + sample.operators[other].blocked_ns; };
+  CHECK(eventually([&] { return blocked(rig.scheduler.sample()) > 50'000'000; }));
+  const Sample sample = rig.scheduler.sample();
+  CHECK(sample.operators[to].blocked_ns == 0 && blocked(sample) == sample.blocked_ns);
+  gate->let_go();
+  rig.scheduler.stop(false);
+}
+
 TEST(queues_hold_no_more_than_a_while_of_work) {
   Rig rig;
   OperatorId previous = rig.add(source(0, -1));

@@ -55,9 +55,12 @@ class CoordinatorActor:
     def __init__(self, path: str, job: bytes, settings: Any) -> None:
         import cloudpickle
 
+        from rayelastic.on_ray.metrics_publisher import MetricsPublisher
         from rayelastic.on_ray.ray_host import RayHost
 
         self._coordinator = load(path)(cloudpickle.loads(job), RayHost(settings))
+        if path == COORDINATOR_CLASS:
+            MetricsPublisher(self._coordinator)
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
         """Calls a public method of the coordinator."""

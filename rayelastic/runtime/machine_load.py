@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["CpuUse", "MachineLoad", "available_cpus"]
+__all__ = ["CpuUse", "MachineLoad", "available_cpus", "resident_bytes"]
 
 
 def available_cpus() -> int:
@@ -19,6 +19,12 @@ def available_cpus() -> int:
     except (OSError, ValueError):
         return cpus
     return cpus if quota == "max" else max(1, min(cpus, round(int(quota) / int(period))))
+
+
+def resident_bytes() -> int:
+    """Return how much memory of this process is in use."""
+    resident: int = psutil.Process().memory_info().rss
+    return resident
 
 
 @dataclass(frozen=True, slots=True)

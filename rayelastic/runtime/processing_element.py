@@ -26,11 +26,12 @@ from rayelastic.runtime.elasticity import adaptation_loop
 from rayelastic.runtime.failures import explain_failure
 from rayelastic.runtime.function_operators import aggregate_operator, function_operator
 from rayelastic.runtime.routing import Routing
+from rayelastic.runtime.sampling import pe_sample
 from rayelastic.runtime.sink_operators import SinkOperator, sink_operator
 from rayelastic.runtime.source_operators import SourceOperator, source_operator
 from rayelastic.runtime.specs import IngestAddress, PESpec
 from rayelastic.runtime.state_transfer import Ranges, StateStores, receive_state, send_state
-from rayelastic.runtime.status import Failure, OperatorSample, PESample, PEStatus, SinkResult, State
+from rayelastic.runtime.status import Failure, PESample, PEStatus, SinkResult, State
 from rayelastic.runtime.wiring import connect_links, connect_operators
 
 if TYPE_CHECKING:
@@ -173,24 +174,12 @@ class ProcessingElement:
 
     def sample(self) -> PESample:
         """Counters so far."""
-        operators: list[OperatorSample] = []
-        threads, token_wait = 0, 0.0
-        if self._scheduler is not None:
-            sample = self._scheduler.sample()
-            threads, token_wait = sample["thread_count"], sample["token_wait_seconds"]
-            for name, number in self._ids.items():
-                counters = sample["operators"][number]
-                operators.append(
-                    OperatorSample(
-                        name, counters["model"], counters["tuples_in"], counters["tuples_out"], counters["queued"]
-                    )
-                )
-        return PESample(
-            pe=self.spec.pe,
+        return pe_sample(
+            self.spec,
+            self._ids,
+            self._scheduler.sample() if self._scheduler is not None else None,
             seconds=time.monotonic() - self._started_at,
-            threads=threads,
-            token_wait_seconds=token_wait,
-            operators=tuple(operators),
+            failed=self._failure.operator if self._failure is not None else None,
             links={name: link.counters() for name, link in {**self._links, **self._routing.links}.items()},
             port=self._port.counters if self._port is not None else {},
         )

@@ -59,6 +59,12 @@ class OperatorSample:
         tuples_in: tuples consumed.
         tuples_out: tuples submitted.
         queued: tuples that wait in its queue now.
+        queue_capacity: tuples that its queue holds; 0 without a queue.
+        cpu_seconds: CPU time inside its function, without that of operators downstream.
+        inside_seconds: time that threads were inside its function, whether they ran or waited.
+        blocked_seconds: time that threads waited for room for what it gave.
+        errors: 1 if its function raised, which ends the job; else 0.
+        lane: how it runs; empty if unknown.
     """
 
     name: str
@@ -66,6 +72,17 @@ class OperatorSample:
     tuples_in: int
     tuples_out: int
     queued: int
+    queue_capacity: int = 0
+    cpu_seconds: float = 0.0
+    inside_seconds: float = 0.0
+    blocked_seconds: float = 0.0
+    errors: int = 0
+    lane: str = ""
+
+    @property
+    def queue_fill(self) -> float:
+        """The share of its queue that is full, 0..1; 0 without a queue."""
+        return min(1.0, self.queued / self.queue_capacity) if self.queue_capacity else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +97,9 @@ class PESample:
         operators: one sample an operator, in topological order.
         links: counters by link, e.g. `bytes_sent`, `frames_received`, `refused`.
         port: counters of the data port, e.g. `accepted`, `refused_secret`.
+        threads_stuck: of the scheduler threads, those that stay in user code.
+        rss_bytes: memory of its process.
+        cpu_seconds: CPU time of its threads, in operators and outside.
     """
 
     pe: str
@@ -87,8 +107,11 @@ class PESample:
     threads: int
     token_wait_seconds: float
     operators: tuple[OperatorSample, ...]
-    links: dict[str, dict[str, int]] = field(default_factory=dict)
+    links: dict[str, dict[str, Any]] = field(default_factory=dict)
     port: dict[str, int] = field(default_factory=dict)
+    threads_stuck: int = 0
+    rss_bytes: int = 0
+    cpu_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +181,12 @@ class JobMetrics:
             tuples_in=sum(sample.tuples_in for sample in found),
             tuples_out=sum(sample.tuples_out for sample in found),
             queued=sum(sample.queued for sample in found),
+            queue_capacity=sum(sample.queue_capacity for sample in found),
+            cpu_seconds=sum(sample.cpu_seconds for sample in found),
+            inside_seconds=sum(sample.inside_seconds for sample in found),
+            blocked_seconds=sum(sample.blocked_seconds for sample in found),
+            errors=sum(sample.errors for sample in found),
+            lane=found[0].lane,
         )
 
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 from collections import Counter
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.cli import main
 from rayelastic.errors import JobCancelledError, JobFailedError, JobNotFoundError, NotShippableError
+from rayelastic.runtime.metric_table import METRICS
 from rayelastic.runtime.status import State
 from topologies import word_count
 
@@ -137,3 +139,35 @@ def test_a_wrong_token_is_told_with_the_way_out(ray_cluster: str, token: str | N
         assert "ray get-auth-token" in told
         assert "Traceback" not in told
         assert done.returncode == (1 if command == "doctor" else 2)
+
+
+METRICS_PATIENCE = 60.0  # seconds until Ray's agent hands on what was counted; a few on an idle machine
+
+
+def test_rays_prometheus_port_shows_every_metric(ray_cluster: str, text: Path) -> None:
+    import ray
+
+    go_on = threading.Event()
+    topology = rel.Topology("measured")
+    numbers = topology.source("numbers", rel.generate(lambda n: n, None, schema={"n": int}))
+    numbers.map("same", lambda t: t.n, schema={"n": int}).sink("out", rel.count())
+    job = rel.submit(topology, rel.JobConfig(pins={"out": 1}))
+    try:
+        node = next(node for node in ray.nodes() if node["Alive"])
+        url = f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
+        missing, until = set(METRICS), time.monotonic() + METRICS_PATIENCE
+        while missing and time.monotonic() < until:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                shown = answer.read().decode()
+            lines = [line for line in shown.splitlines() if 'job="measured"' in line]
+            missing = set(METRICS) - {line.partition("{")[0].removeprefix("ray_") for line in lines}
+            missing -= {"rayelastic_operator_errors_total", "rayelastic_link_retransmits_total"}  # nothing counted yet
+            missing -= {"rayelastic_link_credit_waits_total", "rayelastic_link_blocked_seconds_total"}
+            missing -= {"rayelastic_pe_token_wait_seconds_total", "rayelastic_operator_blocked_seconds_total"}
+            go_on.wait(0.2)
+        assert not missing
+        out = next(line for line in lines if "operator_tuples_in" in line and 'operator="out"' in line)
+        assert float(out.rpartition(" ")[2]) > 0
+    finally:
+        job.cancel(drain=False)
+        job.close()

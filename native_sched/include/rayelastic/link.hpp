@@ -49,6 +49,7 @@ struct LinkCounters {
   std::uint64_t credit_waits = 0;                        // times that the sender had records and no credit
   std::uint64_t blocked_nanoseconds = 0;                 // the operator's thread waited for credit or for the socket
   std::uint64_t unconsumed_bytes = 0;                    // now: sent (or received) and not granted back
+  std::uint64_t retransmits = 0;                         // segments that TCP sent again; 0 on a Unix socket
   std::array<std::uint64_t, kFrameFaults> refused = {};  // by FrameFault
 };
 

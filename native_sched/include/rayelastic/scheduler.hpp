@@ -62,9 +62,10 @@ struct InForce {
 struct OperatorSample {
   std::uint64_t tuples_in = 0;
   std::uint64_t tuples_out = 0;
-  std::uint64_t cpu_ns = 0;   // by the profiler's snapshots (M02): CPU time inside its function, without that of operators downstream
-  std::uint64_t time_ns = 0;  // likewise, time inside its function, whether it ran or waited (for input, the GIL, a CPU)
-  std::size_t queued = 0;     // records in its port
+  std::uint64_t cpu_ns = 0;      // by the profiler's snapshots (M02): CPU time inside its function, without that of operators downstream
+  std::uint64_t time_ns = 0;     // likewise, time inside its function, whether it ran or waited (for input, the GIL, a CPU)
+  std::uint64_t blocked_ns = 0;  // likewise, time that threads waited for room for what it gave
+  std::size_t queued = 0;        // records in its port
   std::size_t queue_capacity = 0;
   ThreadingModel model = ThreadingModel::Manual;  // in force
   bool final = false;                             // has seen all its final marks

@@ -1,0 +1,69 @@
+"""What a processing element says of itself, made of the native scheduler's counters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.runtime.machine_load import resident_bytes
+from rayelastic.runtime.status import OperatorSample, PESample
+
+if TYPE_CHECKING:
+    from rayelastic.runtime.specs import PESpec
+
+
+def pe_sample(
+    spec: PESpec,
+    ids: Mapping[str, int],
+    native: Mapping[str, Any] | None,
+    *,
+    seconds: float,
+    failed: str | None,
+    links: dict[str, dict[str, Any]],
+    port: dict[str, int],
+) -> PESample:
+    """Makes a sample.
+
+    Args:
+        spec: of the processing element.
+        ids: {operator: its number in the scheduler}.
+        native: the scheduler's sample; `None` if it hasn't been started.
+        seconds: since the start.
+        failed: the operator that failed.
+        links: counters of each link.
+        port: counters of the data port.
+    """
+    if native is None:
+        return PESample(spec.pe, seconds, 0, 0.0, (), links, port, rss_bytes=resident_bytes())
+    lanes = {operator.name: getattr(operator.body, "lane", None) for operator in spec.operators}
+    operators = []
+    for name, number in ids.items():
+        counted = native["operators"][number]
+        lane = lanes.get(name)
+        operators.append(
+            OperatorSample(
+                name=name,
+                model=counted["model"],
+                tuples_in=counted["tuples_in"],
+                tuples_out=counted["tuples_out"],
+                queued=counted["queued"],
+                queue_capacity=counted["queue_capacity"],
+                cpu_seconds=counted["cpu_seconds"],
+                inside_seconds=counted["inside_seconds"],
+                blocked_seconds=counted["blocked_seconds"],
+                errors=int(name == failed),
+                lane=lane.value if lane is not None else "",
+            )
+        )
+    return PESample(
+        pe=spec.pe,
+        seconds=seconds,
+        threads=native["thread_count"],
+        token_wait_seconds=native["token_wait_seconds"],
+        operators=tuple(operators),
+        links=links,
+        port=port,
+        threads_stuck=native["stuck"],
+        rss_bytes=resident_bytes(),
+        cpu_seconds=native["engine_cpu_seconds"] + sum(one["cpu_seconds"] for one in native["operators"]),
+    )

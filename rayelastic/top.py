@@ -1,0 +1,250 @@
+"""`rayelastic top JOB`: what a job does, live in a terminal; lines without one. The picture is made by rich.
+
+What is shown is a value (`View`), drawn for the width and height that there are: the dearest operators come first, what
+doesn't fit is counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.progress import short
+from rayelastic.runtime.bottleneck import Bottleneck, find_bottleneck
+from rayelastic.runtime.status import JobMetrics, JobStatus, OperatorSample, PESample
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from rayelastic.job import Job
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.adaptation import Adaptation
+
+PERIOD = 1.0  # seconds between two pictures
+WIDE = 120  # columns from which on everything is shown
+MIB = 1 << 20
+ADAPTATIONS = 3  # the last ones shown on a high terminal
+HIGH = 40  # lines from which on a terminal is high
+BAR = 8  # characters of a bar
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One operator on one processing element, between two readings.
+
+    Args:
+        pe: where it runs.
+        operator: its counters now.
+        rate_in: tuples/s that it took.
+        rate_out: tuples/s that it gave.
+        cost: its share of the CPU time of all operators of the job, 0..1.
+        blocked: share of the time that threads waited for room for its output.
+    """
+
+    pe: str
+    operator: OperatorSample
+    rate_in: float
+    rate_out: float
+    cost: float
+    blocked: float
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What there is to show of a job at one moment.
+
+    Args:
+        status: of the job.
+        metrics: its counters now.
+        plan: in force.
+        rows: its operators, the dearest first.
+        tokens: {processing element: seconds a second that its threads waited for the Python token}.
+        bottleneck: what holds it back; `None` before the second reading.
+        adaptations: the last changes, oldest first.
+    """
+
+    status: JobStatus
+    metrics: JobMetrics
+    plan: ExecPlan
+    rows: tuple[Row, ...]
+    tokens: dict[str, float]
+    bottleneck: Bottleneck | None
+    adaptations: tuple[Adaptation, ...]
+
+
+def view(job: Job, before: JobMetrics | None) -> View:
+    """Reads a job.
+
+    Args:
+        job: running or over.
+        before: the reading before; `None` for the first.
+    """
+    now, plan = job.metrics(), job.plan()
+    passes = tuple(job.adaptations(every_pass=True))
+    earlier = {pe.pe: pe for pe in before.pes} if before is not None else {}
+    return View(
+        status=job.status,
+        metrics=now,
+        plan=plan,
+        rows=tuple(sorted(_rows(earlier, now), key=lambda row: -row.cost)),
+        tokens={pe.pe: _grown(earlier.get(pe.pe), pe, "token_wait_seconds") for pe in now.pes},
+        bottleneck=find_bottleneck(before, now, plan, passes) if before is not None else None,
+        adaptations=tuple(one for one in passes if one.changed)[-ADAPTATIONS:],
+    )
+
+
+def _rows(earlier: dict[str, PESample], now: JobMetrics) -> list[Row]:
+    costs: dict[tuple[str, str], float] = {}
+    rows = []
+    for pe in now.pes:
+        then = {operator.name: operator for operator in earlier[pe.pe].operators} if pe.pe in earlier else {}
+        seconds = max(pe.seconds - (earlier[pe.pe].seconds if pe.pe in earlier else 0.0), 1e-9)
+        for operator in pe.operators:
+            was = then.get(operator.name, OperatorSample(operator.name, operator.model, 0, 0, 0))
+            costs[pe.pe, operator.name] = operator.cpu_seconds - was.cpu_seconds
+            rows.append(
+                Row(
+                    pe=pe.pe,
+                    operator=operator,
+                    rate_in=(operator.tuples_in - was.tuples_in) / seconds,
+                    rate_out=(operator.tuples_out - was.tuples_out) / seconds,
+                    cost=0.0,
+                    blocked=min(1.0, (operator.blocked_seconds - was.blocked_seconds) / seconds),
+                )
+            )
+    whole = sum(costs.values()) or 1.0
+    return [
+        Row(row.pe, row.operator, row.rate_in, row.rate_out, costs[row.pe, row.operator.name] / whole, row.blocked)
+        for row in rows
+    ]
+
+
+def _grown(before: PESample | None, now: PESample, counter: str) -> float:
+    if before is None or now.seconds <= before.seconds:
+        return 0.0
+    return float(getattr(now, counter) - getattr(before, counter)) / (now.seconds - before.seconds)
+
+
+def picture(seen: View, width: int, height: int) -> RenderableType:
+    """Draws a view.
+
+    Args:
+        seen: what to draw.
+        width: columns.
+        height: lines; what doesn't fit is left out, and counted.
+    """
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    wide = width >= WIDE
+    status = seen.status
+    head = f"{status.name}  {status.state.value}  {seen.metrics.seconds:.0f} s  {len(seen.metrics.pes)} PEs"
+    lines: list[RenderableType] = [_line(Text(head, style="bold"), width)]
+    lines += [_line(_pe_line(pe, seen.tokens.get(pe.pe, 0.0)), width) for pe in seen.metrics.pes[: max(1, height // 6)]]
+    last: list[RenderableType] = []
+    if seen.bottleneck is not None:
+        last.append(_line(Text(f"bottleneck: {seen.bottleneck}", style="yellow"), width, lines=2 if wide else 3))
+    shown = seen.adaptations if height >= HIGH else seen.adaptations[-1:]
+    last += [_line(Text(f"adapted: {one}"), width) for one in shown]
+    links = [(pe.pe, name, counters) for pe in seen.metrics.pes for name, counters in pe.links.items()]
+    if wide:
+        last += [_line(_link_line(*link), width) for link in links[: height // 8]]
+    if status.failure is not None:
+        last.append(_line(Text(f"failed: {status.failure.reason}", style="red"), width, lines=2))
+
+    table = Table(box=None, padding=(0, 1), width=width, pad_edge=False)
+    table.add_column("operator", no_wrap=True, overflow="ellipsis", ratio=1, min_width=10)
+    for name in (["PE"] if wide else []) + ["model"] + (["lane"] if wide else []):
+        table.add_column(name, no_wrap=True)
+    for name in ("in/s", "out/s"):
+        table.add_column(name, justify="right", no_wrap=True, min_width=6)
+    for name in ("cost", "queue"):
+        table.add_column(name, no_wrap=True, min_width=BAR + 5 if wide else 4, justify="left" if wide else "right")
+    table.add_column("blocked", justify="right", no_wrap=True)
+    if wide:
+        table.add_column("in", justify="right", no_wrap=True)
+        table.add_column("errors", justify="right", no_wrap=True)
+    room = max(1, height - len(lines) - sum(_height(line, width) for line in last) - 3)
+    rows = seen.rows if len(seen.rows) <= room else seen.rows[: max(1, room - 1)]
+    for row in rows:
+        table.add_row(*_cells(row, wide))
+    if len(rows) < len(seen.rows):
+        last.insert(0, Text(f"and {len(seen.rows) - len(rows)} cheaper ones"))
+    return Group(*lines, table, *last)
+
+
+def _cells(row: Row, wide: bool) -> list[str]:
+    operator = row.operator
+
+    def share(value: float) -> str:
+        return f"{_bar(value)} {value:4.0%}" if wide else f"{value:.0%}"
+
+    cells = [operator.name, *([row.pe] if wide else []), operator.model, *([operator.lane] if wide else [])]
+    cells += [short(row.rate_in), short(row.rate_out), share(row.cost)]
+    cells += [share(operator.queue_fill) if operator.queue_capacity else "-", f"{row.blocked:.0%}"]
+    return cells + ([f"{operator.tuples_in:,}", str(operator.errors)] if wide else [])
+
+
+def _bar(share: float) -> str:
+    filled = round(min(1.0, share) * BAR)
+    return "#" * filled + "." * (BAR - filled)
+
+
+def _pe_line(pe: PESample, token: float) -> Any:
+    from rich.text import Text
+
+    stuck = f" ({pe.threads_stuck} stuck)" if pe.threads_stuck else ""
+    models = {model: sum(one.model == model for one in pe.operators) for model in ("manual", "dynamic", "dedicated")}
+    queues = ", ".join(f"{count} {model}" for model, count in models.items() if count)
+    return Text(
+        f"{pe.pe}  threads {pe.threads}{stuck}  {queues}  {pe.rss_bytes / MIB:.0f} MiB  token wait {token:.2f} s/s"
+    )
+
+
+def _link_line(pe: str, name: str, counters: dict[str, Any]) -> Any:
+    from rich.text import Text
+
+    sent, received = counters["bytes_sent"] / MIB, counters["bytes_received"] / MIB
+    credit = counters["unconsumed_bytes"] / MIB
+    again = counters["retransmits"]
+    return Text(
+        f"link {name} at {pe}: sent {sent:.1f} MiB, received {received:.1f} MiB, credit used {credit:.2f} MiB, "
+        f"{again} sent again"
+    )
+
+
+def _line(text: Any, width: int, lines: int = 1) -> Any:
+    """A text cut to so many lines."""
+    text.truncate(width * lines - 1, overflow="ellipsis")
+    return text
+
+
+def _height(line: Any, width: int) -> int:
+    return max(1, -(-len(line.plain) // width))
+
+
+def top(job: Job, console: Console) -> None:
+    """Shows a job until it ends, or until Ctrl-C; the job goes on then.
+
+    Args:
+        job: the job.
+        console: where to; not a terminal: a picture a period, one below the other.
+    """
+    from rich.live import Live
+
+    before: JobMetrics | None = None
+    with Live(console=console, screen=console.is_terminal, auto_refresh=False) as live:
+        while True:
+            seen = view(job, before)
+            before = seen.metrics
+            drawn = picture(seen, console.width, console.height)
+            if console.is_terminal:
+                live.update(drawn, refresh=True)
+            else:
+                console.print(drawn)
+            if seen.status.state.is_final:
+                break
+            job.pause(PERIOD)
+    if console.is_terminal:
+        console.print(drawn)  # what was seen last stays when the screen goes

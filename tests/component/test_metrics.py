@@ -1,0 +1,164 @@
+"""A running job's metrics as Prometheus sees them, and what `job.bottleneck()` makes of them."""
+
+from __future__ import annotations
+
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import ConfigError
+from rayelastic.job import Job, start
+from rayelastic.runtime.bottleneck import Bottleneck, Cause, find_bottleneck
+from rayelastic.runtime.metric_table import METRICS, Kind
+from rayelastic.runtime.status import JobMetrics, OperatorSample, PESample
+
+PERIOD = 0.2  # seconds of an adaptation
+LOOK = 0.5  # seconds of a look for the bottleneck
+LOOKS = 20  # until the threads of a busy machine have come to their work
+
+
+def endless() -> Iterator[tuple[int]]:
+    number = 0
+    while True:
+        yield (number,)
+        number += 1
+
+
+def scraped(job: Job) -> dict[str, float]:
+    """What a scrape gives: {name and labels: value}."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{job.metrics_port}/metrics", timeout=10) as answer:
+        lines = answer.read().decode().splitlines()
+    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
+
+
+def named(job: Job, expected: Callable[[Bottleneck], bool]) -> Bottleneck:
+    for _ in range(LOOKS):
+        found = job.bottleneck(LOOK)
+        if expected(found):
+            return found
+    pytest.fail(f"the last bottleneck was {found}")
+
+
+@pytest.fixture
+def busy() -> Iterator[tuple[Job, threading.Event]]:
+    """A job of two PEs whose sink stands still until the event is set."""
+    go_on = threading.Event()
+    topology = rel.Topology("stalls")
+    numbers = topology.source("numbers", rel.sequence(10_000_000))
+    doubled = numbers.map("double", lambda t: t.value * 2, schema={"value": int})
+    doubled.sink("out", rel.call(lambda t: go_on.wait()))
+    job = start(topology, rel.JobConfig(pins={"out": 1}, adaptation_period=PERIOD), metrics_port=0)
+    yield job, go_on
+    go_on.set()
+    job.close()
+
+
+def test_every_metric_is_served_with_sane_values(busy: tuple[Job, threading.Event]) -> None:
+    job, _ = busy
+    named(job, lambda found: found.cause is Cause.WAITING)
+    first, second = scraped(job), scraped(job)
+    for name, metric in METRICS.items():
+        values = {labels: value for labels, value in second.items() if labels.partition("{")[0] == name}
+        assert values, name
+        for labels, value in values.items():
+            assert value >= 0, labels
+            assert all(f'{label}="' in labels for label in metric.labels), labels
+            assert metric.kind is Kind.GAUGE or value >= first[labels], labels
+    assert second['rayelastic_operator_tuples_out_total{job="stalls",operator="numbers",pe="pe0"}'] > 0
+    assert second['rayelastic_link_credit_used_bytes{job="stalls",link="double->out",pe="pe0"}'] > 0
+    assert second['rayelastic_pe_rss_bytes{job="stalls",pe="pe0"}'] > 10e6
+    assert second['rayelastic_link_sent_bytes_total{job="stalls",link="double->out",pe="pe0"}'] > 0
+    shares = [value for labels, value in second.items() if "cost_share" in labels]
+    assert all(0 <= share <= 1 for share in shares)
+
+
+def test_a_stalled_sink_is_named(busy: tuple[Job, threading.Event]) -> None:
+    job, _ = busy
+    found = named(job, lambda found: found.cause is Cause.WAITING)
+    assert found.operator == "out"
+    assert found.pe == "pe1"
+    assert "back-pressure" in found.rule
+
+
+def test_a_dear_operator_is_named_with_its_rule() -> None:
+    topology = rel.Topology("dear")
+
+    def dear(t):
+        total = float(t.value)
+        for _ in range(20_000):
+            total = total * 1.000001 + 1.0
+        return total
+
+    numbers = topology.source("numbers", rel.sequence(100_000_000))
+    numbers.map("dear", dear, schema={"value": float}, lane="compiled").sink("out", rel.count())
+    job = start(topology, rel.JobConfig(adaptation_period=PERIOD))
+    try:
+        found = named(job, lambda found: found.cause is Cause.DEAR and "last word" in found.rule)
+        assert found.operator == "dear"
+        assert "no keys" in found.rule
+    finally:
+        job.close()
+
+
+def test_an_operator_that_holds_the_token_is_named() -> None:
+    topology = rel.Topology("token")
+    numbers = topology.source("numbers", rel.callable(endless, schema={"value": int}))
+    first = numbers.map("first", lambda t: sum(range(200)) + t.value, schema={"value": int}, lane="python")
+    first.map("second", lambda t: sum(range(20_000)) + t.value, schema={"value": int}, lane="python").sink(
+        "out", rel.count()
+    )
+    job = start(topology, rel.JobConfig(threads=2, threading="dynamic", elasticity="off"))
+    try:
+        found = named(job, lambda found: found.operator == "second")
+        assert found.cause in (Cause.TOKEN, Cause.DEAR)
+    finally:
+        job.close()
+
+
+def test_a_skewed_key_is_named() -> None:
+    topology = rel.Topology("skew")
+    words = topology.source("words", rel.rows([("a",)], schema={"word": str}))
+    words.key_by("word").aggregate("counts", n=rel.count()).sink("out", rel.count())
+    plan = topology.plan()
+
+    def reading(seconds: float, taken: tuple[int, int, int]) -> JobMetrics:
+        def pe(number: int, tuples: int) -> PESample:
+            busy = seconds if number == 1 else 0.1 * seconds
+            counts = OperatorSample("counts", "dynamic", tuples, 0, 0, inside_seconds=busy, cpu_seconds=busy)
+            return PESample(f"pe{number}", seconds, 1, 0.0, (counts,))
+
+        return JobMetrics("skew", seconds, tuple(pe(number, tuples) for number, tuples in enumerate(taken)))
+
+    found = find_bottleneck(reading(1.0, (10, 10, 10)), reading(2.0, (20, 90, 20)), plan)
+    assert (found.operator, found.pe, found.cause) == ("counts", "pe1", Cause.SKEWED_KEY)
+    assert "80% of its tuples go to pe1" in found.reason
+    assert "replicas" in found.rule
+
+
+def test_a_slow_source_is_named() -> None:
+    go_on = threading.Event()
+
+    def slow() -> Iterator[tuple[int]]:
+        yield (1,)
+        go_on.wait()
+
+    topology = rel.Topology("slow")
+    topology.source("numbers", rel.callable(slow, schema={"value": int})).sink("out", rel.count())
+    job = start(topology)
+    try:
+        found = job.bottleneck(LOOK)
+        assert (found.operator, found.cause) == ("numbers", Cause.INPUT)
+    finally:
+        go_on.set()
+        job.close()
+
+
+@pytest.mark.parametrize("port", [-1, 70_000, "8080", True])
+def test_a_bad_metrics_port_starts_nothing(port: object) -> None:
+    topology = rel.Topology("bad")
+    topology.source("numbers", rel.sequence(1)).sink("out", rel.count())
+    with pytest.raises(ConfigError, match="metrics_port"):
+        rel.run(topology, metrics_port=port)  # type: ignore[arg-type]

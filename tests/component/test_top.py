@@ -1,0 +1,89 @@
+"""`rayelastic top` at two sizes of terminal, of a real job; docs and dashboard name the metrics that there are."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import rayelastic as rel
+from rayelastic.job import Job, start
+from rayelastic.runtime.metric_table import METRICS
+from rayelastic.top import picture, top, view
+
+ROOT = Path(__file__).resolve().parents[2]
+OPERATORS = 30
+
+
+@pytest.fixture
+def job() -> Iterator[Job]:
+    go_on = threading.Event()
+    topology = rel.Topology("many")
+    stream = topology.source("numbers", rel.sequence(10_000_000))
+    for number in range(OPERATORS):
+        stream = stream.map(f"step_{number}", lambda t: t.value + 1, schema={"value": int})
+    stream.sink("out", rel.call(lambda t: go_on.wait()))
+    job = start(topology, rel.JobConfig(pins={"out": 1}, adaptation_period=0.2))
+    yield job
+    go_on.set()
+    job.close()
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (200, 50)])
+def test_the_picture_fits_the_terminal(job: Job, width: int, height: int) -> None:
+    first = view(job, None)
+    job.pause(0.5)
+    seen = view(job, first.metrics)
+    console = Console(width=width, height=height, file=io.StringIO(), record=True)
+    console.print(picture(seen, width, height))
+    shown = console.export_text().rstrip("\n").split("\n")
+    assert len(shown) <= height
+    assert all(len(line) <= width for line in shown)
+    text = "\n".join(shown)
+    assert "many  running" in text
+    assert "threads" in text
+    assert "MiB" in text
+    assert "bottleneck: " in text
+    operators = sum(line.startswith(("step_", "numbers", "out ")) for line in shown)
+    if height < OPERATORS:
+        assert f"and {OPERATORS + 2 - operators} cheaper ones" in text
+    else:
+        assert operators == OPERATORS + 2
+        assert "link step_29->out at pe0" in text
+
+
+def test_without_a_terminal_it_prints_until_the_job_ends() -> None:
+    topology = rel.Topology("short")
+    topology.source("numbers", rel.sequence(1000)).sink("out", rel.count())
+    job = start(topology)
+    written = io.StringIO()
+    top(job, Console(file=written, width=80, height=24))
+    job.close()
+    assert "short  finished" in written.getvalue()
+    assert "\x1b" not in written.getvalue()
+
+
+def test_the_docs_name_every_metric() -> None:
+    page = (ROOT / "docs" / "metrics.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    table = [f"| `{m.name}` | {m.kind.value} | {', '.join(m.labels)} | {m.text} |" for m in METRICS.values()]
+    assert rows == table
+
+
+def test_the_dashboard_draws_metrics_that_there_are() -> None:
+    dashboard = json.loads((ROOT / "cluster" / "grafana_dashboard.json").read_text())
+    drawn = {
+        name
+        for panel in dashboard["panels"]
+        for target in panel["targets"]
+        for name in re.findall(r"\$\{prefix\}(\w+)", target["expr"])
+    }
+    assert drawn <= set(METRICS)
+    assert len(drawn) > len(METRICS) / 2
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
