@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from rayelastic.on_ray.dataset import dataset as dataset
     from rayelastic.plan.config import JobConfig as JobConfig
     from rayelastic.runtime.adaptation import Adaptation as Adaptation
+    from rayelastic.runtime.snapshot import Snapshot as Snapshot
     from rayelastic.topology import Topology as Topology
 
 __version__ = "0.1.0"
@@ -80,6 +81,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.on_ray.dataset": ("dataset",),
     "rayelastic.plan.config": ("JobConfig",),
     "rayelastic.runtime.adaptation": ("Adaptation",),
+    "rayelastic.runtime.snapshot": ("Snapshot",),
     "rayelastic.topology": ("Topology",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

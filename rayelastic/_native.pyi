@@ -298,9 +298,10 @@ class Scheduler:
         profiler (0: none); stuck_after: seconds in user code after which a thread is stuck; cpus: thread i runs on cpus[i % len(cpus)] alone.
         """
 
-    def add(self, operator: Operator, model: str | None = None) -> int:
+    def add(self, operator: Operator, model: str | None = None, skip: int = 0) -> int:
         """
-        Adds an operator before the start, with threading model 'manual', 'dynamic' or 'dedicated'; returns its number.
+        Adds an operator before the start, with threading model 'manual', 'dynamic' or 'dedicated'; returns its number. skip: how many
+        records a source has submitted before, which it reads again and doesn't submit again.
         """
 
     def connect(self, from_: int, to: int, output_port: int = 0, input_port: int = 0, feedback: bool = False) -> None:
@@ -355,8 +356,10 @@ class Scheduler:
         is processed first. May be called again for operators downstream. TimeoutError: not within timeout seconds; then none of them is held.
         """
 
-    def release(self) -> None:
-        """All held operators go on. Idempotent; stop does it too."""
+    def release(self, finish: bool = True) -> None:
+        """
+        All held operators go on. Idempotent; stop does it too. finish=False, after end_source of every source: as for stop.
+        """
 
     def stop(self, drain: bool = False, finish: bool = True) -> None:
         """

@@ -29,6 +29,7 @@ __all__ = [
     "SinkError",
     "SourceError",
     "SparkError",
+    "StateError",
 ]
 
 
@@ -120,6 +121,10 @@ class NotShippableError(DeclarationError):
 
 class ConfigError(DeclarationError):
     """A setting of the job is out of range, or names what the topology doesn't have."""
+
+
+class StateError(DeclarationError):
+    """Saved state is damaged or of another format or layout than the operator's, or an operator's can't be saved."""
 
 
 class SetupError(RayelasticError):

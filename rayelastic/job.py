@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError
@@ -22,6 +23,7 @@ from rayelastic.runtime.coordinator import Coordinator
 from rayelastic.runtime.external_source import DriverSink, ExternalSource
 from rayelastic.runtime.host import InProcessHost
 from rayelastic.runtime.metrics_port import MetricsPort
+from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, check_restorable, checked
 from rayelastic.runtime.specs import IngestAddress, JobSpec
 from rayelastic.runtime.status import Failure, JobMetrics, JobStatus, SinkResult, State
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from rayelastic.topology import Topology
 
 CONTROL_TIMEOUT = 30.0  # seconds for a control call
+SNAPSHOT_TIMEOUT = 1800.0  # seconds for a snapshot of all processing elements
 START_TIMEOUT = 300.0  # seconds until every processing element runs
 RESCALE_TIMEOUT = 600.0  # seconds for all keys of a region to move
 FOLLOW_PERIOD = 0.5  # seconds between two questions for what was adapted
@@ -207,6 +210,45 @@ class Job:
             for source in self._external.values():
                 source.cancel()
 
+    def stop(self, snapshot: Snapshot | str | Path) -> JobResult:
+        """Stops the job where it is, and saves what a later one needs to go on from there.
+
+        Sources stop between two tuples, and what they sent is processed. Then the state of every operator and the
+        position of every source are saved, and the sinks complete what they have. The streams aren't at their end:
+        aggregates that give their results at the end keep them for the job that goes on. What the sinks of both leave
+        is what one would have left. If it can't be saved the job goes on as if nothing had been asked.
+
+        Args:
+            snapshot: where to, see Snapshot; a folder that has none yet.
+
+        Returns:
+            What the sinks left so far.
+
+        Raises:
+            StateError: it can't be saved; names the operator.
+
+        >>> import tempfile
+        >>> import rayelastic as rel
+        >>> from rayelastic import testing
+        >>> def totals(numbers):
+        ...     return numbers.key_by("odd").aggregate("totals", total=rel.sum("n"))
+        >>> rows, gate = [(n % 2, n) for n in range(100)], testing.Gate()
+        >>> topology = rel.Topology("odd_and_even")
+        >>> numbers = topology.source("rows", testing.script([*rows[:50], gate], {"odd": int, "n": int}))
+        >>> totals(numbers).sink("out", rel.list())
+        <sink out>
+        >>> job = rel.start(topology)
+        >>> gate.wait_reached(60)
+        True
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     before = job.stop(f"{folder}/snapshot")["out"]
+        ...     after = testing.collect(totals, rows, {"odd": int, "n": int}, restore=f"{folder}/snapshot")
+        >>> before, after
+        ([], [(0, 2450), (1, 2500)])
+        """
+        self._control.call("stop", checked(snapshot), timeout=SNAPSHOT_TIMEOUT)
+        return self.wait()
+
     def wait(self, timeout: float | None = None) -> JobResult:
         """Waits for the end of the job and gives what its sinks left.
 
@@ -307,24 +349,36 @@ class Job:
         return result.value if result.value is not None else result.rows
 
 
-def prepare(topology: Topology, config: JobConfig | None = None, *, name: str | None = None) -> JobSpec:
+def prepare(
+    topology: Topology,
+    config: JobConfig | None = None,
+    *,
+    name: str | None = None,
+    restore: Snapshot | str | Path | None = None,
+) -> JobSpec:
     """Validates and plans a topology without starting anything.
 
     Args:
         topology: what to run.
         config: `JobConfig()` if not given.
         name: the name of the job; the topology's if not given.
+        restore: the snapshot to go on from.
 
     Raises:
         DeclarationError: the topology, a source, a sink or the configuration is wrong.
+        StateError: the snapshot is damaged, or the topology can't go on from it.
     """
     config = config or JobConfig()
     topology.validate(shipped=False)
+    saved = None if restore is None else checked(restore)
+    if saved is not None:
+        check_restorable(saved, SnapshotFolder(saved).manifest(), topology.operators)
     return JobSpec(
         name=name or topology.name,
         operators={name: _for_pe(operator) for name, operator in topology.operators.items()},
         plan=plan_topology(topology, config),
         config=config,
+        restore=saved,
     )
 
 
@@ -335,9 +389,17 @@ def _for_pe(operator: OperatorSpec) -> OperatorSpec:
     return operator
 
 
-def start(topology: Topology, config: JobConfig | None = None, *, metrics_port: int | None = None) -> Job:
+def start(
+    topology: Topology,
+    config: JobConfig | None = None,
+    *,
+    metrics_port: int | None = None,
+    restore: Snapshot | str | Path | None = None,
+) -> Job:
     """Starts a topology in this process and gives the running job; `run` is this and `wait`."""
-    job = Job(topology.name, LocalControl(Coordinator(prepare(topology, config), InProcessHost())), topology)
+    job = Job(
+        topology.name, LocalControl(Coordinator(prepare(topology, config, restore=restore), InProcessHost())), topology
+    )
     try:
         if metrics_port is not None:
             job._metrics_port = MetricsPort(metrics_port, job.metrics, job.plan)
@@ -348,7 +410,13 @@ def start(topology: Topology, config: JobConfig | None = None, *, metrics_port: 
     return job
 
 
-def run(topology: Topology, config: JobConfig | None = None, *, metrics_port: int | None = None) -> JobResult:
+def run(
+    topology: Topology,
+    config: JobConfig | None = None,
+    *,
+    metrics_port: int | None = None,
+    restore: Snapshot | str | Path | None = None,
+) -> JobResult:
     """Runs a topology in this process, without Ray, until its sources end.
 
     Ctrl-C stops it and frees everything.
@@ -357,6 +425,7 @@ def run(topology: Topology, config: JobConfig | None = None, *, metrics_port: in
         topology: what to run.
         config: thread counts, threading models and number of processing elements, where they shall be fixed.
         metrics_port: a port of this machine at which Prometheus finds the job's metrics while it runs; 0: a free one.
+        restore: the snapshot to go on from, see Job.stop.
 
     Returns:
         What the sinks left, by their names.
@@ -374,7 +443,7 @@ def run(topology: Topology, config: JobConfig | None = None, *, metrics_port: in
         >>> [t.value for t in rel.run(topology)["out"]]
         [1, 4, 9]
     """
-    job = start(topology, config, metrics_port=metrics_port)
+    job = start(topology, config, metrics_port=metrics_port, restore=restore)
     try:
         return job.wait()
     finally:
@@ -382,7 +451,12 @@ def run(topology: Topology, config: JobConfig | None = None, *, metrics_port: in
 
 
 def submit(
-    topology: Topology, config: JobConfig | None = None, *, name: str | None = None, address: str | None = None
+    topology: Topology,
+    config: JobConfig | None = None,
+    *,
+    name: str | None = None,
+    address: str | None = None,
+    restore: Snapshot | str | Path | None = None,
 ) -> Job:
     """Starts a topology on Ray and returns at once.
 
@@ -393,12 +467,13 @@ def submit(
         config: as for `run`.
         name: the name of the job, unique on the cluster; the topology's if not given.
         address: the Ray cluster; an initialised Ray is used as it is, otherwise one is found or started.
+        restore: the snapshot to go on from, where every node can read it; see Job.stop.
 
     Raises:
         DeclarationError: the topology is wrong; nothing was started.
         RayUnreachableError: there is no Ray at the address.
     """
-    spec = prepare(topology, config, name=name)
+    spec = prepare(topology, config, name=name, restore=restore)
     from rayelastic.on_ray.jobs import start_coordinator
 
     job = Job(spec.name, start_coordinator(spec, address=address), topology)

@@ -66,8 +66,9 @@ class SchedulerObject {
     return all;
   }
 
-  OperatorId add(const OperatorObject& operator_object, const std::optional<std::string>& model) {
+  OperatorId add(const OperatorObject& operator_object, const std::optional<std::string>& model, std::uint64_t skip) {
     OperatorSpec spec = operator_object.spec;
+    spec.skip = skip;
     if (model.has_value()) spec.model = model_named(*model);
     inputs_.push_back({spec.input});
     inputs_.back().insert(inputs_.back().end(), spec.further_inputs.begin(), spec.further_inputs.end());
@@ -259,9 +260,11 @@ void bind_scheduler(nb::module_& module) {
           "seconds between two looks of the\n"
           "profiler (0: none); stuck_after: seconds in user code after which a thread is stuck; cpus: thread i runs on cpus[i % len(cpus)] "
           "alone.")
-      .def("add", &SchedulerObject::add, nb::arg("operator"), nb::arg("model") = nb::none(),
-           nb::sig("def add(self, operator: Operator, model: str | None = None) -> int"),
-           "Adds an operator before the start, with threading model 'manual', 'dynamic' or 'dedicated'; returns its number.")
+      .def(
+          "add", &SchedulerObject::add, nb::arg("operator"), nb::arg("model") = nb::none(), nb::arg("skip") = std::uint64_t{0},
+          nb::sig("def add(self, operator: Operator, model: str | None = None, skip: int = 0) -> int"),
+          "Adds an operator before the start, with threading model 'manual', 'dynamic' or 'dedicated'; returns its number. skip: how many\n"
+          "records a source has submitted before, which it reads again and doesn't submit again.")
       .def(
           "connect",
           [](SchedulerObject& self, OperatorId from, OperatorId to, std::size_t output_port, std::size_t input_port, bool feedback) {
@@ -327,11 +330,12 @@ void bind_scheduler(nb::module_& module) {
            "them is held.")
       .def(
           "release",
-          [](const SchedulerObject& self) {
+          [](const SchedulerObject& self, bool finish) {
             const nb::gil_scoped_release released;
-            self.scheduler().release();
+            self.scheduler().release(finish);
           },
-          "All held operators go on. Idempotent; stop does it too.")
+          nb::arg("finish") = true,
+          "All held operators go on. Idempotent; stop does it too. finish=False, after end_source of every source: as for stop.")
       .def("stop", &SchedulerObject::stop, nb::arg("drain") = false, nb::arg("finish") = true,
            "Ends all threads; with drain, sources end first and what is under way is processed. Idempotent. finish=False, with drain: the\n"
            "stream isn't at its end, it goes on elsewhere: only sinks get their call at the end of the input.");

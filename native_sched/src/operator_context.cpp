@@ -42,6 +42,7 @@ OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine
       needs_token_((spec.flags & REL_NEEDS_TOKEN) != 0),
       keyed_((spec.flags & REL_KEYED) != 0),
       source_((spec.flags & REL_SOURCE) != 0),
+      skip_(spec.skip),
       slots_(keyed_ ? capacity_ : 0),
       id_(id),
       spec_(spec) {
@@ -264,6 +265,12 @@ bool OperatorContext::emit(std::int32_t output, const void* records, std::int64_
 }
 
 bool OperatorContext::submit(std::byte* out, std::size_t count) {
+  if (skip_ > 0) [[unlikely]] {
+    const std::size_t skipped = std::min<std::uint64_t>(skip_, count);
+    skip_ -= skipped;
+    out += skipped * out_stride_;
+    count -= skipped;
+  }
   return inside_if_source([&] { return deliver(out, count); });
 }
 

@@ -131,6 +131,7 @@ class alignas(64) OperatorContext final : public rel_context {
   const bool needs_token_;
   const bool keyed_;
   const bool source_;
+  std::uint64_t skip_;
   Hold safe_point_;
   // Of the current call.
   bool in_token_ = false;

@@ -30,14 +30,16 @@ std::string SafePoints::hold(const std::vector<OperatorId>& ids, bool drain, std
   const Clock::time_point deadline = Clock::now() + patience;
   Some wanted(contexts_.size(), false);
   for (const OperatorId id : ids) wanted[id] = !is_held(id);
-  // Roots are fed by nobody who is about to be held. Drained are those fed by nobody else.
+  // Roots are fed by nobody who is held or is about to be. Drained are those fed by nobody else.
   Some root = wanted;
   Some drained = wanted;
   for (OperatorId id = 0; id < contexts_.size(); ++id) drained[id] = drained[id] && !ports_[id].empty();
   for (const Edge& edge : edges_) {
     if (edge.feedback) continue;
-    if (wanted[edge.from]) root[edge.to] = false;
-    if (!wanted[edge.from] && !is_held(edge.from)) drained[edge.to] = false;
+    if (wanted[edge.from] || is_held(edge.from))
+      root[edge.to] = false;
+    else
+      drained[edge.to] = false;
   }
   std::vector<OperatorId> done;
   const auto give_up = [&](OperatorId at, const std::string& why) {

@@ -205,25 +205,26 @@ class Scheduler::State {
     std::string refusal = safe_points_->hold(ids, drain, std::min(patience, kLongest), *engine_);
     // Whoever stops releases after it has said so: one of us sees the other.
     if (draining_.load(std::memory_order_seq_cst)) {
-      release();
+      release(true);
       refusal = "the processing element is being stopped";
     }
     return refusal;
   }
 
-  void release() {
-    if (started_) safe_points_->release();
+  void release(bool finish) {
+    if (!started_) return;
+    if (!finish) engine_->finishing.store(false, std::memory_order_relaxed);
+    safe_points_->release();
   }
 
   void stop(bool drain, bool finish) {
     if (!started_) return;
     if (drain && !is_over()) {
       draining_.store(true, std::memory_order_seq_cst);
-      if (!finish) engine_->finishing.store(false, std::memory_order_relaxed);
       for (const auto& context : contexts_) {
         if ((context->spec().flags & REL_SOURCE) != 0) context->interrupt();
       }
-      release();
+      release(finish);
       std::unique_lock lock(over_mutex_);
       changed_.wait(lock, [this] { return over_; });
     }
@@ -555,7 +556,7 @@ void Scheduler::end_source(OperatorId id) { state_->end_source(id); }
 std::string Scheduler::hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience) {
   return state_->hold(ids, drain, patience);
 }
-void Scheduler::release() { state_->release(); }
+void Scheduler::release(bool finish) { state_->release(finish); }
 void Scheduler::stop(bool drain, bool finish) { state_->stop(drain, finish); }
 
 }  // namespace rayelastic

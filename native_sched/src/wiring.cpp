@@ -34,6 +34,7 @@ void check_operator(const OperatorSpec& spec) {
   if (spec.commanded && (source || spec.marked == nullptr)) refuse(spec, "takes commands and must be called with marks, at an input port");
   if (source && (!spec.further_inputs.empty() || !spec.demands.empty())) refuse(spec, "is a source and has no input ports");
   if (sink && !spec.further_outputs.empty()) refuse(spec, "is a sink and has no output ports");
+  if (!source && spec.skip > 0) refuse(spec, "is no source and can't skip what it submitted before");
   const auto missing = [](const std::shared_ptr<const Schema>& schema) { return schema == nullptr; };
   if (std::ranges::any_of(spec.further_inputs, missing) || std::ranges::any_of(spec.further_outputs, missing))
     refuse(spec, "has a port without schema");

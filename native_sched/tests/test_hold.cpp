@@ -125,6 +125,35 @@ void goes_on_elsewhere() {
   }
 }
 
+// The source first, then the rest: what the source had submitted is processed.
+void held_one_after_the_other(const std::string& models) {
+  Rig rig({.queue_records = 64, .profile_period = {}});
+  rig.chain(-1, 2, models);
+  rig.scheduler.start({.thread_count = 2});
+  for (int round = 0; round < 100; ++round) {
+    hold(rig.scheduler, {0}, true);
+    hold(rig.scheduler, {0, 1, 2, 3}, true);
+    CHECK_EQ(static_cast<std::uint64_t>(rig.last_sink().rows.load()), rig.scheduler.sample().operators[0].tuples_out);
+    rig.scheduler.release();
+  }
+  rig.scheduler.end_source(0);
+  rig.finish();
+}
+
+// A source that goes on where it was: 2500 of 10,000 rows were there already.
+void skips_what_was_submitted() {
+  Rig rig({.profile_period = {}});
+  OperatorSpec spec = source(0, 10'000);
+  spec.skip = 2500;
+  const OperatorId from = rig.add(std::move(spec)), to = rig.add(sink());
+  rig.scheduler.connect(from, to);
+  rig.last_sink().next[0] = 2500;
+  rig.scheduler.start({.thread_count = 1});
+  rig.finish();
+  expect_rows(rig.last_sink(), 7500);
+  CHECK_EQ(rig.scheduler.sample().operators[from].tuples_out, 7500U);
+}
+
 struct Stuck : Guarded {
   std::atomic<bool> in{false};
   std::atomic<bool> go{false};
@@ -205,6 +234,10 @@ TEST(others_go_on) {
 }
 TEST(stops_while_held) { stops_while_held(); }
 TEST(goes_on_elsewhere) { goes_on_elsewhere(); }
+TEST(held_one_after_the_other) {
+  for (const std::string models : {"m", "d", "t", "md"}) held_one_after_the_other(models);
+}
+TEST(skips_what_was_submitted) { skips_what_was_submitted(); }
 TEST(says_who_is_stuck) { says_who_is_stuck(); }
 TEST(moves_state_of_a_live_aggregate) { moves_state_of_a_live_aggregate(); }
 

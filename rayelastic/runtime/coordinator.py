@@ -11,9 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, StateError
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.routing import why_fixed
 from rayelastic.runtime.adaptation import Adaptation
@@ -21,6 +22,7 @@ from rayelastic.runtime.change_journal import ChangeJournal
 from rayelastic.runtime.host import PELostError
 from rayelastic.runtime.job_cluster import START_TIMEOUT, JobCluster
 from rayelastic.runtime.performer import AdaptationPerformer, ChangeError
+from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, state_form
 from rayelastic.runtime.specs import IngestAddress, JobSpec
 from rayelastic.runtime.status import Failure, JobMetrics, JobStatus, PESample, PEStatus, SinkResult, State
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.host import PEHandle, PEHost
 
 CALL_TIMEOUT = 10.0  # seconds for any other control call
+SNAPSHOT_TIMEOUT = 600.0  # seconds for a processing element to process what is under way, and for it to write its state
 CAUSE_WAIT = 1.0  # seconds between a broken link and the word of the one who broke it
 JOIN_TIMEOUT = 5.0  # seconds for a watching thread to see that all is over
 WATCH_PERIOD = 2.0  # seconds that one watching call stays with a processing element; its death ends the call at once
@@ -211,6 +214,59 @@ class Coordinator:
         else:
             self._end(State.CANCELLED, None)
         return self.status()
+
+    def stop(self, snapshot: Snapshot) -> JobStatus:
+        """Stops the job where it is and saves what a later one needs to go on from there.
+
+        All sources are held, what they sent is processed, and only then is anything written: the state is that of
+        one moment. Sinks complete what they have. When something goes wrong before that, the job goes on.
+
+        Raises:
+            StateError: it can't be saved; names the operator.
+        """
+        with self._changed:
+            if self._state is not State.RUNNING:
+                raise StateError(f"job '{self._job.name}' is {self._state.value}: there is nothing to save")
+        if self._cluster.elastic:
+            raise StateError(
+                f"job '{self._job.name}' has elastic regions, and what is on its way inside them can't be saved yet",
+                way_out="Run it without JobConfig(regions='elastic')",
+            )
+        folder = SnapshotFolder(snapshot)
+        order = self._upstream_first()
+        folder.prepare()
+        running = self._cluster.handles
+        handles = [running[pe] for pe in order]
+        try:
+            for handle in handles:
+                handle.call("hold_sources", timeout=SNAPSHOT_TIMEOUT)
+            sent: dict[str, int] = {}
+            for handle in handles:
+                sent |= handle.call("hold_all", sent, timeout=SNAPSHOT_TIMEOUT)
+            parts = [handle.call("save", snapshot, timeout=SNAPSHOT_TIMEOUT) for handle in handles]
+            folder.write_manifest(self._job.name, self._forms(), parts)
+        except BaseException:
+            for handle in handles:
+                self._try_call(handle, "release", True)
+            raise
+        for handle in handles:
+            self._try_call(handle, "release", False)
+        return self.status()
+
+    def _forms(self) -> dict[str, str]:
+        forms = {name: state_form(spec) for name, spec in self._job.operators.items()}
+        return {name: form for name, form in forms.items() if form is not None}
+
+    def _upstream_first(self) -> list[str]:
+        feeds: dict[str, set[str]] = {pe: set() for pe in self._plan.pes}
+        for link in self._plan.links:
+            feeds[link.to_pe].add(link.from_pe)
+        try:
+            return list(TopologicalSorter(feeds).static_order())
+        except CycleError:
+            raise StateError(
+                "processing elements that feed each other can't be saved", way_out="Pin them together"
+            ) from None
 
     def ingest_address(self, source: str) -> IngestAddress:
         """Where to push the rows of a source that is fed from outside."""

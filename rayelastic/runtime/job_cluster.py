@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,8 @@ class JobCluster:
         """
         handles = self.handles
         specs = [self._spec(plan, pe) for pe in plan.pes if pe in pes and pe not in handles]
+        if handles:  # replicas that come later get their keys from others, not from the snapshot
+            specs = [replace(spec, restore=None) for spec in specs]
         fresh = [self._host.start_pe(spec) for spec in specs]
         with self._lock:
             self._handles.update({handle.pe: handle for handle in fresh})
@@ -154,6 +157,7 @@ class JobCluster:
             config=job.config,
             epoch=plan.epoch,
             routing=routing,
+            restore=job.restore,
         )
 
     @staticmethod

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.compile import PortsCode, PortsFunction
-from rayelastic.errors import LinkError, RayelasticError
+from rayelastic.errors import LinkError, RayelasticError, StateError
 from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.runtime.adaptation import Adaptation
 from rayelastic.runtime.class_operators import class_operator
@@ -25,9 +25,11 @@ from rayelastic.runtime.data_port import DataPort, Hello, PortAddress, derive_se
 from rayelastic.runtime.elasticity import adaptation_loop
 from rayelastic.runtime.failures import explain_failure
 from rayelastic.runtime.function_operators import aggregate_operator, function_operator
+from rayelastic.runtime.live_state import check_exportable, restore, save
 from rayelastic.runtime.routing import Routing
 from rayelastic.runtime.sampling import pe_sample
 from rayelastic.runtime.sink_operators import SinkOperator, sink_operator
+from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 from rayelastic.runtime.source_operators import SourceOperator, source_operator
 from rayelastic.runtime.specs import IngestAddress, PESpec
 from rayelastic.runtime.state_transfer import Ranges, StateStores, receive_state, send_state
@@ -45,6 +47,8 @@ _log = logging.getLogger(__name__)
 LINK_TIMEOUT = 60.0  # seconds for the producers of the links to connect; they may still be compiling
 STATE_CHANNEL = "state"
 ROUTING_COMMANDS = ("attach", "detach", "hold", "route", "await_mark", "counters")
+HOLD_TIMEOUT = 60.0  # seconds for what is under way to be processed, before a snapshot
+HOLD_LOOK = 0.005  # seconds between two looks at what has arrived
 DIAL_TIMEOUT = 10.0  # seconds for one handshake, on a machine that is busy starting
 
 
@@ -69,6 +73,9 @@ class ProcessingElement:
         self._routing = Routing(spec, self._dial)
         self._stores: StateStores | None = None
         self._ids: dict[str, int] = {}
+        self._link_ends: dict[str, int] = {}
+        self._natives: dict[str, _native.Operator] = {}
+        self._skipped: dict[str, int] = {}
         self._scheduler: _native.Scheduler | None = None
         self._loop: AdaptationLoop | None = None
         self._stop_lock = threading.Lock()
@@ -119,6 +126,7 @@ class ProcessingElement:
 
         Raises:
             LinkError: a link that should arrive didn't.
+        StateError: the snapshot that it goes on from is damaged or doesn't fit.
         """
         with self._arrived:
             if not self._arrived.wait_for(lambda: not self._expected, LINK_TIMEOUT):
@@ -134,13 +142,14 @@ class ProcessingElement:
             run_bytes=config.run_bytes,
             deep_copy=config.deep_copy,
         )
-        natives = {operator.name: self._native_operator(operator) for operator in self.spec.operators}
-        self._ids = {name: scheduler.add(native) for name, native in natives.items()}
+        natives = self._natives = {operator.name: self._native_operator(operator) for operator in self.spec.operators}
+        self._restore()
+        self._ids = {name: scheduler.add(native, skip=self._skipped.get(name, 0)) for name, native in natives.items()}
         stores = {name: (self._ids[name], native.state) for name, native in natives.items() if native.state is not None}
         self._stores = StateStores(scheduler, stores)
         connect_operators(scheduler, self.spec.operators, self._ids, self.spec.routing.routed)
         self._routing.wire(scheduler, self._ids)
-        connect_links(scheduler, self.spec, self._ids, self._links)
+        self._link_ends = connect_links(scheduler, self.spec, self._ids, self._links)
         pinned = {number: config.model_of(name) for name, number in self._ids.items()}
         models = {number: model.value for number, model in pinned.items() if model is not None}
         scheduler.start(config.threads or 1, models)
@@ -283,6 +292,64 @@ class ProcessingElement:
             for name in self._sources:  # links that arrive end by themselves, when their producers have
                 self._scheduler.end_source(self._ids[name])
 
+    def hold_sources(self) -> None:
+        """Holds its sources at their positions, so that nothing new comes.
+
+        Raises:
+            StateError: an operator's state, or a source's position, can't be saved; names it.
+        """
+        check_exportable(self.spec.operators, self._sources, self._natives)
+        self._hold([self._ids[name] for name in self._sources])
+
+    def hold_all(self, arriving: Mapping[str, int]) -> dict[str, int]:
+        """Holds all operators once everything that is under way has been processed.
+
+        Args:
+            arriving: {link: how many tuples its producer has sent}; the producers are held already.
+
+        Returns:
+            {link: how many tuples left by it}.
+
+        Raises:
+            StateError: that didn't happen in time, as the error says.
+        """
+        assert self._scheduler is not None
+        deadline = time.monotonic() + HOLD_TIMEOUT
+        for link in self.spec.links_in:
+            while self._counter(self._link_ends[link.name], "tuples_out") < arriving[link.name]:
+                if time.monotonic() > deadline or self._scheduler.wait(HOLD_LOOK):
+                    raise StateError(f"{self.spec.pe} still waits for what was sent by link {link.name}")
+        self._hold(list(range(len(self._ids) + len(self._link_ends))))
+        return {link.name: self._counter(self._link_ends[link.name], "tuples_in") for link in self.spec.links_out}
+
+    def save(self, snapshot: Snapshot) -> Part:
+        """Writes the state of its operators, which are all held.
+
+        Raises:
+            StateError: it can't be saved; names the operator.
+        """
+        final = frozenset(name for name, number in self._ids.items() if self._counter(number, "final"))
+        folder = SnapshotFolder(snapshot)
+        files = save(self.spec.pe, folder, snapshot.key, self.spec.operators, self._natives, final)
+        positions = {
+            name: self._skipped.get(name, 0) + self._counter(self._ids[name], "tuples_out") for name in self._sources
+        }
+        return Part(positions, files)
+
+    def release(self, go_on: bool) -> None:
+        """Lets all operators go again.
+
+        Args:
+            go_on: as before. Otherwise the sources end where they were held, and the sinks complete what they have; the
+                streams aren't at their end, so nobody else hears of one.
+        """
+        if self._scheduler is None:
+            return
+        if not go_on:
+            for name in self._sources:
+                self._scheduler.end_source(self._ids[name])
+        self._scheduler.release(finish=go_on)
+
     def close(self) -> None:
         """Ends everything that this PE holds; safe to repeat."""
         with self._stop_lock:
@@ -303,6 +370,28 @@ class ProcessingElement:
             self._routing.close()
 
     # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        if self.spec.restore is None:
+            return
+        manifest = SnapshotFolder(self.spec.restore).manifest()
+        dropped = self.spec.restore.drop
+        self._skipped = {
+            name: at for name, at in manifest.positions.items() if name in self._sources and name not in dropped
+        }
+        restore(self.spec.restore, manifest, self.spec.operators, self._natives)
+
+    def _hold(self, numbers: list[int]) -> None:
+        assert self._scheduler is not None
+        try:
+            self._scheduler.hold(numbers, drain=True, timeout=HOLD_TIMEOUT)
+        except TimeoutError as error:
+            raise StateError(f"{self.spec.pe}: {error}", way_out="Try again when it is less busy") from None
+
+    def _counter(self, number: int, name: str) -> int:
+        assert self._scheduler is not None
+        count: int = self._scheduler.sample()["operators"][number][name]
+        return count
 
     def _native_operator(self, spec: OperatorSpec) -> _native.Operator:
         if spec.kind is OperatorKind.SOURCE:

@@ -53,6 +53,8 @@ def pe_sample(
                 blocked_seconds=counted["blocked_seconds"],
                 errors=int(name == failed),
                 lane=lane.value if lane is not None else "",
+                state_keys=counted["state_keys"],
+                state_bytes=counted["state_bytes"],
             )
         )
     return PESample(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.config import JobConfig
     from rayelastic.plan.exec_plan import ExecPlan, PlanLink
     from rayelastic.runtime.data_port import PortAddress
+    from rayelastic.runtime.snapshot import Snapshot
 
 SECRET_BYTES = 32  # 256 bits, reliability rule D2
 
@@ -37,6 +38,7 @@ class PESpec:
         config: the job's configuration.
         epoch: the routing epoch that its links are opened in.
         routing: what it hosts of elastic regions.
+        restore: the snapshot that it goes on from.
     """
 
     pe: str
@@ -49,6 +51,7 @@ class PESpec:
     config: JobConfig
     epoch: int = 0
     routing: PERouting = field(default_factory=PERouting)
+    restore: Snapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class JobSpec:
         config: the job's configuration.
         job_id: an id that no other run of the job has.
         secret: 32 random bytes, new for each job.
+        restore: the snapshot that it goes on from.
     """
 
     name: str
@@ -70,6 +74,7 @@ class JobSpec:
     config: JobConfig
     job_id: str = field(default_factory=lambda: secrets.token_hex(8))
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(SECRET_BYTES), repr=False)
+    restore: Snapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,8 @@ class OperatorSample:
         blocked_seconds: time that threads waited for room for what it gave.
         errors: 1 if its function raised, which ends the job; else 0.
         lane: how it runs; empty if unknown.
+        state_keys: keys that it keeps state of.
+        state_bytes: memory of that state, without what Python values hold.
     """
 
     name: str
@@ -78,6 +80,8 @@ class OperatorSample:
     blocked_seconds: float = 0.0
     errors: int = 0
     lane: str = ""
+    state_keys: int = 0
+    state_bytes: int = 0
 
     @property
     def queue_fill(self) -> float:
@@ -187,6 +191,8 @@ class JobMetrics:
             blocked_seconds=sum(sample.blocked_seconds for sample in found),
             errors=sum(sample.errors for sample in found),
             lane=found[0].lane,
+            state_keys=sum(sample.state_keys for sample in found),
+            state_bytes=sum(sample.state_bytes for sample in found),
         )
 
 

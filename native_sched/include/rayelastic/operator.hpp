@@ -57,6 +57,7 @@ struct OperatorSpec {
   std::shared_ptr<const Schema> output = {};  // of output port 0; null for sinks
   std::shared_ptr<KeyedState> keyed = {};     // with REL_KEYED
   std::shared_ptr<StateTable> store = {};     // what it keeps, for those who move and count it; `keyed` if nothing is said
+  std::uint64_t skip = 0;                     // of a source: so many records were submitted before a restart, and aren't again
   void (*interrupt)(void* state) = nullptr;   // unblocks a process call that waits; called from any thread, once, at stop
   // Called for each mark but Final and Probe, between two runs, before it goes on downstream; false: it goes no further.
   bool (*marked)(void* state, Mark mark, rel_context* context) = nullptr;

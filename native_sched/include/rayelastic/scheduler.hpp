@@ -145,8 +145,8 @@ class Scheduler {
   // upstream ones first, for one that is in the middle of a call has to get rid of its output. Waits up to `patience`. Call without the
   // GIL. Throws std::invalid_argument for an unknown operator, std::logic_error before the start.
   [[nodiscard]] std::string hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience);
-  // All go on. Idempotent; a stop does it too.
-  void release();
+  // All go on. Idempotent; a stop does it too. finish = false, after end_source of every source: as for stop.
+  void release(bool finish = true);
 
   // Soon calls an operator that takes commands (OperatorSpec::commanded) with a Command mark, after what waits at its port, as long as it
   // isn't final. Returns at once.

@@ -1,0 +1,286 @@
+"""Snapshots of jobs in a directory or object store: what was written, by whom, and whether it still is what it was.
+
+A snapshot is a folder of chunks, each an export of one operator's keyed state (native `export_chunk`), and of
+`manifest.json`, which is written last: a folder without one isn't a snapshot. The manifest has the SHA-256 of every
+chunk, and of itself an HMAC under the user's key, if there is one (reliability rule D7, R15). Python values are only
+ever unpickled when that HMAC is right. Knows neither processing elements nor schedulers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.errors import ConfigError, StateError
+from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec, StateKind
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+FORMAT = 1  # of the manifest; a reader takes no other
+MANIFEST = "manifest.json"
+CHUNK_BYTES = 4 << 20  # of one file of state
+SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # of a file in the folder: no way out of it
+FILE_MODE, FOLDER_MODE = 0o600, 0o700  # of local files, reliability rule D7
+PICKLED = "python values"  # what the manifest calls the form of state that is pickled
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Where the state of a job is kept between two runs.
+
+    Args:
+        location: a folder, or a URI that `pyarrow.fs` knows, such as 's3://bucket/folder'. Every processing element
+            has to reach it.
+        key: secret bytes (16 or more) that sign the snapshot. Needed where an operator keeps Python values.
+        drop: operators whose state is not to be restored, because the topology hasn't got them any more.
+
+    Raises:
+        ConfigError: no such location, or too short a key.
+
+    >>> Snapshot("/tmp/counts", key=b"0123456789abcdef")
+    Snapshot(location='/tmp/counts', drop=())
+    """
+
+    location: str | Path
+    key: bytes | None = field(default=None, repr=False)
+    drop: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        location: object = self.location
+        if not (isinstance(location, str | Path) and str(location)):
+            raise ConfigError(
+                f"Snapshot({location!r}): no location", way_out="Give a folder, or a URI such as s3://b/f"
+            )
+        object.__setattr__(self, "location", str(location))
+        key: object = self.key
+        if key is not None and not (isinstance(key, bytes) and len(key) >= SHORTEST_KEY):
+            raise ConfigError(
+                f"Snapshot(key=...) has to be {SHORTEST_KEY} bytes or more",
+                way_out="Make one with secrets.token_bytes(32) and keep it where the job can read it",
+            )
+        object.__setattr__(self, "drop", tuple(self.drop))
+
+
+SHORTEST_KEY = 16  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one processing element wrote: positions of its sources, and files by operator.
+
+    Args:
+        positions: {source: records that it has submitted since the very first start}.
+        files: {operator: [(file, SHA-256 in hex)]}.
+    """
+
+    positions: Mapping[str, int]
+    files: Mapping[str, Sequence[tuple[str, str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a snapshot holds.
+
+    Args:
+        job: the name of the job.
+        forms: {operator: what its state looks like, in words}.
+        positions: {source: records submitted}.
+        files: {operator: [(file, SHA-256 in hex)]}.
+        signed: whether a key vouches for all of it.
+    """
+
+    job: str
+    forms: Mapping[str, str]
+    positions: Mapping[str, int]
+    files: Mapping[str, Sequence[tuple[str, str]]]
+    signed: bool
+
+
+def state_form(spec: OperatorSpec) -> str | None:
+    """What an operator's state looks like, for people and to compare; None if it keeps none."""
+    if spec.kind in (OperatorKind.SOURCE, OperatorKind.SINK) or spec.state_kind is StateKind.STATELESS:
+        return None
+    keys = [
+        f"{f.name}: {f.format}" for f in (spec.input_schema.fields if spec.input_schema else ()) if f.name in spec.keys
+    ]
+    of = f"by key ({', '.join(keys)})"
+    if spec.kind is OperatorKind.AGGREGATE:
+        made = (f"{one.function.value}({one.field or ''})" for _, one in getattr(spec.body, "aggregates", ()))
+        return f"{of}, aggregates {', '.join(made)}"
+    schema = getattr(spec.body, "state_schema", None)
+    if schema is None:
+        return f"{of}, {PICKLED}"
+    return f"{of}, record ({', '.join(f'{f.name}: {f.format}' for f in schema.fields)})"
+
+
+class SnapshotFolder:
+    """The files of a snapshot.
+
+    Args:
+        snapshot: where, and under which key.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        from pyarrow import fs
+
+        self._snapshot = snapshot
+        location = str(snapshot.location)
+        try:
+            self._files: FileSystem
+            if "://" in location:
+                self._files, self._folder = fs.FileSystem.from_uri(location)
+            else:
+                self._files, self._folder = fs.LocalFileSystem(), str(Path(location).absolute())
+        except Exception as error:  # pyarrow raises what the file system at hand raises
+            raise self._error(f"can't be opened: {error}", "Give a folder, or a URI that pyarrow.fs knows") from None
+        self._local = isinstance(self._files, fs.LocalFileSystem)
+
+    def prepare(self) -> None:
+        """Makes the folder; raises StateError if a snapshot is in it already, or it can't be written."""
+        from pyarrow import fs
+
+        if self._files.get_file_info(f"{self._folder}/{MANIFEST}").type is not fs.FileType.NotFound:
+            raise self._error("holds a snapshot already", "Give another folder, or remove that one")
+        try:
+            if self._local:
+                Path(self._folder).mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            else:
+                self._files.create_dir(self._folder, recursive=True)
+        except OSError as error:
+            raise self._error(f"can't be written: {error}", "Give a folder that may be written") from None
+
+    def write(self, name: str, data: bytes) -> str:
+        """Writes a file and gives its SHA-256 in hex."""
+        path = f"{self._folder}/{name}"
+        if self._local:
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE), "wb") as local:
+                local.write(data)
+                local.flush()
+                os.fsync(local.fileno())
+        else:
+            with self._files.open_output_stream(path) as stream:
+                stream.write(data)
+        return hashlib.sha256(data).hexdigest()
+
+    def write_manifest(self, job: str, forms: Mapping[str, str], parts: Sequence[Part]) -> None:
+        """Completes the snapshot."""
+        files: dict[str, list[tuple[str, str]]] = {}
+        for part in parts:
+            for operator, written in part.files.items():
+                files.setdefault(operator, []).extend(written)
+        body = json.dumps(
+            {
+                "format": FORMAT,
+                "job": job,
+                "forms": dict(forms),
+                "positions": {source: at for part in parts for source, at in part.positions.items()},
+                "files": files,
+            },
+            sort_keys=True,
+        )
+        key = self._snapshot.key
+        document = {"body": body, "sha256": hashlib.sha256(body.encode()).hexdigest(), "hmac": _sign(key, body)}
+        self.write(MANIFEST, json.dumps(document).encode())
+
+    def manifest(self) -> Manifest:
+        """Reads the manifest; raises StateError if it isn't whole, isn't ours, or is of another format."""
+        data = self._read(MANIFEST)
+        try:
+            document = json.loads(data)
+            body, digest, signature = document["body"], document["sha256"], document["hmac"]
+            held = json.loads(body)
+            right = hmac.compare_digest(hashlib.sha256(body.encode()).hexdigest(), digest)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise self._damaged(MANIFEST) from None
+        if not right:
+            raise self._damaged(MANIFEST)
+        key = self._snapshot.key
+        if key is not None and not hmac.compare_digest(_sign(key, body) or "", str(signature)):
+            raise self._error("isn't signed with this key", "Give the key that it was written with")
+        if held.get("format") != FORMAT:
+            raise self._error(
+                f"has format {held.get('format')!r}, this version reads {FORMAT}",
+                "Restore it with the version that wrote it",
+            )
+        files = {name: [(str(f), str(d)) for f, d in some] for name, some in held["files"].items()}
+        return Manifest(held["job"], held["forms"], held["positions"], files, signed=key is not None)
+
+    def chunks(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
+        """Reads files one after the other; raises StateError for one that isn't what was written."""
+        for name, digest in files:
+            if SAFE_NAME.fullmatch(name) is None:
+                raise self._error(f"names a file {name!r} that isn't in it", "Use an earlier snapshot")
+            data = self._read(name)
+            if not hmac.compare_digest(hashlib.sha256(data).hexdigest(), digest):
+                raise self._damaged(name)
+            yield data
+
+    def _read(self, name: str) -> bytes:
+        try:
+            with self._files.open_input_stream(f"{self._folder}/{name}") as stream:
+                data: bytes = stream.read()
+                return data
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            problem = f"has no {name}: it is no snapshot, or wasn't completed" if missing else f"can't be read: {error}"
+            raise self._error(problem, "Give the folder that job.stop(snapshot=...) was given") from None
+
+    def _damaged(self, name: str) -> StateError:
+        return self._error(f"is damaged: {name} isn't what was written", "Use an earlier snapshot")
+
+    def _error(self, problem: str, way_out: str) -> StateError:
+        return StateError(f"snapshot {self._snapshot.location} {problem}", way_out=way_out)
+
+
+def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[str, OperatorSpec]) -> None:
+    """Raises StateError, naming the operator, if the topology can't go on from the snapshot."""
+    for name, form in manifest.forms.items():
+        if name in snapshot.drop:
+            continue
+        spec = operators.get(name)
+        now = None if spec is None else state_form(spec)
+        if spec is None or now is None:
+            lacks = "has no such operator" if spec is None else "keeps none"
+            raise StateError(
+                f"the snapshot has state of it, the topology {lacks}",
+                operator=name,
+                way_out=f"Give it its name back, or restore Snapshot(..., drop=({name!r},))",
+            )
+        if now != form:
+            raise StateError(
+                f"its state was {form}, and is {now} now",
+                operator=name,
+                location=spec.location,
+                way_out="Declare it as it was, or give the operator another name and drop the old one",
+            )
+        if form.endswith(PICKLED) and not manifest.signed:
+            raise StateError(
+                "the snapshot holds pickled Python values of it, which are read from signed snapshots only",
+                operator=name,
+                location=spec.location,
+                way_out="Give Snapshot(..., key=...) when it is written and when it is restored",
+            )
+    for name in manifest.positions:
+        if name not in snapshot.drop and (name not in operators or operators[name].kind is not OperatorKind.SOURCE):
+            raise StateError(
+                "the snapshot has the position of it, the topology has no such source",
+                operator=name,
+                way_out=f"Give it its name back, or restore Snapshot(..., drop=({name!r},))",
+            )
+
+
+def checked(snapshot: Snapshot | str | Path) -> Snapshot:
+    """A snapshot, given as one or by its location."""
+    return snapshot if isinstance(snapshot, Snapshot) else Snapshot(str(snapshot))
+
+
+def _sign(key: bytes | None, body: str) -> Any:
+    return None if key is None else hmac.new(key, body.encode(), hashlib.sha256).hexdigest()

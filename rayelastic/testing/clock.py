@@ -1,0 +1,42 @@
+"""A clock for functions that take theirs as an argument."""
+
+from __future__ import annotations
+
+
+class FakeClock:
+    """Seconds that pass when they are told to.
+
+    Args:
+        now: where it starts, in seconds.
+
+    >>> clock = FakeClock()
+    >>> clock.advance(2.5)
+    >>> clock.sleep(1)
+    >>> clock(), clock.nanoseconds()
+    (3.5, 3500000000)
+    """
+
+    def __init__(self, now: float = 0.0) -> None:
+        self._now = now
+
+    def __call__(self) -> float:
+        """Seconds, as time.monotonic() gives them."""
+        return self._now
+
+    def nanoseconds(self) -> int:
+        """The same in nanoseconds, as time.monotonic_ns() gives them."""
+        return round(self._now * 1e9)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass.
+
+        Raises:
+            ValueError: a negative number: no clock goes back.
+        """
+        if seconds < 0:
+            raise ValueError(f"a clock can't advance by {seconds} s")
+        self._now += seconds
+
+    def sleep(self, seconds: float) -> None:
+        """Instead of time.sleep: time passes, nobody waits."""
+        self.advance(seconds)

@@ -1,0 +1,56 @@
+"""Rows in, rows out: one stream through an operator, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from rayelastic.graph.sinks import list as list_sink
+from rayelastic.graph.sources import rows as rows_source
+from rayelastic.graph.stream import Stream
+from rayelastic.job import run
+from rayelastic.plan.config import JobConfig
+from rayelastic.runtime.snapshot import Snapshot
+from rayelastic.topology import Topology
+
+Declare = Callable[[Stream], Stream]
+
+SOURCE = "rows"  # names of what stands around the operator under test
+SINK = "collected"
+
+
+def topology_of(declare: Declare, source: Any) -> Topology:
+    """The operator under test between a source and a list."""
+    topology = Topology("test")
+    declare(topology.source(SOURCE, source)).sink(SINK, list_sink())
+    return topology
+
+
+def collect(
+    declare: Declare,
+    rows: Iterable[Any],
+    schema: object,
+    config: JobConfig | None = None,
+    *,
+    restore: Snapshot | str | Path | None = None,
+) -> list[tuple[Any, ...]]:
+    """Give what an operator makes of rows, in order.
+
+    Args:
+        declare: is given the stream of the rows and returns the one to collect; any number of operators.
+        rows: tuples of the schema.
+        schema: of the rows, see Schema.of.
+        config: of the job; JobConfig() if not given.
+        restore: a snapshot to go on from.
+
+    Raises:
+        DeclarationError: it is declared wrongly.
+        JobFailedError: it raised.
+
+    >>> import rayelastic as rel
+    >>> collect(lambda s: s.key_by("k").aggregate("n", n=rel.count()), [("a",), ("b",), ("a",)], {"k": str})
+    [('a', 2), ('b', 1)]
+    """
+    topology = topology_of(declare, rows_source([*rows], schema=schema))
+    return [tuple(row) for row in run(topology, config, restore=restore)[SINK]]

@@ -1,0 +1,100 @@
+"""A source that does what a script says: rows, waiting until the test lets it go on, and failures."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rayelastic.graph.sources import CallableSource
+from rayelastic.graph.sources import callable as callable_source
+
+SLICE = 0.005  # seconds of waiting at a gate, between which a stop gets through
+SLOW = 0.002  # seconds; a source that takes longer for a row gives it on at once (1 ms, native python_source.cpp)
+
+
+class Gate:
+    """Where a script waits until the test opens it, in this process.
+
+    >>> gate = Gate()
+    >>> source = script([(1,), gate, (2,)], {"n": int})
+    >>> gate.is_open
+    False
+    >>> gate.open()
+    """
+
+    def __init__(self) -> None:
+        self._opened = threading.Event()
+        self._reached = threading.Event()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether whoever comes may pass."""
+        return self._opened.is_set()
+
+    def open(self) -> None:
+        """Let the script go on, now and whenever it comes here again."""
+        self._opened.set()
+
+    def wait_reached(self, timeout: float) -> bool:
+        """Wait until the script is here, with all rows before it given on; whether it came within `timeout` seconds."""
+        return self._reached.wait(timeout)
+
+    def _pass(self) -> None:
+        self._reached.set()
+        while not self._opened.wait(SLICE):
+            pass
+
+
+@dataclass
+class Raise:
+    """A failure of the source.
+
+    Args:
+        error: what it raises.
+        times: how often; then the script goes on past it, so that a job that is started again comes through. 0: always.
+    """
+
+    error: Exception
+    times: int = 0
+    _raised: int = 0
+
+    def _pass(self) -> None:
+        if self.times and self._raised >= self.times:
+            return
+        self._raised += 1
+        raise self.error
+
+
+def script(steps: Sequence[Any], schema: object) -> CallableSource:
+    """Give a source that follows a script. Each start follows it from the beginning.
+
+    Args:
+        steps: tuples of the schema, and between them Gate and Raise.
+        schema: of the tuples, see Schema.of.
+
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("flaky")
+    >>> flaky = script([(1,), Raise(OSError("lost the connection"), times=1), (2,)], {"n": int})
+    >>> topology.source("numbers", flaky).sink("out", rel.list())
+    <sink out>
+    >>> rel.run(topology)
+    Traceback (most recent call last):
+    rayelastic.errors.JobFailedError: job 'flaky', operator 'numbers': OSError: lost the connection...
+    >>> [t.n for t in rel.run(topology)["out"]]
+    [1, 2]
+    """
+    kept = [*steps]
+
+    def follow() -> Iterator[Any]:
+        for number, step in enumerate(kept):
+            if isinstance(step, Gate | Raise):
+                step._pass()
+                continue
+            if number + 1 < len(kept) and isinstance(kept[number + 1], Gate):
+                time.sleep(SLOW)
+            yield step
+
+    return callable_source(follow, schema)

@@ -1,0 +1,179 @@
+"""Whether an operator gives the same under every condition that the runtime knows."""
+
+from __future__ import annotations
+
+import inspect
+import secrets
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rayelastic.errors import LaneError
+from rayelastic.graph.stream import Stream
+from rayelastic.job import start
+from rayelastic.plan.config import Elasticity, JobConfig, ThreadingModel
+from rayelastic.runtime.snapshot import Snapshot
+from rayelastic.testing.collect import SINK, SOURCE, collect, topology_of
+from rayelastic.testing.script import Gate, script
+
+THREADS = (1, 2, 8)
+LANES = ("python", "compiled")
+TIGHT_RECORDS = 2  # of a queue that is full all the time
+LOOK = 0.001  # seconds between two looks at how far a source is
+PATIENCE = 60.0  # seconds for what takes milliseconds on an idle machine
+
+
+class VerificationError(AssertionError):
+    """An operator gave something else under one condition than under another; the message says which and what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was tried, and found equal.
+
+    Args:
+        conditions: in words.
+        output: what the operator gave, under all of them.
+    """
+
+    conditions: tuple[str, ...]
+    output: tuple[tuple[Any, ...], ...]
+
+
+def verify_operator(
+    declare: Callable[..., Stream],
+    rows: Iterable[Any],
+    schema: object,
+    *,
+    ordered: bool = True,
+    snapshots: int = 8,
+    lanes: Sequence[str] = LANES,
+) -> Report:
+    """Check that an operator gives the same however it is run.
+
+    Under each threading model, with 1, 2 and 8 threads, with queues that are full all the time, in several processing
+    elements, in each lane, and stopped, saved and restored after each of some steps.
+
+    Args:
+        declare: is given the stream of the rows, and returns what is to be compared. If it takes a parameter `lane` it
+            is called with each of `lanes`; one that can't be had is left out.
+        rows: tuples of the schema.
+        schema: of the rows, see Schema.of.
+        ordered: whether the order of the output counts; False where streams meet.
+        snapshots: after how many of the rows, spread evenly, it is stopped and restored; 0: none.
+        lanes: to be tried.
+
+    Returns:
+        What was tried.
+
+    Raises:
+        VerificationError: something else came out; says under which condition.
+        StateError: what it keeps can't be saved; give snapshots=0 if that is as it shall be.
+
+    >>> def even(stream, lane):
+    ...     return stream.filter("even", lambda t: t.n % 2 == 0, lane=lane)
+    >>> verify_operator(even, [(1,), (2,)], {"n": int}, snapshots=2).output
+    ((2,),)
+    """
+    given = [*rows]
+    conditions: list[str] = []
+    reference: list[tuple[Any, ...]] | None = None
+
+    def compare(condition: str, output: list[tuple[Any, ...]]) -> None:
+        nonlocal reference
+        if reference is None:
+            reference = output
+        difference = _difference(reference, output, ordered)
+        if difference:
+            raise VerificationError(f"{condition}: {difference}; as expected {conditions[0]}")
+        conditions.append(condition)
+
+    for lane, declared in _lanes(declare, schema, lanes):
+        for condition, config in _configs():
+            compare(f"{lane}{condition}", collect(declared, given, schema, config))
+        for cut in _cuts(len(given), snapshots):
+            compare(f"{lane}restored after {cut} rows", _interrupted(declared, given, schema, cut))
+    assert reference is not None
+    return Report(tuple(conditions), tuple(reference))
+
+
+def _lanes(
+    declare: Callable[..., Stream], schema: object, lanes: Sequence[str]
+) -> Iterator[tuple[str, Callable[[Stream], Stream]]]:
+    if "lane" not in inspect.signature(declare).parameters:
+        yield "", declare
+        return
+    found = False
+    for lane in lanes:
+
+        def declared(stream: Stream, lane: str = lane) -> Stream:
+            return declare(stream, lane=lane)
+
+        try:
+            topology_of(declared, script([], schema))
+        except LaneError:
+            continue
+        found = True
+        yield f"{lane} lane, ", declared
+    if not found:
+        raise VerificationError(f"it can be had in none of the lanes {', '.join(lanes)}")
+
+
+def _configs() -> Iterator[tuple[str, JobConfig]]:
+    fixed = Elasticity.OFF
+    yield "manual", JobConfig(threading=ThreadingModel.MANUAL, threads=1, elasticity=fixed)
+    for model in (ThreadingModel.DYNAMIC, ThreadingModel.DEDICATED):
+        for threads in THREADS:
+            yield f"{model.value}, {threads} threads", JobConfig(threading=model, threads=threads, elasticity=fixed)
+    for threads in THREADS:
+        yield (
+            f"full queues, {threads} threads",
+            JobConfig(
+                threading=ThreadingModel.DYNAMIC,
+                threads=threads,
+                queue_records=TIGHT_RECORDS,
+                run_records=1,
+                elasticity=fixed,
+            ),
+        )
+
+
+def _cuts(rows: int, snapshots: int) -> list[int]:
+    if snapshots <= 0:
+        return []
+    return sorted({round(step * rows / max(1, snapshots - 1)) for step in range(snapshots)})
+
+
+def _interrupted(
+    declare: Callable[[Stream], Stream], rows: list[Any], schema: object, cut: int
+) -> list[tuple[Any, ...]]:
+    """What comes of the rows when the job is stopped after `cut` of them, and another one goes on."""
+    job = start(topology_of(declare, script([*rows[:cut], Gate()], schema)), JobConfig(elasticity=Elasticity.OFF))
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while job.metrics().operator(SOURCE).tuples_out < cut:
+            if time.monotonic() > deadline:
+                raise VerificationError(f"the first {cut} rows weren't taken within {PATIENCE:g} s")
+            if job.status.state.is_final:
+                job.wait()
+            time.sleep(LOOK)
+        with tempfile.TemporaryDirectory() as folder:
+            snapshot = Snapshot(f"{folder}/snapshot", key=secrets.token_bytes(32))
+            first = [tuple(row) for row in job.stop(snapshot)[SINK]]
+            return first + collect(declare, rows, schema, restore=snapshot)
+    finally:
+        job.close()
+
+
+def _difference(expected: list[Any], output: list[Any], ordered: bool) -> str:
+    if not ordered:
+        missing, more = Counter(expected) - Counter(output), Counter(output) - Counter(expected)
+        said = [f"{word} {next(iter(some))!r}" for word, some in (("lacks", missing), ("has", more)) if some]
+        return " and ".join(said)
+    for number, (one, other) in enumerate(zip(expected, output, strict=False)):
+        if one != other:
+            return f"row {number} is {other!r}, not {one!r}"
+    return "" if len(expected) == len(output) else f"{len(output)} rows, not {len(expected)}"

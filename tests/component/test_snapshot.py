@@ -1,0 +1,265 @@
+"""Jobs that are stopped, saved, and go on elsewhere (J05, J16, reliability rules D7, R15)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import rayelastic as rel
+from rayelastic import testing
+from rayelastic.errors import ConfigError, StateError
+from rayelastic.testing.collect import topology_of
+
+KEY = b"0123456789abcdef" * 2
+PATIENCE = 60.0
+
+
+class Row(NamedTuple):
+    user: str | None
+    n: int
+
+
+class Tally(NamedTuple):
+    total: int = 0
+    longest: str = ""
+
+
+ROWS = [Row(None if n % 13 == 0 else f"user {n % 29} " + "x" * (n % 29), n) for n in range(3000)]
+
+
+def tally(t: Row, s: Any) -> tuple[str | None, int, str]:
+    s.total += t.n
+    if t.user is not None and len(t.user) > len(s.longest):
+        s.longest = t.user
+    return t.user, s.total, s.longest
+
+
+def remembered(t: Row, s: list[int]) -> tuple[str | None, int]:
+    s.append(t.n)
+    return t.user, sum(s)
+
+
+def compiled(s: rel.Stream) -> rel.Stream:
+    schema = {"user": str | None, "total": int, "longest": str}
+    return s.key_by("user").map("tally", tally, state=Tally, schema=schema, lane="compiled")
+
+
+def python_record(s: rel.Stream) -> rel.Stream:
+    schema = {"user": str | None, "total": int, "longest": str}
+    return s.key_by("user").map("tally", tally, state=Tally, schema=schema, lane="python")
+
+
+def python_values(s: rel.Stream) -> rel.Stream:
+    return s.key_by("user").map("seen", remembered, state=list, schema={"user": str | None, "sum": int}, lane="python")
+
+
+def final_aggregate(s: rel.Stream) -> rel.Stream:
+    return s.key_by("user").aggregate("totals", total=rel.sum("n"), last=rel.last("n"), some=rel.max("user"))
+
+
+def running_aggregate(s: rel.Stream) -> rel.Stream:
+    return s.key_by("user").aggregate("totals", emit="update", total=rel.sum("n"))
+
+
+def chain(s: rel.Stream) -> rel.Stream:
+    return final_aggregate(s.filter("even", lambda t: t.n % 2 == 0).key_by("user").map("same", keep, state=Tally))
+
+
+def keep(t: Row, s: Any) -> Row:
+    s.total += 1
+    return Row(t.user, t.n + s.total)
+
+
+DECLARED = [compiled, python_record, python_values, final_aggregate, running_aggregate, chain]
+
+
+def stopped(
+    declare: Callable[[rel.Stream], rel.Stream],
+    snapshot: rel.Snapshot,
+    cut: int,
+    config: rel.JobConfig | None = None,
+    restore: rel.Snapshot | None = None,
+    first: int = 0,
+) -> list[Any]:
+    gate = testing.Gate()
+    topology = topology_of(declare, testing.script([*ROWS[:cut], gate], Row))
+    job = rel.start(topology, config, restore=restore)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        while job.metrics().operator("rows").tuples_out < cut - first:
+            assert not job.status.state.is_final
+        return [tuple(row) for row in job.stop(snapshot)["collected"]]
+    finally:
+        job.close()
+
+
+@pytest.mark.parametrize("declare", DECLARED)
+def test_two_runs_leave_what_one_would_have(declare: Callable[..., rel.Stream], tmp_path: Path) -> None:
+    one, other = (rel.Snapshot(tmp_path / name, key=KEY) for name in ("one", "other"))
+    output = stopped(declare, one, 1000)
+    output += stopped(declare, other, 1700, rel.JobConfig(threading="dynamic", threads=2), one, 1000)
+    output += testing.collect(declare, ROWS, Row, restore=other)
+    assert output == testing.collect(declare, ROWS, Row)
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (2, 2)])
+def test_another_number_of_processing_elements_goes_on(before: int, after: int, tmp_path: Path) -> None:
+    snapshot = rel.Snapshot(tmp_path / "snapshot", key=KEY)
+    output = stopped(chain, snapshot, 2000, rel.JobConfig(pes=before))
+    output += testing.collect(chain, ROWS, Row, rel.JobConfig(pes=after), restore=snapshot)
+    assert output == testing.collect(chain, ROWS, Row)
+
+
+def test_metrics_tell_size_and_count_of_state() -> None:
+    topology = topology_of(final_aggregate, rel.rows(ROWS, schema=Row))
+    result = rel.run(topology)
+    counters = result.metrics.operator("totals")
+    assert counters.state_keys == len({row.user for row in ROWS}) == len(result["collected"])
+    assert counters.state_bytes > 32 * counters.state_keys
+    assert result.metrics.operator("rows").state_keys == 0
+
+
+def test_a_job_that_cannot_be_saved_goes_on(tmp_path: Path) -> None:
+    class Closed:
+        def __init__(self) -> None:
+            self.file = Path("/dev/null").open()  # noqa: SIM115  (what can't be pickled is the point)
+
+    def use(t: Row, s: Closed) -> int:
+        return t.n if s.file.readable() else 0
+
+    def declare(s: rel.Stream) -> rel.Stream:
+        return s.key_by("user").map("use", use, state=Closed, schema={"n": int}, lane="python")
+
+    gate = testing.Gate()
+    job = rel.start(topology_of(declare, testing.script([*ROWS[:100], gate, *ROWS[100:200]], Row)))
+    assert gate.wait_reached(PATIENCE)
+    with pytest.raises(StateError, match=r"operator 'use'.*signed snapshots.*key="):
+        job.stop(tmp_path / "unsigned")
+    with pytest.raises(StateError, match="operator 'use'.*pickled"):
+        job.stop(rel.Snapshot(tmp_path / "signed", key=KEY))
+    gate.open()
+    assert [row.n for row in job.wait(PATIENCE)["collected"]] == list(range(200))
+    with pytest.raises(StateError, match="has no manifest.json"):
+        rel.run(topology_of(declare, rel.rows([], schema=Row)), restore=tmp_path / "signed")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("saved") / "snapshot"
+    stopped(compiled, rel.Snapshot(folder, key=KEY), 1000)
+    return folder
+
+
+def test_files_are_for_their_owner_only(saved: Path) -> None:
+    assert stat.S_IMODE(saved.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in saved.iterdir()} == {0o600}
+
+
+def restored(folder: Path, declare: Callable[..., rel.Stream] = compiled, **options: Any) -> Any:
+    return testing.collect(declare, ROWS, Row, restore=rel.Snapshot(folder, **{"key": KEY, **options}))
+
+
+def test_damaged_snapshots_are_refused(saved: Path, tmp_path: Path) -> None:
+    dice = random.Random(5)
+    files = sorted(saved.iterdir())
+    for number in range(100):
+        copy = tmp_path / str(number)
+        copy.mkdir()
+        for file in files:
+            (copy / file.name).write_bytes(file.read_bytes())
+        victim = copy / dice.choice(files).name
+        data = bytearray(victim.read_bytes())
+        at = dice.randrange(len(data))
+        match dice.choice(["flip", "cut", "lose", "add"]):
+            case "flip":
+                data[at] ^= 1 << dice.randrange(8)
+                victim.write_bytes(data)
+            case "cut":
+                victim.write_bytes(data[:at])
+            case "lose":
+                victim.unlink()
+            case "add":
+                victim.write_bytes(bytes(data) + b"}")
+        with pytest.raises((StateError, rel.errors.JobFailedError), match=r"snapshot .* (damaged|has no|isn't signed)"):
+            restored(copy)
+    assert restored(saved)
+
+
+def narrower(s: rel.Stream) -> rel.Stream:
+    class Tally(NamedTuple):
+        total: int = 0
+
+    def count(t: Row, s: Any) -> int:
+        s.total += 1
+        total: int = s.total
+        return total
+
+    return s.key_by("user").map("tally", count, state=Tally, schema={"n": int}, lane="compiled")
+
+
+def renamed(s: rel.Stream) -> rel.Stream:
+    return s.key_by("user").aggregate("sums", total=rel.sum("n"))
+
+
+def stateless(s: rel.Stream) -> rel.Stream:
+    return s.map("tally", lambda t: t.n)
+
+
+@pytest.mark.parametrize(
+    ("declare", "message"),
+    [
+        (
+            narrower,
+            r"operator 'tally'.*its state was .*total: l, longest: u.* is .*total: l\) now.*Declare it as it was",
+        ),
+        (renamed, r"operator 'tally'.*the topology has no such operator.*drop=\('tally',\)"),
+        (stateless, r"operator 'tally'.*the topology keeps none"),
+    ],
+)
+def test_state_of_another_layout_is_refused_before_anything_starts(
+    saved: Path, declare: Callable[..., rel.Stream], message: str
+) -> None:
+    with pytest.raises(StateError, match=message):
+        restored(saved, declare)
+
+
+def test_what_is_dropped_starts_anew(saved: Path) -> None:
+    rest = restored(saved, renamed, drop=("tally",))
+    assert sum(row[1] for row in rest) == sum(row.n for row in ROWS[1000:])
+
+
+def test_other_formats_keys_and_places_are_refused(saved: Path, tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="isn't signed with this key"):
+        restored(saved, key=b"another key, also long")
+    with pytest.raises(StateError, match="has no manifest.json"):
+        restored(tmp_path)
+    with pytest.raises(StateError, match="holds a snapshot already"):
+        stopped(compiled, rel.Snapshot(saved, key=KEY), 10)
+    for bad in (
+        {"location": ""},
+        {"location": 3},
+        {"location": "x", "key": b"short"},
+        {"location": "x", "key": "text" * 9},
+    ):
+        with pytest.raises(ConfigError, match="Snapshot"):
+            rel.Snapshot(**bad)
+    unsigned = tmp_path / "unsigned"
+    stopped(compiled, rel.Snapshot(unsigned), 10)
+    document = json.loads((unsigned / "manifest.json").read_text())
+    for old, new, message in (
+        ('"format": 1', '"format": 2', "has format 2, this version reads 1"),
+        ("pe0-0001-000000.state", "../pe0-0001-000000.state", "names a file '../pe0"),
+    ):
+        body = document["body"].replace(old, new)
+        assert body != document["body"]
+        changed = {"body": body, "sha256": hashlib.sha256(body.encode()).hexdigest(), "hmac": None}
+        (unsigned / "manifest.json").write_text(json.dumps(changed))
+        with pytest.raises((StateError, rel.errors.JobFailedError), match=message):
+            restored(unsigned, key=None)
