@@ -126,8 +126,11 @@ double overload_seconds() {
   return given == nullptr ? 1 : std::atof(given);
 }
 
+constexpr std::size_t kQueueRecords = 256;
+
+// What is inside when the bound by work shrinks stays, so only the bound by records holds at every moment.
 void check_bounds(const Sample& sample) {
-  for (const OperatorSample& each : sample.operators) CHECK(each.queued <= each.queue_capacity);
+  for (const OperatorSample& each : sample.operators) CHECK(each.queued <= kQueueRecords && each.queue_capacity <= kQueueRecords);
 }
 
 std::uint64_t made(const Sample& sample) { return sample.operators.front().tuples_out; }
@@ -137,7 +140,7 @@ void overload(const char* models, double seconds) {
   constexpr std::size_t kLength = 6;
   constexpr std::chrono::milliseconds kLook{10};
   constexpr int kStill = 20;  // looks in which the source made nothing
-  Rig rig({.queue_records = 256, .queue_bytes = 1U << 20});
+  Rig rig({.queue_records = kQueueRecords, .queue_bytes = 1U << 20});
   OperatorId previous = rig.add(text_source());
   for (std::size_t index = 0; index <= kLength; ++index) {
     OperatorSpec spec = index == kLength ? slow_sink() : text_pass();

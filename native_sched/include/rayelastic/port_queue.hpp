@@ -75,10 +75,10 @@ class PortQueue {
   // At most `records` may wait from now on (1 to capacity); what is inside already stays. Any thread.
   void set_limit(std::size_t records) noexcept { limit_.store(records, std::memory_order_relaxed); }
   [[nodiscard]] std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
-  // Records inside; exact for neither side while the other works.
+  // Records inside; while a side works it may be fewer than there are, never more than there were.
   [[nodiscard]] std::size_t size() const noexcept {
+    const std::uint64_t written = written_.load(std::memory_order_acquire);
     const std::uint64_t read = read_.load(std::memory_order_relaxed);
-    const std::uint64_t written = written_.load(std::memory_order_relaxed);
     return written > read ? static_cast<std::size_t>(written - read) : 0;
   }
 
