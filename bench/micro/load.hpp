@@ -38,6 +38,17 @@ struct Load {
   double next = 0;
 };
 
+// As a source of fields would, word by word: a memset of such a size is compiled to `rep stos`, which takes 10 ns to get going.
+template <std::size_t kRecord>
+void clear(std::byte* record) {
+  if constexpr (kRecord > 256) {
+    std::memset(record, 0, kRecord);
+  } else {
+    auto* word = reinterpret_cast<std::uint64_t*>(record);
+    for (std::size_t index = 0; index < kRecord / sizeof *word; ++index) word[index] = 0;
+  }
+}
+
 // One fresh chunk a run carries the payload of all its records.
 template <std::size_t kRecord>
 std::int64_t make(const void*, std::int64_t, void* out, std::int64_t capacity, void* opaque, rel_context* context) {
@@ -55,7 +66,7 @@ std::int64_t make(const void*, std::int64_t, void* out, std::int64_t capacity, v
   const std::int64_t made = std::min(capacity, load.run);
   double next = load.next;
   for (std::int64_t index = 0; index < made; ++index, at += kRecord) {
-    if (fill) std::memset(at, 0, kRecord);
+    if (fill) clear<kRecord>(at);
     std::memcpy(at, &next, sizeof next);
     if (payload > 0) std::memcpy(at + sizeof next, &text, sizeof text);
     next += 1;

@@ -20,6 +20,10 @@
 //   model_ is written by the producer side alone. Others post a wish, and the producer that comes next carries it out:
 //     to Manual: take consumer_, drain to empty, keep consumer_. From Manual: unlock consumer_. Nothing is lost or reordered,
 //     because the producer side can't push meanwhile, being itself the one that switches (M15).
+//   Way: what the operator upstream keeps in its own cache line, so that a run down a manual pipeline need not look at ports: the
+//     operator behind the port, or null: ask the port. Only the producer side opens it, while the model in force is Manual, and
+//     looks at the wish afterwards; the producer side shuts it before it leaves Manual; whoever wishes for another model shuts it
+//     after the wish. All of that is seq_cst, so that either the one sees the wish or the other comes last.
 //   Responsibility: PortQueue::announce() true obliges the caller to list() the port. From then on exactly one of these has it: the
 //     free list, the worker that popped it, the token's parked list, the dedicated thread's mailbox, a kRelist note in consumer_, or the
 //     gate (parked there, or stalled: its stage is full). A visit that stalls leaves it with the gate; who fires lists the port. A
@@ -74,6 +78,8 @@ class BasicPort {
     direct_ = shared_ || gate_ != nullptr ? nullptr : &target_;
     has_edge_ = true;
   }
+  // Before the start: where the only operator upstream keeps the way to this one.
+  void keep_way(Atom<Target*>& way) { way_ = &way; }
   // Before its edges: it has a gate; its edges are feedback.
   void meet(Gate& gate) { gate_ = &gate; }
   void close_loop(std::unique_ptr<Spill> spill) { spill_ = std::move(spill); }
@@ -92,6 +98,8 @@ class BasicPort {
                ? direct_
                : nullptr;
   }
+  // The same, and leaves it in the way for the next time.
+  [[nodiscard]] Target* open_way() noexcept;
 
   // --- a worker that has popped the port, or the port's own thread. Drains a bounded quantum; passes the responsibility on.
   void visit();
@@ -99,7 +107,10 @@ class BasicPort {
   static void follow(Thread& thread);
 
   // --- any thread
-  void wish(ThreadingModel model) noexcept { wish_.store(model, std::memory_order_relaxed); }
+  void wish(ThreadingModel model) noexcept {
+    wish_.store(model, std::memory_order_seq_cst);
+    if (model != ThreadingModel::Manual) shut_way();
+  }
   [[nodiscard]] ThreadingModel model() const noexcept;
   [[nodiscard]] bool is_switching() const noexcept { return model() != wish_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t queued() const noexcept { return queue_.size(); }
@@ -131,6 +142,9 @@ class BasicPort {
   [[nodiscard]] bool enqueue(Mark mark);
   [[nodiscard]] bool make_room(std::size_t records);
   [[nodiscard]] bool follow_wish();
+  void shut_way() noexcept {
+    if (way_ != nullptr) way_->store(nullptr, std::memory_order_seq_cst);
+  }
   [[nodiscard]] bool spill(Run run);
   [[nodiscard]] bool spill(Mark mark);
   void refill();
@@ -147,6 +161,7 @@ class BasicPort {
   Target& target_;
   Engine& engine_;
   const std::size_t input_;
+  Atom<Target*>* way_ = nullptr;
   Target* direct_ = nullptr;  // the operator, if there is one edge and no gate: who runs the producer may run it
   bool shared_ = false;       // the producer side needs its lock
   bool has_edge_ = false;
@@ -188,6 +203,15 @@ template <template <class> class Atom, class World>
 ThreadingModel BasicPort<Atom, World>::model() const noexcept {
   return (gate_ == nullptr ? target_.is_final() : gate_->is_closed(input_)) ? wish_.load(std::memory_order_relaxed)
                                                                             : model_.load(std::memory_order_relaxed);
+}
+
+template <template <class> class Atom, class World>
+auto BasicPort<Atom, World>::open_way() noexcept -> Target* {
+  Target* const target = manual_target();
+  if (target == nullptr || way_ == nullptr) return target;
+  way_->store(target, std::memory_order_seq_cst);
+  if (wish_.load(std::memory_order_seq_cst) != ThreadingModel::Manual) shut_way();
+  return target;
 }
 
 template <template <class> class Atom, class World>
@@ -271,6 +295,7 @@ bool BasicPort<Atom, World>::follow_wish() {
       }
     }
   }
+  if (model == ThreadingModel::Manual) shut_way();
   model_.store(wish, std::memory_order_relaxed);
   if (model == ThreadingModel::Manual) release_consumer();
   engine_.listener.changed();

@@ -56,6 +56,12 @@ void OperatorContext::add_consumer(std::size_t output, Port* port, Place place) 
   if (place != Place::Feedback) ++onward_;
 }
 
+void OperatorContext::keep_way() {
+  if (consumers_.size() != 1) return;
+  only_ = consumers_.front();
+  only_->keep_way(way_);
+}
+
 const std::shared_ptr<const Schema>& OperatorContext::schema(std::size_t input) const noexcept {
   const std::size_t port = junction_ == nullptr ? 0 : junction_->input(input).port;
   return port == 0 ? spec_.input : spec_.further_inputs[port - 1];
@@ -103,8 +109,9 @@ bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool 
     }
     token_held = false;
     const bool last = done == run.count;
-    if (last && !untidy_ && consumers_.size() == 1 && produced > 0) {
-      next = consumers_.front()->manual_target();
+    if (last && !untidy_ && only_ != nullptr && produced > 0) {
+      next = way_.load(std::memory_order_relaxed);
+      if (next == nullptr) next = only_->open_way();
       if (next != nullptr) {
         tuples_out_.add(static_cast<std::uint64_t>(produced));
         run = {out, static_cast<std::size_t>(produced), out_stride_, text_out_ ? input_.chunks : std::span<Chunk* const>{},

@@ -29,6 +29,8 @@ class alignas(64) OperatorContext final : public rel_context {
 
   // Wiring, before the start.
   void add_consumer(std::size_t output, Port* port, Place place);
+  // Its consumers are complete.
+  void keep_way();
   void add_input() { ++inputs_; }  // an edge that isn't feedback
   // Its inputs meet in a junction: there are several, or it is conjunctive.
   void meet(std::vector<Junction::Input> inputs);
@@ -119,6 +121,7 @@ class alignas(64) OperatorContext final : public rel_context {
   void report(std::int64_t index);
 
   // What every call touches comes first, in as few cache lines as can be: long pipelines don't fit the first cache otherwise.
+  std::atomic<OperatorContext*> way_{nullptr};  // to the only consumer, while it is manual (BasicPort)
   const rel_process process_;
   void* const state_;
   Engine& engine_;
@@ -142,9 +145,10 @@ class alignas(64) OperatorContext final : public rel_context {
   Run input_;
   Counter tuples_in_;
   Counter tuples_out_;
-  std::vector<Port*> consumers_;
   ChunkRef home_;                // of buffer_; null for sinks
   std::byte* buffer_ = nullptr;  // in home_, aligned
+  Port* only_ = nullptr;         // the consumer, if there is one and no more
+  std::vector<Port*> consumers_;
 
   bool refused_ = false;  // flush said stop
   bool finished_ = false;

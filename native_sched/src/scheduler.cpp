@@ -304,6 +304,7 @@ class Scheduler::State {
     for (OperatorId id = 0; id < specs_.size(); ++id) {
       if (specs_[id].commanded) ports_[id].front()->add_edge();  // of poke
     }
+    for (const auto& context : contexts_) context->keep_way();
     for (const auto& context : contexts_) terminals_left_ += context->is_terminal() ? 1 : 0;
     if (terminals_left_ == 0) over_ = true;  // no operators at all
   }

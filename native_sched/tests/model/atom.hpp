@@ -58,13 +58,13 @@ class Atom {
  private:
   static std::uint64_t bits(T value) {
     if constexpr (std::is_pointer_v<T>)
-      return reinterpret_cast<std::uintptr_t>(value);
+      return Execution::the().number_of(value);
     else
       return static_cast<std::uint64_t>(value);
   }
   static T value(std::uint64_t bits) {
     if constexpr (std::is_pointer_v<T>)
-      return reinterpret_cast<T>(static_cast<std::uintptr_t>(bits));
+      return static_cast<T>(Execution::the().numbered(bits));
     else
       return static_cast<T>(bits);
   }

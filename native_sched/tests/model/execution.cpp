@@ -49,6 +49,7 @@ Execution::End Execution::run(std::unique_ptr<Scenario> (*make)(), Choices& choi
   failure_.clear();
   end_ = End::Done;
   location_count_ = 0;
+  pointers_.clear();
   races_.clear();
   idle_rounds_ = 0;
   much_time_passed_ = false;
@@ -367,6 +368,14 @@ void Execution::notify(int location, bool all, Site& site) {
   }
   if (tracing_) note(site, location, at.newest().value);
   done(Kind::Notify, location, true, site);
+}
+
+std::uint64_t Execution::number_of(void* pointer) {
+  if (pointer == nullptr) return 0;
+  const auto found = std::find(pointers_.begin(), pointers_.end(), pointer);
+  const auto number = static_cast<std::uint64_t>(found - pointers_.begin()) + 1;
+  if (found == pointers_.end()) pointers_.push_back(pointer);
+  return number;
 }
 
 void Execution::plain(const void* address, std::size_t bytes, bool write) {

@@ -67,6 +67,10 @@ class Execution {
   void wait(int location, std::uint64_t old, Site& site);
   void notify(int location, bool all, Site& site);
 
+  // A pointer as a value of an atom: its number among those of this execution, so that an execution can be replayed at other addresses.
+  [[nodiscard]] std::uint64_t number_of(void* pointer);
+  [[nodiscard]] void* numbered(std::uint64_t number) const { return number == 0 ? nullptr : pointers_[number - 1]; }
+
   // --- for everybody
   void relax();
   [[nodiscard]] bool much_time_passes();  // a choice, once in an execution
@@ -125,6 +129,7 @@ class Execution {
   std::array<Thread, kThreads> threads_;
   int thread_count_ = 0;
   Steps next_{};
+  std::vector<void*> pointers_;
   RaceDetector races_;
   Fiber outside_;
   int running_ = kOutside;

@@ -38,8 +38,13 @@ struct Needless {
   const char* why;
 };
 constexpr const char* kConsumers = "the lock of the consumer side orders consumers";
+constexpr const char* kBuffer = "no store waits in a buffer here: the mutant by hand that puts it off stands for that";
 constexpr Needless kNeedless[] = {
     {"BasicPort::wait_listed", Kind::Exchange, std::memory_order_acq_rel, "acquire", -1, "nobody acquires an emptied mailbox"},
+    {"BasicPort::open_way", Kind::Store, std::memory_order_seq_cst, "dropped", -1, "who finds the way shut asks the port"},
+    {"BasicPort::open_way", Kind::Store, std::memory_order_seq_cst, "release", -1, kBuffer},
+    {"BasicPort::shut_way", Kind::Store, std::memory_order_seq_cst, "release", -1, kBuffer},
+    {"PortQueue::size", Kind::Load, std::memory_order_acquire, "relaxed", -1, "nobody relies on how many records are inside"},
     {"PortQueue::announce", Kind::Exchange, std::memory_order_acq_rel, "release", -1, kConsumers},
     {"PortQueue::retire", Kind::Exchange, std::memory_order_acq_rel, "acquire", -1, kConsumers},
     {"PortQueue::retire", Kind::Exchange, std::memory_order_acq_rel, "release", 1, kConsumers},
@@ -88,6 +93,9 @@ std::vector<Mutant> mutants_by_hand() {
       faulty("a suspended worker keeps a notification to itself", {"Port"}, Fault::SuspendedKeepsNotification),
       faulty("unlock forgets the notes", {"Port"}, Fault::NoteForgotten),
       {"records are published before their chunk", {"PortQueue"}, [&site = site_of("PortQueue::put_note", Store)] { site.put_off = true; }},
+      {"the way is open only after the look at the wish",
+       {"Port"},
+       [&site = site_of("BasicPort::open_way", Store)] { site.put_off = true; }},
       weakened("written_ published relaxed", {"PortQueue"}, "PortQueue::push", Store, 0, std::memory_order_relaxed),
       weakened("read_ seen relaxed", {"PortQueue"}, "PortQueue::push", Load, 1, std::memory_order_relaxed),
       weakened("notes published relaxed", {"PortQueue"}, "PortQueue::put_note", Store, 0, std::memory_order_relaxed),

@@ -34,6 +34,7 @@ class Switch final : public Scenario {
   Switch() : last_(engine_, kCast.producers, nullptr), first_(engine_, kCast.producers, make_second()) {
     engine_.ports[0] = std::make_unique<ModelPort>(first_, engine_, kCast.at_first);
     for (int producer = 0; producer < kCast.producers; ++producer) port().add_edge();
+    if (kCast.producers == 1) port().keep_way(way_);
     ModelEngine::current = &engine_;
     ModelWorld::WorkMeter::changes_limit = kCast.any_model;
   }
@@ -56,6 +57,7 @@ class Switch final : public Scenario {
   void finish() override {
     first_.check(kCast.records);
     if (kCast.chain) last_.check(kCast.records);
+    require(way_.load(std::memory_order_seq_cst) == nullptr || port().model() == kManual, "a way is open although the wish is another");
     require(kCast.applies || kCast.any_model || engine_.changes == kCast.switches, "a switch isn't carried out");
   }
 
@@ -76,12 +78,22 @@ class Switch final : public Scenario {
       const int count = sequence == 1 && kCast.records > 2 ? 2 : 1;
       Record run[2];
       for (int index = 0; index < count; ++index) run[index] = {stream, sequence + index};
-      const auto ok = port().accept(Run{reinterpret_cast<const std::byte*>(run), static_cast<std::size_t>(count), sizeof(Record)}, false);
+      const auto ok = hand_over(Run{reinterpret_cast<const std::byte*>(run), static_cast<std::size_t>(count), sizeof(Record)});
       require(ok, "a port refuses a run although nothing stops");
       sequence += count;
       if (stream == 0 && !kCast.applies && switched_ < kCast.switches) switch_model();
     }
     require(port().accept(Mark{MarkKind::Final, 0}), "a port refuses a mark although nothing stops");
+  }
+
+  // OperatorContext::step, where a single producer hands over its only run; or as submit does.
+  bool hand_over(const Run& run) {
+    if (kCast.producers == 1) {
+      Target* target = way_.load(std::memory_order_relaxed);
+      if (target == nullptr) target = port().open_way();
+      if (target != nullptr) return target->execute(run, false, false);
+    }
+    return port().accept(run, false);
   }
 
   void switch_model() {
@@ -151,6 +163,7 @@ class Switch final : public Scenario {
     }
   }
 
+  Atom<Target*> way_{nullptr};
   ModelEngine engine_;
   Target last_;
   Target first_;
