@@ -14,11 +14,12 @@ from typing import Any
 from bench.figures.drawing import bars
 from bench.figures.figure import Claim, Figure, Kind, Row
 from bench.figures.plants import ours
-from bench.figures.real import RealGraph, alternated, elastic_rate
+from bench.figures.real import RealGraph, alternated, elastic_rate, static_rate
 from rayelastic.plan.config import ThreadingModel
 from rayelastic.runtime.machine_load import available_cpus
 from rayelastic.sim.best_static import placements
 from rayelastic.sim.graph import PlantGraph, PlantOperator, Stream
+from rayelastic.sim.segments import Models
 
 COSTS = {"cheap": 1, "medium": 100, "dear": 1000}  # multiplications per tuple
 PAYLOADS = (128, 16384)  # bytes
@@ -26,6 +27,7 @@ COLD = 20.0  # s from cold in which the best is to be found
 PERIOD = 1.0  # s
 TARGET = 0.95  # of the best static configuration
 MOST_PLACEMENTS = 12
+FINALISTS = 3  # configurations that take turns with the elastic one
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +66,32 @@ def graph_of(feeding: list[list[int]], payload: int) -> PlantGraph:
 
 
 def measured(name: str, real: RealGraph, seconds: float, rounds: int, cold: float) -> Measured:
-    """Search the best static configuration, and let the adaptation loop find one."""
+    """Search the best static configuration by short looks, then let the best ones and the loop take turns."""
     graph = real.graph.with_costs([float(real.flops.get(n, 0)) for n in range(len(real.graph.operators))])
     every = list(placements(graph))
     step = max(1, len(every) // MOST_PLACEMENTS)
     chosen = [*every[:2], *every[2::step]]  # no queue, all queues, and some between
     levels = sorted({1, available_cpus()})
     configurations = [(threads, models) for models in chosen for threads in levels]
-    rates = alternated(real, configurations, seconds, rounds)
-    found = statistics.median(elastic_rate(real, ours(graph), cold, PERIOD)[0] for _ in range(rounds))
-    _, journal = elastic_rate(real, ours(graph), cold, PERIOD)
+    looks = dict(zip(configurations, alternated(real, configurations, seconds, 1), strict=True))
+    finalists = sorted(looks, key=looks.__getitem__, reverse=True)[:FINALISTS]
+    rates: dict[tuple[int, Models], list[float]] = {one: [] for one in finalists}
+    found = []
+    for _ in range(rounds):
+        rate, journal = elastic_rate(real, ours(graph), cold, PERIOD)
+        found.append(rate)
+        for threads, models in finalists:
+            rates[threads, models].append(static_rate(real, threads, models, 2 * seconds))
     last = journal.since(0)[-1]
-    queued = [rate for (_, models), rate in zip(configurations, rates, strict=True) if models == chosen[1]]
-    manual = [rate for (_, models), rate in zip(configurations, rates, strict=True) if _is_manual(models)]
-    return Measured(name, max(manual), max(queued), max(rates), found, last.thread_count, len(last.observation.queued))
+    best = max(statistics.median(each) for each in rates.values())
+    manual = max(rate for (_, models), rate in looks.items() if _is_manual(models))
+    dynamic = max(rate for (_, models), rate in looks.items() if models == chosen[1])
+    return Measured(
+        name, manual, dynamic, best, statistics.median(found), last.thread_count, len(last.observation.queued)
+    )
 
 
-def _is_manual(models: tuple[ThreadingModel, ...]) -> bool:
+def _is_manual(models: Models) -> bool:
     return all(model is ThreadingModel.MANUAL for model in models)
 
 

@@ -151,10 +151,8 @@ def alternated(
     return [statistics.median(column) for column in zip(*found, strict=True)]
 
 
-def elastic_rate(
-    real: RealGraph, controller: Controller, seconds: float, period: float = 0.5, measured: float = 1.0
-) -> tuple[float, Journal]:
-    """Let the adaptation loop find a configuration from cold in so many seconds, then measure; with its journal."""
+def elastic_loop(real: RealGraph, run: RealRun, controller: Controller, period: float) -> AdaptationLoop:
+    """The loop as a job has it, on a run; not started."""
     operators = real.graph.operators
     upstream = {
         operators[at].name: tuple(operators[s.tail].name for s in by) for at, by in enumerate(real.graph.incoming)
@@ -170,12 +168,18 @@ def elastic_rate(
         maximum_threads=cpus,
         cpus=cpus,
     )
-    journal = Journal(Setting(Elasticity.GUIDED, upstream, period))
+    return AdaptationLoop(run.scheduler, controller, settings, Journal(Setting(Elasticity.GUIDED, upstream, period)))
+
+
+def elastic_rate(
+    real: RealGraph, controller: Controller, seconds: float, period: float = 0.5, measured: float = 1.0
+) -> tuple[float, Journal]:
+    """Let the adaptation loop find a configuration from cold in so many seconds, then measure; with its journal."""
     with RealRun(real, threads=1) as run:
-        loop = AdaptationLoop(run.scheduler, controller, settings, journal)
+        loop = elastic_loop(real, run, controller, period)
         loop.start()
         try:
             time.sleep(seconds)
         finally:
             loop.stop()
-        return run.rate(measured, fill=0.0), journal
+        return run.rate(measured, fill=0.0), loop.journal
