@@ -45,7 +45,7 @@ class InForce(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """Periods until threads or queues changed after the load did; None: they didn't. What was in force before and after."""
+    """Periods until threads or queues changed after the load did (None: they didn't), and what was in force."""
 
     periods: int | None
     before: InForce
