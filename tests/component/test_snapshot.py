@@ -15,6 +15,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import ConfigError, StateError
+from rayelastic.graph.stream import Stream
 from rayelastic.testing.collect import topology_of
 
 KEY = b"0123456789abcdef" * 2
@@ -46,29 +47,29 @@ def remembered(t: Row, s: list[int]) -> tuple[str | None, int]:
     return t.user, sum(s)
 
 
-def compiled(s: rel.Stream) -> rel.Stream:
+def compiled(s: Stream) -> Stream:
     schema = {"user": str | None, "total": int, "longest": str}
     return s.key_by("user").map("tally", tally, state=Tally, schema=schema, lane="compiled")
 
 
-def python_record(s: rel.Stream) -> rel.Stream:
+def python_record(s: Stream) -> Stream:
     schema = {"user": str | None, "total": int, "longest": str}
     return s.key_by("user").map("tally", tally, state=Tally, schema=schema, lane="python")
 
 
-def python_values(s: rel.Stream) -> rel.Stream:
+def python_values(s: Stream) -> Stream:
     return s.key_by("user").map("seen", remembered, state=list, schema={"user": str | None, "sum": int}, lane="python")
 
 
-def final_aggregate(s: rel.Stream) -> rel.Stream:
+def final_aggregate(s: Stream) -> Stream:
     return s.key_by("user").aggregate("totals", total=rel.sum("n"), last=rel.last("n"), some=rel.max("user"))
 
 
-def running_aggregate(s: rel.Stream) -> rel.Stream:
+def running_aggregate(s: Stream) -> Stream:
     return s.key_by("user").aggregate("totals", emit="update", total=rel.sum("n"))
 
 
-def chain(s: rel.Stream) -> rel.Stream:
+def chain(s: Stream) -> Stream:
     return final_aggregate(s.filter("even", lambda t: t.n % 2 == 0).key_by("user").map("same", keep, state=Tally))
 
 
@@ -81,7 +82,7 @@ DECLARED = [compiled, python_record, python_values, final_aggregate, running_agg
 
 
 def stopped(
-    declare: Callable[[rel.Stream], rel.Stream],
+    declare: Callable[[Stream], Stream],
     snapshot: rel.Snapshot,
     cut: int,
     config: rel.JobConfig | None = None,
@@ -101,7 +102,7 @@ def stopped(
 
 
 @pytest.mark.parametrize("declare", DECLARED)
-def test_two_runs_leave_what_one_would_have(declare: Callable[..., rel.Stream], tmp_path: Path) -> None:
+def test_two_runs_leave_what_one_would_have(declare: Callable[..., Stream], tmp_path: Path) -> None:
     one, other = (rel.Snapshot(tmp_path / name, key=KEY) for name in ("one", "other"))
     output = stopped(declare, one, 1000)
     output += stopped(declare, other, 1700, rel.JobConfig(threading="dynamic", threads=2), one, 1000)
@@ -134,7 +135,7 @@ def test_a_job_that_cannot_be_saved_goes_on(tmp_path: Path) -> None:
     def use(t: Row, s: Closed) -> int:
         return t.n if s.file.readable() else 0
 
-    def declare(s: rel.Stream) -> rel.Stream:
+    def declare(s: Stream) -> Stream:
         return s.key_by("user").map("use", use, state=Closed, schema={"n": int}, lane="python")
 
     gate = testing.Gate()
@@ -162,7 +163,7 @@ def test_files_are_for_their_owner_only(saved: Path) -> None:
     assert {stat.S_IMODE(file.stat().st_mode) for file in saved.iterdir()} == {0o600}
 
 
-def restored(folder: Path, declare: Callable[..., rel.Stream] = compiled, **options: Any) -> Any:
+def restored(folder: Path, declare: Callable[..., Stream] = compiled, **options: Any) -> Any:
     return testing.collect(declare, ROWS, Row, restore=rel.Snapshot(folder, **{"key": KEY, **options}))
 
 
@@ -192,7 +193,7 @@ def test_damaged_snapshots_are_refused(saved: Path, tmp_path: Path) -> None:
     assert restored(saved)
 
 
-def narrower(s: rel.Stream) -> rel.Stream:
+def narrower(s: Stream) -> Stream:
     class Tally(NamedTuple):
         total: int = 0
 
@@ -204,11 +205,11 @@ def narrower(s: rel.Stream) -> rel.Stream:
     return s.key_by("user").map("tally", count, state=Tally, schema={"n": int}, lane="compiled")
 
 
-def renamed(s: rel.Stream) -> rel.Stream:
+def renamed(s: Stream) -> Stream:
     return s.key_by("user").aggregate("sums", total=rel.sum("n"))
 
 
-def stateless(s: rel.Stream) -> rel.Stream:
+def stateless(s: Stream) -> Stream:
     return s.map("tally", lambda t: t.n)
 
 
@@ -224,7 +225,7 @@ def stateless(s: rel.Stream) -> rel.Stream:
     ],
 )
 def test_state_of_another_layout_is_refused_before_anything_starts(
-    saved: Path, declare: Callable[..., rel.Stream], message: str
+    saved: Path, declare: Callable[..., Stream], message: str
 ) -> None:
     with pytest.raises(StateError, match=message):
         restored(saved, declare)

@@ -9,6 +9,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError
+from rayelastic.graph.stream import Stream
 
 
 class Row(NamedTuple):
@@ -23,7 +24,7 @@ class Sum(NamedTuple):
 ROWS = [Row(n % 5, n) for n in range(300)]
 
 
-def running(stream: rel.Stream, lane: Any) -> rel.Stream:
+def running(stream: Stream, lane: Any) -> Stream:
     def add(t: Row, s: Any) -> tuple[int, int]:
         s.total += t.n
         return t.k, s.total
@@ -47,7 +48,7 @@ def test_an_operator_that_is_right_passes_in_every_condition() -> None:
 
 
 def test_state_outside_of_the_runtimes_hands_is_found_by_restoring() -> None:
-    def declare(stream: rel.Stream) -> rel.Stream:
+    def declare(stream: Stream) -> Stream:
         seen: list[int] = []
 
         def count(t: Row) -> int:
@@ -61,7 +62,7 @@ def test_state_outside_of_the_runtimes_hands_is_found_by_restoring() -> None:
 
 
 def test_a_lane_that_gives_something_else_is_found() -> None:
-    def declare(stream: rel.Stream, lane: Any) -> rel.Stream:
+    def declare(stream: Stream, lane: Any) -> Stream:
         return stream.map(
             "same", (lambda t: t.n) if lane == "python" else (lambda t: t.n + 1), lane=lane, schema={"n": int}
         )
@@ -71,7 +72,7 @@ def test_a_lane_that_gives_something_else_is_found() -> None:
 
 
 def test_an_operator_that_raises_fails_the_check() -> None:
-    def declare(stream: rel.Stream) -> rel.Stream:
+    def declare(stream: Stream) -> Stream:
         return stream.map("inverse", lambda t: 1 // (t.n - 150), schema={"n": int}, lane="python")
 
     with pytest.raises(JobFailedError, match="operator 'inverse': ZeroDivisionError"):
