@@ -1,5 +1,5 @@
-"""Any graph of operators gives the same in every lane, at 1, 2 and 8 threads, in every threading model, with state exported
-and imported at random moments: live, and into another job (issue 5's property; J05, J07, J16).
+"""Any graph of operators gives the same in every lane, at 1, 2 and 8 threads, in every threading model, with state
+exported and imported at random moments: live, and into another job (issue 5's property; J05, J07, J16).
 
 The gate tries few graphs; `./dev nightly` tries many.
 """
