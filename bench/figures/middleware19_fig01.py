@@ -40,6 +40,7 @@ def figure(small: bool) -> Figure:
         "the best is never at 100 % dynamic; the optimum moves; multi-level lands near it",
         f"best at {min(optima)} to {max(optima)} %; elastic at least {near:.0%} of the best",
         100 not in optima and len(set(optima)) > 1 and near >= 0.95,
+        remark="on 88 cores at 1 KB ours stays at 32 threads: finer queues there were worse, and it infers dear hops",
     )
 
     def draw(canvas: Any) -> None:

@@ -15,7 +15,7 @@ def figure(small: bool) -> Figure:
     found: dict[tuple[str, str, int, int], Outcome] = {}
     for machine in (XEON,) if small else (XEON, POWER8):
         for spread in ("balanced",) if small else ("balanced", "skewed"):
-            for count in (100, 500, 1000):
+            for count in (100, 1000) if small else (100, 500, 1000):
                 for payload in (128, 1024, 16384):
                     costs = [100 * machine.flop] * count if spread == "balanced" else skewed(count, machine.flop, 1)
                     case = f"{machine.name} {spread}\n{count} ops {payload} B"
@@ -70,6 +70,7 @@ def figure(small: bool) -> Figure:
             "100 operators, 128 B: threads from 88 to 46 at equal throughput (Fig. 9d)",
             f"{last.thread_count_threads} to {last.ours_threads} threads at {last.over_thread_count:.2f}x",
             last.ours_threads < 0.75 * last.thread_count_threads and last.over_thread_count > 0.95,
+            remark="on the simulated machine thread-count elasticity needs no 88 threads either",
         ),
     )
     outcomes = list(found.values())

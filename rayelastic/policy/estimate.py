@@ -10,22 +10,36 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from rayelastic.policy.explanation import (
+    HOP_SECONDS,
+    LOCK_SECONDS,
+    USUAL_BALANCE,
+    USUAL_GROWTH,
+    Explanation,
+    plausible,
+)
 from rayelastic.policy.observation import Observation
-from rayelastic.policy.pieces import OperatorGraph
+from rayelastic.policy.pieces import Meeting, OperatorGraph
 
-__all__ = ["NEARLY_BEST", "Configuration", "Estimate", "Explanation", "Profile"]
+__all__ = ["NEARLY_BEST", "Configuration", "Estimate", "Profile"]
 
-HOP_SECONDS = 1e-7  # s; a tuple of 128 B through a queue between two threads, with finding work (findings, section 1)
-PIECES_PER_THREAD = (0.85, 0.9, 0.95, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0)  # how finely graphs are cut, coarse to fine
-BALANCE = 0.15  # of Graham's bound; two cores gave 1.7-1.9 times one with many pieces (findings, section 4)
+PIECES_PER_THREAD = (
+    0.5,
+    0.65,
+    0.85,
+    0.9,
+    0.95,
+    1.0,
+    1.25,
+    1.5,
+    2.0,
+    3.0,
+    4.0,
+    8.0,
+)  # how finely graphs are cut, coarse to fine
+HELD = 0.25  # share of a hop during which other producers of the queue wait
+RANDOM = 4.0  # norm of two times of which either may be the longer one for a while; a fifth longer if they are equal
 NEARLY_BEST = 0.98  # a coarser cut is taken if it should give this share of the best
-HOP_RANGE = 1e3  # the cost of a hop is sought within this factor of the usual one
-HOP_STEPS = 24  # each way
-HOP_WONDER = 30.0  # the factor to the usual one that is as unlikely as a standard deviation
-BALANCES = (0.0, 0.15, 0.3, 0.5, 0.75, 1.0)  # among which the balance is sought
-BALANCE_WONDER = 0.5  # the difference to the usual one that is as unlikely as a standard deviation
-PLAUSIBLE = 4.0  # an explanation is worth a look while it is less than two standard deviations from the best one
-MISS = 0.05  # relative error of an estimate that is as unlikely as a standard deviation
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +53,6 @@ class Configuration:
 
     threads: int
     queued: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why more threads don't give as many times the throughput.
-
-    Args:
-        hop: cost of a tuple's way through a queue, as a share of all work for one source tuple.
-        balance: share of Graham's bound by which threads wait for each other, 0..1 (R. L. Graham, Bounds on
-            Multiprocessing Timing Anomalies, SIAM J. Applied Mathematics 17(2), 1969).
-    """
-
-    hop: float
-    balance: float
 
 
 @dataclass(slots=True)
@@ -86,9 +86,25 @@ class Profile:
         floor = 1.0 / max(1, len(self.samples))
         return {name: (count + floor) / (self.total + 1.0) for name, count in self.samples.items()}
 
-    def hop(self) -> float:
-        """Return the usual cost of a hop, as a share of the work that all operators do for one source tuple."""
-        return HOP_SECONDS * self.reference / self.busy
+    def usual(self) -> Explanation:
+        """Return what usually holds threads back, with costs as shares of all work for one source tuple."""
+        share = self.reference / self.busy
+        return Explanation(HOP_SECONDS * share, USUAL_BALANCE, USUAL_GROWTH, LOCK_SECONDS * share)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """What a placement of queues makes of a graph.
+
+    Args:
+        dearest: (cost, hops) of the pieces that can be the dearest.
+        hops: of all pieces.
+        meetings: where several pieces take their turns.
+    """
+
+    dearest: tuple[tuple[float, float], ...]
+    hops: float
+    meetings: tuple[Meeting, ...]
 
 
 class Estimate:
@@ -97,7 +113,7 @@ class Estimate:
     Args:
         profile: costs and rates.
         graph: who feeds whom.
-        explanation: cost of hops and balance; None: the usual ones.
+        explanation: what holds threads back; None: the usual.
 
     >>> profile = Profile(samples={"source": 0.0, "a": 500.0, "b": 500.0}, total=1000.0, busy=1.0, reference=1e4)
     >>> estimate = Estimate(profile, OperatorGraph(["source", "a", "b"]), Explanation(0.0, 0.0))
@@ -111,19 +127,35 @@ class Estimate:
         self._costs = profile.costs()
         self._total = profile.total
         self._rates = {name: rate / profile.reference for name, rate in profile.rates.items()}
-        self._pieces: dict[frozenset[str], tuple[tuple[tuple[float, float], ...], float]] = {}
+        self._pieces: dict[frozenset[str], _Pieces] = {}
         self._cuts: dict[tuple[float, frozenset[str], frozenset[str]], list[frozenset[str]]] = {}
-        self._usual_hop = profile.hop()
-        self.explanation = explanation or Explanation(self._usual_hop, BALANCE)
+        self.usual = profile.usual()
+        self.explanation = explanation or self.usual
 
     def throughput(self, configuration: Configuration, cpus: float, by: Explanation | None = None) -> float:
         """Return the estimate: one thread at a time in a piece, so many threads on so many CPUs, none quite in step."""
         by = by or self.explanation
-        pieces, hops = self._pieces_of(configuration.queued)
-        slowest = max(cost + by.hop * own for cost, own in pieces)
+        cut = self._pieces_of(configuration.queued)
         lanes = self.lanes(configuration, cpus)
-        low, high = sorted((slowest, (1 + by.hop * hops) / lanes))
-        return 1 / (high + by.balance * (1 - 1 / lanes) * low)
+        hop = by.hop * (1 + by.growth * (lanes - 1))
+        slowest = max(cost + hop * own for cost, own in cut.dearest)
+        low, high = sorted((slowest, (1 + hop * cut.hops) / lanes))
+        together = high + by.balance * (1 - 1 / lanes) * low
+        return 1 / max((self._turns(one, hop, by.lock, lanes, together) for one in cut.meetings), default=together)
+
+    @staticmethod
+    def _turns(meeting: Meeting, hop: float, lock: float, lanes: float, time: float) -> float:
+        """Return the time per source tuple where threads take turns, if that is longer than without.
+
+        Those who don't wait work: of n threads n (1 - time / turn) wait, and each of them makes a turn longer.
+        """
+        threads = min(float(meeting.pieces), lanes)
+        each = meeting.rate * lock
+        held = meeting.cost + (meeting.rate * hop * HELD if meeting.queued else 0.0)
+        time = (time**RANDOM + held**RANDOM) ** (1 / RANDOM)
+        crowded = held + each * (threads - 1)
+        root = crowded**2 - 4 * each * threads * time
+        return max(time, (crowded + math.sqrt(root)) / 2) if crowded > time and root > 0 else time
 
     def lanes(self, configuration: Configuration, cpus: float) -> float:
         """Return how many threads can run at once: those of sources, and scheduler threads that find a queue."""
@@ -147,14 +179,18 @@ class Estimate:
     def cuts(
         self, threads: int, cpus: float, movable: frozenset[str], fixed: frozenset[str]
     ) -> Sequence[frozenset[str]]:
-        """Return queues from none to all, coarse to fine."""
+        """Return queues from none to all, coarse to fine; each also with and without one wherever pieces may meet."""
         key = (min(len(self._graph.sources) + threads, max(1.0, cpus)), movable, fixed)
         if key not in self._cuts:
             options = [fixed]
+            joins = self.joins & movable
+            ways = [(movable, fixed)] + ([(movable - joins, fixed), (movable, fixed | joins)] if joins else [])
             for factor in PIECES_PER_THREAD:
-                queued = self._graph.cut(self._costs, 1.0 / (key[0] * factor), movable.__contains__, fixed)
-                if queued not in options:
-                    options.append(queued)
+                most = 1.0 / (key[0] * factor)
+                for may, given in ways:
+                    queued = self._graph.cut(self._costs, most, may.__contains__, given)
+                    if queued not in options:
+                        options.append(queued)
             if movable | fixed not in options:
                 options.append(movable | fixed)
             self._cuts[key] = options
@@ -168,27 +204,18 @@ class Estimate:
             cpus: that there are.
         """
         weights = math.fsum(weight for _, _, weight in measured)
-        found = []
-        for balance in BALANCES:
-            best, explanation = math.inf, Explanation(self._usual_hop, balance)
-            for step in range(-HOP_STEPS, HOP_STEPS + 1):
-                factor = HOP_RANGE ** (step / HOP_STEPS)
-                hop = self._usual_hop * factor
-                off = [
-                    (value - math.log(self.throughput(configuration, cpus, Explanation(hop, balance))), weight)
-                    for configuration, value, weight in measured
-                ]
-                unit = math.fsum(value * weight for value, weight in off) / weights  # what one thread gives
-                misses = math.fsum(weight * (value - unit) ** 2 for value, weight in off) / MISS**2
-                misses += (math.log(factor) / math.log(HOP_WONDER)) ** 2 + ((balance - BALANCE) / BALANCE_WONDER) ** 2
-                if misses < best:
-                    best, explanation = misses, Explanation(hop, balance)
-            found.append((best, explanation))
-        found.sort(key=lambda one: one[0])
-        return tuple(explanation for misses, explanation in found if misses < found[0][0] + PLAUSIBLE)
 
-    def _pieces_of(self, queued: frozenset[str]) -> tuple[tuple[tuple[float, float], ...], float]:
-        """Return (cost, hops) of the pieces that can be the dearest, and all hops."""
+        def misses(explanation: Explanation) -> float:
+            off = [
+                (value - math.log(self.throughput(configuration, cpus, explanation)), weight)
+                for configuration, value, weight in measured
+            ]
+            unit = math.fsum(value * weight for value, weight in off) / weights  # what one thread gives
+            return math.fsum(weight * (value - unit) ** 2 for value, weight in off)
+
+        return plausible(misses, self.usual)
+
+    def _pieces_of(self, queued: frozenset[str]) -> _Pieces:
         if queued not in self._pieces:
             pieces = self._graph.piece_costs(self._costs, queued)
             crossings = self._graph.crossings(self._rates, queued)
@@ -202,5 +229,18 @@ class Estimate:
             for cost, hops in sorted(ends, reverse=True):  # cheaper ones count only if they hop more
                 if not front or hops > front[-1][1]:
                     front.append((cost, hops))
-            self._pieces[queued] = (tuple(front), math.fsum(crossings.values()))
+            meetings = _dearest(self._graph.meetings(self._costs, self._rates, queued)) if self.joins else ()
+            self._pieces[queued] = _Pieces(tuple(front), math.fsum(crossings.values()), meetings)
         return self._pieces[queued]
+
+
+def _dearest(meetings: Sequence[Meeting]) -> tuple[Meeting, ...]:
+    """Leave out those that take no longer than another one whatever a lock costs."""
+    found: list[Meeting] = []
+    for one in sorted(meetings, key=lambda one: (-one.cost, -one.rate, -one.pieces)):
+        if not any(
+            (other.queued or not one.queued) and other.rate >= one.rate and other.pieces >= one.pieces
+            for other in found
+        ):
+            found.append(one)
+    return tuple(found)

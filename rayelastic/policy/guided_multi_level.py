@@ -21,7 +21,8 @@ from rayelastic.policy.measurement import MeasurementThresholds, Series, Shift, 
 from rayelastic.policy.memory import Memory, Remembered
 from rayelastic.policy.observation import Observation
 from rayelastic.policy.pieces import OperatorGraph
-from rayelastic.policy.search import Bounds, ConfigurationSearch, SearchThresholds, Trial, shown
+from rayelastic.policy.search import ConfigurationSearch
+from rayelastic.policy.trial import Bounds, SearchThresholds, Trial, shown
 
 __all__ = ["GuidedMultiLevelElasticity", "GuidedThresholds"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-__all__ = ["Margin", "MeasurementThresholds", "Series", "Shift", "Verdict", "compare", "noise_of"]
+__all__ = ["Expected", "Margin", "MeasurementThresholds", "Series", "Shift", "Verdict", "compare", "noise_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,14 @@ class Margin:
 
     worse: float
     better: float
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A difference of log throughput that an estimate expects, and its standard deviation."""
+
+    difference: float
+    doubt: float
 
 
 class Verdict(Enum):
@@ -121,9 +129,16 @@ def noise_of(series: Iterable[Series], thresholds: MeasurementThresholds, *, cau
 
 
 def compare(
-    trial: Series, base: Series, margin: Margin, noise: float, thresholds: MeasurementThresholds
+    trial: Series,
+    base: Series,
+    margin: Margin,
+    noise: float,
+    thresholds: MeasurementThresholds,
+    expected: Expected | None = None,
 ) -> tuple[Verdict, float]:
     """Compare two configurations by Wald's ratio test, and return the verdict and the relative difference.
+
+    What an estimate expected counts like measurements of its precision.
 
     >>> def series(*values): return Series([math.log(value) for value in values])
     >>> verdict, gain = compare(series(199, 201), series(99, 101), Margin(0.01, 0.05), 0.04, MeasurementThresholds())
@@ -136,6 +151,10 @@ def compare(
     if count < thresholds.fewest:
         return Verdict.OPEN, gain
     variance = noise**2 * (1 / count + 1 / len(base.values))
+    if expected is not None:
+        precision = 1 / variance + 1 / expected.doubt**2
+        difference = (difference / variance + expected.difference / expected.doubt**2) / precision
+        variance = 1 / precision
     middle = (margin.worse + margin.better) / 2
     evidence = (margin.better - margin.worse) * (difference - middle) / variance
     if abs(evidence) < thresholds.evidence and count < thresholds.most:

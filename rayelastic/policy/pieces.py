@@ -8,8 +8,26 @@ Algorithm, SIAM J. Computing 6(1), 1977. Must not know threads or throughput.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-__all__ = ["OperatorGraph"]
+__all__ = ["Meeting", "OperatorGraph"]
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """An operator that several pieces submit to.
+
+    Args:
+        cost: of all that it calls, itself included; 0 if it has a queue.
+        rate: tuples that it takes.
+        pieces: that submit to it.
+        queued: whether it has a queue.
+    """
+
+    cost: float
+    rate: float
+    pieces: int
+    queued: bool
 
 
 class OperatorGraph:
@@ -81,6 +99,28 @@ class OperatorGraph:
                     crossings[head] = crossings.get(head, 0.0) + half * part / len(self._upstream[name])
             crossings[name] = crossings.get(name, 0.0) + half
         return crossings
+
+    def meetings(self, costs: Mapping[str, float], rates: Mapping[str, float], queued: frozenset[str]) -> list[Meeting]:
+        """Return the operators that several pieces submit to, which they do one at a time.
+
+        >>> graph = OperatorGraph(["source", "a", "b", "sink"], {"a": ["source"], "b": ["source"], "sink": ["a", "b"]})
+        >>> costs = {"source": 0.0, "a": 2.0, "b": 2.0, "sink": 1.0}
+        >>> graph.meetings(costs, {"sink": 4.0}, frozenset({"a", "b"}))
+        [Meeting(cost=1.0, rate=4.0, pieces=2, queued=False)]
+        """
+        heads = self.heads(queued)
+        weight: dict[str, float] = {}
+        for name in reversed(self.operators):
+            inline = (down for down in self._downstream[name] if down not in queued)
+            weight[name] = costs[name] + sum(weight[down] / len(self._upstream[down]) for down in inline)
+        found = []
+        for name in self.operators:
+            if name in self.joins:
+                pieces = len(frozenset().union(*(heads[up] for up in self._upstream[name])))
+                if pieces > 1:
+                    cost = 0.0 if name in queued else weight[name]
+                    found.append(Meeting(cost, rates.get(name, 0.0), pieces, name in queued))
+        return found
 
     def cut(
         self, costs: Mapping[str, float], most: float, may: Callable[[str], bool], fixed: frozenset[str] = frozenset()

@@ -1,13 +1,14 @@
 """The best static configuration of a plant, by search over thread counts and placements of queues.
 
 What accuracy is measured against. All 2**n placements only for small graphs; else two families that hold the good ones:
-segments bounded in their work for many bounds, and the N dearest operators for many N.
+segments bounded in their work for many bounds, and the N dearest operators for many N; each as it is, and with and
+without a queue at every operator that several feed.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,8 +49,11 @@ def best_static(plant: Plant) -> StaticBest:
     (2, 3)
     """
     best: StaticBest | None = None
+    counts = _thread_counts(plant.settings.minimum_threads, plant.maximum_threads)
     for models in placements(plant.graph):
-        for threads in _thread_counts(plant.settings.minimum_threads, plant.maximum_threads):
+        queues = sum(model is not ThreadingModel.MANUAL for model in models)
+        enough = next((at for at, threads in enumerate(counts) if threads >= queues), len(counts))
+        for threads in counts[: enough + 1]:  # a thread without a queue of its own finds no work
             rate = plant.steady_rate(threads, models)
             if best is None or rate > best.rate * (1 + 1e-6):
                 best = StaticBest(threads, models, rate)
@@ -71,12 +75,21 @@ def placements(graph: PlantGraph) -> Iterator[Models]:
 
 def _queued_sets(graph: PlantGraph) -> Iterator[frozenset[int]]:
     ports = [number for number, operator in enumerate(graph.operators) if not operator.source]
+    joins = frozenset(number for number, streams in enumerate(graph.incoming) if len(streams) > 1)
     yield frozenset()
-    yield frozenset(ports)
     if len(ports) <= EXHAUSTIVE:
-        for size in range(1, len(ports)):
+        for size in range(1, len(ports) + 1):
             yield from map(frozenset, itertools.combinations(ports, size))
         return
+    for queued in _families(graph, ports):
+        yield queued
+        if joins:
+            yield queued - joins
+            yield queued | joins
+
+
+def _families(graph: PlantGraph, ports: Sequence[int]) -> Iterator[frozenset[int]]:
+    yield frozenset(ports)
     work = graph.rates * graph.costs
     total, dearest = float(work.sum()), float(work.max())
     if dearest > 0:

@@ -188,7 +188,8 @@ class Plant:
             )
         )
         waiting = state.threads - state.busy
-        blocked = 0.0 if state.limit is Limit.SOURCES else waiting * state.upstream
+        starved = state.limit is Limit.SOURCES
+        blocked = 0.0 if starved else waiting * state.upstream
         scheduled = max(0.0, state.threads - len(graph.sources)) / state.threads
         return Observation(
             time=self.time,
@@ -202,6 +203,7 @@ class Plant:
             idle=min(1.0, max(0.0, 1 - (state.busy + blocked) * scheduled / self.thread_count)),
             blocked=blocked / (len(graph.sources) + self.thread_count),
             token_wait=state.token_wait,
+            source_wait=1 - max(state.usage[: len(graph.sources)].tolist()) if starved else 0.0,
             cpu_count=self.machine.cpus,
             own_cpu=own,
             host_cpu=min(1.0, running / self.machine.cpus),

@@ -188,7 +188,7 @@ def test_a_source_that_pauses_is_no_crash():
 def test_cost_is_followed_and_both_loads_remembered():
     """C001-2, bursty cost; C000-13."""
     cheap, dear = [1e-8] * 64, [1e-6] * 64
-    plant = GraphPlant(*chain(cheap), cpus=16, hop=2e-7, noise=NOISE, seed=3)
+    plant = GraphPlant(*chain(cheap), cpus=16, hop=2.5e-7, noise=NOISE, seed=3)
     controller = settled(plant)
     first = plant.threads, plant.queued
     with_costs(plant, dear)
