@@ -13,8 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError
+from rayelastic.errors import ConfigError, GraphError, JobCancelledError, JobFailedError, RayelasticError
+from rayelastic.graph.shown import shown
 from rayelastic.graph.sinks import ListSink
+from rayelastic.graph.topology import Topology as GraphTopology
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.runtime.adaptation import Adaptation
@@ -368,6 +370,7 @@ def prepare(
         DeclarationError: the topology, a source, a sink or the configuration is wrong.
         StateError: the snapshot is damaged, or the topology can't go on from it.
     """
+    _check_given(topology, config)
     config = config or JobConfig()
     topology.validate(shipped=False)
     saved = None if restore is None else checked(restore)
@@ -380,6 +383,15 @@ def prepare(
         config=config,
         restore=saved,
     )
+
+
+def _check_given(topology: object, config: object) -> None:
+    if not isinstance(topology, GraphTopology):
+        raise GraphError(
+            f"{shown(topology)} is no topology", way_out="Give the rel.Topology itself, on which streams are declared"
+        )
+    if config is not None and not isinstance(config, JobConfig):
+        raise ConfigError(f"{shown(config)} is no configuration", way_out="Give rel.JobConfig(...)")
 
 
 def _for_pe(operator: OperatorSpec) -> OperatorSpec:
@@ -397,9 +409,8 @@ def start(
     restore: Snapshot | str | Path | None = None,
 ) -> Job:
     """Starts a topology in this process and gives the running job; `run` is this and `wait`."""
-    job = Job(
-        topology.name, LocalControl(Coordinator(prepare(topology, config, restore=restore), InProcessHost())), topology
-    )
+    spec = prepare(topology, config, restore=restore)
+    job = Job(spec.name, LocalControl(Coordinator(spec, InProcessHost())), topology)
     try:
         if metrics_port is not None:
             job._metrics_port = MetricsPort(metrics_port, job.metrics, job.plan)

@@ -113,6 +113,11 @@ class JobConfig:
         if not isinstance(self.deep_copy, bool):
             raise ConfigError(f"JobConfig(deep_copy={self.deep_copy!r})", way_out="Give True or False")
         _check_period(self.adaptation_period)
+        journal: object = self.journal
+        if journal is not None and not (isinstance(journal, str) and journal):
+            raise ConfigError(
+                f"JobConfig(journal={journal!r})", way_out="Give the path of a file, such as '{pe}.jsonl'"
+            )
         object.__setattr__(self, "elasticity", _checked_elasticity(self.elasticity))
         object.__setattr__(self, "regions", _checked_regions(self.regions))
         object.__setattr__(self, "pins", _checked_pins(self.pins, self.pes))
