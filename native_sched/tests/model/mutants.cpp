@@ -71,6 +71,7 @@ Structures structures_of(const Site& site) {
   if (site.file == "free_ports.hpp") return {"FreePorts", "Notifier", "Port"};
   if (site.file == "notifier.hpp") return {"Notifier", "Port"};
   if (site.file == "basic_port.hpp") return {"Port"};
+  if (site.file == "hold.hpp") return {"Hold"};
   return {};
 }
 
@@ -93,6 +94,8 @@ std::vector<Mutant> mutants_by_hand() {
       faulty("a suspended worker keeps a notification to itself", {"Port"}, Fault::SuspendedKeepsNotification),
       faulty("unlock forgets the notes", {"Port"}, Fault::NoteForgotten),
       {"records are published before their chunk", {"PortQueue"}, [&site = site_of("PortQueue::put_note", Store)] { site.put_off = true; }},
+      faulty("who enters an operator passes no fence", {"Hold"}, Fault::EntersWithoutFence),
+      faulty("who holds an operator passes no fence", {"Hold"}, Fault::HoldsWithoutFence),
       {"the way is open only after the look at the wish",
        {"Port"},
        [&site = site_of("BasicPort::open_way", Store)] { site.put_off = true; }},

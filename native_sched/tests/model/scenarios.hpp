@@ -18,6 +18,8 @@ enum class Fault {
   WaiterWithoutSecondLook,
   SuspendedKeepsNotification,
   NoteForgotten,  // unlock loses the notes
+  EntersWithoutFence,
+  HoldsWithoutFence,
 };
 inline Fault fault = Fault::None;
 
@@ -25,5 +27,6 @@ inline Fault fault = Fault::None;
 [[nodiscard]] std::vector<Case> lock_cases();
 [[nodiscard]] std::vector<Case> list_cases();  // free list, alone and with the notifier
 [[nodiscard]] std::vector<Case> port_cases();
+[[nodiscard]] std::vector<Case> hold_cases();
 
 }  // namespace rayelastic::model
