@@ -231,7 +231,8 @@ TEST(what_grows_survives_export_and_import) {
   const auto bytes = table_of_aggregate(here).export_range(0, ~std::uint64_t{0});
   CHECK_EQ(table_of_aggregate(there).import_range(bytes), 2U);
   FakeContext moved(there);
-  const Row more = row("a", 2000, 0, "a note that was never seen before");
+  const std::string unseen = "a note that was never seen before";
+  const Row more = row("a", 2000, 0, unseen);
   CHECK_EQ(context.call(&more, 1), 0);
   CHECK_EQ(moved.call(&more, 1), 0);
   CHECK_EQ(context.call(nullptr, 0), 2);
