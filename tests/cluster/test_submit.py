@@ -53,6 +53,28 @@ def endless(name: str) -> rel.Topology:
     return topology
 
 
+def slowly(n: int) -> int:
+    time.sleep(0.001)
+    return n % 100
+
+
+def test_a_job_is_stopped_into_a_snapshot_and_goes_on_elsewhere(ray_cluster: None, tmp_path: Path) -> None:
+    def topology() -> rel.Topology:
+        topology = rel.Topology("saved")
+        numbers = topology.source("numbers", rel.generate(slowly, 1500, schema={"n": int}))
+        counts = numbers.key_by("n").map("same", lambda t: t.n).key_by("value")
+        counts.aggregate("counts", emit="update", count=rel.count()).sink("out", rel.list())
+        return topology
+
+    job = rel.submit(topology(), rel.JobConfig(pes=2))
+    while job.metrics().operator("counts").tuples_in < 100:
+        assert not job.status.state.is_final
+    before = job.stop(tmp_path / "snapshot")["out"]
+    after = rel.submit(topology(), restore=tmp_path / "snapshot").wait(timeout=60)["out"]
+    assert 100 <= len(before) < 1500
+    assert Counter(map(tuple, before + after)) == Counter((n % 100, n // 100 + 1) for n in range(1500))
+
+
 def left_sockets() -> set[Path]:
     return set(Path(tempfile.gettempdir()).glob("rel-*/port"))
 
