@@ -6,6 +6,7 @@ A `Job` looks the same whichever way it was started: it talks to a coordinator t
 from __future__ import annotations
 
 import atexit
+import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.operator_spec import OperatorSpec
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.topology import Topology
+    from rayelastic.watching import Watch
 
 CONTROL_TIMEOUT = 30.0  # seconds for a control call
 SNAPSHOT_TIMEOUT = 1800.0  # seconds for a snapshot of all processing elements
@@ -93,6 +95,11 @@ class JobResult(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def _repr_html_(self) -> str:
+        from rayelastic.watching import result_html
+
+        return result_html(self._values, self.seconds)
 
     def __repr__(self) -> str:
         return f"JobResult(sinks={list(self._values)}, seconds={self.seconds:.3f})"
@@ -191,6 +198,24 @@ class Job:
         self.pause(seconds)
         return find_bottleneck(before, self.metrics(), self.plan(), tuple(self.adaptations(every_pass=True)))
 
+    def watch(self, period: float = 1.0) -> Watch:
+        """Shows the job in a notebook, updated in place until it ends; returns at once.
+
+        Args:
+            period: seconds between two pictures.
+
+        Returns:
+            The watch, whose `stop` ends it earlier.
+        """
+        from rayelastic.watching import Watch, in_notebook
+
+        return Watch(self, in_notebook, period)
+
+    def _repr_html_(self) -> str:
+        from rayelastic.watching import job_html
+
+        return job_html(self)[0]
+
     def pause(self, seconds: float) -> None:
         """Returns after so many seconds, or when the job ends, whichever is first."""
         if self._final is None:
@@ -251,6 +276,21 @@ class Job:
         self._control.call("stop", checked(snapshot), timeout=SNAPSHOT_TIMEOUT)
         return self.wait()
 
+    def drain_on_stop(self) -> None:
+        """Has SIGTERM end the job in order, as `cancel(drain=True)` does; `ray job stop` and Kubernetes send it.
+
+        `wait` raises JobCancelledError then. `ray job stop` gives a process 3 seconds before it kills it; set
+        RAY_JOB_STOP_WAIT_TIME_S on the cluster where draining takes longer.
+
+        Raises:
+            ValueError: not called from the main thread.
+        """
+
+        def stop(*_: object) -> None:  # in a thread: the handler may have interrupted a call that holds a lock
+            threading.Thread(target=self.cancel, name=f"drain-{self.name}", daemon=True).start()
+
+        signal.signal(signal.SIGTERM, stop)
+
     def wait(self, timeout: float | None = None) -> JobResult:
         """Waits for the end of the job and gives what its sinks left.
 
@@ -297,7 +337,19 @@ class Job:
                 if isinstance(operator.body, ExternalSource)
             }
         for operator, source in self._external.items():
-            threading.Thread(target=self._feed, args=(operator, source), name=f"feed-{operator}", daemon=True).start()
+            self.feed(operator, source)
+
+    def feed(self, operator: str, source: ExternalSource) -> None:
+        """Has a source that lives outside push its rows from this process, as `rel.submit` does for those it declares.
+
+        After the driver of a job on Ray was lost, another one goes on with its source: `rel.attach(name).feed(...)`.
+
+        Args:
+            operator: the name of the source in the topology.
+            source: what pushes, such as `rel.spark.stream(...)` with the same checkpoint.
+        """
+        self._external[operator] = source
+        threading.Thread(target=self._feed, args=(operator, source), name=f"feed-{operator}", daemon=True).start()
 
     def _feed(self, operator: str, source: ExternalSource) -> None:
         """Has a source that lives outside push its rows, and tells the coordinator how that ended."""

@@ -11,24 +11,14 @@ import threading
 import time
 from typing import TYPE_CHECKING, Self, TextIO
 
+from rayelastic.plan.plan_text import short
+
 if TYPE_CHECKING:
     from rayelastic.job import Job
     from rayelastic.runtime.status import JobMetrics
 
 TERMINAL_PERIOD = 0.5  # seconds
 FILE_PERIOD = 5.0  # seconds
-
-
-def short(number: float) -> str:
-    """A count in at most five characters.
-
-    >>> short(950), short(12_300), short(4_560_000)
-    ('950', '12.3k', '4.56M')
-    """
-    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= limit:
-            return f"{number / limit:.3g}{unit}"
-    return f"{number:.0f}"
 
 
 def progress_line(before: JobMetrics | None, now: JobMetrics) -> str:

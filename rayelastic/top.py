@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.progress import short
+from rayelastic.plan.plan_text import short
 from rayelastic.runtime.bottleneck import Bottleneck, find_bottleneck
 from rayelastic.runtime.status import JobMetrics, JobStatus, OperatorSample, PESample
 

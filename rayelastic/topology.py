@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING
 
 from rayelastic.compile.compiler import Compiler
+from rayelastic.errors import DeclarationError
 from rayelastic.graph.topology import Topology as GraphTopology
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.explain import explain
 from rayelastic.plan.fusion import plan_topology
+from rayelastic.plan.plan_svg import OperatorNote, plan_svg
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
@@ -55,3 +58,12 @@ class Topology(GraphTopology):
     def explain(self, config: JobConfig | None = None) -> str:
         """Regions, operators, and for each its lane and why; text for people, starts nothing."""
         return explain(self, self.plan(config))
+
+    def _repr_html_(self) -> str:
+        """How notebooks show it: the graph with regions and lanes; why not, as long as it can't run as a whole."""
+        try:
+            plan = self.plan()
+        except DeclarationError as error:
+            return f"<p>{escape(repr(self))}: {escape(str(error))}</p>"
+        notes = {name: OperatorNote(spec.lane.value, text=spec.kind.value) for name, spec in self.operators.items()}
+        return f"<div>{plan_svg(plan, notes)}<details><pre>{escape(self.explain())}</pre></details></div>"

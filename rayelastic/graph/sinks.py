@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rayelastic.errors import SinkError
@@ -12,7 +13,10 @@ from rayelastic.graph.operator_spec import Lane
 from rayelastic.graph.paths import check_writable
 from rayelastic.graph.shown import shown
 
-__all__ = ["ArrowSink", "CallSink", "CountSink", "CsvSink", "ListSink", "ParquetSink", "call", "list"]
+__all__ = ["ArrowSink", "CallSink", "CountSink", "CsvSink", "GrowingSink", "ListSink", "ParquetSink", "call", "list"]
+
+
+LONGEST_PERIOD = 86_400.0  # seconds; a table that grows once a day is no longer growing
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,32 @@ class CsvSink:
     def check(self, operator: str) -> None:
         """Raise SinkError if nothing can be written there."""
         check_writable(self.path, operator)
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingSink:
+    """Writes a folder of Parquet files while the job runs, a file a period."""
+
+    path: str
+    period: float
+    lane: Lane = Lane.VECTORISED
+    reason: str = "Arrow batches to Parquet files, one a period"
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError if nothing can be written there, or the period is none."""
+        _check_seconds(self.period, operator)
+        if Path(self.path).suffix:
+            raise SinkError(
+                f"{self.path!r} names a file, and the table grows file by file",
+                operator=operator,
+                way_out="Name a folder",
+            )
+        check_writable(self.path, operator)
+
+
+def _check_seconds(period: object, operator: str) -> None:
+    if isinstance(period, bool) or not isinstance(period, int | float) or not 0 < period < LONGEST_PERIOD:
+        raise SinkError(f"a period of {period!r} seconds", operator=operator, way_out="Give seconds, such as 5")
 
 
 @dataclass(frozen=True, slots=True)

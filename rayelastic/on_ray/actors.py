@@ -7,6 +7,7 @@ same doors. Every method of it is reached through `call`; several run at once, o
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 PE_CLASS = "rayelastic.runtime.processing_element:ProcessingElement"
@@ -36,6 +37,8 @@ class PEActor:
     def __init__(self, path: str, spec: Any) -> None:
         import ray
 
+        if path == PE_CLASS:
+            _own_process(spec.config)
         self._element = load(path)(spec, host=ray.util.get_node_ip_address())
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
@@ -58,13 +61,24 @@ class CoordinatorActor:
         from rayelastic.on_ray.metrics_publisher import MetricsPublisher
         from rayelastic.on_ray.ray_host import RayHost
 
-        self._coordinator = load(path)(cloudpickle.loads(job), RayHost(settings))
+        made = cloudpickle.loads(job)
+        if path == COORDINATOR_CLASS:
+            _own_process(made.config)
+        self._coordinator = load(path)(made, RayHost(settings))
         if path == COORDINATOR_CLASS:
             MetricsPublisher(self._coordinator)
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
         """Calls a public method of the coordinator."""
         return getattr(self._coordinator, _public(method))(*arguments)
+
+
+def _own_process(config: Any) -> None:
+    """Has a process that belongs to a job write the job's events, and what operators print at a bounded rate."""
+    from rayelastic.runtime.event_log import RateLimited, write_events
+
+    write_events(config.log_level, sys.stderr)
+    sys.stdout = RateLimited(sys.stdout)
 
 
 def _public(method: str) -> str:

@@ -15,6 +15,7 @@ QUEUE_RECORDS = 1024  # PLDI'17 section 4: slots of a port's queue
 QUEUE_BYTES = 16 << 20  # a queue of 16 KiB payloads holds 1,024 of them
 RUN_RECORDS = 256
 RUN_BYTES = 16384  # half of a first-level data cache
+LOG_LEVELS = ("debug", "info", "warning", "error")
 ADAPTATION_PERIOD = 1.0  # seconds; the papers take 5 and 10, whose tests need them
 SHORTEST_PERIOD = 0.1  # seconds; ten profiler snapshots of each thread
 
@@ -62,6 +63,7 @@ class JobConfig:
         adaptation_period: seconds between two decisions.
         journal: a file to which each decision is appended as a line of JSON, with what was seen; {pe} in it stands for
             the processing element. None: the last ones are kept in memory alone.
+        log_level: 'debug', 'info', 'warning' or 'error': the lowest that the actors of a job on Ray log.
         regions: 'fixed', or 'elastic': data-parallel regions can get other numbers of replicas (`Job.rescale`).
         cpus_per_pe: CPUs that Ray counts for each processing element; a share, as their threads come and go.
 
@@ -92,6 +94,7 @@ class JobConfig:
     journal: str | None = None
     cpus_per_pe: float = 0.25
     regions: Regions | str = Regions.FIXED
+    log_level: str = "info"
 
     def __post_init__(self) -> None:
         for name in ("pes", "queue_records", "queue_bytes", "run_records", "run_bytes"):
@@ -119,6 +122,7 @@ class JobConfig:
                 f"JobConfig(journal={journal!r})", way_out="Give the path of a file, such as '{pe}.jsonl'"
             )
         object.__setattr__(self, "elasticity", _checked_elasticity(self.elasticity))
+        _check_level(self.log_level)
         object.__setattr__(self, "regions", _checked_regions(self.regions))
         object.__setattr__(self, "pins", _checked_pins(self.pins, self.pes))
         object.__setattr__(self, "threading", _checked_threading(self.threading))
@@ -152,6 +156,13 @@ def _checked_elasticity(value: object) -> Elasticity:
     except ValueError:
         names = ", ".join(repr(one.value) for one in Elasticity)
         raise ConfigError(f"JobConfig(elasticity={value!r})", way_out=f"Choose one of {names}") from None
+
+
+def _check_level(level: object) -> None:
+    if level not in LOG_LEVELS:
+        raise ConfigError(
+            f"JobConfig(log_level={level!r})", way_out=f"Choose one of {', '.join(map(repr, LOG_LEVELS))}"
+        )
 
 
 def _checked_regions(value: object) -> Regions:

@@ -14,6 +14,7 @@ from typing import Any, Self
 from rayelastic.errors import ConfigError
 from rayelastic.graph.ports import IN, OUT, endpoint, operator_of, port_of, stream_name
 from rayelastic.plan.hash_ring import PARTITIONS, HashRing
+from rayelastic.plan.plan_svg import plan_svg
 from rayelastic.plan.plan_text import plan_text
 from rayelastic.plan.regions import Region, RegionKind
 
@@ -154,6 +155,10 @@ class ExecPlan:
     nodes: Mapping[str, str] = field(default_factory=dict)
     epoch: int = 0
     _derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def _repr_html_(self) -> str:
+        """How notebooks show it."""
+        return plan_svg(self)
 
     # --- what follows from it ---------------------------------------------------------------------------------------
 

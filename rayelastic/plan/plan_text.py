@@ -11,7 +11,7 @@ from rayelastic.plan.regions import Region, RegionKind
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
 
-__all__ = ["WIDTH", "counted", "kind_text", "plan_text"]
+__all__ = ["WIDTH", "counted", "kind_text", "plan_text", "short"]
 
 WIDTH = 80  # columns of the text form
 
@@ -50,6 +50,18 @@ def kind_text(region: Region) -> str:
 def counted(count: int, noun: str) -> str:
     """Write a number of things: '1 region', '2 regions'."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def short(number: float) -> str:
+    """A count in at most five characters.
+
+    >>> short(950), short(12_300), short(4_560_000)
+    ('950', '12.3k', '4.56M')
+    """
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= limit:
+            return f"{number / limit:.3g}{unit}"
+    return f"{number:.0f}"
 
 
 def _region_lines(planned: RegionPlan, pe: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ from rayelastic.plan.config import ThreadingModel
 from rayelastic.policy.decision import Controller, Decision
 from rayelastic.policy.observation import Observation, OperatorObservation
 from rayelastic.runtime.adaptation import Adaptation, Journal
+from rayelastic.runtime.event_log import tell
 from rayelastic.runtime.machine_load import CpuUse, MachineLoad
 
 __all__ = ["AdaptationLoop", "LoopSettings", "Scheduler", "observe"]
@@ -54,6 +55,7 @@ class LoopSettings:
         minimum_threads: the fewest.
         maximum_threads: the most.
         cpus: that the process may use.
+        job: its name, for the log.
     """
 
     pe: str
@@ -64,6 +66,7 @@ class LoopSettings:
     minimum_threads: int
     maximum_threads: int
     cpus: int
+    job: str = ""
 
 
 def observe(
@@ -249,6 +252,16 @@ class AdaptationLoop:
             self._wanted = decision
             self._late = dict.fromkeys(decision.models, 0)
         self.journal.add(Adaptation(settings.pe, self._number, observation, decision, threads, models))
+        if changes:
+            tell(
+                "adapted",
+                job=settings.job,
+                pe=settings.pe,
+                threads=threads,
+                queues={name: model.value for name, model in models.items()},
+                reason=decision.reason,
+                rule=decision.rule,
+            )
         self._number += 1
         return changes
 

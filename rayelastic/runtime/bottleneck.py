@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rayelastic.graph.ports import operator_of
 from rayelastic.plan.regions import RegionKind
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def find_bottleneck(
         thresholds: `Thresholds()` if not given.
     """
     limits = thresholds or Thresholds()
-    targets = {target for _, target in plan.edges}
+    targets = {operator_of(target) for _, target in plan.edges}
     uses = list(_uses(before, after))
     inner = [use for use in uses if use.sample.name in targets]
     blocked = max([*(use.blocked for use in uses), *_links_blocked(before, after)], default=0.0)

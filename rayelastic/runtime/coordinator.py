@@ -7,6 +7,7 @@ the job, with the reason; the others are ended then, so that nothing hangs.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.routing import why_fixed
 from rayelastic.runtime.adaptation import Adaptation
 from rayelastic.runtime.change_journal import ChangeJournal
+from rayelastic.runtime.event_log import tell
 from rayelastic.runtime.host import PELostError
 from rayelastic.runtime.job_cluster import START_TIMEOUT, JobCluster
 from rayelastic.runtime.performer import AdaptationPerformer, ChangeError
@@ -80,6 +82,7 @@ class Coordinator:
         Raises:
             RayelasticError: a processing element couldn't be started; nothing is left running.
         """
+        tell("job starts", job=self._job.name, pes=len(self._plan.pes))
         try:
             self._cluster.start(self._plan, tuple(self._plan.pes))
         except BaseException as error:
@@ -383,6 +386,14 @@ class Coordinator:
             if self._state.is_final:
                 return
             self._state, self._failure = state, failure
+        tell(
+            "job ended",
+            job=self._job.name,
+            level=logging.INFO if failure is None else logging.ERROR,
+            state=state.value,
+            reason=failure.reason if failure is not None else "",
+            operator=failure.operator if failure is not None else None,
+        )
         self._cluster.kill()
         with self._changed:
             self._changed.notify_all()

@@ -64,6 +64,7 @@ def adaptation_loop(spec: PESpec, scheduler: Scheduler, ids: Mapping[str, int]) 
         minimum_threads=config.threads or 1,
         maximum_threads=config.threads or config.max_threads or cpus,
         cpus=cpus,
+        job=spec.job,
     )
     path = Path(config.journal.format(pe=spec.pe)) if config.journal is not None else None
     journal = Journal(Setting(elasticity, upstream, config.adaptation_period), path)

@@ -6,6 +6,9 @@ that a task which is retried, or run twice at once by speculation, never doubles
 carry checksums, and a task that comes back with other rows under the same numbers is refused, as keeping the count
 alone would lose some rows and double others without a word.
 
+Of a streaming query each micro-batch (epoch) has partitions of its own, so a replay after a crash between push and
+commit finds its rows counted. Spark replays nothing but its last epoch: earlier ones are forgotten, and refused.
+
 Must not know Ray, Spark or the native scheduler; nothing that arrives is unpickled (reliability rule D5).
 """
 
@@ -24,6 +27,7 @@ from rayelastic.errors import SourceError
 from rayelastic.runtime.ingest_frames import (
     MAX_FRAME,
     MAX_REASON,
+    Epoch,
     Frame,
     FrameError,
     FrameKind,
@@ -35,6 +39,7 @@ REPEATABLE = (
     "Make the DataFrame repeatable: sort within partitions (df.sortWithinPartitions(...)) or checkpoint it "
     "(df.localCheckpoint())"
 )
+KEPT_EPOCHS = 2  # of a query: the one that is pushed, and the one before, whose last tasks may still be repeated
 DRAIN_TIMEOUT = 2.0  # seconds to wait for the task to hang up after it was refused
 
 
@@ -83,6 +88,9 @@ class _Partition:
     ended: int | None = None
 
 
+_Place = tuple[Epoch, int]  # and the number of a partition
+
+
 class IngestServer:
     """Takes the connections of one source.
 
@@ -102,7 +110,8 @@ class IngestServer:
         self._feeder = feeder
         self._max_frame = max_frame
         self._lock = threading.Lock()  # guards what follows; never held while pushing
-        self._partitions: dict[int, _Partition] = {}
+        self._partitions: dict[_Place, _Partition] = {}
+        self._latest: dict[str, int] = {}  # of each query, the highest epoch seen
         self._connections: set[socket.socket] = set()
         self._closed = False
         self._rows = self._bytes = self._batches = self._repeated = self._refused = 0
@@ -127,7 +136,7 @@ class IngestServer:
             SourceError: a partition is missing or has another count; the source isn't ended.
         """
         with self._lock:
-            accepted = {number: state.ended for number, state in self._partitions.items()}
+            accepted = {number: state.ended for (epoch, number), state in self._partitions.items() if epoch == Epoch()}
         for number, expected in rows.items():
             if accepted.get(number) != expected:
                 raise self._error(
@@ -161,17 +170,17 @@ class IngestServer:
         partition = 0
         try:
             connection.settimeout(None)
-            partition = self._open(receive_frame(connection, max_frame=self._max_frame))
+            state, partition = self._open(receive_frame(connection, max_frame=self._max_frame))
             while (frame := receive_frame(connection, max_frame=self._max_frame)) is not None:
                 if frame.partition != partition:
                     raise self._error(f"a frame of partition {frame.partition} on a connection of {partition}")
                 if frame.kind is FrameKind.END:
-                    self._end(frame)
+                    self._end(state, frame)
                     send_frame(connection, FrameKind.ACCEPTED, partition, first_row=frame.first_row)
                     return
                 if frame.kind is not FrameKind.BATCH:
                     raise self._error(f"a frame {frame.kind.name} where a batch was expected")
-                self._accept(frame)
+                self._accept(state, frame)
         except FrameError as error:
             self._refuse(connection, partition, str(error))
         except OSError:
@@ -183,7 +192,7 @@ class IngestServer:
                 self._connections.discard(connection)
             connection.close()
 
-    def _open(self, frame: Frame | None) -> int:
+    def _open(self, frame: Frame | None) -> tuple[_Partition, int]:
         if frame is None or frame.kind is not FrameKind.OPEN:
             raise self._error("a connection that doesn't begin with a schema")
         try:
@@ -192,12 +201,27 @@ class IngestServer:
             raise self._error(f"a schema that Arrow can't read: {error}") from error
         if not schema.equals(self._schema):
             raise self._error(f"it takes rows of ({_describe(self._schema)}), not of ({_describe(schema)})")
+        epoch = Epoch.of(schema)
         with self._lock:
-            self._partitions.setdefault(frame.partition, _Partition())
-        return frame.partition
+            self._forget(epoch)
+            return self._partitions.setdefault((epoch, frame.partition), _Partition()), frame.partition
 
-    def _accept(self, frame: Frame) -> None:
-        state = self._partitions[frame.partition]
+    def _forget(self, current: Epoch) -> None:
+        """Drops what was known of epochs that Spark can't replay any more."""
+        latest = self._latest.get(current.query, 0)
+        oldest = max(latest, current.number) - KEPT_EPOCHS + 1
+        if current.number < oldest:
+            raise self._error(
+                f"epoch {current.number} of its query comes again after epoch {latest}",
+                way_out="The checkpoint is older than this job: start the job anew, or take the query's own checkpoint",
+            )
+        if current.number > latest:
+            self._latest[current.query] = current.number
+            old = [key for key in self._partitions if key[0].query == current.query and key[0].number < oldest]
+            for key in old:
+                del self._partitions[key]
+
+    def _accept(self, state: _Partition, frame: Frame) -> None:
         with state.lock:
             end = frame.first_row + frame.rows
             if frame.first_row > state.rows:
@@ -244,8 +268,7 @@ class IngestServer:
                 )
         return batch
 
-    def _end(self, frame: Frame) -> None:
-        state = self._partitions[frame.partition]
+    def _end(self, state: _Partition, frame: Frame) -> None:
         with state.lock:
             if state.rows != frame.first_row or state.ended not in (None, frame.first_row):
                 raise self._error(

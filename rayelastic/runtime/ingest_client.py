@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rayelastic.errors import LinkError
 from rayelastic.runtime.dialling import dial
-from rayelastic.runtime.ingest_frames import MAX_FRAME, FrameError, FrameKind, receive_frame, send_frame
+from rayelastic.runtime.ingest_frames import MAX_FRAME, Epoch, FrameError, FrameKind, receive_frame, send_frame
 
 if TYPE_CHECKING:
     from rayelastic.runtime.specs import IngestAddress
@@ -28,7 +28,13 @@ class PushError(RuntimeError):
 
 
 def push_partition(
-    target: IngestAddress, schema: pa.Schema, partition: int, batches: Iterable[pa.RecordBatch], *, sender: str
+    target: IngestAddress,
+    schema: pa.Schema,
+    partition: int,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    sender: str,
+    epoch: Epoch | None = None,
 ) -> int:
     """Pushes the rows of one partition and waits until all of them were accepted.
 
@@ -38,6 +44,7 @@ def push_partition(
         partition: the number of the partition.
         batches: its rows, in an order that is the same when it is computed again.
         sender: who pushes, for the port's log.
+        epoch: which micro-batch of which streaming query it belongs to.
 
     Returns:
         The number of rows.
@@ -62,13 +69,15 @@ def push_partition(
         connection.settimeout(None)  # a slow source makes this end wait, for as long as it takes
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         try:
-            return _push(connection, schema, partition, batches)
+            return _push(connection, schema, partition, batches, epoch or Epoch())
         except (BrokenPipeError, ConnectionResetError, FrameError) as error:
             raise PushError(f"the source went away, its job has probably ended: {error}") from error
 
 
-def _push(connection: socket.socket, schema: pa.Schema, partition: int, batches: Iterable[pa.RecordBatch]) -> int:
-    send_frame(connection, FrameKind.OPEN, partition, payload=schema.serialize())
+def _push(
+    connection: socket.socket, schema: pa.Schema, partition: int, batches: Iterable[pa.RecordBatch], epoch: Epoch
+) -> int:
+    send_frame(connection, FrameKind.OPEN, partition, payload=epoch.mark(schema).serialize())
     row = 0
     for batch in batches:
         for piece in _pieces(_as_schema(batch, schema)):

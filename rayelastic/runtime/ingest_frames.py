@@ -6,6 +6,7 @@ After the data port's handshake a connection carries one partition:
 
 A batch is an Arrow IPC message, numbered by its partition and by the row that it starts at. Lengths are checked before
 memory is allocated, contents before they are used, and nothing is ever unpickled (reliability rules D4, D5, D6).
+Of a streaming query, a connection carries one partition of one epoch (micro-batch): its schema's metadata say which.
 Must not know Spark, Ray or the native scheduler.
 """
 
@@ -22,7 +23,43 @@ import pyarrow as pa
 MAGIC = b"REIN"
 MAX_FRAME = 16 << 20  # bytes of payload; a worker cuts larger batches, a larger frame is refused
 MAX_REASON = 4096  # bytes of a refusal's text
+MAX_QUERY = 64  # bytes of a query's id; Spark's have 36
+MAX_EPOCH_DIGITS = 18
+QUERY, EPOCH = b"rayelastic.query", b"rayelastic.epoch"  # in the metadata of the schema that opens a connection
 _HEADER = struct.Struct("<4sBxxxIQIII")  # magic, kind, partition, first row, rows, payload bytes, CRC-32 of the payload
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Epoch:
+    """Which micro-batch of which streaming query a connection belongs to.
+
+    Args:
+        query: the id of the query, which its checkpoint keeps; empty for a source that is pushed once.
+        number: of the micro-batch; a replay has the same.
+
+    >>> Epoch.of(Epoch("q", 7).mark(pa.schema([("n", pa.int64())])))
+    Epoch(query='q', number=7)
+    """
+
+    query: str = ""
+    number: int = 0
+
+    def mark(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema with this in its metadata."""
+        return schema.with_metadata({QUERY: self.query, EPOCH: str(self.number)}) if self.query else schema
+
+    @classmethod
+    def of(cls, schema: pa.Schema) -> Epoch:
+        """Return what a schema's metadata say.
+
+        Raises:
+            FrameError: no number, or one that is out of range.
+        """
+        said = schema.metadata or {}
+        text = said.get(EPOCH, b"0")
+        if not text.isdigit() or len(text) > MAX_EPOCH_DIGITS or len(said.get(QUERY, b"")) > MAX_QUERY:
+            raise FrameError("the metadata of a schema name no epoch")
+        return cls(said.get(QUERY, b"").decode(errors="replace"), int(text))
 
 
 class FrameKind(enum.IntEnum):

@@ -11,7 +11,8 @@ from rayelastic import _native
 from rayelastic.compile import Flags
 from rayelastic.compile.python_lane import call_each
 from rayelastic.errors import SinkError
-from rayelastic.graph.sinks import ArrowSink, CallSink, CountSink, CsvSink, ListSink, ParquetSink
+from rayelastic.graph.sinks import ArrowSink, CallSink, CountSink, CsvSink, GrowingSink, ListSink, ParquetSink
+from rayelastic.runtime.growing_table import GrowingTable
 from rayelastic.runtime.native_schema import native_schema
 
 if TYPE_CHECKING:
@@ -76,6 +77,11 @@ def sink_operator(spec: OperatorSpec) -> SinkOperator:
             return SinkOperator(_native.Operator.python(name, function, schema, None, shown, flags=flags))
         case ArrowSink() | ListSink():
             return _batch_sink(name, schema, _TableWriter(spec.input_schema))
+        case GrowingSink():
+            table = GrowingTable(Path(body.path), spec.input_schema, body.period)
+            flags = Flags.SINK | Flags.NEEDS_TOKEN
+            native = _native.Operator.python(name, table.write, schema, None, view="arrow", flags=flags)
+            return SinkOperator(native, table.close)
         case ParquetSink():
             return _batch_sink(name, schema, _parquet_writer(body.path, spec.input_schema))
         case CsvSink():

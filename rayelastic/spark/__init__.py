@@ -8,7 +8,8 @@ The only importer of `pyspark` and `raydp`, inside functions; they come with `pi
 """
 
 from rayelastic.spark.session import session
-from rayelastic.spark.sink import SparkSink, sink
+from rayelastic.spark.sink import SparkSink, sink, sink_stream
 from rayelastic.spark.source import SparkSource, source
+from rayelastic.spark.stream import SparkStream, stream
 
-__all__ = ["SparkSink", "SparkSource", "session", "sink", "source"]
+__all__ = ["SparkSink", "SparkSource", "SparkStream", "session", "sink", "sink_stream", "source", "stream"]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SinkError
 from rayelastic.graph.operator_spec import Lane
-from rayelastic.graph.sinks import ParquetSink
+from rayelastic.graph.sinks import GrowingSink, ParquetSink
 from rayelastic.on_ray.cluster import node_count
 
 if TYPE_CHECKING:
@@ -67,6 +67,22 @@ class SparkSink:
     def finish(self, rows: int, value: Any) -> DataFrame:  # noqa: ARG002 - the files say it all
         """The DataFrame over what was written."""
         return self.spark.read.parquet(self.path)
+
+
+def sink_stream(path: str, *, seconds: float = 5.0) -> GrowingSink:
+    """Writes the tuples of a stream into a table that grows while the job runs: a folder of Parquet files.
+
+    Each file appears when it is complete, so `spark.read.parquet(path)` reads whole files at any time, and
+    `spark.readStream` follows the folder. A job that is started again goes on behind the files that are there.
+
+    Args:
+        path: the folder; on several nodes one that all of them see.
+        seconds: how long a tuple waits for its file at most, besides the time to write it.
+
+    Example:
+        >>> counts.sink("out", rel.spark.sink_stream("/shared/counts"))  # doctest: +SKIP
+    """
+    return GrowingSink(str(path), seconds)
 
 
 def sink(spark: SparkSession, path: str | None = None) -> SparkSink:

@@ -74,10 +74,7 @@ class SparkSource:
         Raises:
             SparkError: the Spark job failed or was cancelled; the text has the useful line of its reason.
         """
-        from pyspark.sql import functions
-
-        quoted = ["`" + column.replace("`", "``") + "`" for column in self.columns]
-        frame = self.frame.select([functions.col(q).alias(n) for q, n in zip(quoted, self.schema.names, strict=True)])
+        frame = selected(self.frame, self.schema, self.columns)
         frame.sparkSession.sparkContext.setJobGroup(self.group, f"rayelastic source {operator}", interruptOnCancel=True)
         pusher = _pusher(address, self.schema.to_arrow())
         try:
@@ -121,10 +118,18 @@ def source(frame: DataFrame, schema: object | None = None, *, columns: Mapping[s
     if frame.isStreaming:
         raise SourceError(
             "a streaming DataFrame can't be a source",
-            way_out="Give a batch one: spark.read instead of spark.readStream",
+            way_out="Give it to rel.spark.stream, or a batch one (spark.read) to rel.spark.source",
         )
     matched, names = match_columns(frame.schema, schema, columns or {})
     return SparkSource(frame, matched, names)
+
+
+def selected(frame: DataFrame, schema: Schema, columns: tuple[str, ...]) -> DataFrame:
+    """The columns of a DataFrame that fill the fields, in their order and under their names."""
+    from pyspark.sql import functions
+
+    quoted = ["`" + column.replace("`", "``") + "`" for column in columns]
+    return frame.select([functions.col(q).alias(n) for q, n in zip(quoted, schema.names, strict=True)])
 
 
 def _pusher(address: IngestAddress, schema: pa.Schema) -> Callable[[Batches], Batches]:

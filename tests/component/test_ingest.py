@@ -16,7 +16,7 @@ from rayelastic.errors import SourceError
 from rayelastic.runtime.data_port import DataPort, derive_secret
 from rayelastic.runtime.ingest import IngestServer
 from rayelastic.runtime.ingest_client import PushError, push_partition
-from rayelastic.runtime.ingest_frames import FrameKind, receive_frame, send_frame
+from rayelastic.runtime.ingest_frames import QUERY, Epoch, FrameKind, receive_frame, send_frame
 from rayelastic.runtime.specs import IngestAddress
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("text", pa.string())])
@@ -65,8 +65,10 @@ class Ingest:
         self.port = DataPort("job", "pe0", secret, "127.0.0.1", lambda connection, _: self.server.serve(connection))
         self.address = IngestAddress(self.port.address, "job", "pe0", CHANNEL, derive_secret(secret, CHANNEL))
 
-    def push(self, partition: int, batches: list[pa.RecordBatch] | Iterator[pa.RecordBatch]) -> int:
-        return push_partition(self.address, SCHEMA, partition, batches, sender="task")
+    def push(
+        self, partition: int, batches: list[pa.RecordBatch] | Iterator[pa.RecordBatch], epoch: Epoch | None = None
+    ) -> int:
+        return push_partition(self.address, SCHEMA, partition, batches, sender="task", epoch=epoch)
 
     @contextlib.contextmanager
     def raw(self) -> Iterator[socket.socket]:
@@ -132,6 +134,7 @@ def test_retried_task_does_not_double_rows(ingest: Ingest) -> None:
     given = batches(0, 6)
     with pytest.raises(KeyboardInterrupt):
         ingest.push(0, dying(given, 4))
+    wait_for(lambda: ingest.server.counters().rows == 40)  # its frames may still be on their way
     assert ingest.push(0, given) == 60
     assert ingest.rows.ids == list(range(60))
     assert ingest.server.counters().repeated_rows > 0
@@ -143,6 +146,44 @@ def test_retry_with_other_cuts_is_sliced(ingest: Ingest) -> None:
     wait_for(lambda: ingest.server.counters().rows == 7)
     assert ingest.push(0, [batch(0, 5), batch(5, 5), batch(10, 5)]) == 15
     assert ingest.rows.ids == list(range(15))
+
+
+def test_a_micro_batch_that_is_replayed_changes_nothing(ingest: Ingest) -> None:
+    for number in range(5):
+        for partition in range(2):
+            given = batches(10 * number + partition, 3)
+            with pytest.raises(KeyboardInterrupt):
+                ingest.push(partition, dying(given, 2), Epoch("q", number))
+            for _ in range(2):  # the second time after a crash between push and commit
+                assert ingest.push(partition, given, Epoch("q", number)) == 30
+    expected = [
+        1000 * (10 * number + partition) + row for number in range(5) for partition in range(2) for row in range(30)
+    ]
+    assert ingest.rows.ids == expected
+    counters = ingest.server.counters()
+    assert counters.rows == 300
+    assert counters.repeated_rows >= 300
+    assert counters.partitions_ended <= 4, "old epochs are forgotten"
+    ingest.push(0, batches(99, 1), Epoch("another", 0))
+    ingest.server.finish({})
+    assert ingest.rows.finished
+
+
+def test_an_epoch_that_spark_cant_replay_is_refused(ingest: Ingest) -> None:
+    for number in (7, 8, 9):
+        ingest.push(0, batches(number, 1), Epoch("q", number))
+    with pytest.raises(PushError, match=r"epoch 7 of its query comes again after epoch 9.*checkpoint is older"):
+        ingest.push(0, batches(7, 1), Epoch("q", 7))
+
+
+@pytest.mark.parametrize("metadata", [{QUERY: b"q" * 100}, {QUERY: b"q", b"rayelastic.epoch": b"-1"}])
+def test_metadata_that_name_no_epoch_are_refused(ingest: Ingest, metadata: dict[bytes, bytes]) -> None:
+    with ingest.raw() as near:
+        send_frame(near, FrameKind.OPEN, 0, payload=SCHEMA.with_metadata(metadata).serialize())
+        answer = receive_frame(near)
+        assert answer is not None
+        assert answer.kind is FrameKind.REFUSED
+        assert b"no epoch" in bytes(answer.payload)
 
 
 @pytest.mark.parametrize("seed", range(5))

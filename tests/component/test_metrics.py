@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import pytest
 
@@ -136,6 +138,47 @@ def test_a_skewed_key_is_named() -> None:
     assert (found.operator, found.pe, found.cause) == ("counts", "pe1", Cause.SKEWED_KEY)
     assert "80% of its tuples go to pe1" in found.reason
     assert "replicas" in found.rule
+
+
+class Event(NamedTuple):
+    key: int
+    n: int
+
+
+class Total(NamedTuple):
+    value: float = 0.0
+
+
+def add(t: Event, s: Total) -> float:
+    """Dear, so that one replica is full."""
+    for _ in range(5000):
+        s.value = s.value * 0.999 + t.n
+    return s.value
+
+
+def test_a_hot_key_of_a_running_job_is_named() -> None:
+    """19 of 20 tuples have one key: of two replicas, one gets nearly all."""
+    enough = threading.Event()
+
+    def events() -> Iterator[Event]:
+        for n in itertools.count():
+            if enough.is_set():
+                return
+            yield Event(n // 20 if n % 20 == 0 else 7, n)
+
+    topology = rel.Topology("hot")
+    keyed = topology.source("events", rel.callable(events, Event)).key_by("key")
+    keyed.map("add", add, state=Total, schema={"value": float}, lane="compiled").sink("out", rel.count())
+    job = start(topology, rel.JobConfig(regions="elastic", elasticity="off"))
+    try:
+        region = job.plan().region_of("add").region.name
+        job.rescale(region, 2)
+        found = named(job, lambda found: found.cause is Cause.SKEWED_KEY)
+        assert found.operator == "add"
+        assert "replicas" in found.reason
+    finally:
+        enough.set()
+        job.close()
 
 
 def test_a_slow_source_is_named() -> None:

@@ -1,0 +1,122 @@
+"""The log: one line of JSON an event, with its job and processing element in it.
+
+    {"event": "adapted", "job": "words", "pe": "pe0", "threads": 2, "reason": "both CPUs are free"}
+
+Events go to Python's logger `rayelastic.events`; in a process of the user's own nothing is set up, so that the user's
+logging decides. Processes that are ours (actors on Ray) call `write_events`, which adds time and level.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TextIO
+
+LOGGER = "rayelastic.events"
+LINES_A_SECOND = 100  # of what operators print; more is counted and left out
+BURST = 1000  # lines that may come at once
+_log = logging.getLogger(LOGGER)
+_log.addHandler(logging.NullHandler())  # nothing is set up, so nothing is written
+
+
+def tell(event: str, *, job: str, pe: str = "", level: int = logging.INFO, **fields: Any) -> None:
+    """Logs an event.
+
+    Args:
+        event: what happened, in a word or two.
+        job: where.
+        pe: the processing element, if it was one.
+        level: of Python's logging.
+        fields: more about it; what JSON can't hold is written as text.
+    """
+    if _log.isEnabledFor(level):
+        said = {"event": event, "job": job, **({"pe": pe} if pe else {}), **fields}
+        _log.log(level, json.dumps(said, default=str, ensure_ascii=False))
+
+
+class _Line(logging.Formatter):
+    """Time and level in front of the event, in the same JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        head = json.dumps({"time": f"{stamp}.{int(record.msecs):03d}Z", "level": record.levelname.lower()})
+        return f"{head[:-1]}, {record.getMessage()[1:]}"
+
+
+def write_events(level: str, stream: TextIO | None = None) -> None:
+    """Has the events of this process written, a line each; safe to repeat.
+
+    Args:
+        level: 'debug', 'info', 'warning' or 'error': the lowest that is written.
+        stream: where to; standard error by default.
+    """
+    for handler in list(_log.handlers):
+        if isinstance(handler.formatter, _Line):
+            _log.removeHandler(handler)
+    handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
+    handler.setFormatter(_Line())
+    _log.addHandler(handler)
+    _log.setLevel(level.upper())
+    _log.propagate = False
+
+
+class RateLimited:
+    """A text stream that passes on so many lines a second, and says how many it left out.
+
+    What operators print goes to the driver over the network on Ray: a print for each tuple would stop the job.
+
+    Args:
+        stream: where lines go.
+        rate: lines a second.
+        burst: lines that may come at once.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        rate: float = LINES_A_SECOND,
+        burst: int = BURST,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stream = stream
+        self._rate = rate
+        self._burst = burst
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._allowed = float(burst)
+        self._at = clock()
+        self._left_out = 0
+        self._open = ""  # a line that isn't complete
+
+    def write(self, text: str) -> int:
+        """Passes on what is complete and allowed."""
+        with self._lock:
+            *lines, self._open = (self._open + text).split("\n")
+            now = self._clock()
+            self._allowed = min(float(self._burst), self._allowed + (now - self._at) * self._rate)
+            self._at = now
+            for line in lines:
+                self._pass_on(line)
+        return len(text)
+
+    def _pass_on(self, line: str) -> None:
+        if self._allowed < 1:
+            self._left_out += 1
+            return
+        self._allowed -= 1
+        if self._left_out:
+            self._stream.write(f"({self._left_out} lines were left out: more than {self._rate:g} a second)\n")
+            self._left_out = 0
+        self._stream.write(line + "\n")
+
+    def flush(self) -> None:
+        """Flushes what was passed on."""
+        self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)  # encoding, fileno, isatty, ...

@@ -1,0 +1,191 @@
+"""An unbounded DataFrame as a source: Spark's Structured Streaming pushes each micro-batch into the running job.
+
+Rows are numbered by (query, epoch, partition, row), the query's id and the epoch being kept by its checkpoint. A crash
+between push and commit makes Spark replay the epoch, under the same numbers: the job has counted it, and drops it. A
+micro-batch ends when the job has taken all of its rows, so a slow job makes Spark wait (back-pressure).
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.errors import SchemaError, SourceError, SparkError
+from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.schema import Schema
+from rayelastic.runtime.external_source import IngestSource
+from rayelastic.spark.columns import match_columns
+from rayelastic.spark.failure import spark_reason
+from rayelastic.spark.source import selected
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming import StreamingQuery
+
+    from rayelastic.runtime.specs import IngestAddress
+
+    Batches = Iterator[pa.RecordBatch]
+
+POLL = 1  # seconds between two looks whether the query was stopped from here; Spark takes whole ones
+START_TIMEOUT = 60.0  # seconds between a query's first micro-batch and the return of its start
+
+
+@dataclass(slots=True)
+class _Running:
+    """The query of a running push; `begun` is set when it can be asked."""
+
+    query: StreamingQuery | None = None
+    begun: threading.Event = field(default_factory=threading.Event)
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparkStream:
+    """A streaming DataFrame that feeds a source; made by `rel.spark.stream`.
+
+    Args:
+        frame: the DataFrame; it lives in its driver only.
+        schema: of the tuples.
+        columns: the DataFrame's column of each field, in the order of the fields.
+        checkpoint: the folder where Spark keeps how far the query is.
+        trigger: when a micro-batch starts, as Spark's `trigger` takes it.
+    """
+
+    frame: DataFrame
+    schema: Schema
+    columns: tuple[str, ...]
+    checkpoint: str
+    trigger: Mapping[str, Any]
+    _running: _Running = field(default_factory=_Running)
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs."""
+        return Lane.BUILT_IN
+
+    @property
+    def reason(self) -> str:
+        """Why that lane, in words."""
+        return "Spark's streaming query pushes Arrow batches into the data port"
+
+    def check(self, operator: str) -> None:
+        """Raises SourceError if the session has been stopped since."""
+        if self.frame.sparkSession.sparkContext._jsc is None:
+            raise SourceError(
+                "the Spark session of its DataFrame has been stopped", operator=operator, way_out="Start a new session"
+            )
+
+    def push(self, address: IngestAddress, operator: str) -> dict[int, int]:
+        """Runs the query until it ends, fails or is cancelled.
+
+        Args:
+            address: where the source takes rows.
+            operator: the name of the source.
+
+        Returns:
+            Nothing to check at the end: each micro-batch was checked when it was pushed.
+
+        Raises:
+            SparkError: the query failed; the text has the useful line of its reason.
+        """
+        running = self._running
+        schema = self.schema.to_arrow()
+
+        def micro_batch(frame: DataFrame, epoch: int) -> None:
+            if not running.begun.wait(START_TIMEOUT) or running.query is None:
+                raise SourceError("its query didn't start", operator=operator)
+            pusher = _pusher(address, schema, str(running.query.id), epoch)
+            frame.mapInArrow(pusher, "partition int, rows long").collect()
+
+        writer = selected(self.frame, self.schema, self.columns).writeStream.foreachBatch(micro_batch)
+        writer = writer.option("checkpointLocation", self.checkpoint).queryName(f"{operator}-{uuid.uuid4().hex[:8]}")
+        try:
+            query = (writer.trigger(**self.trigger) if self.trigger else writer).start()
+            running.query = query
+            running.begun.set()
+            while not query.awaitTermination(POLL):
+                if running.cancelled.is_set():
+                    query.stop()
+        except Exception as error:  # py4j's and pyspark's errors have no common base
+            if running.cancelled.is_set():
+                return {}
+            raise SparkError(f"the streaming query of source {operator!r} failed: {spark_reason(error)}") from error
+        finally:
+            running.begun.clear()
+        return {}
+
+    def cancel(self) -> None:
+        """Stops the query of a running `push`; safe to repeat."""
+        self._running.cancelled.set()
+
+    def for_pe(self) -> IngestSource:
+        """What goes to the processing element in its place: it takes what Spark's tasks push."""
+        return IngestSource(self.schema, self.reason)
+
+
+def stream(
+    frame: DataFrame,
+    schema: object | None = None,
+    *,
+    checkpoint: str,
+    columns: Mapping[str, str] | None = None,
+    trigger: Mapping[str, Any] | None = None,
+) -> SparkStream:
+    """Feeds a stream with the rows of a streaming DataFrame, each once, for as long as they come.
+
+    The query starts and stops with the job. Its end (by `availableNow`) is the end of the source, its failure is the
+    job's failure. A job on Ray outlives the driver: a new one goes on from the checkpoint with
+    `rel.attach(name).feed(operator, rel.spark.stream(...))`.
+
+    Args:
+        frame: a streaming DataFrame (`spark.readStream`), on a session made by `rel.spark.session`.
+        schema: what the tuples look like, as for `rel.spark.source`.
+        checkpoint: a folder of the query's own, which a restart has to find again.
+        columns: the DataFrame's column of a field, where the names differ.
+        trigger: when a micro-batch starts: {"processingTime": "1 second"}, {"availableNow": True}; at once by default.
+
+    Raises:
+        SchemaError: a column is missing, has another type, or a type that a record can't hold.
+        SourceError: a batch DataFrame, or no checkpoint.
+
+    Example:
+        >>> rows = spark.readStream.format("rate").option("rowsPerSecond", 1000).load()  # doctest: +SKIP
+        >>> ticks = topo.source("ticks", rel.spark.stream(rows, checkpoint="/var/lib/ticks"))  # doctest: +SKIP
+    """
+    if not frame.isStreaming:
+        raise SourceError("a batch DataFrame doesn't stream", way_out="Give it to rel.spark.source")
+    if not isinstance(checkpoint, str) or not checkpoint:
+        raise SourceError(f"checkpoint={checkpoint!r} is no folder", way_out="Name a folder of the query's own")
+    if unknown := set(trigger or {}) - {"processingTime", "availableNow", "once"}:
+        raise SourceError(
+            f"trigger={dict(trigger or {})!r}: Spark's micro-batches have no {', '.join(sorted(unknown))}",
+            way_out='Give {"processingTime": "1 second"} or {"availableNow": True}',
+        )
+    matched, names = match_columns(frame.schema, schema, columns or {})
+    if not names:
+        raise SchemaError("the DataFrame has no columns")
+    return SparkStream(frame, matched, names, checkpoint, dict(trigger or {}))
+
+
+def _pusher(address: IngestAddress, schema: pa.Schema, query: str, number: int) -> Callable[[Batches], Batches]:
+    """What runs in Spark's Python workers, once for each partition of a micro-batch."""
+
+    def push(batches: Batches) -> Batches:
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        from rayelastic.runtime.ingest_client import push_partition
+        from rayelastic.runtime.ingest_frames import Epoch
+
+        context = TaskContext.get()
+        partition = context.partitionId()
+        sender = f"spark-{number}.{partition}.{context.attemptNumber()}"
+        rows = push_partition(address, schema, partition, batches, sender=sender, epoch=Epoch(query, number))
+        done = pa.schema([("partition", pa.int32()), ("rows", pa.int64())])
+        yield pa.RecordBatch.from_pydict({"partition": [partition], "rows": [rows]}, schema=done)
+
+    return push

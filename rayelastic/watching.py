@@ -1,0 +1,124 @@
+"""What notebooks show of jobs and results: `_repr_html_`, and `job.watch()`, which updates in place.
+
+A watch reads the job in a thread of its own, so nothing blocks the kernel; it ends with the job, or by `stop`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.plan.plan_svg import OperatorNote, plan_svg
+from rayelastic.plan.plan_text import short
+
+if TYPE_CHECKING:
+    from rayelastic.job import Job
+    from rayelastic.runtime.status import JobMetrics
+
+ROWS = 10  # of a result that are shown
+PERIOD = 1.0  # seconds between two pictures
+MIB = 1 << 20
+
+
+def job_html(job: Job, before: JobMetrics | None = None) -> tuple[str, JobMetrics]:
+    """Draws a job, and gives the reading, for the rates of the next picture.
+
+    Args:
+        job: running or over.
+        before: an earlier reading; `None`: totals instead of rates.
+    """
+    status, now, plan = job.status, job.metrics(), job.plan()
+    earlier = {(pe.pe, one.name): one for pe in before.pes for one in pe.operators} if before is not None else {}
+    seconds = now.seconds - before.seconds if before is not None else 0.0
+    costs: dict[str, float] = {}
+    moved: dict[str, float] = {}
+    for pe in now.pes:
+        for one in pe.operators:
+            then = earlier.get((pe.pe, one.name))
+            costs[one.name] = costs.get(one.name, 0.0) + one.cpu_seconds - (then.cpu_seconds if then else 0.0)
+            earlier_tuples = (then.tuples_in or then.tuples_out) if then else 0
+            moved[one.name] = moved.get(one.name, 0.0) + (one.tuples_in or one.tuples_out) - earlier_tuples
+    whole = sum(costs.values()) or 1.0
+    notes = {}
+    for name, tuples in moved.items():
+        one = now.operator(name)
+        rate = f"{short(tuples / seconds)}/s" if seconds > 0 else short(tuples)
+        queued = one.model != "manual" and one.queue_capacity > 0
+        fill = one.queue_fill if queued else None
+        notes[name] = OperatorNote(one.lane, one.model, rate, fill, costs[name] / whole)
+    heads = {pe.pe: f"{pe.threads} thread{'s' * (pe.threads != 1)}, {pe.rss_bytes / MIB:.0f} MiB" for pe in now.pes}
+    failure = f"<p>{escape(status.failure.reason)}</p>" if status.failure is not None else ""
+    head = f"<b>{escape(job.name)}</b> {status.state.value}, {now.seconds:.1f} s"
+    return f"<div>{head}{failure}<br/>{plan_svg(plan, notes, heads)}</div>", now
+
+
+def result_html(values: Mapping[str, Any], seconds: float) -> str:
+    """Shows what each sink left: the first rows of what has rows, a line for the rest."""
+    parts = [f"<p>{seconds:.2f} s</p>"]
+    for name, value in values.items():
+        parts.append(f"<b>{escape(name)}</b> {_value_html(value)}")
+    return "".join(parts)
+
+
+def _value_html(value: Any) -> str:
+    if isinstance(value, list):
+        fields = getattr(type(value[0]), "_fields", None) if value else None
+        return _table(fields, [tuple(row) if fields else (row,) for row in value[:ROWS]], len(value))
+    if hasattr(value, "column_names") and hasattr(value, "slice"):  # a pyarrow.Table
+        rows = [tuple(row.values()) for row in value.slice(0, ROWS).to_pylist()]
+        return _table(value.column_names, rows, value.num_rows)
+    return f"<code>{escape(repr(value))}</code>"
+
+
+def _table(names: Any, rows: list[tuple[Any, ...]], count: int) -> str:
+    head = "".join(f"<th>{escape(str(name))}</th>" for name in names or ())
+    body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"{count:,} rows<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+class Watch:
+    """A picture of a job that updates in place until the job ends.
+
+    Args:
+        job: what to watch.
+        show: shows HTML for the first time, and gives what replaces it later.
+        period: seconds between two pictures.
+    """
+
+    def __init__(self, job: Job, show: Callable[[str], Callable[[str], None]], period: float) -> None:
+        self._job = job
+        self._period = period
+        self._stopped = threading.Event()
+        html, self._before = job_html(job)
+        self._update = show(html)
+        self._thread = threading.Thread(target=self._run, name=f"watch-{job.name}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the watch; the last picture stays, and the job goes on."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        over = False
+        while not over and not self._stopped.wait(self._period):
+            try:
+                over = self._job.status.state.is_final
+                html, self._before = job_html(self._job, self._before)
+            except Exception:  # the job was closed, or its cluster is gone: whoever waits for it reports how
+                return
+            self._update(html)
+
+
+def in_notebook(html: str) -> Callable[[str], None]:
+    """Shows HTML in the notebook's current cell, and gives what replaces it."""
+    from IPython.display import HTML, display
+
+    handle = display(HTML(html), display_id=True)
+
+    def update(html: str) -> None:
+        handle.update(HTML(html))
+
+    return update

@@ -1,0 +1,164 @@
+"""Structured Streaming on Ray: micro-batches into a running job, each row once, whatever is killed and replayed."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+import rayelastic as rel
+from rayelastic import spark as bridge
+from rayelastic.errors import JobCancelledError, JobFailedError, SourceError, SparkError
+from rayelastic.job import start
+from rayelastic.on_ray.connect import ensure_ray
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+streaming = importlib.import_module("rayelastic.spark.stream")  # rel.spark.stream is its function
+pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+TIMEOUT = 100.0
+FILES, ROWS = 4, 500  # micro-batches of a test, and rows of each
+SCHEMA = "word string, n long"
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    import ray
+
+    ensure_ray("local", num_cpus=4)
+    with bridge.session("streams", executor_cores=2, configs={"spark.task.maxFailures": "2"}) as session:
+        yield session
+    ray.shutdown()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "input"
+    folder.mkdir()
+    for number in range(FILES):
+        numbers = list(range(number * ROWS, (number + 1) * ROWS))
+        table = pa.table({"word": [f"w{n % 7}" for n in numbers], "n": numbers})
+        parquet.write_table(table, folder / f"{number}.parquet")
+    return folder
+
+
+def read(spark: SparkSession, folder: Path) -> DataFrame:
+    """One file a micro-batch."""
+    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def totals(frame: DataFrame, checkpoint: Path, **trigger: Any) -> rel.Topology:
+    topology = rel.Topology("totals")
+    rows = topology.source("rows", bridge.stream(frame, checkpoint=str(checkpoint), trigger=trigger))
+    rows.key_by("word").aggregate("totals", n=rel.count(), total=rel.sum("n")).sink("out", rel.list())
+    return topology
+
+
+def expected() -> dict[str, tuple[int, int]]:
+    count, total = Counter[str](), Counter[str]()
+    for n in range(FILES * ROWS):
+        count[f"w{n % 7}"] += 1
+        total[f"w{n % 7}"] += n
+    return {word: (count[word], total[word]) for word in count}
+
+
+def test_a_stream_that_ends_is_counted_once(spark: SparkSession, files: Path, tmp_path: Path) -> None:
+    result = rel.run(totals(read(spark, files), tmp_path / "checkpoint", availableNow=True))
+    assert {t.word: (t.n, t.total) for t in result["out"]} == expected()
+
+
+class Held:
+    """A source that pushes nothing itself until the job is over: somebody else feeds it."""
+
+    def __init__(self, source: bridge.SparkStream) -> None:
+        self.schema, self.lane, self.reason = source.schema, source.lane, source.reason
+        self.over = threading.Event()
+        self.for_pe = source.for_pe
+
+    def check(self, operator: str) -> None:
+        pass
+
+    def push(self, address: Any, operator: str) -> dict[int, int]:
+        self.over.wait(TIMEOUT)
+        return {}
+
+    def cancel(self) -> None:
+        self.over.set()
+
+
+def test_killed_between_push_and_commit_and_restarted(
+    spark: SparkSession, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tasks die when all their rows have arrived, before Spark commits; a new query goes on from the checkpoint."""
+    frame, checkpoint = read(spark, files), str(tmp_path / "checkpoint")
+    topology = rel.Topology("fed")
+    held = Held(bridge.stream(frame, checkpoint=checkpoint))
+    rows = topology.source("rows", held)
+    rows.key_by("word").aggregate("totals", n=rel.count(), total=rel.sum("n")).sink("out", rel.list())
+    original = streaming._pusher
+
+    def dying(address: Any, schema: pa.Schema, query: str, number: int) -> Any:
+        push = original(address, schema, query, number)
+
+        def then_die(batches: Any) -> Any:
+            yield from push(batches)
+            if number == 2:
+                raise RuntimeError("the machine burns")
+
+        return then_die
+
+    job = start(topology)
+    try:
+        address = job._control.call("ingest_address", "rows", timeout=TIMEOUT)
+        monkeypatch.setattr(streaming, "_pusher", dying)
+        with pytest.raises(SparkError, match="the machine burns"):
+            bridge.stream(frame, checkpoint=checkpoint, trigger={"availableNow": True}).push(address, "rows")
+        assert job.metrics().operator("rows").tuples_out > 2 * ROWS, "the third micro-batch has arrived"
+        monkeypatch.setattr(streaming, "_pusher", original)
+        job.feed("rows", bridge.stream(frame, checkpoint=checkpoint, trigger={"availableNow": True}))
+        assert {t.word: (t.n, t.total) for t in job.wait(TIMEOUT)["out"]} == expected()
+    finally:
+        held.cancel()
+        job.close()
+
+
+def test_the_failure_of_a_query_is_the_failure_of_its_job(spark: SparkSession, files: Path, tmp_path: Path) -> None:
+    (files / "0.parquet").write_bytes(b"this is no Parquet")
+    with pytest.raises(JobFailedError, match=r"'rows'.*streaming query of source 'rows' failed"):
+        rel.run(totals(read(spark, files), tmp_path / "checkpoint", availableNow=True))
+
+
+def test_a_job_that_is_cancelled_stops_its_query(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.readStream.format("rate").option("rowsPerSecond", 1000).load().selectExpr("value")
+    topology = rel.Topology("rate")
+    topology.source("rows", bridge.stream(frame, checkpoint=str(tmp_path / "checkpoint"))).sink("out", rel.count())
+    job = start(topology)
+    while job.metrics().operator("out").tuples_in == 0:
+        job.pause(0.2)
+        assert not job.status.state.is_final, job.status
+    job.cancel()
+    with pytest.raises(JobCancelledError):
+        job.wait(TIMEOUT)
+    waited = threading.Event()
+    while spark.streams.active:
+        waited.wait(0.05)
+
+
+def test_mistakes_are_told_when_the_source_is_declared(spark: SparkSession, tmp_path: Path) -> None:
+    rate = spark.readStream.format("rate").load()
+    with pytest.raises(SourceError, match=r"rel\.spark\.source"):
+        bridge.stream(spark.range(5), checkpoint=str(tmp_path))
+    with pytest.raises(SourceError, match=r"rel\.spark\.stream"):
+        bridge.source(rate)
+    with pytest.raises(SourceError, match="checkpoint"):
+        bridge.stream(rate, checkpoint="")
+    with pytest.raises(SourceError, match="continuous"):
+        bridge.stream(rate, checkpoint=str(tmp_path), trigger={"continuous": "1 second"})
