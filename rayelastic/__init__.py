@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rayelastic import errors as errors
     from rayelastic import spark as spark
+    from rayelastic.compile.report import compile_report as compile_report
     from rayelastic.graph.aggregates import count as count
     from rayelastic.graph.aggregates import distinct as distinct
     from rayelastic.graph.aggregates import first as first
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES: dict[str, tuple[str, ...]] = {
+    "rayelastic.compile.report": ("compile_report",),
     "rayelastic.graph.aggregates": (
         "count",
         "distinct",

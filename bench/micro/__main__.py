@@ -39,6 +39,7 @@ PROGRAMS: dict[str, list[str]] = {
     "native_data": ["rounds=3"],
     "link": ["seconds=0.05", "rounds=3"],
     "map_chain": ["records=500000", "sentences=20000", "rounds=3"],
+    "log_filter": ["lines=200000", "rounds=3"],
     "token_lanes": ["tuples=100000", "rounds=3"],
 }
 

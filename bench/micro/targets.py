@@ -64,4 +64,5 @@ TARGETS = {
     "link.tcp.64": Target(Of.OURS, least=1.5),
     "compiled.engine": Target(Of.OURS, most=1),
     "compiled.split": Target(Of.OURS, most=100),
+    "log.filter": Target(Of.OURS, least=10),
 }

@@ -61,7 +61,12 @@ SYSTEMS = {
     system.name: system
     for system in (
         System("cpython"),
+        System("numba"),
         System("bytewax", ("bytewax==0.21.1",)),
+        System("pathway", ("pathway==0.33.0",)),
+        System("polars", ("polars==2.1.0",)),
+        System("duckdb", ("duckdb==2.0.0",)),
         System("rayelastic"),
+        System("rayelastic_python"),
     )
 }

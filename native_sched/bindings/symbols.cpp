@@ -1,8 +1,10 @@
-// Addresses of the C functions that compiled code calls by name (abi.h, text.h), for llvmlite's add_symbol: the extension is
+// Addresses of the C functions that compiled code calls by name (abi.h, text.h, ...), for llvmlite's add_symbol: the extension is
 // loaded privately, so the loader doesn't find them by itself.
 #include <nanobind/stl/string.h>
 
 #include "rayelastic/abi.h"
+#include "rayelastic/number_text.h"
+#include "rayelastic/pattern.h"
 #include "rayelastic/text.h"
 #include "wrappers.hpp"
 
@@ -30,6 +32,10 @@ void bind_symbols(nb::module_& module) {
   add("rel_text_to_float", &rel_text_to_float);
   add("rel_text_is_valid", &rel_text_is_valid);
   add("rel_text_repair", &rel_text_repair);
+  add("rel_text_of_float", &rel_text_of_float);
+  add("rel_rounded", &rel_rounded);
+  add("rel_pattern", &rel_pattern);
+  add("rel_pattern_find", &rel_pattern_find);
   module.def(
       "symbols", [symbols] { return symbols.attr("copy")(); }, nb::sig("def symbols() -> dict[str, int]"),
       "Engine services by name, with their addresses in this process.");

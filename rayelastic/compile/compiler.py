@@ -26,11 +26,12 @@ from rayelastic.compile.ports_compiler import compile_operator
 from rayelastic.compile.reasons import plain_reason
 from rayelastic.compile.signatures import annotated_library, annotated_output
 from rayelastic.compile.state import initial_record, is_record_class, state_factory
+from rayelastic.compile.syntax import rewritten
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
 from rayelastic.graph.schema import Schema, laid_out
 
-__all__ = ["Compiler", "machine_code"]
+__all__ = ["Compiler", "is_cached", "machine_code"]
 
 _ABI_VERSION = 1  # REL_ABI_VERSION of abi.h
 _VIEWS = {"numpy": View.NUMPY, "pyarrow": View.ARROW, "pandas": View.ARROW, "polars": View.ARROW}
@@ -235,12 +236,21 @@ def machine_code(request: FunctionRequest, state_schema: Schema | None, cache: C
 def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple[CacheEntry, Schema]:
     from rayelastic.compile.lowering.compiler import compile_function, flattened
     from rayelastic.compile.lowering.plan import Plan
+    from rayelastic.compile.lowering.text_format import formatted
 
     function: Callable[..., Any] = request.function
     if not inspect.isfunction(function):
         raise NotCompiledError(f"it is a {type(function).__name__}, only plain functions are compiled")
     if request.kind is not OperatorKind.FLAT_MAP and inspect.isgeneratorfunction(function):
         raise LaneError(f"a {request.kind.value} returns, it can't yield", way_out="Use flat_map")
+    fields = [*request.input_schema.fields, *(state_schema.fields if state_schema else ())]
+    function = rewritten(
+        function,
+        formatted,
+        flat=request.kind is OperatorKind.FLAT_MAP,
+        nullable=frozenset(field.name for field in fields if field.nullable),
+        record=request.input_schema.tuple_type,
+    )
     if request.kind is OperatorKind.FLAT_MAP and not inspect.isgeneratorfunction(function):
         function = flattened(function, keyed=state_schema is not None)
     plan = Plan(function, request.kind, request.output)
@@ -281,12 +291,23 @@ def _output_of(entry: CacheEntry, request: FunctionRequest, identity: Identity) 
     return laid_out("Record", [(name, text, nullable) for name, text, nullable in json.loads(entry.output)])
 
 
+def is_cached(request: FunctionRequest) -> bool:
+    """Whether the machine code of a function that can be compiled is in the user's cache."""
+    try:
+        state_schema, _ = _state_layout(request)
+    except NotCompiledError:
+        return False
+    identity = Identity(request.function)
+    return identity.known and user_cache().get(_key(request, state_schema, identity)) is not None
+
+
 @functools.cache
 def _environment() -> str:
     """What else machine code depends on: versions, this package's own sources, the processor."""
-    folder = Path(__file__).parent / "lowering"
+    folder = Path(__file__).parent
+    rewriting = [folder / f"{name}.py" for name in ("syntax", "exceptions", "format_strings", "patterns")]
     sources = hashlib.sha256()
-    for path in sorted(folder.glob("*.py")):
+    for path in sorted([*(folder / "lowering").glob("*.py"), *rewriting]):
         sources.update(path.read_bytes())
     versions = [_version(name) for name in ("numba", "llvmlite", "numpy")]
     return repr((_ABI_VERSION, sys.version_info[:3], versions, sources.hexdigest(), host_target()))

@@ -6,8 +6,10 @@ nothing. A function that uses what can't be named so has no identity and isn't c
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import inspect
+import re
 import types
 from collections.abc import Callable
 from typing import Any
@@ -29,6 +31,7 @@ class Identity:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.classes: list[type] = []  # NamedTuple classes that it refers to
         self.known = True  # False: something has no stable name, nothing may be cached
+        self.changeable: set[str] = set()  # names of dicts, lists and sets, whose content counts
         self._hash = hashlib.sha256()
         self._seen: dict[int, int] = {}
         self._function(function)
@@ -48,6 +51,16 @@ class Identity:
             self._add(type(value).__name__, len(value))
             for item in sorted(value, key=repr) if isinstance(value, frozenset) else value:
                 self._value(item)
+        elif isinstance(value, dict | list | set):
+            self._add(type(value).__name__, len(value))
+            for item in sorted(value, key=repr) if isinstance(value, set) else value:
+                self._value(item)
+                if isinstance(value, dict):
+                    self._value(value[item])
+        elif isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
+            self._add("temporal", value)
+        elif isinstance(value, re.Pattern):
+            self._add("pattern", value.pattern, value.flags)
         elif isinstance(value, types.FunctionType):
             self._function(value)
         elif isinstance(value, types.CodeType):
@@ -84,13 +97,19 @@ class Identity:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self._add("closure", name)
             try:
+                self._note(name, cell.cell_contents)
                 self._value(cell.cell_contents)
             except ValueError:  # not assigned yet
                 self.known = False
         for name in sorted(_global_names(function.__code__)):
             if name in function.__globals__:
                 self._add("global", name)
+                self._note(name, function.__globals__[name])
                 self._attributes(function.__globals__[name], function.__code__)
+
+    def _note(self, name: str, value: Any) -> None:
+        if isinstance(value, dict | list | set):
+            self.changeable.add(name)
 
     def _attributes(self, value: Any, code: types.CodeType) -> None:
         """A global; of a module also those functions that the code may take from it."""

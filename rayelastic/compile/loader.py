@@ -16,7 +16,7 @@ from rayelastic.compile.code import MachineCode
 
 __all__ = ["declare_symbols", "engine_symbols", "host_target", "load_image", "register_symbols"]
 
-_CONTEXT_KEY = "rel_context_key"  # lowering/engine.py
+_CONTEXT_KEY, _POW = "rel_context_key", "rel_libm_pow"  # lowering/engine.py
 _lock = threading.Lock()
 _loaded: dict[str, tuple[Any, int]] = {}
 
@@ -32,6 +32,8 @@ def _binding() -> Any:
         raise OSError("no thread-specific key left in this process")
     _keep_for_ever.append(key)
     llvm.add_symbol(_CONTEXT_KEY, ctypes.addressof(key))
+    mathematics = ctypes.CDLL("libm.so.6")
+    llvm.add_symbol(_POW, ctypes.cast(mathematics.pow, ctypes.c_void_p).value)
     return llvm
 
 

@@ -17,6 +17,8 @@ from rayelastic.compile.loader import declare_symbols
 from rayelastic.compile.lowering import (  # noqa: F401  they register what text and records can do
     engine,
     loop,
+    moments,
+    optional,
     text_case,
     text_compare,
     text_numbers,
@@ -26,6 +28,7 @@ from rayelastic.compile.lowering import (  # noqa: F401  they register what text
 )
 from rayelastic.compile.lowering.plan import Plan
 from rayelastic.compile.lowering.records import RecordType
+from rayelastic.compile.lowering.refusal import refusals_pass
 from rayelastic.compile.lowering.rewrite import OperatorPipeline, forget_helpers, helper
 from rayelastic.graph.operator_spec import OperatorKind
 from rayelastic.graph.schema import Schema
@@ -76,16 +79,17 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
     flags.no_compile = True
-    result = compiler.compile_extra(
-        cpu_target.typing_context,
-        cpu_target.target_context,
-        plan.function,
-        (record,) if state is None else (record, state),
-        types.none,
-        flags,
-        {},
-        pipeline_class=OperatorPipeline,
-    )
+    with refusals_pass(cpu_target.target_context):
+        result = compiler.compile_extra(
+            cpu_target.typing_context,
+            cpu_target.target_context,
+            plan.function,
+            (record,) if state is None else (record, state),
+            types.none,
+            flags,
+            {},
+            pipeline_class=OperatorPipeline,
+        )
     in_place = _may_be_in_place(plan, input_schema)
     entry, image, imports = loop.build(result, record, state, in_place=in_place)
     if "PyGILState_Ensure" in imports:
@@ -94,7 +98,12 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
 
 
 def _may_be_in_place(plan: Plan, input_schema: Schema) -> bool:
-    """Whether a record may be written over the one that it was made of: never while views point into it."""
+    """Whether a record may be written over the one that it was made of: never while views point into it.
+
+    Nor where the tuples of a run may be needed again to find the one whose integers overflowed.
+    """
+    if plan.has_suspicions:
+        return False
     if plan.kind is OperatorKind.FILTER:
         return True
     same_size = plan.output.record_size == input_schema.record_size

@@ -8,6 +8,8 @@ change behind the code's back is refused in words.
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 import sys
 import types as python_types
 from collections.abc import Callable
@@ -17,11 +19,12 @@ import numpy as np
 from numba.core import ir
 from numba.core.errors import UnsupportedError
 
-from rayelastic.compile.lowering import text_format
+from rayelastic.compile.lowering import moments, numbers, regular, tables, text_format
 from rayelastic.compile.lowering.views import BytesLiteral, TextLiteral
+from rayelastic.compile.patterns import NoPatternError
 
-# Builtins that Numba would answer in its own string type.
-_REPLACED: dict[Any, Any] = {str: text_format.text_of}
+# Builtins and functions of modules that Numba would answer in its own string type, or otherwise than CPython.
+_REPLACED: dict[Any, Any] = {str: text_format.text_of, **numbers.REPLACED, **moments.CONSTRUCTORS}
 
 
 def definition(func_ir: Any, variable: Any) -> Any:
@@ -66,7 +69,17 @@ def _module_of(func_ir: Any, variable: Any) -> Any:
 
 def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) -> Any:
     """What a global, a closure variable or an attribute of a module becomes."""
-    if isinstance(value, list | dict | set | bytearray):
+    if isinstance(value, dict | set):
+        table = tables.table_of(name, dict(value) if isinstance(value, dict) else set(value))
+        if table is None:
+            raise UnsupportedError(
+                f"'{name}' is a {type(value).__name__} outside the function that isn't one of constants of one kind",
+                loc,
+            )
+        return table
+    if type(value) is list and value and all(type(item) in (int, float, bool, str) for item in value):
+        return literal(tuple(value))
+    if isinstance(value, list | bytearray):
         raise UnsupportedError(
             f"'{name}' is a {type(value).__name__} outside the function and can change; a tuple is compiled",
             loc,
@@ -81,6 +94,17 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
             return _REPLACED[value]
     except TypeError:  # unhashable
         return value
+    if value in numbers.DIFFERENT:
+        raise UnsupportedError(
+            f"{value.__module__}.{value.__name__} isn't compiled: it would differ in the last digit", loc
+        )
+    if isinstance(value, re.Pattern):
+        try:
+            return regular.constant(value)
+        except NoPatternError as error:
+            raise UnsupportedError(f"the pattern '{name}' isn't compiled: {error}", loc) from None
+    if isinstance(value, dt.datetime | dt.date | dt.timedelta) and moments.constant(value) is not None:
+        return moments.constant(value)
     if value is print:
         raise UnsupportedError("print isn't compiled, it needs the interpreter", loc)
     if isinstance(value, python_types.FunctionType) and _is_unknown(value):

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from numba.extending import intrinsic, overload, overload_method
+from numba.extending import intrinsic, overload, overload_attribute, overload_method
 
 Typing = Callable[..., Any]
 
@@ -23,6 +23,11 @@ def overloads(function: Any) -> Callable[[Typing], Typing]:
 def overloads_method(kind: type, name: str) -> Callable[[Typing], Typing]:
     """Declares a method of a type of ours."""
     return lambda typing: overload_method(kind, name)(_bare(typing))
+
+
+def overload_attribute_of(kind: type, name: str) -> Callable[[Typing], Typing]:
+    """Declares an attribute of a type."""
+    return lambda typing: overload_attribute(kind, name)(_bare(typing))
 
 
 def primitive(typing: Typing, *, prefer_literal: bool = False) -> Any:

@@ -13,12 +13,15 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-I32, I64 = ir.IntType(32), ir.IntType(64)
+I32, I64, F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 POINTER = ir.IntType(8).as_pointer()
 
 MEMCMP, MEMMEM, STRTOD = "memcmp", "memmem", "strtod"
-SERVICES = ("rel_flush", "rel_allocate", "rel_keep_text")
+SERVICES = (
+    "rel_flush", "rel_allocate", "rel_keep_text", "rel_text_of_float", "rel_rounded", "rel_pattern", "rel_pattern_find",
+)  # fmt: skip
 CONTEXT_KEY = "rel_context_key"  # a pthread_key_t, made by loader.py in each process
+POW = "rel_libm_pow"  # libm's pow by a name that LLVM doesn't know, see loader.py
 
 
 def allocate(builder: Any, context: Any, size: Any) -> Any:
@@ -36,6 +39,29 @@ def keep_text(builder: Any, context: Any, field: Any, data: Any, size: Any) -> A
     return builder.call(
         _service(builder, "rel_keep_text", I32, [POINTER, POINTER, POINTER, I64]), [context, field, data, size]
     )
+
+
+def text_of_float(builder: Any, value: Any, kind: Any, precision: Any, out: Any) -> Any:
+    """rel_text_of_float: how many bytes."""
+    return builder.call(
+        _service(builder, "rel_text_of_float", I64, [F64, I32, I64, POINTER]), [value, kind, precision, out]
+    )
+
+
+def rounded(builder: Any, value: Any, digits: Any) -> Any:
+    """rel_rounded."""
+    return builder.call(_service(builder, "rel_rounded", F64, [F64, I64]), [value, digits])
+
+
+def pattern(builder: Any, text: Any, size: Any) -> Any:
+    """rel_pattern: a handle, or null."""
+    return builder.call(_service(builder, "rel_pattern", POINTER, [POINTER, I64]), [text, size])
+
+
+def pattern_find(builder: Any, *arguments: Any) -> Any:
+    """rel_pattern_find: 1, 0 or -1."""
+    kinds = [POINTER, POINTER, I64, I64, I32, I64, I64.as_pointer()]
+    return builder.call(_service(builder, "rel_pattern_find", I64, kinds), list(arguments))
 
 
 def current_context(builder: Any) -> Any:

@@ -21,6 +21,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import register_model
 
 from rayelastic.compile.lowering import engine, halves
+from rayelastic.compile.lowering.refusal import refuse
 from rayelastic.compile.lowering.views import BYTES, TEXT, ViewType, load_view, parts, store_view
 from rayelastic.graph.schema import DataType, Field, Schema
 
@@ -219,7 +220,7 @@ def _load_plain(context: Any, builder: Any, field: Field, record: Any) -> Any:
         return builder.sdiv(raw, I64(MILLISECONDS_A_DAY))
     if kind is DataType.UINT64:
         with builder.if_then(builder.icmp_signed("<", raw, I64(0)), likely=False):
-            context.call_conv.return_user_exc(builder, OverflowError, ())
+            refuse(builder)
     if kind.size == 8:
         return raw
     return builder.zext(raw, I64) if kind.value.startswith("uint") else builder.sext(raw, I64)

@@ -19,9 +19,11 @@ from rayelastic.compile.lowering import engine
 from rayelastic.compile.lowering.records import (
     FRAME,
     FRAME_CAPACITY,
+    FRAME_CAREFUL,
     FRAME_CONTEXT,
     FRAME_OUT,
     FRAME_STOPPED,
+    FRAME_SUSPICION,
     FRAME_USED,
     RecordType,
     frame_slot,
@@ -60,6 +62,8 @@ def build(
     _entry(module, entry, bodies, allocates=f"@{engine.CONTEXT_KEY}" in str(linked))
     final = llvm.parse_assembly(cgutils.normalize_ir_text(str(module)))
     final.link_in(linked)
+    if record.plan.has_suspicions:  # called twice, and only the inlined one vectorises
+        final.get_function(compiled.fndesc.llvm_func_name).add_function_attribute("alwaysinline")
     for function in final.functions:
         if not function.is_declaration and function.name != entry:
             function.linkage = "internal"  # one caller: the inliner takes it
@@ -87,28 +91,47 @@ def _body(
     source, count, out, capacity, slots, engine_context = function.args
     if not in_place:
         out.add_attribute("noalias")
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    builder, plan = ir.IRBuilder(function.append_basic_block("entry")), record.plan
     frame = cgutils.alloca_once(builder, FRAME, name="frame")
     values = {FRAME_OUT: out, FRAME_USED: I64(0), FRAME_CAPACITY: capacity, FRAME_CONTEXT: engine_context}
-    for slot, value in (values | {FRAME_STOPPED: I32(0)}).items():
+    for slot, value in (values | {FRAME_STOPPED: I32(0), FRAME_CAREFUL: I64(0), FRAME_SUSPICION: I64(0)}).items():
         builder.store(value, frame_slot(builder, frame, slot))
-    plan = record.plan
     callee = context.declare_function(module, compiled.fndesc)
-    with cgutils.for_range(builder, count) as loop:
-        if plan.kind is OperatorKind.MAP:
-            place = builder.gep(out, [builder.mul(loop.index, I64(plan.output.record_size))])
-            builder.store(place, frame_slot(builder, frame, FRAME_OUT))
-        tuple_at = builder.gep(source, [builder.mul(loop.index, I64(record.schema.record_size))])
-        arguments = [make_record(context, builder, record, tuple_at, frame)]
-        if state is not None:
-            slot = builder.gep(builder.bitcast(slots, POINTER.as_pointer()), [loop.index])
-            arguments.append(make_record(context, builder, state, builder.load(slot), frame))
-        status, _ = context.call_conv.call_function(
-            builder, callee, compiled.fndesc.restype, compiled.fndesc.argtypes, arguments
-        )
-        with builder.if_then(status.is_error, likely=False):
-            stopped = builder.icmp_unsigned("!=", builder.load(frame_slot(builder, frame, FRAME_STOPPED)), I32(0))
-            builder.ret(builder.select(stopped, STOPPED, builder.sub(I64(-1), loop.index)))
+
+    again = function.append_basic_block("again") if plan.has_suspicions else None
+
+    def call_each(failure: Any = None) -> None:
+        """Each tuple of the run; where one fails, goes to a block, or returns its index."""
+        with cgutils.for_range(builder, count) as loop:
+            if plan.kind is OperatorKind.MAP:
+                place = builder.gep(out, [builder.mul(loop.index, I64(plan.output.record_size))])
+                builder.store(place, frame_slot(builder, frame, FRAME_OUT))
+            tuple_at = builder.gep(source, [builder.mul(loop.index, I64(record.schema.record_size))])
+            arguments = [make_record(context, builder, record, tuple_at, frame)]
+            if state is not None:
+                slot = builder.gep(builder.bitcast(slots, POINTER.as_pointer()), [loop.index])
+                arguments.append(make_record(context, builder, state, builder.load(slot), frame))
+            status, _ = context.call_conv.call_function(
+                builder, callee, compiled.fndesc.restype, compiled.fndesc.argtypes, arguments
+            )
+            with builder.if_then(status.is_error, likely=False):
+                if failure is not None:
+                    builder.branch(failure)
+                else:
+                    stopped = builder.load(frame_slot(builder, frame, FRAME_STOPPED))
+                    stopped = builder.icmp_unsigned("!=", stopped, I32(0))
+                    builder.ret(builder.select(stopped, STOPPED, builder.sub(I64(-1), loop.index)))
+
+    call_each(failure=again)  # an earlier tuple may be the one to blame
+    if again is not None:
+        done = function.append_basic_block("done")
+        suspicion = builder.load(frame_slot(builder, frame, FRAME_SUSPICION))
+        builder.cbranch(builder.icmp_unsigned("!=", suspicion, I64(0)), again, done)
+        builder.position_at_end(again)
+        builder.store(I64(1), frame_slot(builder, frame, FRAME_CAREFUL))
+        call_each()
+        builder.branch(done)
+        builder.position_at_end(done)
     builder.ret(count if plan.kind is OperatorKind.MAP else builder.load(frame_slot(builder, frame, FRAME_USED)))
     return function
 

@@ -30,6 +30,7 @@ class Plan:
         self.declared = declared
         self.decided: Schema | None = declared
         self.is_generator = False
+        self.has_suspicions = False  # exact.py: the loop over the run looks at them
         self.problem: str = ""  # the first thing found that the python lane can do and the compiled one can't
         self.mistake: SchemaError | None = None  # the first thing found that no lane can do
 

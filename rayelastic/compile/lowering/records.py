@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba.core import callconv, cgutils, types
+from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.errors import TypingError
 from numba.core.imputils import lower_builtin, lower_getattr_generic
@@ -25,6 +25,7 @@ from numba.extending import register_model
 from rayelastic.compile.lowering import engine, fields
 from rayelastic.compile.lowering.declare import overloads, primitive
 from rayelastic.compile.lowering.plan import Plan
+from rayelastic.compile.lowering.refusal import refuse
 from rayelastic.compile.lowering.views import ViewType, parts
 from rayelastic.graph.operator_spec import OperatorKind
 from rayelastic.graph.schema import Field, Schema
@@ -32,9 +33,10 @@ from rayelastic.graph.schema import Field, Schema
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = I8.as_pointer()
 
-# What one call of an operator function knows: output buffer, records in it, room, engine context, whether to stop.
-FRAME = ir.LiteralStructType([POINTER, I64, I64, POINTER, I32])
-FRAME_OUT, FRAME_USED, FRAME_CAPACITY, FRAME_CONTEXT, FRAME_STOPPED = range(5)
+# What one call of an operator function knows: output buffer, records in it, room, engine context, whether to stop;
+# whether integers are checked one by one, and a number that isn't 0 if one may have overflowed: exact.py.
+FRAME = ir.LiteralStructType([POINTER, I64, I64, POINTER, I32, I64, I64])
+FRAME_OUT, FRAME_USED, FRAME_CAPACITY, FRAME_CONTEXT, FRAME_STOPPED, FRAME_CAREFUL, FRAME_SUSPICION = range(7)
 
 Cell = tuple[Any, Callable[[Any, Any, Any], Any]]  # type, and how to get the value out of an item's
 
@@ -175,14 +177,13 @@ def _set_field(typingctx: Any, record: Any, name: Any, value: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         state, frame = record_parts(context, builder, sig.args[0], args[0])
 
-        def fail(builder: Any) -> None:
-            context.call_conv.return_user_exc(builder, OverflowError, ())
-
         if field.type.is_text:
             engine_context = builder.load(frame_slot(builder, frame, FRAME_CONTEXT))
-            fields.keep_text(context, builder, record.schema, field, state, sig.args[2], args[2], engine_context, fail)
+            fields.keep_text(
+                context, builder, record.schema, field, state, sig.args[2], args[2], engine_context, refuse
+            )
         else:
-            fields.store(context, builder, record.schema, field, state, sig.args[2], args[2], fail)
+            fields.store(context, builder, record.schema, field, state, sig.args[2], args[2], refuse)
         return context.get_dummy_value()
 
     return types.void(record, name, value), codegen
@@ -216,11 +217,6 @@ def deliver(typingctx: Any, record: Any, value: Any) -> Any:
     return types.void(record, value), codegen
 
 
-def _leave(builder: Any) -> None:
-    """Ends the operator function with an error that no `except` of the user's sees: not his, but the engine's."""
-    builder.ret(callconv.RETCODE_USEREXC)
-
-
 def _make_room(context: Any, builder: Any, frame: Any) -> None:
     used_slot = frame_slot(builder, frame, FRAME_USED)
     full = builder.icmp_signed(">=", builder.load(used_slot), builder.load(frame_slot(builder, frame, FRAME_CAPACITY)))
@@ -230,7 +226,7 @@ def _make_room(context: Any, builder: Any, frame: Any) -> None:
         builder.store(I64(0), used_slot)
         with builder.if_then(builder.icmp_unsigned("!=", stop, I32(0)), likely=False):
             builder.store(I32(1), frame_slot(builder, frame, FRAME_STOPPED))
-            _leave(builder)
+            refuse(builder)
 
 
 def _next_place(builder: Any, frame: Any, schema: Schema) -> Any:
@@ -265,7 +261,7 @@ def _store_item(context: Any, builder: Any, record: RecordType, place: Any, item
     if any(f.nullable for f in output.fields):
         fields.clear_validity(builder, output, place)
     for field, (kind, content) in zip(output.fields, cells, strict=True):
-        fields.store(context, builder, output, field, place, kind, content, _leave)
+        fields.store(context, builder, output, field, place, kind, content, refuse)
 
 
 def item_cells(item: Any) -> list[Cell]:

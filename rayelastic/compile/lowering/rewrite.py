@@ -1,9 +1,10 @@
-"""Two passes over Numba's IR of a user function, between its byte code and its types.
+"""Passes over Numba's IR of a user function, between its byte code and its types.
 
 Before types: `return x` and `yield x` of the operator function become deliveries into the output buffer (no generator
 object, no boxing); str and bytes constants become views; plain helper functions are compiled along; exceptions lose
 their arguments (the Python function is run again for those, explain.py); what may change behind the code's back is
-refused in words. After types: the output schema is decided (output.py).
+refused in words. After types: the output schema is decided (output.py), operators on numbers become exact
+(exact.py).
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -16,16 +17,19 @@ from typing import Any
 
 import numba
 from numba.core import ir
+from numba.core.analysis import compute_cfg_from_blocks
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.errors import UnsupportedError
 from numba.core.ir_utils import build_definitions
-from numba.core.typed_passes import NopythonTypeInference
+from numba.core.typed_passes import NopythonTypeInference, PreLowerStripPhis
 from numba.core.untyped_passes import FixupArgs, InlineClosureLikes
 
-from rayelastic.compile.lowering import output
+from rayelastic.compile.lowering import exact, output
 from rayelastic.compile.lowering.constants import definition, folded, is_tuple_class, literal
 from rayelastic.compile.lowering.records import RecordType, deliver, set_field
+from rayelastic.compile.lowering.text_format import formatted
+from rayelastic.compile.syntax import rewritten
 from rayelastic.graph.operator_spec import OperatorKind
 
 RECORD = "$record"  # the variable that keeps the operator function's first argument
@@ -44,7 +48,7 @@ _helpers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 def helper(function: Callable[..., Any]) -> Any:
     """The Numba dispatcher of a plain function that a user's function calls."""
     if function not in _helpers:
-        _helpers[function] = numba.jit(**OPTIONS, pipeline_class=OperatorPipeline)(function)
+        _helpers[function] = numba.jit(**OPTIONS, pipeline_class=OperatorPipeline)(rewritten(function, formatted))
     return _helpers[function]
 
 
@@ -128,8 +132,33 @@ class DecideOutput(FunctionPass):
         return False
 
 
+@register_pass(mutates_CFG=False, analysis_only=False)
+class MakeExact(FunctionPass):
+    """Of operator and helper functions, directly before machine code is made."""
+
+    _name = "rayelastic_exact"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Replaces operators on numbers in `state.func_ir`."""
+        record = operator_record(state)
+        suspects = record is not None and _runs_straight(state, record)
+        if exact.make_exact(state, suspects=suspects) and record is not None:
+            record.plan.has_suspicions = True
+        return True
+
+
+def _runs_straight(state: Any, record: RecordType) -> bool:
+    """Whether a wrong integer can do no harm before the run is over: no loop, no state, one output a tuple."""
+    if record.plan.kind is not OperatorKind.MAP or len(state.args) > 1:
+        return False
+    return not compute_cfg_from_blocks(state.func_ir.blocks).loops()
+
+
 class OperatorPipeline(CompilerBase):
-    """Numba's own pipeline with the two passes in it."""
+    """Numba's own pipeline with our passes in it."""
 
     def define_pipelines(self) -> list[Any]:
         """Called by Numba."""
@@ -137,6 +166,7 @@ class OperatorPipeline(CompilerBase):
         pipeline.add_pass_after(RewriteDeliveries, FixupArgs)
         pipeline.add_pass_after(RewriteConstants, InlineClosureLikes)
         pipeline.add_pass_after(DecideOutput, NopythonTypeInference)
+        pipeline.add_pass_after(MakeExact, PreLowerStripPhis)
         pipeline.finalize()
         return [pipeline]
 

@@ -1,6 +1,6 @@
 """int() and float() of text, as CPython reads them: white space, sign, underscores, digits of any script.
 
-An int beyond 64 bits raises OverflowError (compiled integers are 64-bit); floats are exact: short ones by one exact
+An int beyond 64 bits is refused; floats are exact: short ones by one exact
 multiplication or division (Clinger 1990), others by strtod on the bare digits, which no locale changes.
 """
 
@@ -20,6 +20,7 @@ from numba.extending import register_jitable
 from rayelastic.compile.lowering import engine
 from rayelastic.compile.lowering.code_points import next_offset, point_at
 from rayelastic.compile.lowering.declare import overloads, primitive
+from rayelastic.compile.lowering.refusal import refuse_if
 from rayelastic.compile.lowering.text_parts import left, right
 from rayelastic.compile.lowering.views import TEXT, ViewType, byte_at
 
@@ -82,8 +83,7 @@ def _int(text: Any) -> Any:
             digit = _digit(text, at)
             if digit < 0:
                 raise ValueError("invalid literal for int()")
-            if value < -922337203685477580 or (value == -922337203685477580 and digit > 8):
-                raise OverflowError("beyond 64 bits")
+            refuse_if(value < -922337203685477580 or (value == -922337203685477580 and digit > 8))
             value = value * 10 - digit  # negative, because there is one more of those
             digits += 1
             may_underscore = True
@@ -92,8 +92,7 @@ def _int(text: Any) -> Any:
             raise ValueError("invalid literal for int()")
         if negative:
             return value
-        if value == -9223372036854775808:
-            raise OverflowError("beyond 64 bits")
+        refuse_if(value == -9223372036854775808)
         return -value
 
     return parsed

@@ -139,7 +139,8 @@ class Runner:
     def __init__(self, shim: ctypes.CDLL, code: OperatorCode) -> None:
         assert code.machine is not None, code.reason
         loader.register_symbols(
-            {name: ctypes.cast(getattr(shim, name), ctypes.c_void_p).value or 0 for name in SERVICES}
+            loader.engine_symbols()
+            | {name: ctypes.cast(getattr(shim, name), ctypes.c_void_p).value or 0 for name in SERVICES}
         )
         self._owner, address = loader._link(code.machine)
         self.process = PROCESS(address)

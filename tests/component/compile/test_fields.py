@@ -77,7 +77,8 @@ def test_inferred_types(compiled):
 
 def test_integers_do_not_wrap_at_their_width(compiled):
     runner = compiled(lambda t: (t.a + t.a, t.b * t.b), {"a": np.int8, "b": np.uint32}, MAP)
-    assert runner([(127, 2**32 - 1)]).items == [(254, (2**32 - 1) ** 2 - 2**64)]  # int64 wraps, documented
+    assert runner([(127, 2**31)]).items == [(254, 2**62)]
+    assert runner([(127, 1), (0, 2**32 - 1)]).failed == 1
 
 
 def test_halves_round_as_numpy_does(compiled):

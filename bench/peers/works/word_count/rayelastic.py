@@ -1,7 +1,7 @@
 """Word count in rayelastic: one processing element in this process, compiled lane, reading the file inside the job."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -21,16 +21,20 @@ def words(t: Line) -> Iterator[Word]:
         yield Word(word)
 
 
-def prepare(path: str) -> Callable[[], pa.Table]:
+def job(path: str, lane: Literal["compiled", "python"]) -> Callable[[], pa.Table]:
     topology = rel.Topology("word_count")
     lines = topology.source("lines", rel.text(path))
-    counted = lines.flat_map("words", words, lane="compiled").key_by("word").aggregate("counts", n=rel.count())
+    counted = lines.flat_map("words", words, schema=Word, lane=lane).key_by("word").aggregate("counts", n=rel.count())
     counted.sink("out", rel.arrow())
 
     def run() -> pa.Table:
         return rel.run(topology)["out"]
 
     return run
+
+
+def prepare(path: str) -> Callable[[], pa.Table]:
+    return job(path, "compiled")
 
 
 def result(raw: pa.Table) -> dict[str, int]:

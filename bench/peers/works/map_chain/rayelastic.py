@@ -1,0 +1,38 @@
+"""A chain of maps in rayelastic: 100 operators, compiled lane."""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv
+
+import rayelastic as rel
+
+MAPS = 100
+
+
+class Row(NamedTuple):
+    a: int
+    b: float
+
+
+def step(t: Row) -> tuple[int, float]:
+    return t.a + 3, t.b * 0.5 + 1.0
+
+
+def job(path: str, lane: Literal["compiled", "python"]) -> Callable[[], pa.Table]:
+    table = pa.csv.read_csv(path)
+    topology = rel.Topology("map_chain")
+    stream = topology.source("rows", rel.arrow(table, Row))
+    for number in range(MAPS):
+        stream = stream.map(f"map{number}", step, schema=Row, lane=lane)
+    stream.sink("out", rel.arrow())
+    return lambda: rel.run(topology)["out"]
+
+
+def prepare(path: str) -> Callable[[], pa.Table]:
+    return job(path, "compiled")
+
+
+def result(raw: pa.Table) -> dict[int, float]:
+    return dict(zip(raw["a"].to_pylist(), raw["b"].to_pylist(), strict=True))

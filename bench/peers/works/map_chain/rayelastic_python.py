@@ -1,0 +1,13 @@
+"""The same as rayelastic.py in the python lane."""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from bench.peers.works.map_chain.rayelastic import job, result
+
+__all__ = ["prepare", "result"]
+
+
+def prepare(path: str) -> Callable[[], pa.Table]:
+    return job(path, "python")

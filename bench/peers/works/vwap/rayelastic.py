@@ -1,0 +1,53 @@
+"""VWAP in rayelastic: a user's function with keyed state, then counted; compiled lane."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv
+
+import rayelastic as rel
+
+
+class Row(NamedTuple):
+    is_trade: bool
+    symbol: str
+    price: int
+    volume: int
+
+
+class Mean(NamedTuple):
+    value: int = 0
+    volume: int = 0
+
+
+class Bargain(NamedTuple):
+    symbol: str
+    gain: int
+
+
+def bargains(t: Row, s: Any) -> Iterator[Bargain]:
+    if t.is_trade:
+        s.value += t.price * t.volume
+        s.volume += t.volume
+    elif s.value > t.price * s.volume:
+        yield Bargain(t.symbol, (s.value - t.price * s.volume) * t.volume // s.volume)
+
+
+def job(path: str, lane: Literal["compiled", "python"]) -> Callable[[], pa.Table]:
+    types = {"is_trade": pa.bool_(), "symbol": pa.string(), "price": pa.int64(), "volume": pa.int64()}
+    table = pa.csv.read_csv(path, convert_options=pa.csv.ConvertOptions(column_types=types))
+    topology = rel.Topology("vwap")
+    rows = topology.source("rows", rel.arrow(table, Row))
+    found = rows.key_by("symbol").flat_map("bargains", bargains, state=Mean, schema=Bargain, lane=lane)
+    found.key_by("symbol").aggregate("sums", n=rel.count(), index=rel.sum("gain")).sink("out", rel.arrow())
+    return lambda: rel.run(topology)["out"]
+
+
+def prepare(path: str) -> Callable[[], pa.Table]:
+    return job(path, "compiled")
+
+
+def result(raw: pa.Table) -> dict[str, tuple[int, int]]:
+    columns = (raw[name].to_pylist() for name in ("symbol", "n", "index"))
+    return {symbol: (count, index) for symbol, count, index in zip(*columns, strict=True)}

@@ -1,0 +1,123 @@
+"""`rel.compile_report`: which lane a function would get, and why, before it is in a topology."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rayelastic.compile.compiler import Compiler, is_cached
+from rayelastic.compile.identity import Identity
+from rayelastic.errors import LaneError, SchemaError
+from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind
+from rayelastic.graph.schema import Schema
+
+__all__ = ["CompileReport", "compile_report"]
+
+Kind = Literal["map", "filter", "flat_map"]
+
+
+@dataclass(frozen=True, slots=True)
+class CompileReport:
+    """What would become of a function.
+
+    Args:
+        function: its name and where it is.
+        lane: 'compiled', 'vectorised', 'python', or empty where no lane can have it.
+        reason: why, with the line where there is one.
+        input_schema: of the tuples that it gets.
+        output_schema: of what it gives; None where that isn't known.
+        was_cached: whether its machine code was there already.
+        as_declared: names of dicts, lists and sets outside the function that are taken as they are at declaration.
+    """
+
+    function: str
+    lane: str
+    reason: str
+    input_schema: Schema
+    output_schema: Schema | None
+    was_cached: bool = False
+    as_declared: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"{self.function}: {self.lane or 'no'} lane: {self.reason}", f"  takes {self.input_schema}"]
+        if self.output_schema is not None:
+            lines.append(f"  gives {self.output_schema}")
+        if self.lane == "compiled":
+            lines.append(f"  machine code {'from the cache' if self.was_cached else 'made now'}")
+        if self.as_declared:
+            lines.append(f"  {', '.join(self.as_declared)}: as at declaration; later changes aren't seen")
+        return "\n".join(lines)
+
+
+def compile_report(
+    fn: Callable[..., Any], schema: object = None, *, kind: Kind | None = None, state: Callable[[], Any] | None = None
+) -> CompileReport:
+    """Says which lane a function gets and why, and compiles it into the cache if it can be.
+
+    Args:
+        fn: of a tuple, or of a tuple and its key's state.
+        schema: of its input, see Schema.of; by default the class that its first parameter is annotated with.
+        kind: how it is to be used; 'flat_map' for generators and 'map' for others by default.
+        state: the state of a key, as for KeyedStream.map.
+
+    Raises:
+        SchemaError: no schema is given and none annotated.
+
+    >>> from typing import NamedTuple
+    >>> class Trade(NamedTuple):
+    ...     price: float
+    ...     volume: int
+    >>> def turnover(t: Trade):
+    ...     return t.price * t.volume
+    >>> report = compile_report(turnover)
+    >>> report.lane, str(report.output_schema)
+    ('compiled', 'Record(value: float64)')
+    >>> def shown(t: Trade):
+    ...     print(t.price)
+    >>> compile_report(shown).lane
+    'python'
+    >>> "print isn't compiled" in compile_report(shown).reason
+    True
+    """
+    taken = _schema_of(fn, schema)
+    chosen = OperatorKind(kind or ("flat_map" if inspect.isgeneratorfunction(fn) else "map"))
+    keys = () if state is None else taken.names[:1]
+    name = getattr(fn, "__name__", type(fn).__name__)
+    request = FunctionRequest(name, chosen, fn, taken, keys=keys, state=state)
+    was_cached = is_cached(request)
+    try:
+        code = Compiler().compile(request)
+    except LaneError as error:
+        return CompileReport(_shown(fn), "", error.problem, taken, None)
+    except SchemaError as error:
+        lane = "python" if "runs in Python" in error.problem else ""
+        reason = error.problem.partition("runs in Python (")[2].removesuffix(")") if lane else error.problem
+        return CompileReport(_shown(fn), lane, reason, taken, None)
+    is_compiled = code.machine is not None
+    taken_as_is = tuple(sorted(Identity(fn).changeable)) if is_compiled else ()
+    return CompileReport(_shown(fn), code.lane.value, code.reason, taken, code.output_schema, was_cached, taken_as_is)
+
+
+def _schema_of(fn: Callable[..., Any], schema: object) -> Schema:
+    if schema is not None:
+        return Schema.of(schema)
+    try:
+        first = next(iter(inspect.signature(fn).parameters), "")
+        declared = typing.get_type_hints(fn).get(first)
+    except (NameError, TypeError, ValueError):
+        declared = None
+    if declared is None:
+        raise SchemaError(
+            "what the function takes isn't known",
+            way_out="Pass schema=, or annotate its parameter with a NamedTuple class",
+        )
+    return Schema.of(declared)
+
+
+def _shown(fn: Any) -> str:
+    code = getattr(fn, "__code__", None)
+    name = getattr(fn, "__name__", type(fn).__name__)
+    return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else name
