@@ -12,8 +12,7 @@
 namespace {
 
 // pcre2.h, release 10.
-constexpr std::uint32_t kUtf = 0x00080000U, kNoUtfCheck = 0x40000000U, kAnchored = 0x80000000U,
-                        kEndAnchored = 0x20000000U;
+constexpr std::uint32_t kUtf = 0x00080000U, kNoUtfCheck = 0x40000000U, kAnchored = 0x80000000U, kEndAnchored = 0x20000000U;
 constexpr std::uint32_t kNeverBackslashC = 0x00100000U;
 constexpr std::uint32_t kJitComplete = 1;
 constexpr int kNoMatch = -1;

@@ -31,8 +31,8 @@ _CALLS: dict[Any, tuple[type[Exception], ...]] = {
 _METHODS: dict[str, tuple[type[Exception], ...]] = {
     **dict.fromkeys(
         ("strip", "lstrip", "rstrip", "lower", "upper", "startswith", "endswith", "find", "rfind", "isdigit",
-         "isalpha", "isalnum", "isspace", "isdecimal", "isnumeric", "removeprefix", "removesuffix", "replace", "get", "count",
-         "join", "total_seconds", "append"), (),
+         "isalpha", "isalnum", "isspace", "isdecimal", "isnumeric", "removeprefix", "removesuffix", "replace", "get",
+         "count", "join", "total_seconds", "append"), (),
     ),
     "split": (ValueError,), "rsplit": (ValueError,), "partition": (ValueError,), "index": (ValueError,),
 }  # fmt: skip
@@ -46,9 +46,9 @@ _OPERATORS: dict[type[ast.operator], tuple[type[Exception], ...]] = {
 }
 _HARMLESS = (
     ast.Name, ast.Constant, ast.Attribute, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
-    ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.If, ast.For, ast.While,
-    ast.Tuple, ast.List, ast.Pass, ast.Break, ast.Continue, ast.JoinedStr, ast.FormattedValue, ast.Slice, ast.keyword,
-    ast.Yield, ast.NamedExpr,
+    ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.If, ast.For,
+    ast.While, ast.Tuple, ast.List, ast.Pass, ast.Break, ast.Continue, ast.JoinedStr,
+    ast.FormattedValue, ast.Slice, ast.keyword, ast.Yield, ast.NamedExpr,
 )  # fmt: skip
 
 

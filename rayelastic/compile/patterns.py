@@ -1,8 +1,8 @@
 r"""A pattern of Python's `re` as one of PCRE2 that matches the same texts in the same places, or why there is none.
 
 Written out from the parsed pattern: \w, \d, \s and letters without case become the very characters that Python's own
-tables have, so that it doesn't matter which Unicode either library knows. Refused is what both do differently: groups inside
-repetitions, repetitions of what may be empty, and the rare constructs. Knows no Numba.
+tables have, so that it doesn't matter which Unicode either library knows. Refused is what both do differently: groups
+inside repetitions, repetitions of what may be empty, and the rare constructs. Knows no Numba.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _caseless(points: set[int], flags: int) -> set[int]:
 
 
 def _lower(point: int) -> int:
-    import _sre
+    import _sre  # type: ignore[import-not-found]
 
     found: int = _sre.unicode_tolower(point)
     return found

@@ -2,8 +2,8 @@
 
 `yield from`; lists that a flat_map function returns; generator expressions in sum, any, all and join; `if (k := ..)`;
 format specs, `%` and str.format (format_strings.py); `except ValueError` where nothing else can be raised
-(exceptions.py); `t._replace(..)`. The new function has the old one's globals, closure and line numbers. Source that isn't
-there, or isn't what the function was made of, leaves the function as it is. Knows no Numba.
+(exceptions.py); `t._replace(..)`. The new function has the old one's globals, closure and line numbers. Source that
+isn't there, or isn't what the function was made of, leaves the function as it is. Knows no Numba.
 """
 
 from __future__ import annotations

@@ -20,9 +20,11 @@ from numba.core.errors import TypingError
 from numba.extending import register_jitable
 
 from rayelastic.compile.lowering.declare import overload_attribute_of, overloads, overloads_method, primitive
+from rayelastic.compile.lowering.fields import ZonedDatetime
 from rayelastic.compile.lowering.refusal import refuse_if
 from rayelastic.compile.lowering.text_format import put_number
 from rayelastic.compile.lowering.views import TextLiteral, new_view, put_byte
+from rayelastic.compile.lowering.whole_numbers import divide
 
 MICROSECOND = types.NPDatetime("us")
 DAY = types.NPDatetime("D")
@@ -57,6 +59,8 @@ def microseconds(value: Any) -> int:
 def _microseconds(value: Any) -> Any:
     if not isinstance(value, types.NPDatetime | types.NPTimedelta):
         return None
+    if isinstance(value, ZonedDatetime):
+        raise TypingError("parts of a datetime with a time zone aren't compiled")
     factor = {"s": 1_000_000, "ms": 1_000, "us": 1, "D": _DAY}.get(value.unit)
     if factor is None:
         raise TypingError(f"parts of a {value} aren't compiled: Python has microseconds at most")
@@ -169,12 +173,13 @@ for _name, _part in {
     _declare_span_part(_name, _part)
 
 
+_divided = register_jitable(divide)
+
+
 @overloads_method(types.NPTimedelta, "total_seconds")
 def _total_seconds(value: Any) -> Any:
     def seconds(value: Any) -> Any:
-        number = microseconds(value)
-        refuse_if(number > 2**53 or number < -(2**53))
-        return number / 1_000_000
+        return _divided(microseconds(value), 1_000_000)
 
     return seconds
 

@@ -8,10 +8,14 @@ import datetime as dt
 import re
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pytest
-from harness import FLAT_MAP, MAP, python_result
+from harness import FLAT_MAP, MAP, python_result, request
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.schema import Schema
 
 
 class Event(NamedTuple):
@@ -166,3 +170,11 @@ def test_compiled_equals_python(compiled, function, kind):
             assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
 
     equal()
+
+
+def test_parts_of_a_zoned_datetime_are_refused(compiler):
+    schema = Schema.of(pa.schema([pa.field("at", pa.timestamp("us", "Europe/Berlin"), nullable=False)]))
+    code = compiler.compile(request(lambda t: t.at.hour, schema, output=Schema.of(int)))
+    assert code.lane is Lane.PYTHON
+    assert "time zone" in code.reason
+    assert compiler.compile(request(lambda t: t.at == t.at, schema)).lane is Lane.COMPILED

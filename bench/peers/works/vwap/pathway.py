@@ -1,5 +1,6 @@
 """VWAP in Pathway: the rows of each symbol in order, folded by a user's function: it has no keyed state."""
 
+# mypy: disable-error-code="misc, untyped-decorator"
 # ruff: noqa: ARG005 -- what Pathway calls has the parameters that Pathway gives
 
 from collections.abc import Callable
