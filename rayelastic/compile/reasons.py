@@ -18,7 +18,6 @@ _PLACES = (re.compile(r'File "([^"]+)", line (\d+)'), re.compile(r"at (\S+) \((\
 _NOT_FOUND = r"[Nn]o implementation of function Function\(<"
 _CALLED = r" found for signature:\s*>>> \w+(\([^\n]*\))"
 _WORDS = {  # what Numba says: what it means
-    r"datetime64\[\w+, zone\]": "parts of a datetime with a time zone aren't compiled",
     r"exception_match|Exception matching": "it catches a named exception; `except Exception` is compiled",
     r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'": r"\2.\1 isn't compiled",
     r"Unknown attribute '(\w+)' of type (\S+)": r"\2.\1 isn't compiled",

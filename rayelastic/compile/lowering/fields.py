@@ -16,7 +16,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models
-from numba.core.imputils import lower_builtin, lower_cast
+from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import register_model
 
@@ -46,28 +46,6 @@ class TimeOfDayModel(models.PrimitiveModel):
 
     def __init__(self, dmm: Any, fe_type: TimeOfDay) -> None:
         super().__init__(dmm, fe_type, I64)
-
-
-class ZonedDatetime(types.NPDatetime):
-    """A datetime of a field with a time zone: can be compared and subtracted, but its parts depend on the zone."""
-
-    def __init__(self, unit: Any) -> None:
-        super().__init__(unit)
-        self.name = f"datetime64[{unit}, zone]"
-
-
-@register_model(ZonedDatetime)
-class ZonedDatetimeModel(models.PrimitiveModel):
-    """A 64-bit integer."""
-
-    def __init__(self, dmm: Any, fe_type: ZonedDatetime) -> None:
-        super().__init__(dmm, fe_type, I64)
-
-
-@lower_cast(types.NPDatetime, ZonedDatetime)
-@lower_cast(ZonedDatetime, types.NPDatetime)
-def _same_instant(context: Any, builder: Any, source: Any, target: Any, value: Any) -> Any:
-    return value
 
 
 def _register_comparison(function: Any, symbol: str) -> None:
@@ -108,8 +86,7 @@ def _plain_type(field: Field) -> Any:
     if kind in (DataType.DATE32, DataType.DATE64):
         return types.NPDatetime("D")
     if kind is DataType.TIMESTAMP:
-        is_zoned = bool(field.format.partition(":")[2])
-        return ZonedDatetime(_unit(field)) if is_zoned else types.NPDatetime(_unit(field))
+        return types.NPDatetime(_unit(field))
     if kind is DataType.DURATION:
         return types.NPTimedelta(_unit(field))
     return TimeOfDay(_unit(field))
@@ -171,8 +148,6 @@ def _converts(kind: Any, field: Field) -> bool:
         return isinstance(kind, types.Boolean)
     if field.type is DataType.DURATION:
         return isinstance(kind, types.NPTimedelta)
-    if field.type is DataType.TIMESTAMP:
-        return isinstance(kind, types.NPDatetime) and kind.unit == _unit(field)
     return False
 
 

@@ -20,7 +20,6 @@ from numba.core.errors import TypingError
 from numba.extending import register_jitable
 
 from rayelastic.compile.lowering.declare import overload_attribute_of, overloads, overloads_method, primitive
-from rayelastic.compile.lowering.fields import ZonedDatetime
 from rayelastic.compile.lowering.refusal import refuse_if
 from rayelastic.compile.lowering.text_format import put_number
 from rayelastic.compile.lowering.views import TextLiteral, new_view, put_byte
@@ -59,8 +58,6 @@ def microseconds(value: Any) -> int:
 def _microseconds(value: Any) -> Any:
     if not isinstance(value, types.NPDatetime | types.NPTimedelta):
         return None
-    if isinstance(value, ZonedDatetime):
-        raise TypingError("parts of a datetime with a time zone aren't compiled")
     factor = {"s": 1_000_000, "ms": 1_000, "us": 1, "D": _DAY}.get(value.unit)
     if factor is None:
         raise TypingError(f"parts of a {value} aren't compiled: Python has microseconds at most")

@@ -45,6 +45,14 @@ class Plan:
         self.problem = self.problem or problem
         return problem
 
+    def asks_for(self, names: frozenset[str]) -> bool:
+        """Whether the function, or one that it calls by name, has any of these attribute names."""
+        code = self.function.__code__
+        called: list[Any] = [self.function.__globals__.get(name) for name in code.co_names]
+        codes = [code, *(c.__code__ for c in called if hasattr(c, "__code__"))]
+        codes += [inner for outer in codes for inner in outer.co_consts if hasattr(inner, "co_names")]
+        return any(names & set(one.co_names) for one in codes)
+
     def missing_field(self, schema: Schema, name: str, *, is_state: bool) -> str:
         """Notes that there is no such field: misspelt, unless the user's tuple class has something of that name."""
         if hasattr(schema.tuple_type, name):
