@@ -62,8 +62,7 @@ class Coordinator:
         self._cluster = JobCluster(job, host, self._watch_over)
         self._plan = job.plan
         self._journal = journal or ChangeJournal()
-        self._incarnation = self._journal.started()
-        self._performer = AdaptationPerformer(self._cluster, job.operators, self._journal, self._incarnation)
+        self._performer = self._new_performer()
         self._changing = threading.Lock()  # one change at a time
         self._watchers: list[threading.Thread] = []
         self._changed = threading.Condition()
@@ -191,6 +190,26 @@ class Coordinator:
         finally:
             self._forget_retired()
         return self._plan
+
+    def recover(self) -> ExecPlan:
+        """Ends the change that a coordinator before this one has begun: forward if it can be ended, else back.
+
+        Returns:
+            The plan in force then.
+        """
+        with self._changing:
+            self._performer = self._new_performer()
+            try:
+                self._plan = self._performer.recover() or self._plan
+            except PELostError as error:
+                self._end(State.FAILED, Failure(f"a change of plan can neither be ended nor undone: {error}"))
+                raise
+            finally:
+                self._forget_retired()
+            return self._plan
+
+    def _new_performer(self) -> AdaptationPerformer:
+        return AdaptationPerformer(self._cluster, self._job.operators, self._journal, self._journal.started())
 
     def _forget_retired(self) -> None:
         with self._changed:

@@ -95,7 +95,11 @@ class JobCluster:
             handle = self._handles.get(pe)
         if handle is None:
             raise PELostError(f"there is no processing element {pe} any more")
-        return handle.call(method, *arguments, timeout=timeout)
+        try:
+            return handle.call(method, *arguments, timeout=timeout)
+        except PELostError:
+            self.ends(pe)
+            raise
 
     def address(self, pe: str) -> PortAddress:
         """Returns where an element listens.

@@ -10,6 +10,7 @@ Knows elements by a function that calls them: the same for plain objects and for
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -251,7 +252,8 @@ class AdaptationPerformer:
             target = wide.region(batch.region).pipelines[0].pes[batch.target]
             if self._cluster.is_running(target):
                 operators = list(wide.region(batch.region).region.operators)
-                self._call(target, "drop_state", operators, batch.ranges, timeout=COPY_TIMEOUT)
+                with contextlib.suppress(PELostError):  # then it has dropped everything
+                    self._call(target, "drop_state", operators, batch.ranges, timeout=COPY_TIMEOUT)
         back = [batch.back() for batch in reversed(batches[: here.moved])]
         for number, batch in enumerate(back):
             if number < undone:

@@ -183,7 +183,8 @@ def _begun(body: bytes) -> tuple[list[str], Ranges]:
 def _send(connection: socket.socket, key: bytes, sequence: int, operator: int, kind: Kind, body: bytes) -> None:
     header = _HEADER.pack(len(body), sequence, operator, kind.value)
     connection.sendall(header + _signature(key, header, body))
-    connection.sendall(body)
+    if body:  # the other side may close once it has the end: even nothing couldn't be sent then
+        connection.sendall(body)
 
 
 def _receive(connection: socket.socket, key: bytes) -> tuple[int, int, Kind, bytes]:

@@ -68,3 +68,31 @@ def topology_of(feed: Feed, lane: str) -> rel.Topology:
     events = topology.source("events", rel.callable(feed, Event))
     events.key_by("key").map("count", count, state=Seen, schema=Counted, lane=lane).sink("out", rel.list())
     return topology
+
+
+class Tagged(NamedTuple):
+    group: int
+    key: int
+    sequence: int
+
+
+class Members(dict[int, int]):
+    """{key: tuples of it so far} of a group."""
+
+
+def in_order(t: Tagged, s: Members) -> Tagged:
+    """A key's tuples come in order, whichever replicas they have passed."""
+    assert s.get(t.key, 0) == t.sequence, f"{t} came where {s.get(t.key, 0)} was due"
+    s[t.key] = t.sequence + 1
+    return t
+
+
+def two_regions(feed: Feed) -> rel.Topology:
+    """Counts by key, then watches groups of keys: two regions in a row, with routers in front of each."""
+    topology = rel.Topology("two")
+    events = topology.source("events", rel.callable(feed, Event))
+    counted = events.key_by("key").map("count", count, state=Seen, schema=Counted, lane="compiled")
+    tagged = counted.map("tag", lambda t: (t.key % 10, t.key, t.sequence), schema=Tagged, lane="compiled")
+    watched = tagged.key_by("group").map("watch", in_order, state=Members, schema=Tagged, lane="python")
+    watched.sink("out", rel.list())
+    return topology

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterator
+
 import pytest
 
 import rayelastic as rel
 from rayelastic.errors import ConfigError
 from rayelastic.job import Job, start
-from tests.component.rescaling import Feed, check, topology_of
+from tests.component.rescaling import Feed, check, topology_of, two_regions
+from topologies.word_count import Line, Word, words
 
 ELASTIC = rel.JobConfig(regions="elastic", elasticity="off")
 
@@ -24,10 +30,10 @@ def flows(job: Job, operator: str = "out", tuples: int = 200) -> None:
 
 
 @pytest.mark.parametrize("lane", ["compiled", "python"])
-@pytest.mark.parametrize("threading", [None, "dynamic"])
-def test_a_region_goes_from_one_to_three_replicas_and_back(lane: str, threading: str | None) -> None:
+@pytest.mark.parametrize("model", [None, "dynamic"])
+def test_a_region_goes_from_one_to_three_replicas_and_back(lane: str, model: str | None) -> None:
     feed = Feed(keys=500)
-    config = rel.JobConfig(regions="elastic", elasticity="off", threading=threading, threads=2)
+    config = rel.JobConfig(regions="elastic", elasticity="off", threading=model, threads=2)
     job = start(topology_of(feed, lane), config)
     try:
         assert job.plan().region("r1").replicas == 1
@@ -61,3 +67,55 @@ def test_what_cant_be_rescaled_is_said() -> None:
     with pytest.raises(ConfigError, match=r"regions='fixed'"):
         fixed.rescale("r1", 2)
     fixed.close()
+
+
+def test_two_regions_in_a_row_change_under_each_other() -> None:
+    feed = Feed(keys=300)
+    job = start(two_regions(feed), ELASTIC)
+    try:
+        regions = [planned.region.name for planned in job.plan().regions if planned.region.keys]
+        assert len(regions) == 2, job.plan().text()
+        dice = random.Random(5)
+        for _ in range(10):
+            flows(job)
+            region = dice.choice(regions)
+            job.rescale(region, dice.choice([n for n in (1, 2, 3) if n != job.plan().region(region).replicas]))
+        feed.enough.set()
+        following = [0] * len(feed.next)
+        for t in job.wait()["out"]:
+            assert t.sequence == following[t.key]
+            following[t.key] += 1
+        assert following == feed.next
+    finally:
+        feed.enough.set()
+        job.close()
+
+
+def test_words_are_counted_as_if_nothing_had_moved() -> None:
+    enough, counted = threading.Event(), Counter[str]()
+    vocabulary = ["alpha", "beta", "naïve", "日本語", "a-word-longer-than-twelve-bytes", *map(str, range(200))]
+
+    def lines() -> Iterator[Line]:
+        dice = random.Random(3)
+        while not enough.is_set():
+            words_of_line = dice.choices(vocabulary, k=8)
+            counted.update(words_of_line)
+            yield Line(" ".join(words_of_line))
+
+    topology = rel.Topology("words")
+    split = topology.source("lines", rel.callable(lines, Line)).flat_map("words", words, schema=Word)
+    split.key_by("word").aggregate("counts", n=rel.count()).sink("out", rel.list())
+    job = start(topology, ELASTIC)
+    try:
+        region = next(planned.region.name for planned in job.plan().regions if planned.region.keys)
+        for replicas in (2, 3, 1, 2):
+            flows(job, "counts", 2000)
+            job.rescale(region, replicas)
+        flows(job, "counts", 2000)
+        enough.set()
+        rows = job.wait()["out"]
+    finally:
+        enough.set()
+        job.close()
+    assert len(rows) == len({t.word for t in rows})
+    assert {t.word: t.n for t in rows} == counted

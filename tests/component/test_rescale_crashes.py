@@ -1,0 +1,196 @@
+"""A coordinator or a new replica dies at each step of a change: it is ended or undone, nothing is lost (R11, J17)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import JobFailedError
+from rayelastic.job import Job, LocalControl, prepare
+from rayelastic.runtime import performer
+from rayelastic.runtime.coordinator import Coordinator
+from rayelastic.runtime.host import InProcessHandle, InProcessHost, PELostError
+from rayelastic.runtime.performer import ChangeError
+from rayelastic.runtime.specs import PESpec
+from tests.component.rescaling import Feed, check, topology_of
+
+STEPS = ["begin", "start", "attach", "hold", "flush", "copy", "commit", "route", "forget", "end"]
+BACK = ["undo", "route back", "detach", "end undo"]
+ELASTIC = rel.JobConfig(regions="elastic", elasticity="off", threads=2)
+
+
+class Died(BaseException):
+    """A coordinator that is gone catches nothing."""
+
+
+class MortalHandle(InProcessHandle):
+    dead = False
+
+    def call(self, method: str, *arguments: Any, timeout: float) -> Any:
+        if self.dead:
+            raise PELostError(f"the process of {self.pe} is gone")
+        return super().call(method, *arguments, timeout=timeout)
+
+    def die(self) -> None:
+        self.dead = True
+        self._element.close()
+
+
+class MortalHost(InProcessHost):
+    def __init__(self) -> None:
+        self.handles: dict[str, MortalHandle] = {}
+
+    def start_pe(self, spec: PESpec) -> MortalHandle:
+        element = super().start_pe(spec)._element
+        self.handles[spec.pe] = MortalHandle(element)
+        return self.handles[spec.pe]
+
+
+class Run:
+    """A job under load, with its coordinator at hand."""
+
+    def __init__(self, keys: int = 200) -> None:
+        self.feed = Feed(keys)
+        topology = topology_of(self.feed, "compiled")
+        self.host = MortalHost()
+        self.coordinator = Coordinator(prepare(topology, ELASTIC), self.host)
+        self.job = Job("crashes", LocalControl(self.coordinator), topology)
+        self.job._start()
+        self.steps: list[str] = []
+
+    def at(self, step: str, occurrence: int, act: Any) -> None:
+        """Calls `act` when the coordinator comes to a step for the given time."""
+        seen = 0
+
+        def passing(name: str) -> None:
+            nonlocal seen
+            self.steps.append(name)
+            if name == step:
+                seen += 1
+                if seen == occurrence:
+                    act()
+
+        self.coordinator._performer._passing = passing
+
+    def flows(self, tuples: int = 100) -> None:
+        before = self.job.metrics().operator("out").tuples_in
+        while self.job.metrics().operator("out").tuples_in < before + tuples:
+            assert not self.job.status.state.is_final, self.job.status
+
+    def finish(self) -> None:
+        self.feed.enough.set()
+        check(self.job.wait(timeout=60)["out"], self.feed)
+
+
+@contextmanager
+def running() -> Iterator[Run]:
+    run = Run()
+    try:
+        run.flows()
+        yield run
+    finally:
+        run.feed.enough.set()
+        run.job.close()
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(performer, "BATCH_BYTES", 2000)
+
+
+def die() -> None:
+    raise Died
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_another_coordinator_ends_what_one_has_begun(step: str) -> None:
+    with running() as run:
+        for occurrence, replicas in ((1, 2), (2, 1)):
+            run.at(step, occurrence, die)
+            try:
+                plan = run.job.rescale("r1", replicas)
+            except Died:
+                plan = run.coordinator.recover()
+                assert step == "begin" or plan.region("r1").replicas == replicas
+            if plan.region("r1").replicas != replicas:
+                run.job.rescale("r1", replicas)
+            run.flows()
+        run.finish()
+
+
+@pytest.mark.parametrize("step", ["attach", "hold", "flush", "copy", "commit"])
+def test_a_new_replica_that_dies_before_it_has_keys_is_given_up(step: str) -> None:
+    with running() as run:
+        run.at(step, 1, lambda: run.host.handles["pe1"].die())
+        if step == "commit":  # its state was copied: only the next step finds out
+            with pytest.raises((ChangeError, PELostError)):
+                run.job.rescale("r1", 2)
+            with pytest.raises(JobFailedError):
+                run.job.wait(timeout=60)
+            return
+        with pytest.raises(ChangeError, match="undone"):
+            run.job.rescale("r1", 2)
+        assert run.job.plan().region("r1").replicas == 1
+        run.flows()
+        assert run.job.rescale("r1", 2).region("r1").replicas == 2
+        run.flows()
+        run.finish()
+
+
+@pytest.mark.parametrize("step", BACK)
+def test_a_change_is_undone_by_another_coordinator_too(step: str) -> None:
+    with running() as run:
+        crashed = False
+
+        def passing(name: str) -> None:
+            nonlocal crashed
+            if name == "copy":
+                run.host.handles["pe1"].die()
+            if name == step and not crashed:
+                crashed = True
+                raise Died
+
+        run.coordinator._performer._passing = passing
+        with pytest.raises(Died):
+            run.job.rescale("r1", 2)
+        assert run.coordinator.recover().region("r1").replicas == 1
+        run.flows()
+        run.finish()
+
+
+def test_keys_that_died_with_their_replica_fail_the_job_and_say_so() -> None:
+    with running() as run:
+        run.job.rescale("r1", 2)
+        run.flows()
+        run.host.handles["pe1"].die()
+        with pytest.raises(JobFailedError, match="pe1"):
+            run.job.wait(timeout=60)
+
+
+def random_rescales(seed: int, changes: int) -> None:
+    dice = random.Random(seed)
+    with running() as run:
+        for _ in range(changes):
+            replicas = dice.choice([n for n in (1, 2, 3) if n != run.job.plan().region("r1").replicas])
+            run.at(dice.choice(STEPS), dice.randint(1, 6), die)
+            try:
+                run.job.rescale("r1", replicas)
+            except Died:
+                run.coordinator.recover()
+        run.flows()
+        run.finish()
+
+
+def test_random_rescales_with_coordinators_that_die_now_and_then() -> None:
+    random_rescales(seed=0, changes=5)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(100))
+def test_500_random_rescales(seed: int) -> None:
+    random_rescales(seed, changes=5)
