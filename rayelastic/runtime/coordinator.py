@@ -326,8 +326,12 @@ class Coordinator:
         return self._cluster.handles[self._plan.pe_of(operator)]
 
     def _watch_over(self, handle: PEHandle) -> None:
+        try:
+            status: PEStatus = handle.call("status", timeout=CALL_TIMEOUT)
+        except (PELostError, TimeoutError):
+            status = PEStatus(handle.pe, State.RUNNING)  # its watcher reports a loss
         with self._changed:
-            self._statuses.setdefault(handle.pe, PEStatus(handle.pe, State.RUNNING))
+            self._statuses[handle.pe] = status
         watcher = threading.Thread(target=self._watch, args=(handle,), name=f"watch-{handle.pe}", daemon=True)
         self._watchers.append(watcher)
         watcher.start()

@@ -1,0 +1,70 @@
+"""Word count goes from one to two replicas and back while it runs, each replica in an actor of its own."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import rayelastic as rel
+from topologies.word_count import Line, Word, words
+
+pytestmark = pytest.mark.timeout(180)
+
+VOCABULARY = ["alpha", "beta", "naïve", "日本語", "a-word-longer-than-twelve-bytes", *map(str, range(200))]
+
+
+def lines(seed: int, enough: Path) -> Iterator[Line]:
+    """Lines without end, until a file is there; the same for the same seed."""
+    dice = random.Random(seed)
+    while True:
+        for _ in range(100):
+            yield Line(" ".join(dice.choices(VOCABULARY, k=8)))
+        if enough.exists():
+            return
+
+
+def expected(seed: int, count: int, enough: Path) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for _, line in zip(range(count), lines(seed, enough), strict=False):
+        found.update(line.line.split())
+    return found
+
+
+def word_count(enough: Path) -> rel.Topology:
+    topology = rel.Topology("elastic-words")
+    split = topology.source("lines", rel.callable(lambda: lines(3, enough), Line)).flat_map("words", words, schema=Word)
+    split.key_by("word").aggregate("counts", n=rel.count()).sink("out", rel.list())
+    return topology
+
+
+def flows(job: rel.Job, tuples: int = 5000) -> None:
+    before = job.metrics().operator("counts").tuples_in
+    while job.metrics().operator("counts").tuples_in < before + tuples:
+        assert not job.status.state.is_final, job.status
+
+
+def test_word_count_goes_to_two_replicas_and_back(ray_cluster: str, tmp_path: Path) -> None:
+    enough = tmp_path / "enough"
+    job = rel.submit(word_count(enough), rel.JobConfig(regions="elastic"), address=ray_cluster)
+    try:
+        region = next(planned.region.name for planned in job.plan().regions if planned.region.keys)
+        processes = set()
+        for replicas in (2, 1, 2):
+            flows(job)
+            job.rescale(region, replicas)
+            processes.add(frozenset(status.pid for status in job.status.pes))
+            assert len(job.status.pes) == replicas
+        assert len(processes) == 3, "each new replica is a process of its own"
+        flows(job)
+        made = tmp_path / "not there"
+        enough.touch()
+        rows = job.wait(timeout=60)["out"]
+        count = job.metrics().operator("lines").tuples_out
+        assert {t.word: t.n for t in rows} == expected(3, count, made)
+    finally:
+        enough.touch()
+        job.close()
