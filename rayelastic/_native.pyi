@@ -135,9 +135,9 @@ class Router:
         owners: the target of each partition; locals: targets behind output ports 0, 1, ...; hold_bytes: of records that may wait.
         """
 
-    def hold(self, partitions: Sequence[int], mark: int, epoch: int) -> int:
+    def hold(self, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> int:
         """
-        From now on their records wait; a Flush mark follows the last one that didn't.
+        From now on their records wait; a Flush mark follows the last one that went to their owner.
         """
 
     def route(self, partitions: Sequence[int], target: int, epoch: int) -> int:

@@ -69,8 +69,8 @@ void bind_routing(nb::module_& module) {
           nb::arg("name"), nb::arg("schema"), nb::arg("keys"), nb::arg("owners"), nb::arg("locals"),
           nb::arg("hold_bytes") = RouterOptions().hold_bytes,
           "owners: the target of each partition; locals: targets behind output ports 0, 1, ...; hold_bytes: of records that may wait.")
-      .def("hold", &Router::hold, nb::arg("partitions"), nb::arg("mark"), nb::arg("epoch"),
-           "From now on their records wait; a Flush mark follows the last one that didn't.")
+      .def("hold", &Router::hold, nb::arg("partitions"), nb::arg("owner"), nb::arg("mark"), nb::arg("epoch"),
+           "From now on their records wait; a Flush mark follows the last one that went to their owner.")
       .def("route", &Router::route, nb::arg("partitions"), nb::arg("target"), nb::arg("epoch"),
            "From now on their records go there, those that waited first.")
       .def(

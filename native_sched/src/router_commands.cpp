@@ -13,8 +13,8 @@ constexpr std::size_t kKeptAnswers = 1024;
 
 }  // namespace
 
-std::uint64_t Router::hold(std::vector<std::uint16_t> partitions, std::int64_t mark, std::uint64_t epoch) {
-  return post({.kind = Kind::Hold, .epoch = epoch, .partitions = std::move(partitions), .mark = mark});
+std::uint64_t Router::hold(std::vector<std::uint16_t> partitions, std::uint16_t owner, std::int64_t mark, std::uint64_t epoch) {
+  return post({.kind = Kind::Hold, .epoch = epoch, .partitions = std::move(partitions), .target = owner, .mark = mark});
 }
 
 std::uint64_t Router::route(std::vector<std::uint16_t> partitions, std::uint16_t target, std::uint64_t epoch) {
@@ -131,10 +131,17 @@ Router::Answer Router::carry_out(Command& command, rel_context* context) {
 Router::Answer Router::begin_hold(const Command& command, rel_context* context) {
   // At its end no mark would mean anything: what comes behind a replica's last record is the end itself.
   if (ended_) return Answer::Ended;
+  if (command.target >= targets_.size() || !targets_[command.target].known) return Answer::Refused;
   for (const std::uint16_t partition : command.partitions) set_owner(partition, kHeld);
   const Mark mark{MarkKind::Flush, command.mark};
-  if (!send_to_links(mark)) return Answer::Ended;
-  if (!options_.locals.empty()) context->mark(mark);
+  Target& owner = targets_[command.target];
+  if (owner.port >= 0) {
+    context->mark(mark);
+  } else if (!owner.broken) {
+    const Link::Outcome outcome = owner.link->send(mark);
+    if (outcome == Link::Outcome::Stopped) return Answer::Ended;
+    if (outcome == Link::Outcome::Failed) break_target(command.target);
+  }
   return Answer::Done;
 }
 

@@ -156,7 +156,7 @@ struct TwoPes {
 
   void move(const std::vector<std::uint16_t>& partitions, std::uint16_t from, std::uint16_t to) {
     ++mark;
-    CHECK(command(router->hold(partitions, mark, 1)) == Router::Answer::Done);
+    CHECK(command(router->hold(partitions, from, mark, 1)) == Router::Answer::Done);
     CHECK(taps[from]->marks.wait(mark, 1, 60s));
     if (from == 1) CHECK(out->marks().wait(mark, 1, 60s));
     for (const std::uint16_t partition : partitions) {
@@ -223,15 +223,15 @@ TEST(the_end_waits_for_keys_that_move) {
   pes.start_second("d");
   std::vector<std::uint16_t> some(kPartitions / 2);
   std::iota(some.begin(), some.end(), std::uint16_t{0});
-  CHECK(pes.command(pes.router->hold(some, 77, 1)) == Router::Answer::Done);
+  CHECK(pes.command(pes.router->hold(some, 0, 77, 1)) == Router::Answer::Done);
   CHECK(pes.taps[0]->marks.wait(77, 1, 60s));
   pes.source->enough = true;
   CHECK(eventually([&] { return pes.router->counters().ended; }));
   CHECK(!pes.pe0.scheduler.wait_for(20ms));
-  CHECK(pes.router->wait(pes.router->hold(some, 78, 1), 60s) == Router::Answer::Ended);
+  CHECK(pes.router->wait(pes.router->hold(some, 0, 78, 1), 60s) == Router::Answer::Ended);
   CHECK(pes.command(pes.router->route(some, 0, 1)) == Router::Answer::Done);  // back: nothing was copied
   pes.finish();
-  CHECK(pes.router->wait(pes.router->hold(some, 79, 1), 60s) == Router::Answer::Ended);
+  CHECK(pes.router->wait(pes.router->hold(some, 0, 79, 1), 60s) == Router::Answer::Ended);
 }
 
 TEST(an_idle_router_hears_commands_and_refuses_old_ones) {
@@ -259,7 +259,7 @@ TEST(an_idle_router_hears_commands_and_refuses_old_ones) {
     scheduler.poke(id);
     return router->wait(ticket, 60s);
   };
-  CHECK(command(router->hold({1, 2}, 5, 3)) == Router::Answer::Done);
+  CHECK(command(router->hold({1, 2}, 0, 5, 3)) == Router::Answer::Done);
   CHECK(command(router->route({1, 2}, 0, 2)) == Router::Answer::Refused);
   CHECK(command(router->route({1, 2}, 1, 3)) == Router::Answer::Refused);
   CHECK(command(router->route({1, 9}, 0, 3)) == Router::Answer::Refused);

@@ -216,6 +216,9 @@ class Coordinator:
             kept = self._cluster.handles
             for pe in [pe for pe in self._statuses if pe not in kept]:
                 del self._statuses[pe]
+            all_finished = self._are_all_finished()
+        if all_finished:  # the others have ended meanwhile
+            self._end(State.CANCELLED if self._cancelling else State.FINISHED, None)
 
     def cancel(self, drain: bool = True) -> JobStatus:
         """Stops the job.
@@ -355,11 +358,13 @@ class Coordinator:
                     adaptations = handle.call("adaptations", timeout=CALL_TIMEOUT)
                     results = handle.call("results", timeout=START_TIMEOUT)
             except TimeoutError:
-                self._lose(handle.pe, f"processing element {handle.pe} stopped answering")
+                self._lose(handle, f"processing element {handle.pe} stopped answering")
                 return
             except Exception as error:  # whatever it is, the job must not hang
-                self._lose(handle.pe, f"processing element {handle.pe} was lost: {error}")
+                self._lose(handle, f"processing element {handle.pe} was lost: {error}")
                 return
+            if self._cluster.handles.get(handle.pe) is not handle:
+                return  # it was retired, and its name may be another's
             if status.state.is_final:
                 self._cluster.ends(handle.pe)
             with self._changed:
@@ -371,9 +376,9 @@ class Coordinator:
                     self._samples[handle.pe] = sample
                     self._adaptations[handle.pe] = adaptations
                 self._results.update(results)
-                all_finished = all(status.state is State.FINISHED for status in self._statuses.values())
+                all_finished = self._are_all_finished()
             lost = [why for peer, why in status.lost_peers.items() if not self._is_dispensable(peer)]
-            if lost and not status.state.is_final:
+            if lost:
                 self._await_cause()
                 self._end(State.FAILED, Failure(lost[0], lost_link=True))
                 return
@@ -388,12 +393,18 @@ class Coordinator:
             if status.state.is_final:
                 return
 
+    def _are_all_finished(self) -> bool:
+        return all(status.state is State.FINISHED for status in self._statuses.values())
+
     def _await_cause(self) -> None:
         """Gives whoever broke a link the time to be found out; its watcher ends the job then."""
         with self._changed:
             self._changed.wait_for(lambda: self._state.is_final, CAUSE_WAIT)
 
-    def _lose(self, pe: str, reason: str) -> None:
+    def _lose(self, handle: PEHandle, reason: str) -> None:
+        pe = handle.pe
+        if self._cluster.handles.get(pe) is not handle:
+            return
         self._cluster.ends(pe)
         if self._is_dispensable(pe):
             return

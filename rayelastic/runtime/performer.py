@@ -198,7 +198,7 @@ class AdaptationPerformer:
             mark = self._next_mark(change)
             for pe, edge in routers:
                 self._passing("hold")
-                arguments = (edge.name, batch.partitions, mark, self._epoch(change))
+                arguments = (edge.name, batch.partitions, batch.source, mark, self._epoch(change))
                 self._command(pe, "hold", *arguments, may_have_ended=False)
             self._passing("flush")
             self._flush(plan, batch.region, source, mark, len(routers))

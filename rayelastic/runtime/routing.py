@@ -168,9 +168,9 @@ class Routing:
             self._targets.pop((edge, target), None)
         return answer
 
-    def hold(self, edge: str, partitions: Sequence[int], mark: int, epoch: int) -> str:
-        """Keeps back the records of partitions from now on, and has a mark follow the last one that wasn't."""
-        return self._answer(edge, self._routers[edge].hold(list(partitions), mark, epoch))
+    def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> str:
+        """Keeps back the records of partitions from now on; a mark follows the last one that went to their owner."""
+        return self._answer(edge, self._routers[edge].hold(list(partitions), owner, mark, epoch))
 
     def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int) -> str:
         """Sends the records of partitions to a replica from now on, those that were kept back first."""

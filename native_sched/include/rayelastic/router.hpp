@@ -68,7 +68,8 @@ class Router {
   ~Router();
 
   // --- any thread. Each returns a ticket for wait(). A held partition may be held again, and a partition routed to where it is.
-  std::uint64_t hold(std::vector<std::uint16_t> partitions, std::int64_t mark, std::uint64_t epoch);
+  // hold: the mark goes to `owner` alone, the target that has had them: a mark by another way would come too early.
+  std::uint64_t hold(std::vector<std::uint16_t> partitions, std::uint16_t owner, std::int64_t mark, std::uint64_t epoch);
   std::uint64_t route(std::vector<std::uint16_t> partitions, std::uint16_t target, std::uint64_t epoch);
   // Another target, or one whose link broke. No partition goes there before route() says so.
   std::uint64_t attach(std::uint16_t target, std::shared_ptr<Link> link, std::uint64_t epoch);
