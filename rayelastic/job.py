@@ -147,7 +147,7 @@ class Job:
         return plan
 
     def rescale(self, region: str, replicas: int) -> ExecPlan:
-        """Gives a region another number of replicas while the job runs; needs JobConfig(regions='elastic').
+        """Gives a region another number of replicas while the job runs; needs JobConfig(regions='manual').
 
         Its keys are spread anew: those that move wait until their state has arrived, all others go on. Nothing is lost,
         doubled or reordered per key.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.on_ray.actors import PE_CLASS, PEActor
 from rayelastic.on_ray.calls import answer
+from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.host import PELostError
 
 if TYPE_CHECKING:
@@ -98,6 +99,14 @@ class RayHost:
             .remote(settings.pe_class, spec)
         )
         return RayHandle(spec.pe, actor)
+
+    def nodes(self) -> tuple[Node, ...]:
+        """Returns the machines of the cluster, with all their CPUs."""
+        import ray
+
+        alive = (node for node in ray.nodes() if node["Alive"])
+        cpus = ((node["NodeManagerHostname"], node["Resources"].get("CPU", 0.0)) for node in alive)
+        return tuple(Node(name, count) for name, count in cpus if count)
 
 
 __all__ = ["PELostError", "PlacementSettings", "RayHandle", "RayHost"]

@@ -17,6 +17,7 @@ RUN_RECORDS = 256
 RUN_BYTES = 16384  # half of a first-level data cache
 LOG_LEVELS = ("debug", "info", "warning", "error")
 ADAPTATION_PERIOD = 1.0  # seconds; the papers take 5 and 10, whose tests need them
+REGION_PERIOD = 5.0  # seconds; Joker takes 30 (section 4.1), whose averages need them
 SHORTEST_PERIOD = 0.1  # seconds; ten profiler snapshots of each thread
 
 
@@ -31,8 +32,9 @@ class Elasticity(Enum):
 class Regions(Enum):
     """Whether regions can get more and fewer replicas while the job runs."""
 
-    FIXED = "fixed"  # they stay as they start: the default
-    ELASTIC = "elastic"  # data-parallel ones can, on demand
+    FIXED = "fixed"  # no: the default
+    MANUAL = "manual"  # data-parallel ones do when Job.rescale says so
+    ELASTIC = "elastic"  # organic adaptation does it too
 
 
 class ThreadingModel(Enum):
@@ -64,7 +66,9 @@ class JobConfig:
         journal: a file to which each decision is appended as a line of JSON, with what was seen; {pe} in it stands for
             the processing element. None: the last ones are kept in memory alone.
         log_level: 'debug', 'info', 'warning' or 'error': the lowest that the actors of a job on Ray log.
-        regions: 'fixed', or 'elastic': data-parallel regions can get other numbers of replicas (`Job.rescale`).
+        regions: 'fixed'; 'manual': data-parallel regions can get other numbers of replicas, each in a processing
+            element of its own (`Job.rescale`); 'elastic': they get as many as the load needs by themselves, too.
+        region_period: seconds between two decisions on regions.
         cpus_per_pe: CPUs that Ray counts for each processing element; a share, as their threads come and go.
 
     Raises:
@@ -95,6 +99,7 @@ class JobConfig:
     cpus_per_pe: float = 0.25
     regions: Regions | str = Regions.FIXED
     log_level: str = "info"
+    region_period: float = REGION_PERIOD
 
     def __post_init__(self) -> None:
         for name in ("pes", "queue_records", "queue_bytes", "run_records", "run_bytes"):
@@ -115,12 +120,13 @@ class JobConfig:
         _check_cpus(self.cpus_per_pe)
         if not isinstance(self.deep_copy, bool):
             raise ConfigError(f"JobConfig(deep_copy={self.deep_copy!r})", way_out="Give True or False")
-        _check_period(self.adaptation_period)
         journal: object = self.journal
         if journal is not None and not (isinstance(journal, str) and journal):
             raise ConfigError(
                 f"JobConfig(journal={journal!r})", way_out="Give the path of a file, such as '{pe}.jsonl'"
             )
+        _check_period("adaptation_period", self.adaptation_period)
+        _check_period("region_period", self.region_period)
         object.__setattr__(self, "elasticity", _checked_elasticity(self.elasticity))
         _check_level(self.log_level)
         object.__setattr__(self, "regions", _checked_regions(self.regions))
@@ -145,9 +151,9 @@ def _check_cpus(value: object) -> None:
         raise ConfigError(f"JobConfig(cpus_per_pe={value!r})", way_out="Give a number of CPUs, such as 1 or 0.25")
 
 
-def _check_period(value: object) -> None:
+def _check_period(name: str, value: object) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not SHORTEST_PERIOD <= value < float("inf"):
-        raise ConfigError(f"JobConfig(adaptation_period={value!r})", way_out=f"Give seconds, {SHORTEST_PERIOD} or more")
+        raise ConfigError(f"JobConfig({name}={value!r})", way_out=f"Give seconds, {SHORTEST_PERIOD} or more")
 
 
 def _checked_elasticity(value: object) -> Elasticity:
@@ -169,7 +175,7 @@ def _checked_regions(value: object) -> Regions:
     try:
         return Regions(value)
     except ValueError:
-        raise ConfigError(f"JobConfig(regions={value!r})", way_out="Choose 'fixed' or 'elastic'") from None
+        raise ConfigError(f"JobConfig(regions={value!r})", way_out="Choose 'fixed', 'manual' or 'elastic'") from None
 
 
 def _checked_pins(pins: object, pes: int) -> dict[str, int | str]:

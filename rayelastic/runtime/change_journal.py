@@ -6,11 +6,13 @@ does.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
+from rayelastic.errors import JobExistsError
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_change import PlanChange, plan_change
 
@@ -41,7 +43,10 @@ class ChangeJournal:
     """The changes of one job.
 
     Args:
-        path: of the file, which is read if it is there; None: memory.
+        path: of the file, which is read if it is there, and is this one's alone until `close`; None: memory.
+
+    Raises:
+        JobExistsError: another coordinator of the job has it.
 
     >>> journal = ChangeJournal()
     >>> journal.plan is None, journal.open_change is None
@@ -49,17 +54,32 @@ class ChangeJournal:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._path = path
+        self._file: IO[str] | None = None
         self.plan: ExecPlan | None = None
         self.open_change: OpenChange | None = None
         self.incarnation = 0
-        if path is not None and path.exists():
-            for line in path.read_text().splitlines():
-                try:
-                    entry = json.loads(line)
-                except json.JSONDecodeError:
-                    break  # the last line of one that died while it wrote: it hasn't done what it was to tell
-                self._take(entry)
+        if path is None:
+            return
+        self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with the process, however that ends
+        except OSError as error:
+            self._file.close()
+            raise JobExistsError(
+                f"another coordinator has the journal {path}", way_out="A job has one coordinator: attach to it"
+            ) from error
+        self._file.seek(0)
+        told = self._file.read()
+        whole = told[: told.rfind("\n") + 1]
+        if whole != told:  # of one that died while it wrote: it hasn't done what it was to tell
+            self._file.truncate(len(whole.encode()))
+        for line in whole.splitlines():
+            self._take(json.loads(line))
+
+    def close(self) -> None:
+        """Lets another coordinator have the file."""
+        if self._file is not None:
+            self._file.close()
 
     def started(self) -> int:
         """Notes that a coordinator begins; returns the number of its incarnation, higher than all before."""
@@ -83,11 +103,10 @@ class ChangeJournal:
         self._write({"kind": "end", "plan": plan.to_dict()})
 
     def _write(self, entry: dict[str, Any]) -> None:
-        if self._path is not None:
-            with self._path.open("a") as file:
-                file.write(json.dumps(entry) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+        if self._file is not None:
+            self._file.write(json.dumps(entry) + "\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
         self._take(entry)
 
     def _take(self, entry: dict[str, Any]) -> None:

@@ -16,8 +16,10 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import ConfigError, StateError
+from rayelastic.plan.config import Regions
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.routing import why_fixed
+from rayelastic.policy.organic_adaptation import OrganicAdaptation
 from rayelastic.runtime.adaptation import Adaptation
 from rayelastic.runtime.change_journal import ChangeJournal
 from rayelastic.runtime.event_log import tell
@@ -25,6 +27,7 @@ from rayelastic.runtime.host import PELostError
 from rayelastic.runtime.job_cluster import START_TIMEOUT, JobCluster
 from rayelastic.runtime.performer import AdaptationPerformer, ChangeError
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, state_form
+from rayelastic.runtime.region_loop import REGIONS, RegionAdaptation, RegionLoop
 from rayelastic.runtime.specs import IngestAddress, JobSpec
 from rayelastic.runtime.status import Failure, JobMetrics, JobStatus, PESample, PEStatus, SinkResult, State
 
@@ -58,11 +61,13 @@ class Coordinator:
         journal: ChangeJournal | None = None,
     ) -> None:
         self._job = job
+        self._host = host
         self._clock = clock
         self._cluster = JobCluster(job, host, self._watch_over)
         self._plan = job.plan
         self._journal = journal or ChangeJournal()
         self._performer = self._new_performer()
+        self._regions = self._region_loop()
         self._changing = threading.Lock()  # one change at a time
         self._watchers: list[threading.Thread] = []
         self._changed = threading.Condition()
@@ -87,6 +92,8 @@ class Coordinator:
         except BaseException as error:
             self._end(State.FAILED, Failure(f"the job could not be started: {error}"))
             raise
+        if self._regions is not None:
+            self._regions.start()
         with self._changed:
             if not self._state.is_final:  # a short job may be over
                 self._state = State.RUNNING
@@ -112,13 +119,13 @@ class Coordinator:
         samples = tuple(self._samples[pe] for pe in self._statuses if pe in self._samples)
         return JobMetrics(self._job.name, self._clock() - self._started_at, samples)
 
-    def adaptations(self, since: Mapping[str, int]) -> tuple[Adaptation, ...]:
-        """What the loops of the processing elements did, in the order of time.
+    def adaptations(self, since: Mapping[str, int]) -> tuple[Adaptation | RegionAdaptation, ...]:
+        """What the loops of the processing elements did, and that of regions, in the order of time.
 
         Args:
             since: {processing element: number of the first pass wanted}; 0 for those that aren't named.
         """
-        found: list[Adaptation] = []
+        found: list[Adaptation | RegionAdaptation] = []
         for pe, handle in self._cluster.handles.items():
             number = since.get(pe, 0)
             if pe not in self._adaptations:  # it still runs
@@ -128,6 +135,8 @@ class Coordinator:
                     continue  # its watcher reports a loss
             else:
                 found += (adaptation for adaptation in self._adaptations[pe] if adaptation.number >= number)
+        if self._regions is not None:
+            found += self._regions.since(since.get(REGIONS, 0))
         return tuple(sorted(found, key=lambda adaptation: (adaptation.observation.time, adaptation.pe)))
 
     def wait(self, timeout: float | None = None) -> JobStatus:
@@ -170,14 +179,13 @@ class Coordinator:
                 raise ConfigError(
                     f"region {region} keeps its replicas: {why}",
                     operator=planned.region.operators[0],
-                    way_out="JobConfig(regions='elastic') lets data-parallel regions grow",
+                    way_out="JobConfig(regions='manual') lets data-parallel regions grow",
                 )
             pes = plan.region(region).pipelines[0].pes[:replicas]
             wanted = plan.with_replicas(region, replicas, (*pes, *plan.fresh_pes(replicas - len(pes))))
-            return self.change(wanted)
+            return self._change(wanted)
 
-    def change(self, wanted: ExecPlan) -> ExecPlan:
-        """Carries out a change of plan."""
+    def _change(self, wanted: ExecPlan) -> ExecPlan:
         change = plan_change(self._plan, wanted)
         try:
             self._plan = self._performer.perform(change)
@@ -207,6 +215,33 @@ class Coordinator:
             finally:
                 self._forget_retired()
             return self._plan
+
+    def _region_loop(self) -> RegionLoop | None:
+        config = self._job.config
+        if Regions(config.regions) is not Regions.ELASTIC or not self._cluster.elastic:
+            return None
+
+        def change(wanted: ExecPlan) -> ExecPlan:
+            with self._changing:
+                return self._change(wanted)
+
+        return RegionLoop(
+            OrganicAdaptation(),
+            sample=lambda: {sample.pe: sample for sample in self.metrics().pes},
+            plan=self._placed,
+            change=change,
+            nodes=self._host.nodes,
+            elastic=self._cluster.elastic,
+            period=config.region_period,
+        )
+
+    def _placed(self) -> ExecPlan:
+        """The plan in force, with the node of each processing element."""
+        with self._changed:
+            nodes = {pe: status.node for pe, status in self._statuses.items() if pe in self._plan.pes and status.node}
+        if nodes != self._plan.nodes:
+            self._plan = self._plan.with_nodes(nodes)
+        return self._plan
 
     def _new_performer(self) -> AdaptationPerformer:
         return AdaptationPerformer(self._cluster, self._job.operators, self._journal, self._journal.started())
@@ -320,6 +355,8 @@ class Coordinator:
         """Ends whatever still runs, and the threads that watch it; safe to repeat."""
         if not self._state.is_final:
             self._end(State.CANCELLED, None)
+        if self._regions is not None:
+            self._regions.stop()
         for watcher in self._watchers:
             watcher.join(JOIN_TIMEOUT)
 

@@ -6,9 +6,12 @@ Ray actor. The coordinator can't tell the difference.
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rayelastic.errors import RayelasticError
+from rayelastic.plan.node_placement import Node
+from rayelastic.runtime.machine_load import available_cpus
 from rayelastic.runtime.processing_element import ProcessingElement
 
 if TYPE_CHECKING:
@@ -53,6 +56,10 @@ class PEHost(Protocol):
         """Makes a processing element; it does nothing yet."""
         ...
 
+    def nodes(self) -> tuple[Node, ...]:
+        """Returns the machines that can host processing elements."""
+        ...
+
 
 class InProcessHandle:
     """A processing element in this process."""
@@ -80,3 +87,7 @@ class InProcessHost:
     def start_pe(self, spec: PESpec) -> InProcessHandle:
         """Makes a processing element in this process."""
         return InProcessHandle(ProcessingElement(spec))
+
+    def nodes(self) -> tuple[Node, ...]:
+        """Returns this machine, as far as this process may use it."""
+        return (Node(socket.gethostname(), float(available_cpus())),)

@@ -49,7 +49,7 @@ class JobCluster:
         self._handles: dict[str, PEHandle] = {}
         self._addresses: dict[str, PortAddress | None] = {}
         self._ended: set[str] = set()
-        elastic = Regions(job.config.regions) is Regions.ELASTIC
+        elastic = Regions(job.config.regions) is not Regions.FIXED
         self.elastic = elastic_regions(job.plan, job.operators) if elastic else ()
 
     @property

@@ -49,7 +49,7 @@ def flows(job: rel.Job, tuples: int = 5000) -> None:
 
 def test_word_count_goes_to_two_replicas_and_back(ray_cluster: str, tmp_path: Path) -> None:
     enough = tmp_path / "enough"
-    job = rel.submit(word_count(enough), rel.JobConfig(regions="elastic"), address=ray_cluster)
+    job = rel.submit(word_count(enough), rel.JobConfig(regions="manual"), address=ray_cluster)
     try:
         region = next(planned.region.name for planned in job.plan().regions if planned.region.keys)
         processes = set()

@@ -15,7 +15,7 @@ from rayelastic.job import Job, start
 from tests.component.rescaling import Feed, check, topology_of, two_regions
 from topologies.word_count import Line, Word, words
 
-ELASTIC = rel.JobConfig(regions="elastic", elasticity="off")
+ELASTIC = rel.JobConfig(regions="manual", elasticity="off")
 
 
 def taken(job: Job, operator: str) -> int:
@@ -33,7 +33,7 @@ def flows(job: Job, operator: str = "out", tuples: int = 200) -> None:
 @pytest.mark.parametrize("model", [None, "dynamic"])
 def test_a_region_goes_from_one_to_three_replicas_and_back(lane: str, model: str | None) -> None:
     feed = Feed(keys=500)
-    config = rel.JobConfig(regions="elastic", elasticity="off", threading=model, threads=2)
+    config = rel.JobConfig(regions="manual", elasticity="off", threading=model, threads=2)
     job = start(topology_of(feed, lane), config)
     try:
         assert job.plan().region("r1").replicas == 1

@@ -21,7 +21,7 @@ from tests.component.rescaling import Feed, check, topology_of
 
 STEPS = ["begin", "start", "attach", "hold", "flush", "copy", "commit", "route", "forget", "end"]
 BACK = ["undo", "route back", "detach", "end undo"]
-ELASTIC = rel.JobConfig(regions="elastic", elasticity="off", threads=2)
+ELASTIC = rel.JobConfig(regions="manual", elasticity="off", threads=2)
 
 
 class Died(BaseException):

@@ -1,0 +1,203 @@
+"""The coordinator's loop: sample all processing elements, observe, step, change the plan, journal (architecture 1).
+
+The policy decides, the performer carries out; here is only the clock between them. What can't be carried out on a live
+job is left out of the plan that was asked for, and the next observation tells what is in force.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from rayelastic.errors import RayelasticError
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.policy.organic_adaptation_actions import AdaptationDecision
+from rayelastic.policy.region_observation import PlanObservation
+from rayelastic.runtime.region_profile import observe_regions
+
+if TYPE_CHECKING:
+    from rayelastic.plan.node_placement import Node
+    from rayelastic.runtime.status import PESample
+
+__all__ = ["REGIONS", "RegionAdaptation", "RegionLoop", "performable"]
+
+_log = logging.getLogger(__name__)
+
+REGIONS = "regions"  # under which name passes of this loop go, beside those of processing elements
+KEPT_PASSES = 2_000  # about 100 MB for a job of a thousand replicas
+
+
+class Policy(Protocol):
+    """Decides on the plan of the next period."""
+
+    def step(self, seen: PlanObservation) -> AdaptationDecision:
+        """Take one period and return the plan for the next one, with the reason."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RegionAdaptation:
+    """One pass of the coordinator's loop.
+
+    Args:
+        number: of the pass, from 0.
+        observation: what was seen.
+        decision: what was decided, and why.
+        in_force: the plan afterwards.
+        seconds: that the change took; 0 if there was none.
+        problem: why the change couldn't be carried out; empty if it could.
+    """
+
+    number: int
+    observation: PlanObservation
+    decision: AdaptationDecision
+    in_force: ExecPlan
+    seconds: float = 0.0
+    problem: str = ""
+
+    @property
+    def pe(self) -> str:
+        """Stands where the passes of processing elements have their name."""
+        return REGIONS
+
+    @property
+    def changed(self) -> bool:
+        """Whether another plan was asked for than was in force."""
+        return self.decision.changes
+
+    def __str__(self) -> str:
+        seen, decision = self.observation, self.decision
+        what = ", ".join(action.text() for action in (*decision.reverted, *decision.actions)) or "as it is"
+        took = f" ({self.seconds:.2f} s)" if self.seconds else ""
+        problem = f"; not done: {self.problem}" if self.problem else ""
+        return f"{REGIONS} {seen.time:7.1f} s  {what}{took}: {decision.reason} [{decision.rule}]{problem}"
+
+
+def performable(wanted: ExecPlan, in_force: ExecPlan, elastic: tuple[str, ...]) -> ExecPlan:
+    """Return what of a plan can be carried out while the job runs.
+
+    Each new replica gets an element of its own, for two of a region can't share one; replicas stay where they are;
+    other regions than elastic ones keep theirs.
+
+    Args:
+        wanted: the plan that was asked for.
+        in_force: the one that there is.
+        elastic: regions whose replicas can change.
+    """
+    made = in_force
+    for planned in wanted.regions:
+        name = planned.region.name
+        if name not in elastic or planned.replicas == made.region(name).replicas:
+            continue
+        pes = list(in_force.region(name).pipelines[0].pes[: planned.replicas])
+        for pe in planned.pipelines[0].pes[len(pes) :]:
+            taken = pe in pes or pe in made.pes
+            pes.append(next(n for n in made.fresh_pes(len(pes) + 1) if n not in pes) if taken else pe)
+        made = made.with_replicas(name, planned.replicas, tuple(pes))
+    nodes = {pe: node for pe, node in {**wanted.nodes, **in_force.nodes}.items() if pe in made.pes}
+    return made.with_nodes(nodes)
+
+
+class RegionLoop:
+    """Adapts the plan of one job to its load, once a period, until it is stopped.
+
+    Args:
+        policy: who decides.
+        sample: gives the counters of every processing element.
+        plan: gives the plan in force.
+        change: carries out another plan and gives the one in force then.
+        nodes: gives what may be used.
+        elastic: regions whose replicas can change.
+        period: seconds between two decisions.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        sample: Callable[[], Mapping[str, PESample]],
+        plan: Callable[[], ExecPlan],
+        change: Callable[[ExecPlan], ExecPlan],
+        nodes: Callable[[], tuple[Node, ...]],
+        elastic: tuple[str, ...],
+        period: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._policy = policy
+        self._sample = sample
+        self._plan = plan
+        self._change = change
+        self._nodes = nodes
+        self._elastic = elastic
+        self._period = period
+        self._clock = clock
+        self._passes: deque[RegionAdaptation] = deque(maxlen=KEPT_PASSES)
+        self._number = 0
+        self._cost: float | None = None
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def since(self, number: int) -> tuple[RegionAdaptation, ...]:
+        """Returns the passes from a number on, as far as they are kept."""
+        return tuple(adaptation for adaptation in list(self._passes) if adaptation.number >= number)
+
+    def start(self) -> None:
+        """Starts its thread."""
+        self._thread = threading.Thread(target=self.run, name="adapt-regions", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends it; what is in force stays. A change that is under way is ended first."""
+        self._stopped.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def run(self) -> None:
+        """Adapts until stopped. A policy that raises ends the adaptation, not the job."""
+        started = self._clock()
+        plan, before = self._plan(), self._sample()
+        while not self._stopped.wait(self._period):
+            after = self._sample()
+            if self._plan() is not plan:  # somebody else has changed it: this period was of two plans
+                plan, before = self._plan(), after
+                continue
+            try:
+                self.step(before, after, at=self._clock() - started)
+            except Exception:
+                _log.exception("the adaptation of regions ends: its policy failed")
+                return
+            plan, before = self._plan(), self._sample()
+
+    def step(self, before: Mapping[str, PESample], after: Mapping[str, PESample], *, at: float) -> RegionAdaptation:
+        """Makes one pass on two samples."""
+        plan = self._plan()
+        seen = observe_regions(plan, before, after, at=at, nodes=self._nodes(), cost=self._cost)
+        self._cost = None
+        decision = self._policy.step(seen)
+        seconds, problem = 0.0, ""
+        wanted = performable(decision.plan, plan, self._elastic) if decision.changes else plan
+        if wanted.regions != plan.regions:
+            began, carried = self._clock(), _made(after)
+            try:
+                plan = self._change(wanted)
+            except (RayelasticError, TimeoutError) as error:
+                plan, problem = self._plan(), str(error)
+            seconds = self._clock() - began
+            rate = (carried - _made(before)) / max(seen.period, 1e-9)
+            missing = seconds - (_made(self._sample()) - carried) / rate if rate > 0 else 0.0
+            self._cost = max(0.0, missing)
+        adaptation = RegionAdaptation(self._number, seen, decision, plan, seconds, problem)
+        self._passes.append(adaptation)
+        self._number += 1
+        return adaptation
+
+
+def _made(samples: Mapping[str, PESample]) -> int:
+    """Returns the tuples that sources have made: those that take nothing."""
+    return sum(o.tuples_out for sample in samples.values() for o in sample.operators if o.tuples_in == 0)

@@ -1,0 +1,120 @@
+"""Observations of regions from counters of processing elements, and what of a plan can be carried out."""
+
+from __future__ import annotations
+
+import pytest
+
+from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
+from rayelastic.plan.plan_change import plan_change
+from rayelastic.plan.regions import Region, RegionKind
+from rayelastic.policy.organic_adaptation_actions import AdaptationDecision, RebalanceRegion, Verdict
+from rayelastic.policy.region_observation import PlanObservation
+from rayelastic.runtime.performer import ChangeError, check_performable
+from rayelastic.runtime.region_loop import RegionLoop, performable
+from rayelastic.runtime.region_profile import observe_regions
+from rayelastic.runtime.status import OperatorSample, PESample
+
+SOURCE = RegionPlan(Region("r0", RegionKind.SOURCE, ("lines",)), (Pipeline(("lines",), ("pe0",)),))
+COUNT = RegionPlan(
+    Region("r1", RegionKind.DATA_PARALLEL, ("parse", "count"), ("word",)), (Pipeline(("parse", "count"), ("pe0",)),)
+)
+PLAN = ExecPlan("words", (SOURCE, COUNT), edges=(("lines", "parse"), ("parse", "count")))
+
+
+def sample(pe: str, seconds: float, cpu: float, *operators: OperatorSample) -> PESample:
+    return PESample(pe, seconds, 1, 0.0, operators, cpu_seconds=cpu)
+
+
+def operator(name: str, taken: int, given: int, cpu: float, inside: float | None = None) -> OperatorSample:
+    inside = cpu if inside is None else inside
+    return OperatorSample(name, "manual", taken, given, 0, cpu_seconds=cpu, inside_seconds=inside)
+
+
+def test_shares_of_the_period_not_of_the_life() -> None:
+    before = {"pe0": sample("pe0", 100.0, 50.0, operator("lines", 0, 1000, 10.0), operator("parse", 1000, 900, 20.0))}
+    after = {
+        "pe0": sample(
+            "pe0", 110.0, 60.0, operator("lines", 0, 3000, 12.0), operator("parse", 3000, 2700, 24.0)
+        )  # 2 s + 4 s in operators of 10 s of the element's CPU time
+    }
+    plan = PLAN
+    seen = observe_regions(plan, before, after, at=110.0)
+    source, region = seen.regions
+    assert seen.period == 10.0
+    assert (source.throughput, region.throughput) == (200.0, 200.0)
+    assert source.blocked == pytest.approx(0.8)  # in its function for 2 of 10 s
+    assert source.pipelines[0].cpu == (pytest.approx(0.2 * 10 / 6),)
+    assert region.pipelines[0].taken == (200.0, 0.0)
+    assert region.pipelines[0].costs[0] == pytest.approx(0.6)
+    assert region.pipelines[0].overhead == pytest.approx(0.4)
+
+
+def test_replicas_are_summed_and_a_new_one_starts_at_nothing() -> None:
+    plan = PLAN.with_replicas("r1", 2, ("pe0", "pe1"))
+    before = {"pe0": sample("pe0", 10.0, 1.0, operator("parse", 100, 100, 1.0), operator("count", 100, 0, 0.0))}
+    after = {
+        "pe0": sample("pe0", 20.0, 6.0, operator("parse", 600, 600, 6.0), operator("count", 600, 0, 0.0)),
+        "pe1": sample("pe1", 5.0, 1.0, operator("parse", 300, 300, 1.0), operator("count", 300, 20, 0.0)),
+    }
+    region = observe_regions(plan, before, after, at=20.0).of("r1")
+    assert region.throughput == 50.0 + 60.0
+    assert region.pipelines[0].cpu == (pytest.approx(0.5), pytest.approx(0.2))
+    assert region.pipelines[0].emitted == 4.0
+
+
+def test_only_replicas_of_their_own_are_carried_out() -> None:
+    wanted = PLAN.with_replicas("r1", 3, ("pe0", "pe0", "pe7")).with_split("r1", "count")
+    made = performable(wanted, PLAN, ("r1",))
+    assert made.region("r1").pipelines == (Pipeline(("parse", "count"), ("pe0", "pe1", "pe7")),)
+    check_performable(plan_change(PLAN, made))
+    assert performable(wanted, PLAN, ()).regions == PLAN.regions
+    assert performable(PLAN, made, ("r1",)).regions == PLAN.regions
+    with pytest.raises(ChangeError, match="share"):
+        check_performable(plan_change(PLAN, PLAN.with_replicas("r1", 2)))
+
+
+class Grows:
+    """Wants two replicas, whatever it sees."""
+
+    def step(self, seen: PlanObservation) -> AdaptationDecision:
+        action = RebalanceRegion.of(seen.plan, "r1", 2, ("pe0", "pe1"))
+        return AdaptationDecision(
+            action.apply(seen.plan), Verdict.TRY, actions=(action,), reason="it must", rule="test"
+        )
+
+
+def test_a_pass_is_kept_with_what_it_cost_and_why_it_failed() -> None:
+    counts = iter([2000, 2500])  # tuples made before and after a change of 2 s; 100 a second before
+
+    def lines(made: int) -> dict[str, PESample]:
+        return {"pe0": sample("pe0", made / 100, 1.0, operator("lines", 0, made, 1.0))}
+
+    clock = iter([0.0, 2.0, 10.0, 11.0])
+    plans = [PLAN]
+
+    def change(wanted: ExecPlan) -> ExecPlan:
+        if len(plans) > 1:
+            raise ChangeError("a node is gone")
+        plans.append(wanted)
+        return wanted
+
+    loop = RegionLoop(
+        Grows(),
+        sample=lambda: lines(next(counts)),
+        plan=lambda: plans[-1],
+        change=change,
+        nodes=tuple,
+        elastic=("r1",),
+        period=5.0,
+        clock=lambda: next(clock),
+    )
+    next(counts)
+    done = loop.step(lines(1000), lines(2400), at=5.0)
+    assert done.in_force.region("r1").replicas == 2
+    assert str(done) == "regions     5.0 s  r1 from 1 replica to 2 (2.00 s): it must [test]"
+    plans[:] = [PLAN, PLAN]
+    counts = iter([2500])
+    failed = loop.step(lines(1000), lines(2500), at=10.0)
+    assert failed.observation.cost == pytest.approx(1.0)  # 100 tuples of the 200 that 2 s would have brought
+    assert failed.problem == "a node is gone"
+    assert [adaptation.number for adaptation in loop.since(1)] == [1]
