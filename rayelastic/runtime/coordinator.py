@@ -26,8 +26,8 @@ from rayelastic.runtime.event_log import tell
 from rayelastic.runtime.host import PELostError
 from rayelastic.runtime.job_cluster import START_TIMEOUT, JobCluster
 from rayelastic.runtime.performer import AdaptationPerformer, ChangeError
-from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, state_form
 from rayelastic.runtime.region_loop import REGIONS, RegionAdaptation, RegionLoop
+from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, state_form
 from rayelastic.runtime.specs import IngestAddress, JobSpec
 from rayelastic.runtime.status import Failure, JobMetrics, JobStatus, PESample, PEStatus, SinkResult, State
 
