@@ -32,6 +32,14 @@ class Schema:
     def fields(self) -> list[tuple[str, str, bool, str]]:
         """What the schema was made of."""
 
+class RecordCheck:
+    """Tells whether values can be records of a schema."""
+
+    def __init__(self, operator: str, schema: Schema) -> None: ...
+
+    def __call__(self, value: object) -> None:
+        """TypeError, ValueError: it can't."""
+
 class StateError(ValueError):
     pass
 
@@ -200,12 +208,12 @@ class Operator:
         """
 
     @staticmethod
-    def python_ports(name: str, function: Callable[..., Any], inputs: Sequence[Schema], outputs: Sequence[Schema], tuple_types: Sequence[type] = (), view: str = 'tuples', flags: int = 0, demands: Sequence[tuple[str, int]] = (), keyed: KeyedState | None = None, keys: Sequence[Sequence[str]] = ()) -> Operator:
+    def python_ports(name: str, function: Callable[..., Any], inputs: Sequence[Schema], outputs: Sequence[Schema], tuple_types: Sequence[type] = (), view: str = 'tuples', flags: int = 0, demands: Sequence[tuple[str, int]] = (), keyed: KeyedState | None = None, keys: Sequence[Sequence[str]] = (), letters: bool = False) -> Operator:
         """
         A Python function of runs of several ports, under the Python token; it returns None, or a result (as of `python`) or None for each output port.
 
         Without demands: function(port, run[, list of states]). With demands, ('exact' or 'at least', count) for each input port: function(firings, [run of each port]),
-        with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end. keys: the key fields of further input ports.
+        with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end. keys: the key fields of further input ports. letters: the last output port has the fields of the input and two texts; its result is a list of (number of the tuple in its run, error).
         """
 
     @staticmethod
@@ -219,6 +227,25 @@ class Operator:
         numpy: function(structured array) -> array, column, {field: column}, or bool mask. arrow: function(pyarrow.RecordBatch) -> the same, or mask.
         With SOURCE: function() -> iterator of tuples, read on a thread of its own. It may wait for things, and doesn't keep others from the
         token while it does; with NEEDS_TOKEN too it must never wait. A stop raises GeneratorExit where it waits in Python code.
+        """
+
+    @staticmethod
+    def tolerant(operator: Operator, letters: Schema | None, explain: Callable[[tuple[Any, ...]], str]) -> Operator:
+        """
+        A compiled operator that goes on behind tuples on which it fails. letters: of a second output port to which they go, with two more texts:
+        explain(tuple) and the operator's name; None: they are left out.
+        """
+
+    @staticmethod
+    def split(name: str, schema: Schema, ports: int, keys: Sequence[str] = []) -> Operator:
+        """
+        Each record to one of the output ports: by the hash of its keys, or in turn if there are none.
+        """
+
+    @staticmethod
+    def choice(choice: Operator, ports: int) -> Operator:
+        """
+        Each record to the output port whose number the compiled operator `choice` gives for it.
         """
 
     @staticmethod

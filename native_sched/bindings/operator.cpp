@@ -21,7 +21,10 @@
 #include "rayelastic/link.hpp"
 #include "rayelastic/router.hpp"
 #include "rayelastic/sequence_source.hpp"
+#include "rayelastic/split.hpp"
 #include "rayelastic/text_source.hpp"
+#include "rayelastic/tolerant.hpp"
+#include "record_codec.hpp"
 #include "wrappers.hpp"
 
 namespace rayelastic::python {
@@ -116,7 +119,7 @@ OperatorObject python(std::string name, nb::object function, const SchemaObject*
 OperatorObject python_ports(std::string name, nb::object function, const std::vector<SchemaObject>& inputs,
                             const std::vector<SchemaObject>& outputs, const std::vector<nb::object>& tuple_types, const std::string& view,
                             std::uint32_t flags, const Demands& demands, const KeyedStateObject* keyed,
-                            std::vector<std::vector<std::string>> keys) {
+                            std::vector<std::vector<std::string>> keys, bool letters) {
   if (keyed != nullptr && keyed->objects == nullptr) {
     throw std::invalid_argument("operator '" + name + "': keyed state of a Python function is made by KeyedState.objects");
   }
@@ -129,7 +132,8 @@ OperatorObject python_ports(std::string name, nb::object function, const std::ve
                         .flags = flags,
                         .demands = demands_of(name, demands),
                         .states = keyed != nullptr ? keyed->objects : nullptr,
-                        .keys = std::move(keys)};
+                        .keys = std::move(keys),
+                        .letters = letters};
   for (const nb::object& type : tuple_types) described.input_types.push_back(type.ptr());
   OperatorObject result;
   result.failure = std::make_shared<PythonFailure>();
@@ -144,6 +148,37 @@ std::vector<Aggregate> aggregates_of(const std::vector<NamedAggregate>& named) {
   for (const auto& [function, field, weight, first, second] : named)
     wanted.push_back({aggregate_function_of(function), field, weight, first, second});
   return wanted;
+}
+
+// Why a compiled function failed on a record: explain(tuple) -> str. The thread comes without the GIL.
+Explain explanation(const std::string& name, const std::shared_ptr<const Schema>& input, nb::object function) {
+  struct Explaining {
+    ObjectRef function;
+    std::unique_ptr<RecordCodec> codec;
+  };
+  std::shared_ptr<Explaining> kept(new Explaining{ObjectRef::share(function.ptr()), std::make_unique<RecordCodec>(name, input, nullptr)},
+                                   [](Explaining* self) {
+                                     const GilScope gil;
+                                     if (gil) delete self;
+                                   });
+  return [kept](const std::byte* record) -> std::string {
+    const GilScope gil;
+    if (!gil) return {};
+    PyObject* tuple = kept->codec->decode_one(record);
+    PyObject* text = tuple != nullptr ? PyObject_CallOneArg(kept->function.get(), tuple) : nullptr;
+    const char* characters = text != nullptr ? PyUnicode_AsUTF8(text) : nullptr;
+    std::string reason = characters != nullptr ? characters : "it failed, and why can't be told";
+    PyErr_Clear();
+    Py_XDECREF(text);
+    Py_XDECREF(tuple);
+    return reason;
+  };
+}
+
+OperatorObject tolerant(const OperatorObject& inner, const SchemaObject* letters, nb::object explain) {
+  OperatorObject result = inner;
+  result.spec = make_tolerant(inner.spec, schema_of(letters), explanation(inner.spec.name, inner.spec.input, std::move(explain)));
+  return result;
 }
 
 OperatorObject aggregate(std::string name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
@@ -193,18 +228,20 @@ void bind_operator(nb::module_& module) {
           "python_ports", python_ports, nb::arg("name"), nb::arg("function"), nb::arg("inputs"), nb::arg("outputs"),
           nb::arg("tuple_types") = std::vector<nb::object>(), nb::arg("view") = "tuples", nb::arg("flags") = 0,
           nb::arg("demands") = Demands(), nb::arg("keyed").none() = nb::none(), nb::arg("keys") = std::vector<std::vector<std::string>>(),
+          nb::arg("letters") = false,
           nb::sig(
               "def python_ports(name: str, function: collections.abc.Callable[..., typing.Any], inputs: "
               "collections.abc.Sequence[Schema], "
               "outputs: collections.abc.Sequence[Schema], tuple_types: collections.abc.Sequence[type] = (), view: str = 'tuples', flags: "
               "int = 0, demands: collections.abc.Sequence[tuple[str, int]] = (), keyed: KeyedState | None = None, "
-              "keys: collections.abc.Sequence[collections.abc.Sequence[str]] = ()) -> Operator"),
+              "keys: collections.abc.Sequence[collections.abc.Sequence[str]] = (), letters: bool = False) -> Operator"),
           "A Python function of runs of several ports, under the Python token; it returns None, or a result (as of `python`) or None for "
           "each output port.\n\n"
           "Without demands: function(port, run[, list of states]). With demands, ('exact' or 'at least', count) for each input port: "
           "function(firings, [run of each port]),\n"
           "with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end. keys: the key fields of "
-          "further input ports.")
+          "further input ports. letters: the last output port has the fields of the input and two texts; its result is a list of (number "
+          "of the tuple in its run, error).")
       .def_static(
           "python", python, nb::arg("name"), nb::arg("function"), nb::arg("input").none(), nb::arg("output").none(),
           nb::arg("tuple_type") = nb::none(), nb::arg("view") = "tuples", nb::arg("flags") = 0, nb::arg("keyed").none() = nb::none(),
@@ -221,6 +258,29 @@ void bind_operator(nb::module_& module) {
           "With SOURCE: function() -> iterator of tuples, read on a thread of its own. It may wait for things, and doesn't keep others "
           "from the\n"
           "token while it does; with NEEDS_TOKEN too it must never wait. A stop raises GeneratorExit where it waits in Python code.")
+      .def_static(
+          "tolerant", tolerant, nb::arg("operator"), nb::arg("letters").none(), nb::arg("explain"),
+          nb::sig("def tolerant(operator: Operator, letters: Schema | None, explain: collections.abc.Callable[[tuple[typing.Any, ...]], "
+                  "str]) -> Operator"),
+          "A compiled operator that goes on behind tuples on which it fails. letters: of a second output port to which they go, with "
+          "two more texts:\n"
+          "explain(tuple) and the operator's name; None: they are left out.")
+      .def_static(
+          "split",
+          [](std::string name, const SchemaObject& schema, std::size_t ports, const std::vector<std::string>& keys) {
+            return OperatorObject{.spec = keys.empty() ? make_round_robin(std::move(name), schema.schema, ports)
+                                                       : make_hash_split(std::move(name), schema.schema, keys, ports)};
+          },
+          nb::arg("name"), nb::arg("schema"), nb::arg("ports"), nb::arg("keys") = std::vector<std::string>(),
+          "Each record to one of the output ports: by the hash of its keys, or in turn if there are none.")
+      .def_static(
+          "choice",
+          [](const OperatorObject& choice, std::size_t ports) {
+            OperatorObject result = choice;
+            result.spec = make_choice_split(choice.spec, ports);
+            return result;
+          },
+          nb::arg("choice"), nb::arg("ports"), "Each record to the output port whose number the compiled operator `choice` gives for it.")
       .def_static("aggregate", aggregate, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("aggregates"),
                   nb::arg("emit") = "final",
                   "The built-in aggregate: (function, field, field of weights, two parameters); field '' for a count of tuples.")

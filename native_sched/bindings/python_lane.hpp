@@ -50,6 +50,7 @@ struct PythonPorts {
   std::vector<Demand> demands;
   std::shared_ptr<ObjectStates> states;        // null: no keyed state; it has the keys of the first port
   std::vector<std::vector<std::string>> keys;  // of further input ports, where there are states
+  bool letters = false;                        // the last output port takes dead letters: (number of the input, error) pairs
 };
 
 // GIL. Throws std::invalid_argument for ports of no sense.

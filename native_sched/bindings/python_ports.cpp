@@ -4,6 +4,7 @@
 
 #include "object_ref.hpp"
 #include "python_lane.hpp"
+#include "rayelastic/dead_letters.hpp"
 #include "rayelastic/key_extractor.hpp"
 #include "run_view.hpp"
 
@@ -36,8 +37,10 @@ class PortContext final : public rel_context {
 
 struct PortLane {
   ObjectRef function;
-  std::vector<std::unique_ptr<RunView>> inputs;
-  std::vector<std::unique_ptr<RunView>> outputs;
+  std::vector<std::shared_ptr<RunView>> inputs;
+  std::vector<std::shared_ptr<RunView>> outputs;  // without that of the dead letters
+  std::unique_ptr<DeadLetters> letters;
+  std::size_t record_size = 0;       // of the first input port
   std::vector<std::size_t> strides;  // of the outputs
   std::vector<char> given;           // which outputs the call gave something for
   std::shared_ptr<ObjectStates> states;
@@ -77,14 +80,33 @@ PyObject* states_of(PortLane& lane, const std::byte* in, std::size_t n, std::siz
 }
 
 // Token held. False: a Python error is set.
-bool take_results(PortLane& lane, PyObject* result, std::size_t* failed) {
+bool take_letters(PortLane& lane, PyObject* pairs, const std::byte* in, std::size_t n) {
+  if (pairs == Py_None) return true;
+  for (Py_ssize_t i = 0; PyList_Check(pairs) && i < PyList_GET_SIZE(pairs); ++i) {
+    Py_ssize_t index = 0;
+    PyObject* error = nullptr;
+    if (PyArg_ParseTuple(PyList_GET_ITEM(pairs, i), "nU", &index, &error) == 0) return false;
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(error, &size);
+    if (text == nullptr) return false;
+    if (index < 0 || static_cast<std::size_t>(index) >= n) {
+      PyErr_Format(PyExc_IndexError, "operator '%s': there is no tuple %zd in a run of %zu", lane.name.c_str(), index, n);
+      return false;
+    }
+    lane.letters->add(in + static_cast<std::size_t>(index) * lane.record_size, {text, static_cast<std::size_t>(size)});
+  }
+  return true;
+}
+
+// Token held. False: a Python error is set.
+bool take_results(PortLane& lane, PyObject* result, const std::byte* in, std::size_t n, std::size_t* failed) {
   lane.given.assign(lane.outputs.size(), 0);
   if (result == Py_None) return true;
   PyObject* results = PySequence_Fast(result, "");
-  if (results == nullptr || PySequence_Fast_GET_SIZE(results) != static_cast<Py_ssize_t>(lane.outputs.size())) {
+  const std::size_t ports = lane.outputs.size() + (lane.letters != nullptr ? 1 : 0);
+  if (results == nullptr || PySequence_Fast_GET_SIZE(results) != static_cast<Py_ssize_t>(ports)) {
     Py_XDECREF(results);
-    PyErr_Format(PyExc_TypeError, "operator '%s': expected a result for each of its %zu output ports", lane.name.c_str(),
-                 lane.outputs.size());
+    PyErr_Format(PyExc_TypeError, "operator '%s': expected a result for each of its %zu output ports", lane.name.c_str(), ports);
     return false;
   }
   bool done = true;
@@ -94,6 +116,8 @@ bool take_results(PortLane& lane, PyObject* result, std::size_t* failed) {
     lane.given[port] = 1;
     done = lane.outputs[port]->from_python(one, kUnknownIndex, failed);
   }
+  if (done && lane.letters != nullptr)
+    done = take_letters(lane, PySequence_Fast_GET_ITEM(results, static_cast<Py_ssize_t>(ports) - 1), in, n);
   Py_DECREF(results);
   return done;
 }
@@ -118,7 +142,7 @@ bool call(PortLane& lane, const std::byte* in, std::size_t n, rel_context* conte
   Py_XDECREF(states);
   Py_XDECREF(number);
   Py_XDECREF(runs);
-  done = result != nullptr && take_results(lane, result, failed);
+  done = result != nullptr && take_results(lane, result, in, n, failed);
   Py_XDECREF(result);
   return done;
 }
@@ -133,6 +157,7 @@ std::int64_t submit(PortLane& lane, std::byte* out, std::int64_t capacity, rel_c
     if (left < 0) return left;
     if (!to.flush(left)) return REL_STOPPED;
   }
+  if (lane.letters != nullptr && !lane.letters->submit(context, static_cast<std::int32_t>(lane.outputs.size()))) return REL_STOPPED;
   return lane.given.empty() || lane.given[0] == 0 ? 0 : lane.outputs[0]->submit(out, capacity, context);
 }
 
@@ -171,6 +196,8 @@ OperatorSpec make_python_ports(const PythonPorts& function, std::shared_ptr<Pyth
   if ((function.flags & ~static_cast<std::uint32_t>(REL_ON_FINISH)) != 0) refuse("takes no flags but ON_FINISH");
   if (function.states != nullptr && (!function.demands.empty() || function.view != View::Tuples))
     refuse("keyed state needs view='tuples' and no demands");
+  if (function.letters && (function.inputs.size() != 1 || function.outputs.size() < 2 || !function.demands.empty()))
+    refuse("has dead letters: it needs a single input port without demand, and another output port");
   if (function.states != nullptr && function.keys.size() + 1 != function.inputs.size())
     refuse("needs the key fields of each further input port");
 
@@ -182,21 +209,30 @@ OperatorSpec make_python_ports(const PythonPorts& function, std::shared_ptr<Pyth
   lane->function = ObjectRef::share(function.function);
   lane->states = function.states;
   lane->failure = std::move(failure);
+  lane->record_size = function.inputs.front()->record_size();
   for (std::size_t port = 0; port < function.inputs.size(); ++port) {
     PyObject* type = function.input_types.empty() || function.input_types[port] == Py_None ? nullptr : function.input_types[port];
-    lane->inputs.push_back(view_of(function, function.inputs[port], nullptr, type));
+    // The array view knows the texts that it gave to the function, which may hand them on.
+    const bool shared = function.view == View::Numpy && function.inputs.size() == 1 && !function.outputs.empty();
+    lane->inputs.push_back(view_of(function, function.inputs[port], shared ? function.outputs.front() : nullptr, type));
+    if (shared) lane->outputs.push_back(lane->inputs.back());
     if (port > 0 && function.states != nullptr) lane->extractors.emplace_back(function.inputs[port], function.keys[port - 1]);
   }
-  for (const auto& schema : function.outputs) {
-    lane->outputs.push_back(view_of(function, function.view == View::Tuples ? nullptr : function.inputs.front(), schema, nullptr));
+  const std::size_t results = function.outputs.size() - (function.letters ? 1 : 0);
+  for (std::size_t port = 0; port < results; ++port) {
+    const std::shared_ptr<const Schema>& schema = function.outputs[port];
     lane->strides.push_back(schema->record_size());
+    if (port < lane->outputs.size()) continue;
+    lane->outputs.push_back(view_of(function, function.view == View::Tuples ? nullptr : function.inputs.front(), schema, nullptr));
   }
+  if (function.letters) lane->letters = std::make_unique<DeadLetters>(*function.inputs.front(), function.outputs.back(), function.name);
 
   OperatorSpec spec;
   spec.name = function.name;
   spec.process = process;
-  spec.flags = function.flags | REL_NEEDS_TOKEN | (function.outputs.empty() ? REL_SINK : 0U);
+  spec.flags = function.flags | REL_NEEDS_TOKEN | (function.outputs.empty() ? static_cast<std::uint32_t>(REL_SINK) : 0U);
   spec.state = lane;
+  spec.store = function.states;
   spec.input = function.inputs.front();
   spec.further_inputs.assign(function.inputs.begin() + 1, function.inputs.end());
   if (!function.outputs.empty()) {

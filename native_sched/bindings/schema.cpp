@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "record_codec.hpp"
 #include "wrappers.hpp"
 
 namespace rayelastic::python {
@@ -40,6 +41,11 @@ std::shared_ptr<const Schema> make_schema(const std::vector<FieldTuple>& declare
   return std::make_shared<const Schema>(std::move(fields));
 }
 
+struct RecordCheck {
+  std::unique_ptr<RecordCodec> codec;
+  EncodedRecords encoded;
+};
+
 }  // namespace
 
 void bind_schema(nb::module_& module) {
@@ -70,6 +76,20 @@ void bind_schema(nb::module_& module) {
             return fields;
           },
           "What the schema was made of.");
+  nb::class_<RecordCheck>(module, "RecordCheck", "Tells whether values can be records of a schema.")
+      .def(
+          "__init__",
+          [](RecordCheck* self, std::string name, const SchemaObject& schema) {
+            new (self) RecordCheck{std::make_unique<RecordCodec>(std::move(name), schema.schema, nullptr), {}};
+          },
+          nb::arg("operator"), nb::arg("schema"))
+      .def(
+          "__call__",
+          [](RecordCheck& self, nb::object value) {
+            self.encoded.clear();
+            if (!self.codec->encode_one(value.ptr(), self.encoded)) throw nb::python_error();
+          },
+          nb::arg("value"), nb::sig("def __call__(self, value: object) -> None"), "TypeError, ValueError: it can't.");
 }
 
 }  // namespace rayelastic::python

@@ -76,6 +76,7 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool emit(std::int32_t output, const void* records, std::int64_t n) override;
   [[nodiscard]] const void* staged(std::int32_t port, std::int64_t& n) const override;
   [[nodiscard]] std::int64_t firings() const override;
+  [[nodiscard]] void* own_state() const override { return state_; }
 
  private:
   struct Output {

@@ -22,7 +22,10 @@ void OperatorContext::meet(std::vector<Junction::Input> inputs) {
 std::int64_t OperatorContext::take(std::size_t input, const Run& run, bool writable, bool token_held) {
   if (junction_->is_conjunctive()) return stage(input, run);
   const Junction::Input& from = junction_->input(input);
-  if (!from.feedback && junction_->gate.is_burdened()) return 0;
+  if (!from.feedback && junction_->gate.is_burdened()) {
+    if (token_held) engine_.leave_token(*current_thread);
+    return 0;
+  }
   if (from.feedback) returned_ += run.count;
   junction_->port = from.port;
   in_stride_ = from.stride;

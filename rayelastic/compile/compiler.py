@@ -94,6 +94,8 @@ class Compiler:
                 way_out="Write it for one tuple, or drop lane='compiled'",
             )
         try:
+            if request.sides:
+                raise NotCompiledError(f"it has the side output '{request.sides[0]}'")
             return self._machine(request)
         except NotCompiledError as error:
             if request.lane is Lane.COMPILED:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.compile.code import View
+from rayelastic.graph.dead_letters import OnError
 from rayelastic.graph.operator_spec import Lane
 from rayelastic.graph.ports import InputPort, OutputPort
 
@@ -27,6 +28,7 @@ class PortsCode:
         state: what makes the initial state of a key, None if it keeps none of keys.
         view: what `invoke` is called with.
         library: whose arrays or frames these are, in the vectorised lane.
+        on_error: what happens to a tuple on which `invoke` raises.
     """
 
     operator: str
@@ -38,6 +40,12 @@ class PortsCode:
     state: Callable[[], Any] | None = None
     view: View = View.TUPLES
     library: str = ""
+    on_error: OnError = OnError.FAIL
+
+    @property
+    def ends(self) -> bool:
+        """Whether it has something to do at the end of its input."""
+        return hasattr(self.instance, "shutdown")
 
     @property
     def is_conjunctive(self) -> bool:

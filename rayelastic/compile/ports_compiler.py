@@ -15,6 +15,7 @@ from rayelastic.compile.ports_code import PortsCode
 from rayelastic.compile.signatures import annotated_library
 from rayelastic.compile.state import state_factory
 from rayelastic.errors import LaneError
+from rayelastic.graph.dead_letters import OnError
 from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def _python(request: OperatorRequest, reason: str) -> PortsCode:
         Lane.PYTHON,
         reason,
         state=state_factory(request.state),
+        on_error=request.on_error,
     )
 
 
@@ -108,6 +110,11 @@ def _vectorised(request: OperatorRequest, library: str) -> PortsCode:
         raise LaneError(
             "it can't be vectorised: the parameters of invoke have no annotation that says what they take",
             way_out="Annotate them with numpy.ndarray, pyarrow.RecordBatch, pandas.DataFrame or polars.DataFrame",
+        )
+    if request.on_error is not OnError.FAIL:
+        raise LaneError(
+            f"on_error='{request.on_error.value}' of a class needs invoke to take one tuple",
+            way_out="Use lane='python'",
         )
     if request.state is not None:
         raise LaneError("state of keys can't be vectorised", way_out="Write it for one tuple and the state of its key")

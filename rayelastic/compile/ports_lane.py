@@ -13,12 +13,13 @@ from typing import Any
 
 from rayelastic.compile.frames import frame_of, run_of
 from rayelastic.compile.ports_code import PortsCode
-from rayelastic.compile.python_lane import marked, position
+from rayelastic.compile.python_lane import error_text, marked, position
+from rayelastic.graph.dead_letters import OnError
 from rayelastic.graph.operator_spec import Lane
 from rayelastic.graph.ports import DemandKind
 from rayelastic.graph.routed import Routed
 
-__all__ = ["PortsFunction", "Router"]
+__all__ = ["PortsFunction", "Router", "chosen"]
 
 
 class Router:
@@ -65,16 +66,43 @@ class Router:
             ) from None
 
 
+def chosen(function: Callable[[Any], Any], ports: int) -> Callable[..., list[Any]]:
+    """The per-run callable of a split by a function from a tuple to the number of an output port.
+
+    >>> chosen(lambda t: t % 2, 2)(0, [1, 2, 3])
+    [[2], [1, 3]]
+    """
+
+    def call(_: int, tuples: Sequence[Any]) -> list[Any]:
+        lists: list[list[Any]] = [[] for _ in range(ports)]
+        for index, item in enumerate(tuples):
+            try:
+                number = function(item)
+                if not 0 <= number < ports:
+                    raise IndexError(f"chose output {number} of {ports}")
+                lists[number].append(item)
+            except Exception as error:
+                raise marked(error, index) from None
+        return lists
+
+    return call
+
+
 class PortsFunction:
     """An operator class in this process: a copy of the user's instance, called with runs.
 
     Args:
         code: what it was compiled to.
+
+    Attributes:
+        call: the per-run callable.
+        checks: for each output port, raises for what isn't a record of its schema; where failing tuples are tolerated.
     """
 
     def __init__(self, code: PortsCode) -> None:
         self._instance = copy.deepcopy(code.instance)
         self._router = Router([port.name for port in code.outputs])
+        self.checks: Sequence[Callable[[object], None]] = ()
         self._ended = False
         self._initialized = False
         self.call: Callable[..., list[Any] | None] = self._made(code)
@@ -108,10 +136,14 @@ class PortsFunction:
     def _of_tuples(self, code: PortsCode) -> Callable[..., list[Any] | None]:
         names = [port.name for port in code.inputs]
         invoke, router, several = self._instance.invoke, self._router, len(names) > 1
+        tolerates = code.on_error is not OnError.FAIL
 
         def call(port: int, tuples: Sequence[Any] | None, states: Sequence[Any] | None = None) -> list[Any] | None:
             if tuples is None:
-                return router.sort(self._shutdown())
+                last: list[Any] = router.sort(self._shutdown())
+                return [*last, None] if code.on_error is OnError.DIVERT else last
+            if tolerates:
+                return self._tolerant(code, port, tuples, states)
             lists: list[list[Any]] = [[] for _ in code.outputs]
             rest = iter(tuples)
             front = (names[port],) if several else ()
@@ -131,6 +163,24 @@ class PortsFunction:
             return lists
 
         return call
+
+    def _tolerant(self, code: PortsCode, port: int, tuples: Sequence[Any], states: Sequence[Any] | None) -> list[Any]:
+        lists: list[list[Any]] = [[] for _ in code.outputs]
+        letters: list[tuple[int, str]] = []
+        front = (code.inputs[port].name,) if len(code.inputs) > 1 else ()
+        for index, item in enumerate(tuples):
+            try:
+                made = self._instance.invoke(*front, item, *(() if states is None else (states[index],)))
+                given = self._router.sort(() if made is None else _items(made))
+                for check, values in zip(self.checks, given, strict=True):
+                    for value in values:
+                        check(value)
+            except Exception as error:
+                letters.append((index, error_text(error)))
+                continue
+            for into, values in zip(lists, given, strict=True):
+                into.extend(values)
+        return [*lists, letters] if code.on_error is OnError.DIVERT else lists
 
     def _of_firings(self, code: PortsCode) -> Callable[..., list[Any] | None]:
         invoke, router = self._instance.invoke, self._router

@@ -9,6 +9,7 @@ array or a pyarrow.RecordBatch over the run, converted here for pandas and Polar
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from rayelastic.compile.frames import frame_of, run_of
 from rayelastic.graph.operator_spec import OperatorKind
 from rayelastic.graph.schema import Schema
 
-__all__ = ["call_each", "marked", "per_run", "position", "vectorised"]
+__all__ = ["call_each", "error_text", "marked", "per_run", "position", "vectorised"]
 
 INDEX_ATTRIBUTE = "rel_index"
 
@@ -26,6 +27,15 @@ def marked(error: BaseException, index: int) -> BaseException:
     with contextlib.suppress(AttributeError):  # an exception class that takes no attributes: the index stays unknown
         setattr(error, INDEX_ATTRIBUTE, index)
     return error
+
+
+def error_text(error: BaseException) -> str:
+    """What was raised, in one line.
+
+    >>> error_text(ValueError("no number"))
+    'ValueError: no number'
+    """
+    return "".join(traceback.format_exception_only(error)).strip()
 
 
 def call_each(function: Callable[[Any], Any]) -> Callable[[Sequence[Any]], None]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rayelastic.errors import DeclarationError, GraphError
+from rayelastic.graph.dead_letters import OnError, dead_letters, on_error_of
 from rayelastic.graph.declaration import check_new
 from rayelastic.graph.location import caller_location
 from rayelastic.graph.operator_class import OperatorDefinition, definition_of
@@ -26,7 +27,7 @@ __all__ = ["Streams", "apply"]
 
 
 class Streams:
-    """The streams of an operator with several outputs, by port: `streams.late`, or `streams["late"]`."""
+    """The streams of an operator with several outputs, by port: `streams.late`, `streams["late"]`, or by number."""
 
     __slots__ = ("_name", "_streams")
 
@@ -34,8 +35,10 @@ class Streams:
         self._name = name
         self._streams = dict(streams)
 
-    def __getitem__(self, port: str) -> Stream:
-        if port not in self._streams:
+    def __getitem__(self, port: str | int) -> Stream:
+        if isinstance(port, int) and 0 <= port < len(self):
+            return list(self)[port]
+        if not isinstance(port, str) or port not in self._streams:
             self._refuse(port)
         return self._streams[port]
 
@@ -53,7 +56,7 @@ class Streams:
     def __repr__(self) -> str:
         return f"<streams of {self._name}: {', '.join(self._streams)}>"
 
-    def _refuse(self, port: str) -> NoReturn:
+    def _refuse(self, port: object) -> NoReturn:
         raise GraphError(
             f"it has no output port {port!r}",
             operator=self._name,
@@ -62,7 +65,9 @@ class Streams:
         )
 
 
-def apply(topology: Topology, name: str, instance: Any, streams: Mapping[str, object]) -> Stream | Streams | SunkStream:
+def apply(
+    topology: Topology, name: str, instance: Any, streams: Mapping[str, object], on_error: object = OnError.FAIL
+) -> Stream | Streams | SunkStream:
     """Declare an operator of a class that @rel.operator made.
 
     Args:
@@ -70,6 +75,7 @@ def apply(topology: Topology, name: str, instance: Any, streams: Mapping[str, ob
         name: of the operator.
         instance: of the class; it is copied for each job.
         streams: {input port: stream}.
+        on_error: what happens to a tuple on which `invoke` raises.
 
     Raises:
         GraphError: ports, streams, keys or output ports don't fit.
@@ -83,8 +89,14 @@ def apply(topology: Topology, name: str, instance: Any, streams: Mapping[str, ob
         definition = definition_of(instance)
         inputs = _inputs(topology, definition, streams)
         outputs = _outputs(definition, instance, {port.name: port.schema for port in inputs})
-        request = OperatorRequest(name, _copied(instance), inputs, outputs, definition.state, definition.lane, location)
+        policy = on_error_of(on_error)
+        _check_policy(policy, inputs, outputs)
+        request = OperatorRequest(
+            name, _copied(instance), inputs, outputs, definition.state, definition.lane, location, policy
+        )
         body = topology.compiler.compile_operator(request)
+        if policy is OnError.DIVERT:
+            outputs += (dead_letters(inputs[0].schema),)
     except DeclarationError as error:
         error.at(name, location)
         raise
@@ -100,16 +112,18 @@ def apply(topology: Topology, name: str, instance: Any, streams: Mapping[str, ob
         body,
         location,
         first_input=first.name if len(inputs) > 1 else IN,
-        first_output=outputs[0].name if len(outputs) > 1 else OUT,
+        first_output=outputs[0].name if len(outputs) > 1 + (policy is OnError.DIVERT) else OUT,
         further_inputs=inputs[1:],
         further_outputs=outputs[1:],
         demand=first.demand,
+        on_error=policy,
     )
     topology._add(spec)
     made = {port.name: Stream(topology, (stream_name(name, port.name),), port.schema) for port in spec.output_ports}
     if not made:
         return SunkStream(name)
-    return next(iter(made.values())) if len(made) == 1 else Streams(name, made)
+    few = len(made) == 1 + (policy is OnError.DIVERT)
+    return next(iter(made.values())) if few else Streams(name, made)
 
 
 def _inputs(topology: Topology, definition: OperatorDefinition, streams: Mapping[str, object]) -> tuple[InputPort, ...]:
@@ -148,6 +162,18 @@ def _check_fields(port: str, wanted: Schema, given: Schema) -> None:
                 f"input port '{port}' wants {field}, but its stream has {found}",
                 way_out=f"Map the stream to {wanted}",
             )
+
+
+def _check_policy(policy: OnError, inputs: tuple[InputPort, ...], outputs: tuple[OutputPort, ...]) -> None:
+    if policy is not OnError.FAIL and inputs[0].demand is not None:
+        raise GraphError(
+            f"on_error='{policy.value}' of an operator that waits for all its ports: which tuple would it be?",
+            way_out="Catch what can happen in invoke",
+        )
+    if policy is OnError.DIVERT and (len(inputs) > 1 or not outputs):
+        raise GraphError(
+            "on_error='divert' needs a single input port, and an output port", way_out="Use 'skip', or catch in invoke"
+        )
 
 
 def _keys(port: str, definition: OperatorDefinition, stream: Stream) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ on. Knows no threads, PEs or native code.
 from __future__ import annotations
 
 import inspect
-import keyword
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, overload
@@ -16,7 +15,7 @@ from rayelastic.errors import DeclarationError, GraphError
 from rayelastic.graph.declaration import LaneChoice, binds, check_state, lane_of
 from rayelastic.graph.location import caller_location
 from rayelastic.graph.operator_spec import Lane, StateKind
-from rayelastic.graph.ports import IN, OUT, Demand, DemandKind
+from rayelastic.graph.ports import IN, OUT, Demand, DemandKind, check_port
 from rayelastic.graph.schema import Schema
 from rayelastic.graph.shown import shown
 
@@ -238,10 +237,7 @@ def _named(given: object, default: str, what: str) -> dict[str, Any]:
     assert isinstance(given, Mapping)
     ports = dict(given)
     for name in ports:
-        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-            raise GraphError(
-                f"{shown(name)} can't name an {what} port", way_out="Give it a Python name without underscore in front"
-            )
+        check_port(name, what)
     return ports
 
 

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, Literal, Protocol
 
 from rayelastic.graph.aggregates import Aggregation
+from rayelastic.graph.dead_letters import OnError
 from rayelastic.graph.ports import IN, OUT, Demand, InputPort, OutputPort, endpoint, operator_of, stream_name
 from rayelastic.graph.schema import Schema
 
@@ -53,6 +54,7 @@ class OperatorKind(Enum):
     FLAT_MAP = "flat_map"
     AGGREGATE = "aggregate"
     OPERATOR = "operator"  # of a class, with ports
+    SPLIT = "split"
     SINK = "sink"
 
 
@@ -79,6 +81,7 @@ class FunctionRequest:
             state of a key; None: stateless.
         lane: 'auto', or the lane that the user asked for.
         location: 'file.py:12' of the declaration.
+        sides: names of the output ports that it may send to with rel.to.
     """
 
     operator: str
@@ -90,6 +93,7 @@ class FunctionRequest:
     state: Callable[[], Any] | None = None
     lane: Literal["auto"] | Lane = "auto"
     location: str = ""
+    sides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,7 @@ class OperatorRequest:
         state: makes the state of a key; None: it keeps none of keys.
         lane: 'auto', or the lane that the user asked for.
         location: 'file.py:12' of the declaration.
+        on_error: what happens to a tuple on which `invoke` raises.
     """
 
     operator: str
@@ -113,6 +118,7 @@ class OperatorRequest:
     state: Callable[[], Any] | None
     lane: Literal["auto"] | Lane = "auto"
     location: str = ""
+    on_error: OnError = OnError.FAIL
 
 
 class OperatorBody(Protocol):
@@ -223,6 +229,7 @@ class OperatorSpec:
         demand: how many tuples of the first port it wants; with demands at all ports it fires when all are met.
         feedback: streams that come back to its first input port in a loop, of which it is the head.
         optional: whether nobody needs to take what leaves its first output port.
+        on_error: what happens to a tuple on which its function raises.
     """
 
     name: str
@@ -241,6 +248,7 @@ class OperatorSpec:
     demand: Demand | None = None
     feedback: tuple[str, ...] = ()
     optional: bool = False
+    on_error: OnError = OnError.FAIL
 
     @property
     def input_ports(self) -> tuple[InputPort, ...]:

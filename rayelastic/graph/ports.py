@@ -6,10 +6,14 @@ streams are called 'operator/port' (J08). Knows no threads, PEs or native code.
 
 from __future__ import annotations
 
+import keyword
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from rayelastic.errors import GraphError
 from rayelastic.graph.schema import Schema
+from rayelastic.graph.shown import shown
 
 __all__ = [
     "IN",
@@ -18,9 +22,11 @@ __all__ = [
     "DemandKind",
     "InputPort",
     "OutputPort",
+    "check_port",
     "endpoint",
     "operator_of",
     "port_of",
+    "side_ports",
     "stream_name",
 ]
 
@@ -80,6 +86,34 @@ class OutputPort:
     name: str
     schema: Schema
     optional: bool = False
+
+
+def check_port(name: object, what: str) -> None:
+    """Refuse a name that a port can't have.
+
+    Raises:
+        GraphError: it is no Python name, or starts with an underscore.
+    """
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+        raise GraphError(
+            f"{shown(name)} can't name an {what} port", way_out="Give it a Python name without underscore in front"
+        )
+
+
+def side_ports(sides: object) -> tuple[OutputPort, ...]:
+    """Make the ports of side outputs that a user declared: {port: schema}.
+
+    Raises:
+        GraphError: no mapping, or a name that a side output can't have.
+        SchemaError: a schema can't be laid out.
+    """
+    if not isinstance(sides, Mapping):
+        raise GraphError(f"sides={shown(sides)}", way_out="Give {port: schema}")
+    for name in sides:
+        check_port(name, "output")
+        if name in (OUT, "errors"):
+            raise GraphError(f"a side output can't be called '{name}'", way_out="Give it another name")
+    return tuple(OutputPort(name, Schema.of(schema)) for name, schema in sides.items())
 
 
 def stream_name(operator: str, port: str = OUT) -> str:

@@ -6,9 +6,10 @@ only say how the next operator reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from rayelastic.errors import DeclarationError, GraphError
 from rayelastic.graph.aggregates import (
@@ -20,15 +21,21 @@ from rayelastic.graph.aggregates import (
     aggregated_schema,
     expanded,
 )
+from rayelastic.graph.dead_letters import ERRORS, OnError, dead_letters, on_error_of
 from rayelastic.graph.declaration import LaneChoice, check_function, check_name, check_new, check_state, lane_of
 from rayelastic.graph.location import caller_location
 from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind, OperatorSpec, SinkDescription, StateKind
+from rayelastic.graph.ports import operator_of, side_ports, stream_name
 from rayelastic.graph.schema import Schema
 from rayelastic.graph.shown import shown
 from rayelastic.graph.sinks import CountSink
 
 if TYPE_CHECKING:
+    from rayelastic.graph.composition import Streams
     from rayelastic.graph.topology import Topology
+
+ErrorChoice = OnError | Literal["fail", "skip", "divert"]
+_NO_SIDES: Mapping[str, object] = MappingProxyType({})
 
 __all__ = ["KeyedStream", "Stream", "SunkStream"]
 
@@ -51,7 +58,16 @@ class Stream:
         self.inputs = inputs
         self.schema = schema
 
-    def map(self, name: str, fn: Callable[..., Any], *, schema: object = None, lane: LaneChoice = "auto") -> Stream:
+    def map(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        *,
+        schema: object = None,
+        lane: LaneChoice = "auto",
+        on_error: ErrorChoice = "fail",
+        sides: Mapping[str, object] = _NO_SIDES,
+    ) -> Stream:
         """Give one tuple for each.
 
         Args:
@@ -59,23 +75,37 @@ class Stream:
             fn: of one tuple; returns a tuple of the new schema, or a plain value for records of one field `value`.
             schema: of what it gives, see Schema.of; found out by default.
             lane: 'auto', 'compiled', 'vectorised' or 'python'.
+            on_error: what happens to a tuple on which fn raises: 'fail' fails the job, 'skip' leaves the tuple out,
+                'divert' sends it to the stream `.errors` of the result, with fields `error` and `operator` added. What
+                fn did to the state of a key before it raised stays.
+            sides: {port: schema} of side outputs: where fn gives `rel.to(port, tuple)`, it goes to the stream
+                `.side(port)` of the result.
 
         Raises:
             GraphError: the name is taken or bad, or fn is no function of one tuple.
             LaneError: the lane can't be had.
             SchemaError: what fn gives isn't known or can't be held by a record.
         """
-        return self._operator(OperatorKind.MAP, name, fn, None, schema, lane)
+        return self._operator(OperatorKind.MAP, name, fn, None, schema, lane, (), on_error, sides)
 
-    def filter(self, name: str, fn: Callable[..., Any], *, lane: LaneChoice = "auto") -> Stream:
+    def filter(
+        self, name: str, fn: Callable[..., Any], *, lane: LaneChoice = "auto", on_error: ErrorChoice = "fail"
+    ) -> Stream:
         """Keep the tuples for which fn is true. Arguments and errors as for ``map``."""
-        return self._operator(OperatorKind.FILTER, name, fn, None, None, lane)
+        return self._operator(OperatorKind.FILTER, name, fn, None, None, lane, (), on_error)
 
     def flat_map(
-        self, name: str, fn: Callable[..., Any], *, schema: object = None, lane: LaneChoice = "auto"
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        *,
+        schema: object = None,
+        lane: LaneChoice = "auto",
+        on_error: ErrorChoice = "fail",
+        sides: Mapping[str, object] = _NO_SIDES,
     ) -> Stream:
         """Give any number of tuples for each: fn yields them. Arguments and errors as for ``map``."""
-        return self._operator(OperatorKind.FLAT_MAP, name, fn, None, schema, lane)
+        return self._operator(OperatorKind.FLAT_MAP, name, fn, None, schema, lane, (), on_error, sides)
 
     def key_by(self, *fields: str) -> KeyedStream:
         """Say by which fields the next operator keeps its state.
@@ -129,12 +159,13 @@ class Stream:
                 way_out="Map one of them to the schema of the other",
             )
 
-    def apply(self, name: str, operator: Any, **others: Stream) -> Any:
+    def apply(self, name: str, operator: Any, *, on_error: ErrorChoice = "fail", **others: Stream) -> Any:
         """Give the tuples to an operator of a class that @rel.operator made.
 
         Args:
             name: of the operator.
             operator: an instance of the class; it is copied.
+            on_error: as of `map`, for what `invoke` raises for a tuple.
             others: input port = stream, for all but the first port, which takes this stream.
 
         Returns:
@@ -151,7 +182,43 @@ class Stream:
                 raise GraphError(
                     f"its input port '{first}' gets two streams", way_out="Unite them first: a.union(b).apply(...)"
                 )
-        return apply(self.topology, name, operator, {first: self, **others})
+        return apply(self.topology, name, operator, {first: self, **others}, on_error)
+
+    def split(
+        self,
+        name: str,
+        ways: int | None = None,
+        *,
+        by: Callable[..., Any] | None = None,
+        lane: LaneChoice = "auto",
+        **predicates: Callable[..., Any],
+    ) -> Streams:
+        """Give each tuple to one of several streams; each keeps their order.
+
+        Args:
+            name: of the operator.
+            ways: how many streams: `[0]`, `[1]`, .. of the result. By the hash of the key behind key_by, else in turn.
+            by: with `ways`, a function from a tuple to the number of its stream.
+            lane: of the function or the predicates: 'auto', 'compiled' or 'python'.
+            predicates: stream = predicate: a tuple goes to the first stream whose predicate holds, or to the stream
+                `rest`, which need not be taken.
+
+        Raises:
+            GraphError: no streams, or bad names or functions.
+            LaneError: the lane can't be had.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("parity")
+        >>> parts = topology.source("n", rel.sequence(7)).split("parts", small=lambda t: t.number < 3)
+        >>> parts.small.sink("small", rel.count()), parts.rest.sink("large", rel.count())
+        (<sink small>, <sink large>)
+        >>> result = rel.run(topology)
+        >>> result["small"], result["large"]
+        (3, 4)
+        """
+        from rayelastic.graph.splits import split
+
+        return split(self, name, ways, by, lane, predicates)
 
     def sink(self, name: str, sink: Any) -> SunkStream:
         """Send the tuples out; nothing may come after it.
@@ -222,6 +289,46 @@ class Stream:
         return self.topology._add(spec)
 
     @property
+    def errors(self) -> Stream:
+        """The tuples on which the operator before failed, where it has on_error='divert'.
+
+        Their fields are those that it takes, then `error` (what was raised) and `operator` (its name).
+
+        Raises:
+            GraphError: it diverts none.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("numbers")
+        >>> texts = topology.source("texts", rel.rows([("1",), ("two",)], schema={"text": str}))
+        >>> parsed = texts.map("parse", lambda t: int(t.text), schema=int, lane="python", on_error="divert")
+        >>> parsed.sink("numbers", rel.list()), parsed.errors.sink("bad", rel.list())
+        (<sink numbers>, <sink bad>)
+        >>> [(t.text, t.error) for t in rel.run(topology)["bad"]]
+        [('two', "ValueError: invalid literal for int() with base 10: 'two'")]
+        """
+        return self.side(ERRORS)
+
+    def side(self, port: str) -> Stream:
+        """Take a side output of the operator before, by the name of its port.
+
+        Raises:
+            GraphError: it has none of that name.
+        """
+        spec = self.topology.operators.get(operator_of(self.inputs[0]))
+        further = spec.further_outputs if spec is not None else ()
+        found = next((one for one in further if one.name == port), None)
+        if found is None or len(self.inputs) > 1:
+            has = ", ".join(one.name for one in further)
+            way_out = "Declare it with on_error='divert'" if port == ERRORS else "Declare it with sides={port: schema}"
+            raise GraphError(
+                f"it has no side output {port!r}",
+                operator=self._upstream,
+                location=caller_location(),
+                way_out=f"It has {has}" if has else way_out,
+            )
+        return Stream(self.topology, (stream_name(operator_of(self.inputs[0]), port),), found.schema)
+
+    @property
     def _upstream(self) -> str:
         return ", ".join(self.inputs)
 
@@ -234,6 +341,8 @@ class Stream:
         schema: object,
         lane: object,
         keys: tuple[str, ...] = (),
+        on_error: object = OnError.FAIL,
+        sides: Mapping[str, object] = _NO_SIDES,
     ) -> Stream:
         location = caller_location()
         check_at(name, location)
@@ -243,11 +352,21 @@ class Stream:
                 check_state(state)
             check_function(function, kind, state)
             output = None if schema is None else Schema.of(schema)
-            request = FunctionRequest(name, kind, function, self.schema, output, keys, state, lane_of(lane), location)
+            policy = on_error_of(on_error)
+            further = side_ports(sides)
+            ports = tuple(port.name for port in further)
+            request = FunctionRequest(
+                name, kind, function, self.schema, output, keys, state, lane_of(lane), location, ports
+            )
             compiled = self.topology.compiler.compile(request)
             gives = self.schema if kind is OperatorKind.FILTER else compiled.output_schema
             state_kind = StateKind.STATELESS if state is None else StateKind.PARTITIONED
-            spec = OperatorSpec(name, kind, self.inputs, self.schema, gives, keys, state_kind, compiled, location)
+            if policy is OnError.DIVERT:
+                further += (dead_letters(self.schema),)
+            spec = OperatorSpec(
+                name, kind, self.inputs, self.schema, gives, keys, state_kind, compiled, location,
+                further_outputs=further, on_error=policy,
+            )  # fmt: skip
         return self.topology._add(spec)
 
     def __repr__(self) -> str:
@@ -275,6 +394,8 @@ class KeyedStream(Stream):
         state: Callable[[], Any] | None = None,
         schema: object = None,
         lane: LaneChoice = "auto",
+        on_error: ErrorChoice = "fail",
+        sides: Mapping[str, object] = _NO_SIDES,
     ) -> Stream:
         """Give one tuple for each; with state= by a function of the tuple and the state of its key.
 
@@ -285,8 +406,10 @@ class KeyedStream(Stream):
                 without arguments that makes a key's first state (python lane).
             schema: of what it gives, see Schema.of; found out by default.
             lane: 'auto', 'compiled', 'vectorised' or 'python'.
+            on_error: as of Stream.map.
+            sides: as of Stream.map.
         """
-        return self._operator(OperatorKind.MAP, name, fn, state, schema, lane, self._keys_of(state))
+        return self._operator(OperatorKind.MAP, name, fn, state, schema, lane, self._keys_of(state), on_error, sides)
 
     def filter(
         self,
@@ -295,9 +418,10 @@ class KeyedStream(Stream):
         *,
         state: Callable[[], Any] | None = None,
         lane: LaneChoice = "auto",
+        on_error: ErrorChoice = "fail",
     ) -> Stream:
         """Keep the tuples for which fn is true. Arguments as for ``map``."""
-        return self._operator(OperatorKind.FILTER, name, fn, state, None, lane, self._keys_of(state))
+        return self._operator(OperatorKind.FILTER, name, fn, state, None, lane, self._keys_of(state), on_error)
 
     def flat_map(
         self,
@@ -307,9 +431,12 @@ class KeyedStream(Stream):
         state: Callable[[], Any] | None = None,
         schema: object = None,
         lane: LaneChoice = "auto",
+        on_error: ErrorChoice = "fail",
+        sides: Mapping[str, object] = _NO_SIDES,
     ) -> Stream:
         """Give any number of tuples for each: fn yields them. Arguments as for ``map``."""
-        return self._operator(OperatorKind.FLAT_MAP, name, fn, state, schema, lane, self._keys_of(state))
+        keys = self._keys_of(state)
+        return self._operator(OperatorKind.FLAT_MAP, name, fn, state, schema, lane, keys, on_error, sides)
 
     def _keys_of(self, state: object) -> tuple[str, ...]:
         """Drop the keys where there is no state: such a function doesn't depend on them."""

@@ -9,12 +9,13 @@ from typing import Any
 from rayelastic.errors import DeclarationError, GraphError, NotShippableError
 from rayelastic.graph.declaration import check_name, check_new
 from rayelastic.graph.location import caller_location
+from rayelastic.graph.loops import Feedback, check_loops
 from rayelastic.graph.operator_spec import FunctionCompiler, OperatorKind, OperatorSpec, SourceDescription, StateKind
 from rayelastic.graph.order import topological_order
 from rayelastic.graph.ports import stream_name
 from rayelastic.graph.schema import Schema
 from rayelastic.graph.shown import shown
-from rayelastic.graph.stream import Stream, check_at
+from rayelastic.graph.stream import ErrorChoice, Stream, check_at
 
 __all__ = ["Topology", "check_shippable"]
 
@@ -44,6 +45,7 @@ class Topology:
         self.name = name
         self.compiler = compiler
         self._operators: dict[str, OperatorSpec] = {}
+        self._feedbacks: dict[str, Feedback] = {}
 
     @property
     def operators(self) -> Mapping[str, OperatorSpec]:
@@ -75,12 +77,51 @@ class Topology:
             OperatorSpec(name, OperatorKind.SOURCE, (), None, body.schema, (), StateKind.STATEFUL, body, location)
         )
 
-    def apply(self, name: str, operator: Any, **streams: Stream) -> Any:
+    def feedback(self, name: str, like: Stream | object) -> Feedback:
+        """Make a stream that comes back from further down, to be taken before it is made.
+
+        Take it where the loop begins, with union or as an input port of its own, then say what comes back with its
+        `close`. What enters the loop waits while the loop is full; it ends when nothing goes round any more.
+
+        Args:
+            name: of the feedback.
+            like: a stream of the same schema, or a schema (see Schema.of).
+
+        Raises:
+            GraphError: the name is taken or bad.
+            SchemaError: the schema can't be laid out.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("halves")
+        >>> numbers = topology.source("numbers", rel.rows([(8,), (5,)], schema={"n": int}))
+        >>> again = topology.feedback("again", like=numbers)
+        >>> parts = numbers.union(again).split("one", more=lambda t: t.n > 1)
+        >>> again.close(parts.more.map("half", lambda t: (t.n // 2,), schema={"n": int}))
+        >>> parts.rest.sink("out", rel.list())
+        <sink out>
+        >>> rel.run(topology)["out"]
+        [Record(n=1), Record(n=1)]
+        """
+        location = caller_location()
+        check_at(name, location)
+        try:
+            check_new(name, self._operators)
+            if name in self._feedbacks:
+                raise GraphError("the name is taken by another feedback", way_out="Give it another name")
+            schema = like.schema if isinstance(like, Stream) else Schema.of(like)
+        except DeclarationError as error:
+            error.at(name, location)
+            raise
+        made = self._feedbacks[name] = Feedback(self, name, schema, location)
+        return made
+
+    def apply(self, name: str, operator: Any, *, on_error: ErrorChoice = "fail", **streams: Stream) -> Any:
         """Declare an operator of a class that @rel.operator made.
 
         Args:
             name: of the operator.
             operator: an instance of the class; it is copied.
+            on_error: as of Stream.map, for what `invoke` raises for a tuple.
             streams: input port = stream; partitioned stateful operators want a key_by on each.
 
         Returns:
@@ -93,7 +134,7 @@ class Topology:
         """
         from rayelastic.graph.composition import apply
 
-        return apply(self, name, operator, streams)
+        return apply(self, name, operator, streams, on_error)
 
     def _add(self, spec: OperatorSpec) -> Stream:
         self._operators[spec.name] = spec
@@ -111,7 +152,16 @@ class Topology:
         """
         if not any(spec.kind is OperatorKind.SOURCE for spec in self._operators.values()):
             raise GraphError(f"topology '{self.name}' has no source", way_out="Start with topology.source(name, ...)")
+        for feedback in self._feedbacks.values():
+            if not feedback.closed:
+                raise GraphError(
+                    "this feedback isn't closed: nothing comes back",
+                    operator=feedback.name,
+                    location=feedback.location,
+                    way_out="Call its close(stream) with the stream at the end of the loop",
+                )
         topological_order(self._operators)
+        check_loops(self._operators)
         taken = {s for spec in self._operators.values() for s, _ in (*spec.edges, *spec.loop_edges)}
         for spec in self._operators.values():
             for port in spec.output_ports:

@@ -295,6 +295,10 @@ class ExecPlan:
             ConfigError: no such operator in the region, or it starts a pipeline already.
         """
         planned = self.region(region)
+        if planned.region.kind is RegionKind.LOOP:
+            raise ConfigError(
+                f"its region {region} is a loop, which stays together", operator=at, way_out="Split another region"
+            )
         pipelines: list[Pipeline] = []
         for pipeline in planned.pipelines:
             cut = pipeline.operators.index(at) if at in pipeline.operators else 0

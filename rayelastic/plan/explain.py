@@ -15,6 +15,7 @@ _WHY = {
     RegionKind.SOURCE: "a source stands alone",
     RegionKind.DATA_PARALLEL: "can be split into pipelines and replicated by key",
     RegionKind.PIPELINE: "can be split into pipelines",
+    RegionKind.LOOP: "what goes round stays together",
 }
 
 

@@ -14,7 +14,7 @@ from rayelastic.graph.operator_spec import OperatorSpec
 from rayelastic.graph.order import Graph, topological_order
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, Placement, RegionPlan
-from rayelastic.plan.regions import Region, regions
+from rayelastic.plan.regions import Region, RegionKind, regions
 
 __all__ = ["plan_topology"]
 
@@ -38,6 +38,7 @@ def plan_topology(graph: Graph, config: JobConfig | None = None) -> ExecPlan:
     order = topological_order(graph.operators)
     if config.pins:
         place = _pinned(graph.operators, order, config.pins)
+        _check_loops(formed, place)
     else:
         place = _cut(formed, config.pes)
     edges = tuple(edge for name in order for edge in graph.operators[name].edges)
@@ -72,6 +73,18 @@ def _pinned(operators: Mapping[str, OperatorSpec], order: list[str], pins: Mappi
         else:
             place[name] = place[upstream[0]] if upstream else "pe0"
     return place
+
+
+def _check_loops(formed: Sequence[Region], place: Mapping[str, str]) -> None:
+    for region in formed:
+        apart = [name for name in region.operators if place[name] != place[region.operators[0]]]
+        if region.kind is RegionKind.LOOP and apart:
+            head = region.operators[0]
+            raise ConfigError(
+                f"JobConfig(pins=...) puts it into {place[apart[0]]}, and '{head}' of its loop into {place[head]}",
+                operator=apart[0],
+                way_out="Pin the first operator of the loop, and what follows behind it",
+            )
 
 
 def _cut(formed: Sequence[Region], pes: int) -> dict[str, str]:

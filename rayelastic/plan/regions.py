@@ -10,6 +10,8 @@ A region is the longest sequence of compatible operators. The rules, in the pape
    contain them; input schemas of stateless operators must contain them (same name and same type).
 5. What remains is combined by rule 2 into regions that can only be split into pipelines.
 
+Beyond the paper: the operators of a loop are one region, which isn't parallelised.
+
 Within a chain the search goes from the source on, so early regions get as much as they can. Stateless operators in
 front of the first partitioned operator belong to its region as far back as they hold its keys.
 
@@ -19,10 +21,11 @@ operator; ``Region.carriers`` names those operators, which a replicated region h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from rayelastic.graph.loops import loops
 from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.order import Graph, consumers, topological_order
 
@@ -35,6 +38,12 @@ class RegionKind(Enum):
     SOURCE = "source"  # not at all
     DATA_PARALLEL = "data-parallel"  # into pipelines and into replicas by key
     PIPELINE = "pipeline"  # into pipelines only
+    LOOP = "loop"  # not at all: what goes round stays in one processing element
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it can't be parallelised at all."""
+        return self in (RegionKind.SOURCE, RegionKind.LOOP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +78,12 @@ def regions(graph: Graph) -> tuple[Region, ...]:
     """
     operators = graph.operators
     order = topological_order(operators)
-    parts: list[tuple[RegionKind, list[OperatorSpec]]] = []
-    for chain in _chains(operators, order):
+    looping = {name: head for head, members in loops(operators).items() for name in members}
+    parts = [
+        (RegionKind.LOOP, [operators[name] for name in order if looping.get(name) == head])
+        for head in dict.fromkeys(looping.values())
+    ]
+    for chain in _chains(operators, order, looping):
         if chain[0].kind is OperatorKind.SOURCE:
             parts.append((RegionKind.SOURCE, chain))
         else:
@@ -80,16 +93,21 @@ def regions(graph: Graph) -> tuple[Region, ...]:
     return tuple(_region(f"r{i}", kind, members) for i, (kind, members) in enumerate(parts))
 
 
-def _chains(operators: Mapping[str, OperatorSpec], order: list[str]) -> list[list[OperatorSpec]]:
-    """Cut the graph at sources, branches and unions: rules 1 and 2."""
+def _chains(
+    operators: Mapping[str, OperatorSpec], order: list[str], looping: Container[str]
+) -> list[list[OperatorSpec]]:
+    """Cut the graph at sources, branches and unions: rules 1 and 2; without the operators of loops."""
     downstream = consumers(operators)
     chain_of: dict[str, list[OperatorSpec]] = {}
     found: list[list[OperatorSpec]] = []
     for name in order:
+        if name in looping:
+            continue
         spec = operators[name]
-        upstream = spec.upstream[0] if len(spec.upstream) == 1 and not spec.feedback else None
+        upstream = spec.upstream[0] if len(spec.upstream) == 1 else None
         joins = (
             upstream is not None
+            and upstream not in looping
             and len(downstream[upstream]) == 1
             and operators[upstream].kind is not OperatorKind.SOURCE
         )

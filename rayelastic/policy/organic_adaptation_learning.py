@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass, replace
 
 from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
-from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.organic_adaptation_model import RegionModel, shape_of
 from rayelastic.policy.organic_adaptation_thresholds import OrganicThresholds
 from rayelastic.policy.region_observation import ExponentialAverage, PlanObservation, RegionObservation
@@ -164,7 +163,7 @@ class Known:
         for observed in seen.regions:
             name = observed.region
             planned = seen.plan.region(name)
-            if planned.region.kind is RegionKind.SOURCE:
+            if planned.region.kind.is_fixed:
                 self._learn_source(observed)
             if observed.throughput > 0:
                 self._learn_region(observed, planned, limits=name in full and name not in leads_to_full)

@@ -144,7 +144,7 @@ class PaperAdaptation:
 
     def _resolve_if_bottleneck(self, planned: RegionPlan, plan: ExecPlan) -> tuple[ExecPlan, str] | None:
         name = planned.region.name
-        if planned.region.kind is RegionKind.SOURCE or name not in self._regions:
+        if planned.region.kind.is_fixed or name not in self._regions:
             return None  # source regions are excluded (J09)
         state = self._regions[name]
         bottlenecks = [p for p in state.seen.pipelines if p.utilisation > self._t.cpu_bottleneck]  # J22
@@ -266,7 +266,7 @@ class PaperAdaptation:
         busy = {
             r.region: max((p.utilisation for p in r.pipelines), default=0.0)
             for r in seen.regions
-            if seen.plan.region(r.region).region.kind is not RegionKind.SOURCE
+            if not seen.plan.region(r.region).region.kind.is_fixed
         }
         over = [name for name, share in busy.items() if share > self._t.cpu_bottleneck]
         if over:

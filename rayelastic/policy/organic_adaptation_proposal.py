@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.node_placement import Node
-from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.organic_adaptation_actions import (
     AdaptationAction,
     MergePipelines,
@@ -118,7 +117,7 @@ def _relieved(
     made: list[AdaptationAction] = []
     for planned in reversed(plan.regions):
         name, together = planned.region.name, len({pipeline.pes for pipeline in planned.pipelines}) == 1
-        if name in wanted or name not in homes or not together or planned.region.kind is RegionKind.SOURCE:
+        if name in wanted or name not in homes or not together or planned.region.kind.is_fixed:
             continue
         pes = list(planned.pipelines[0].pes)
         for replica in reversed(range(len(pes))):
@@ -148,7 +147,7 @@ def _apart(sizing: Sizing, plan: ExecPlan, hosting: Hosting, each: Mapping[str, 
         mine = sizing.need[name] * sizing.models[name].token_time / planned.replicas
         pes = list(present)
         for replica, pe in enumerate(present):
-            stays = planned.region.kind is RegionKind.SOURCE or pe not in owned
+            stays = planned.region.kind.is_fixed or pe not in owned
             if stays or use.get(pe, 0.0) <= sizing.thresholds.aim:
                 owned.add(pe)
                 continue

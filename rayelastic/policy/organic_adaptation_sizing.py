@@ -99,7 +99,7 @@ class Sizing:
     @property
     def sized(self) -> list[RegionPlan]:
         """The regions that can be parallelised and of which something is known."""
-        return [p for p in self.plan.regions if p.region.kind is not RegionKind.SOURCE and p.region.name in self.models]
+        return [p for p in self.plan.regions if not p.region.kind.is_fixed and p.region.name in self.models]
 
     @property
     def held_back(self) -> bool:
@@ -221,6 +221,6 @@ def replicas_allowed(planned: RegionPlan, thresholds: OrganicThresholds) -> int:
 def _most(
     model: RegionModel, planned: RegionPlan, rejected: Mapping[str, set[Shape]], thresholds: OrganicThresholds
 ) -> float:
-    if planned.region.kind is RegionKind.SOURCE or len(rejected.get(planned.region.name, ())) >= TRIES:
+    if planned.region.kind.is_fixed or len(rejected.get(planned.region.name, ())) >= TRIES:
         return model.capacity(shape_of(planned))
     return widest(model, shape_of(planned), replicas_allowed(planned, thresholds))

@@ -91,7 +91,7 @@ class PipelinedFission:
         cuts, replicas = now
         operators = planned.region.operators
         found: list[tuple[float, Shape]] = []
-        if planned.region.kind is not RegionKind.SOURCE and len(cuts) + 1 < len(operators) and replicas <= room:
+        if not planned.region.kind.is_fixed and len(cuts) + 1 < len(operators) and replicas <= room:
             found.append((replicas, (best_cuts(operators, model.times, len(cuts) + 2), replicas)))
         if planned.region.kind is RegionKind.DATA_PARALLEL and len(cuts) < room and replicas < self._max_replicas:
             found.append((len(cuts) + 1, (cuts, replicas + 1)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rayelastic import _native
 from rayelastic.compile import Flags, PortsCode, PortsFunction
 from rayelastic.errors import JobFailedError
+from rayelastic.graph.dead_letters import OnError
 from rayelastic.runtime.native_schema import native_schema
 
 if TYPE_CHECKING:
@@ -37,15 +38,18 @@ def class_operator(spec: OperatorSpec, function: PortsFunction, job: str) -> _na
         reason = "".join(traceback.format_exception_only(error)).strip()
         shown = "".join(traceback.format_exception(error))
         raise JobFailedError(reason, job=job, operator=spec.name, traceback_text=shown) from error
+    outputs = [native_schema(port.schema) for port in spec.output_ports]
+    function.checks = [_native.RecordCheck(spec.name, native_schema(port.schema)) for port in code.outputs]
     return _native.Operator.python_ports(
         spec.name,
         function.call,
         inputs,
-        [native_schema(port.schema) for port in code.outputs],
+        outputs,
         [port.schema.tuple_type for port in code.inputs],
         view=code.view.value,
-        flags=Flags.ON_FINISH,
+        flags=Flags.ON_FINISH if code.ends else Flags(0),
         demands=[(port.demand.kind.value, port.demand.count) for port in code.inputs if port.demand is not None],
         keyed=keyed,
         keys=[list(port.keys) for port in code.inputs[1:]] if keyed is not None else [],
+        letters=code.on_error is OnError.DIVERT,
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.compile import OperatorCode, load
 from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.splits import Split
 from rayelastic.runtime.status import Failure
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def explain_failure(native: Mapping[str, Any], operators: Mapping[str, OperatorS
     if exception is not None:
         reason = "".join(traceback.format_exception_only(exception)).strip()
         return Failure(reason, name, shown, "".join(traceback.format_exception(exception)))
-    code = spec.body
+    code = spec.body.choice if isinstance(spec.body, Split) and not native["message"] else spec.body
     if record is not None and isinstance(code, OperatorCode) and code.lane is Lane.COMPILED:
         explanation = load(code).explain(record)
         return Failure(explanation.message, name, shown, explanation.traceback)

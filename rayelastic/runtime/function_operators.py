@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, load
+from rayelastic.compile.ports_lane import chosen
 from rayelastic.graph.aggregates import Aggregation
+from rayelastic.graph.dead_letters import OnError
 from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.splits import Split
 from rayelastic.runtime.native_schema import native_schema
+from rayelastic.runtime.tolerant_operators import tolerant_operator
 
 if TYPE_CHECKING:
     from rayelastic.graph.aggregates import AggregateSpec
@@ -30,7 +34,10 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
             texts = [field.offset for field in code.state_schema.fields if field.type.is_text]
             keyed = _native.KeyedState(source, keys, loaded.state_size, loaded.state_initial, texts)
         owner = loaded.owner
-        return _native.Operator.compiled(spec.name, loaded.address, loaded.flags, source, target, keyed, owner=owner)
+        made = _native.Operator.compiled(spec.name, loaded.address, loaded.flags, source, target, keyed, owner=owner)
+        return made if spec.on_error is OnError.FAIL else tolerant_operator(spec, loaded, made)
+    if spec.further_outputs or spec.on_error is not OnError.FAIL:
+        return tolerant_operator(spec, loaded, None)
     assert loaded.function is not None
     return _native.Operator.python(
         spec.name,
@@ -41,6 +48,26 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
         view=code.view.value,
         flags=loaded.flags,
         keyed=_native.KeyedState.objects(source, keys, code.state) if code.state is not None else None,
+    )
+
+
+def split_operator(spec: OperatorSpec) -> _native.Operator:
+    """Makes the operator of a split."""
+    body = spec.body
+    assert isinstance(body, Split)
+    assert spec.input_schema is not None
+    schema = native_schema(spec.input_schema)
+    if body.choice is None:
+        return _native.Operator.split(spec.name, schema, body.ports, list(body.keys))
+    code = body.choice
+    assert isinstance(code, OperatorCode)
+    if code.lane is Lane.COMPILED:
+        loaded = load(code)
+        numbers = native_schema(code.output_schema)
+        choice = _native.Operator.compiled(spec.name, loaded.address, loaded.flags, schema, numbers, owner=loaded.owner)
+        return _native.Operator.choice(choice, body.ports)
+    return _native.Operator.python_ports(
+        spec.name, chosen(code.function, body.ports), [schema], [schema] * body.ports, [code.input_schema.tuple_type]
     )
 
 

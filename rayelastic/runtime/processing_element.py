@@ -24,7 +24,7 @@ from rayelastic.runtime.class_operators import class_operator
 from rayelastic.runtime.data_port import DataPort, Hello, PortAddress, derive_secret, dial
 from rayelastic.runtime.elasticity import adaptation_loop
 from rayelastic.runtime.failures import explain_failure
-from rayelastic.runtime.function_operators import aggregate_operator, function_operator
+from rayelastic.runtime.function_operators import aggregate_operator, function_operator, split_operator
 from rayelastic.runtime.live_state import check_exportable, restore, save
 from rayelastic.runtime.routing import Routing
 from rayelastic.runtime.sampling import pe_sample
@@ -401,6 +401,8 @@ class ProcessingElement:
         if isinstance(spec.body, PortsCode):
             function = self._classes[spec.name] = PortsFunction(spec.body)
             return class_operator(spec, function, self.spec.job)
+        if spec.kind is OperatorKind.SPLIT:
+            return split_operator(spec)
         return aggregate_operator(spec) if spec.kind is OperatorKind.AGGREGATE else function_operator(spec)
 
     def _dial(self, link: PlanLink, address: PortAddress, epoch: int) -> socket.socket:

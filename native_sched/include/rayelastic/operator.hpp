@@ -97,5 +97,7 @@ struct rel_context {
     return nullptr;
   }
   [[nodiscard]] virtual std::int64_t firings() const { return -1; }
+  // OperatorSpec::state, also where `state` is slots.
+  [[nodiscard]] virtual void* own_state() const { return nullptr; }
   [[nodiscard]] virtual bool stopping() const = 0;
 };

@@ -1,0 +1,129 @@
+"""Loops: what comes back, that they end, and what can't be one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import ConfigError, GraphError
+from rayelastic.plan.regions import RegionKind
+
+
+class Walk(NamedTuple):
+    start: int
+    n: int
+    steps: int
+
+
+COUNT = 600
+CONFIGS = [
+    rel.JobConfig(threads=threads, threading=model, queue_records=256)
+    for threads in (1, 2, 8)
+    for model in ("manual", "dynamic", "dedicated")
+] + [rel.JobConfig(pes=2, threads=2), rel.JobConfig(pes=3)]
+
+
+def collatz(n: int) -> int:
+    steps = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    return steps
+
+
+def step(t: Walk) -> Walk:
+    return Walk(t.start, t.n // 2 if t.n % 2 == 0 else 3 * t.n + 1, t.steps + 1)
+
+
+def walks(topology: rel.Topology) -> Any:
+    return topology.source("walks", rel.rows([(n, n, 0) for n in range(1, COUNT)], schema=Walk))
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+@pytest.mark.parametrize("lane", ["compiled", "python"])
+def test_tuples_go_round_until_they_are_done(lane: Any, config: rel.JobConfig) -> None:
+    topology = rel.Topology("collatz")
+    start = walks(topology)
+    again = topology.feedback("again", like=start)
+    parts = start.union(again).split("parts", going=lambda t: t.n != 1, lane=lane)
+    again.close(parts.going.map("step", step, schema=Walk, lane=lane))
+    parts.rest.sink("out", rel.list())
+    regions = {region.region.operators: region.region.kind for region in topology.plan(config).regions}
+    assert regions[("parts", "step")] is RegionKind.LOOP
+    result = rel.run(topology, config)
+    assert sorted((t.start, t.steps) for t in result["out"]) == [(n, collatz(n)) for n in range(1, COUNT)]
+
+
+@rel.operator(inputs={"new": Walk, "back": Walk}, outputs={"on": Walk, "done": Walk})
+class Ported:
+    def invoke(self, port: str, t: Any) -> Iterator[Any]:
+        assert (port == "new") == (t.steps == 0)
+        yield rel.to("done" if t.n == 1 else "on", t)
+
+
+def test_what_comes_back_may_have_a_port_of_its_own() -> None:
+    topology = rel.Topology("ported")
+    back = topology.feedback("back", like=Walk)
+    ported = topology.apply("ported", Ported(), new=walks(topology), back=back)
+    back.close(ported.on.map("step", step, schema=Walk))
+    ported.done.sink("out", rel.list())
+    result = rel.run(topology, rel.JobConfig(threads=2, threading="dynamic"))
+    assert sorted((t.start, t.steps) for t in result["out"]) == [(n, collatz(n)) for n in range(1, COUNT)]
+
+
+@rel.operator(inputs={"a": rel.exactly(1, Walk), "b": rel.exactly(1, Walk)}, outputs=Walk)
+class Pairs:
+    def invoke(self, a: Any, b: Any) -> Any:
+        return [*a, *b]
+
+
+def looped(topology: rel.Topology, body: Any) -> None:
+    start = walks(topology)
+    again = topology.feedback("x", like=start)
+    parts = start.union(again).split("x2", 2)
+    parts[0].sink("out", rel.count())
+    again.close(body(parts[1], start))
+
+
+@pytest.mark.parametrize(
+    ("declare", "says"),
+    [
+        (lambda t: (topology_with_feedback(t), t.validate()), "'x'.*isn't closed: nothing comes back"),
+        (lambda t: t.feedback("x", like=Walk).close(walks(t)), "'x'.*nobody takes this feedback"),
+        (lambda t: t.feedback("x", like=Walk) and t.feedback("x", like=Walk), "'x'.*taken by another feedback"),
+        (lambda t: looped(t, lambda s, _: s.map("m", lambda t: t.n, schema=int)), "'x'.*comes back where Walk"),
+        (lambda t: looped(t, lambda s, _: 3), "'x'.*3 can't come back"),
+        (lambda t: (looped(t, lambda s, start: start), t.validate()), "'x2'.*comes back to it, but it doesn't feed"),
+        (
+            lambda t: (looped(t, lambda s, _: t.apply("p", Pairs(), a=s, b=s)), t.validate()),
+            "'p'.*waits for all its ports inside the loop of 'x2'",
+        ),
+        (
+            lambda t: (looped(t, lambda s, start: s.union(start).map("u", step, schema=Walk)), t.validate()),
+            "'u'.*'walks' leads into the loop of 'x2' elsewhere than at its head",
+        ),
+    ],
+)
+def test_what_cant_be_a_loop(declare: Any, says: str) -> None:
+    with pytest.raises(GraphError, match=f"operator {says}"):
+        declare(rel.Topology("bad"))
+
+
+def topology_with_feedback(topology: rel.Topology) -> Any:
+    feedback = topology.feedback("x", like=Walk)
+    walks(topology).sink("out", rel.count())
+    return feedback
+
+
+def test_a_loop_stays_in_one_processing_element() -> None:
+    topology = rel.Topology("pins")
+    looped(topology, lambda s, _: s.map("step", step, schema=Walk))
+    assert len(topology.plan(rel.JobConfig(pins={"x2": 1})).pes) == 2
+    with pytest.raises(ConfigError, match="operator 'step'.*'x2' of its loop into pe0"):
+        topology.plan(rel.JobConfig(pins={"step": 1}))
+    plan = topology.plan()
+    with pytest.raises(ConfigError, match="a loop, which stays together"):
+        plan.with_split(plan.region_of("step").region.name, "step")

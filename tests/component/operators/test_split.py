@@ -1,0 +1,111 @@
+"""Splits: in turn, by hash, by function, by predicates; every tuple goes to one stream, in order."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import GraphError, JobFailedError, LaneError
+
+
+class Word(NamedTuple):
+    word: str
+    n: int
+
+
+COUNT = 4000
+CONFIGS = [
+    rel.JobConfig(threads=threads, threading=model, queue_records=256)
+    for threads in (1, 2, 8)
+    for model in ("manual", "dynamic", "dedicated")
+] + [rel.JobConfig(pes=3, threads=2)]
+
+
+def words(topology: rel.Topology) -> Any:
+    texts = [f"the word number {n % 97}" for n in range(COUNT)]
+    return topology.source("words", rel.arrow(pa.table({"word": texts, "n": pa.array(range(COUNT), pa.int64())}), Word))
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_in_turn(config: rel.JobConfig) -> None:
+    topology = rel.Topology("turns")
+    for number, stream in enumerate(words(topology).split("turns", 3)):
+        stream.sink(f"out{number}", rel.list())
+    result = rel.run(topology, config)
+    for number in range(3):
+        assert [t.n for t in result[f"out{number}"]] == list(range(number, COUNT, 3))
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_by_hash_a_key_has_one_stream(config: rel.JobConfig) -> None:
+    topology = rel.Topology("hash")
+    parts = words(topology).key_by("word").split("hash", 4)
+    for number in range(4):
+        parts[number].sink(f"out{number}", rel.list())
+    result = rel.run(topology, config)
+    streams = [result[f"out{number}"] for number in range(4)]
+    assert sorted(t.n for stream in streams for t in stream) == list(range(COUNT))
+    keys = [{t.word for t in stream} for stream in streams]
+    assert sum(len(one) for one in keys) == 97
+    assert min(len(one) for one in keys) > 10
+    for stream in streams:
+        assert [t.n for t in stream] == sorted(t.n for t in stream)
+        assert all(t.word == f"the word number {t.n % 97}" for t in stream)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+@pytest.mark.parametrize("lane", ["compiled", "python"])
+def test_by_predicates_the_first_that_holds(lane: Any, config: rel.JobConfig) -> None:
+    topology = rel.Topology("predicates")
+    parts = words(topology).split(
+        "parts", lane=lane, small=lambda t: t.n < 100, ends_in_7=lambda t: t.word.endswith("7"), odd=lambda t: t.n % 2
+    )
+    assert topology.operators["parts"].lane.value == lane
+    for port in ("small", "ends_in_7", "odd", "rest"):
+        parts[port].sink(port, rel.list())
+    result = rel.run(topology, config)
+    rows = [Word(f"the word number {n % 97}", n) for n in range(100, COUNT)]
+    assert [t.n for t in result["small"]] == list(range(100))
+    assert result["ends_in_7"] == [t for t in rows if t.word.endswith("7")]
+    assert result["odd"] == [t for t in rows if not t.word.endswith("7") and t.n % 2]
+    assert result["rest"] == [t for t in rows if not t.word.endswith("7") and t.n % 2 == 0]
+
+
+@pytest.mark.parametrize("lane", ["compiled", "python"])
+def test_by_a_function(lane: Any) -> None:
+    topology = rel.Topology("function")
+    parts = words(topology).split("parts", 5, by=lambda t: t.n % 5, lane=lane)
+    for number, stream in enumerate(parts):
+        stream.sink(f"out{number}", rel.list())
+    result = rel.run(topology, CONFIGS[4])
+    for number in range(5):
+        assert [t.n for t in result[f"out{number}"]] == list(range(number, COUNT, 5))
+    topology = rel.Topology("beyond")
+    for number, stream in enumerate(words(topology).split("parts", 2, by=lambda t: t.n // 1000, lane=lane)):
+        stream.sink(f"out{number}", rel.count())
+    with pytest.raises(JobFailedError, match="chose output 2 of 2") as caught:
+        rel.run(topology)
+    assert caught.value.operator == "parts"
+
+
+@pytest.mark.parametrize(
+    ("declare", "error", "says"),
+    [
+        (lambda s: s.split("x"), GraphError, "needs a number of streams or a predicate"),
+        (lambda s: s.split("x", 2, odd=lambda t: t.n), GraphError, "needs a number of streams or a predicate"),
+        (lambda s: s.split("x", 0), GraphError, "split into 0 streams"),
+        (lambda s: s.split("x", "two"), GraphError, "split into 'two' streams"),
+        (lambda s: s.split("x", 2, by=3), GraphError, "needs a function, not 3"),
+        (lambda s: s.split("x", odd=3), GraphError, "needs a function, not 3"),
+        (lambda s: s.split("x", 2, by=lambda t: t.text, lane="compiled"), Exception, "no field 'text'"),
+        (lambda s: s.split("x", 2, by=lambda t: t.n, lane="built-in"), LaneError, "is no lane of a function"),
+        (lambda s: s.split("x", 2)[2], GraphError, "no output port 2. Its output ports are out0, out1"),
+        (lambda s: (s.split("x", 2), s.topology.validate()), GraphError, "nothing takes its output port 'out0'"),
+    ],
+)
+def test_mistakes(declare: Any, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match="operator 'x'.*" + says):
+        declare(words(rel.Topology("bad")))
