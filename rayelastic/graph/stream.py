@@ -209,7 +209,7 @@ class Stream:
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("parity")
-        >>> parts = topology.source("n", rel.sequence(7)).split("parts", small=lambda t: t.number < 3)
+        >>> parts = topology.source("n", rel.sequence(7)).split("parts", small=lambda t: t.value < 3)
         >>> parts.small.sink("small", rel.count()), parts.rest.sink("large", rel.count())
         (<sink small>, <sink large>)
         >>> result = rel.run(topology)
