@@ -314,6 +314,18 @@ class Operator:
     def count(self) -> int | None:
         """Tuples that a count_sink has seen; None for other operators."""
 
+    @staticmethod
+    def event_time(name: str, schema: Schema, field: str, lateness: int) -> Operator:
+        """
+        Passes records on, and says by watermarks up to which event time they have come; ticks.
+        """
+
+    @staticmethod
+    def window(name: str, input: Schema, output: Schema, keys: Sequence[str], kind: str, size: int, slide: int, time: str, shift: int, rest: bool, aggregates: Sequence[tuple[str, str, str, float, float]]) -> Operator:
+        """
+        Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks).
+        """
+
 class Scheduler:
     """
     The native scheduler of one PE. All methods may be called from any thread; those that wait release the GIL.

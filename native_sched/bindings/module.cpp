@@ -12,6 +12,7 @@ NB_MODULE(_native, module) {
   python::bind_link(module);
   python::bind_routing(module);
   python::bind_operator(module);
+  python::bind_timed_operators();
   python::bind_scheduler(module);
   python::bind_symbols(module);
 }

@@ -11,9 +11,9 @@
 #include <new>
 #include <stdexcept>
 
+#include "aggregates.hpp"
 #include "object_ref.hpp"
 #include "python_lane.hpp"
-#include "rayelastic/aggregate.hpp"
 #include "rayelastic/arrow_feeder.hpp"
 #include "rayelastic/count_sink.hpp"
 #include "rayelastic/gather.hpp"
@@ -141,14 +141,6 @@ OperatorObject python_ports(std::string name, nb::object function, const std::ve
   return result;
 }
 
-using NamedAggregate = std::tuple<std::string, std::string, std::string, double, double>;
-
-std::vector<Aggregate> aggregates_of(const std::vector<NamedAggregate>& named) {
-  std::vector<Aggregate> wanted;
-  for (const auto& [function, field, weight, first, second] : named)
-    wanted.push_back({aggregate_function_of(function), field, weight, first, second});
-  return wanted;
-}
 
 // Why a compiled function failed on a record: explain(tuple) -> str. The thread comes without the GIL.
 Explain explanation(const std::string& name, const std::shared_ptr<const Schema>& input, nb::object function) {

@@ -49,6 +49,7 @@ void bind_arrow(nb::module_& module);
 void bind_link(nb::module_& module);
 void bind_operator(nb::module_& module);
 void bind_routing(nb::module_& module);
+void bind_timed_operators();  // after bind_operator
 void bind_scheduler(nb::module_& module);
 void bind_symbols(nb::module_& module);
 

@@ -72,4 +72,6 @@ int64_t rel_staged_count(const rel_context* context, int32_t port) {
 
 int64_t rel_firings(const rel_context* context) { return context->firings(); }
 
+int64_t rel_watermark(const rel_context* context) { return context->watermark(); }
+
 }  // extern "C"

@@ -83,6 +83,13 @@ std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* 
       context->finish();
       return 0;
     }
+    if (links_ended && !idle_) {  // as long as there is no link nothing comes from here
+      idle_ = true;
+      lock.unlock();
+      context->mark({MarkKind::Watermark, kIdle});
+      lock.lock();
+      continue;
+    }
     arrived_.wait(lock);
   }
   lock.unlock();
@@ -130,9 +137,10 @@ void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
       lowest = std::min(lowest, *other.watermark);
     }
   }
-  if (watermark_.has_value() && lowest <= *watermark_) return;
-  watermark_ = lowest;
-  context->mark({MarkKind::Watermark, lowest});
+  const bool was_idle = std::exchange(idle_, false);
+  if (watermark_.has_value() && lowest <= *watermark_ && !was_idle) return;
+  watermark_ = std::max(watermark_.value_or(lowest), lowest);
+  context->mark({MarkKind::Watermark, *watermark_});
 }
 
 OperatorSpec make_gather(std::shared_ptr<Gather> gather) {

@@ -150,6 +150,26 @@ void KeyedState::publish() noexcept {
   bytes_.store(buckets_.size() * sizeof(Bucket) + blocks_.size() * (block_mask_ + 1) * stride_ + texts_.bytes(), std::memory_order_relaxed);
 }
 
+// The buckets behind it move up, as far as they were pushed down by it: lookups stop at the first empty one.
+void KeyedState::remove(void* state) {
+  Slot* slot = static_cast<Slot*>(state) - 1;
+  std::size_t hole = slot->hash & bucket_mask_;
+  while (buckets_[hole].slot == 0 || slot_at(buckets_[hole].slot - 1) != slot) hole = (hole + 1) & bucket_mask_;
+  free_slots_.push_back(buckets_[hole].slot - 1);
+  for (std::size_t next = (hole + 1) & bucket_mask_; buckets_[next].slot != 0; next = (next + 1) & bucket_mask_) {
+    const std::size_t home = slot_at(buckets_[next].slot - 1)->hash & bucket_mask_;
+    if (((next - home) & bucket_mask_) < ((next - hole) & bucket_mask_)) continue;
+    buckets_[hole] = buckets_[next];
+    hole = next;
+  }
+  buckets_[hole] = {0, 0};
+  for (const std::size_t offset : text_offsets_) texts_.clear(*reinterpret_cast<StringView*>(static_cast<std::byte*>(state) + offset));
+  texts_.clear(slot->key);
+  slot->key.prefix[0] = 2;  // is_removed
+  size_.store(size() - 1, std::memory_order_relaxed);
+  publish();
+}
+
 std::size_t KeyedState::remove_range(std::uint64_t low, std::uint64_t high) {
   free_slots_.reserve(slot_count_);
   std::size_t removed = 0;

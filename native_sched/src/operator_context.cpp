@@ -47,11 +47,12 @@ OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine
       id_(id),
       spec_(spec) {
   if (out_stride_ > 0) renew_buffer();
-  for (const auto& schema : spec_.further_outputs) further_outputs_.push_back({schema->record_size(), schema->has_text(), {}});
+  for (const auto& schema : spec_.further_outputs) further_outputs_.push_back({schema->record_size(), schema->has_text(), {}, {}});
 }
 
-void OperatorContext::add_consumer(std::size_t output, Port* port, Place place) {
+void OperatorContext::add_consumer(std::size_t output, Port* port, std::uint32_t edge, Place place) {
   (output == 0 ? consumers_ : further_outputs_[output - 1].consumers).push_back(port);
+  (output == 0 ? edges_ : further_outputs_[output - 1].edges).push_back(edge);
   if (place != Place::Outside) loop_consumers_.push_back(port);
   if (place != Place::Feedback) ++onward_;
 }
@@ -357,10 +358,29 @@ void OperatorContext::mark(Mark mark) {
 }
 
 bool OperatorContext::pass(Mark mark) {
-  const auto pass_to = [mark](const std::vector<Port*>& consumers) {
-    return std::ranges::all_of(consumers, [mark](Port* port) { return port->accept(mark); });
+  const auto pass_to = [mark](const std::vector<Port*>& consumers, const std::vector<std::uint32_t>& edges) {
+    for (std::size_t index = 0; index < consumers.size(); ++index) {
+      if (!consumers[index]->accept({mark.kind, mark.value, edges[index]})) return false;
+    }
+    return true;
   };
-  return pass_to(consumers_) && std::ranges::all_of(further_outputs_, [&](const Output& output) { return pass_to(output.consumers); });
+  return pass_to(consumers_, edges_) &&
+         std::ranges::all_of(further_outputs_, [&](const Output& output) { return pass_to(output.consumers, output.edges); });
+}
+
+// An edge has a new watermark, is idle, or has ended. That of the operator is the least of those that count, and never goes back.
+bool OperatorContext::advance(std::uint32_t edge, std::int64_t watermark) {
+  if (edge >= watermarks_.size()) return true;  // a source's own end
+  watermarks_[edge] = watermark;
+  const std::int64_t least = *std::ranges::min_element(watermarks_);
+  const bool was_idle = std::exchange(idle_, least == kEndOfTime);
+  if (idle_) return was_idle || finals_ + 1 >= inputs_ || show({MarkKind::Watermark, kIdle});
+  if (least <= watermark_ && !was_idle) return true;
+  const bool advanced = least > watermark_;
+  watermark_ = std::max(watermark_, least);
+  if (watermark_ == kNoWatermark) return true;
+  if (advanced && (spec_.flags & REL_ON_WATERMARK) != 0) return call_and_submit();
+  return show({MarkKind::Watermark, watermark_});
 }
 
 bool OperatorContext::accept(Mark mark) {
@@ -378,7 +398,9 @@ bool OperatorContext::deliver(Mark mark) {
     probes_ = 0;
     return send_probe();
   }
-  if (mark.kind != MarkKind::Final) return spec_.marked == nullptr ? pass(mark) : show(mark);
+  if (mark.kind == MarkKind::Watermark) return advance(mark.edge, mark.value);
+  if (mark.kind != MarkKind::Final) return show(mark);
+  if (!advance(mark.edge, kEndOfTime)) return false;
   if (++finals_ < inputs_) return true;
   return feedbacks_ > 0 ? send_probe() : end();
 }
@@ -388,7 +410,7 @@ bool OperatorContext::show(Mark mark) {
   if (is_final()) return true;
   const Doing doing(*current_thread, number_);
   input_ = {nullptr, 0, in_stride_, {}};
-  const bool onward = spec_.marked(state_, mark, this);
+  const bool onward = spec_.marked == nullptr || spec_.marked(state_, mark, this);
   if (!message_.empty()) report(-1);
   end_call();
   return !refused_ && !stopping() && (!onward || pass(mark));
@@ -397,6 +419,7 @@ bool OperatorContext::show(Mark mark) {
 // All that was to come has come.
 bool OperatorContext::end() {
   const bool finishing = (spec_.flags & REL_SINK) != 0 || engine_.finishing.load(std::memory_order_relaxed);
+  watermark_ = kEndOfTime;
   if ((spec_.flags & REL_ON_FINISH) != 0 && finishing && !call_and_submit()) return false;
   if (engine_.is_stopping() || !pass(Mark{MarkKind::Final, 0})) return false;
   final_.store(true, std::memory_order_release);

@@ -28,10 +28,15 @@ class alignas(64) OperatorContext final : public rel_context {
   enum class Place : std::uint8_t { Outside, InLoop, Feedback };
 
   // Wiring, before the start.
-  void add_consumer(std::size_t output, Port* port, Place place);
+  // `edge`: its number at the consumer.
+  void add_consumer(std::size_t output, Port* port, std::uint32_t edge, Place place);
+  // An edge that isn't feedback; its number.
+  std::uint32_t add_input() {
+    watermarks_.push_back(kNoWatermark);
+    return static_cast<std::uint32_t>(inputs_++);
+  }
   // Its consumers are complete.
   void keep_way();
-  void add_input() { ++inputs_; }  // an edge that isn't feedback
   // Its inputs meet in a junction: there are several, or it is conjunctive.
   void meet(std::vector<Junction::Input> inputs);
   [[nodiscard]] Junction* junction() noexcept { return junction_.get(); }
@@ -77,12 +82,14 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] const void* staged(std::int32_t port, std::int64_t& n) const override;
   [[nodiscard]] std::int64_t firings() const override;
   [[nodiscard]] void* own_state() const override { return state_; }
+  [[nodiscard]] std::int64_t watermark() const override { return watermark_; }
 
  private:
   struct Output {
     std::size_t stride = 0;
     bool has_text = false;
     std::vector<Port*> consumers;
+    std::vector<std::uint32_t> edges;  // of the consumers
   };
 
   // Into the safe point, when it is to be had; leaves the token before it waits. False: stop.
@@ -113,6 +120,7 @@ class alignas(64) OperatorContext final : public rel_context {
   void without_token(Body body);
   [[nodiscard]] bool pass(Mark mark);
   [[nodiscard]] bool show(Mark mark);
+  [[nodiscard]] bool advance(std::uint32_t edge, std::int64_t watermark);
   [[nodiscard]] bool send_probe();
   [[nodiscard]] bool take_probe();
   [[nodiscard]] bool end();
@@ -166,15 +174,19 @@ class alignas(64) OperatorContext final : public rel_context {
   const OperatorId id_;
   const OperatorSpec spec_;
   std::unique_ptr<Junction> junction_;   // null for an operator with a single port that takes runs as they come
+  std::vector<std::uint32_t> edges_;     // of consumers_
   std::vector<Output> further_outputs_;  // output ports 1, 2, ...
   std::vector<Port*> loop_consumers_;    // of the edges that belong to a loop
   std::size_t onward_ = 0;               // edges to consumers, without feedback
   std::size_t inputs_ = 0;               // edges that aren't feedback
   std::size_t finals_ = 0;
-  std::size_t feedbacks_ = 0;       // edges
-  std::size_t probes_ = 0;          // of this round
-  std::size_t returned_ = 0;        // records that came back since the probe was sent
-  std::atomic<bool> final_{false};  // release: everything that the operator did is done
+  bool idle_ = false;                      // all inputs are
+  std::int64_t watermark_ = kNoWatermark;  // the least of
+  std::vector<std::int64_t> watermarks_;   // by edge that isn't feedback
+  std::size_t feedbacks_ = 0;              // edges
+  std::size_t probes_ = 0;                 // of this round
+  std::size_t returned_ = 0;               // records that came back since the probe was sent
+  std::atomic<bool> final_{false};         // release: everything that the operator did is done
   std::atomic<bool> interrupted_{false};
 };
 

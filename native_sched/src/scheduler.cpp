@@ -296,8 +296,8 @@ class Scheduler::State {
     for (const Edge& edge : edges_) {
       Port& port = *ports_[edge.to][edge.feedback ? feedback_inputs[edge.to][edge.input] : edge.input];
       const Place place = edge.feedback ? Place::Feedback : wiring.is_in_loop(edge) ? Place::InLoop : Place::Outside;
-      contexts_[edge.from]->add_consumer(edge.output, &port, place);
-      if (!edge.feedback) contexts_[edge.to]->add_input();
+      const std::uint32_t number = edge.feedback ? 0 : contexts_[edge.to]->add_input();
+      contexts_[edge.from]->add_consumer(edge.output, &port, number, place);
       port.add_edge();
     }
     safe_points_ = std::make_unique<SafePoints>(contexts_, ports_, edges_, wiring.order());

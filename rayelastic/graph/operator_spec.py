@@ -55,6 +55,8 @@ class OperatorKind(Enum):
     AGGREGATE = "aggregate"
     OPERATOR = "operator"  # of a class, with ports
     SPLIT = "split"
+    EVENT_TIME = "event_time"
+    WINDOW = "window"
     SINK = "sink"
 
 
@@ -122,7 +124,7 @@ class OperatorRequest:
 
 
 class OperatorBody(Protocol):
-    """What the graph knows of an operator class's function. Picklable."""
+    """What the graph knows of an operator class's function, or of a native operator. Picklable."""
 
     @property
     def lane(self) -> Lane:

@@ -32,7 +32,9 @@ from rayelastic.graph.sinks import CountSink
 
 if TYPE_CHECKING:
     from rayelastic.graph.composition import Streams
+    from rayelastic.graph.event_time import Seconds, TimeUnit
     from rayelastic.graph.topology import Topology
+    from rayelastic.graph.windows import WindowedStream
 
 ErrorChoice = OnError | Literal["fail", "skip", "divert"]
 _NO_SIDES: Mapping[str, object] = MappingProxyType({})
@@ -242,6 +244,102 @@ class Stream:
             )
         self.topology._add(spec)
         return SunkStream(name)
+
+    def event_time(self, name: str, field: str, *, lateness: Seconds = 0, unit: TimeUnit | None = None) -> Stream:
+        """Say which field tells when a tuple happened, for what comes after and goes by time.
+
+        Tuples may come out of order by `lateness`: windows wait that long, in event time. What comes later than that
+        goes to the side output of the window that it is too late for. Which tuples are late depends on their order
+        alone, not on how the job runs.
+
+        Args:
+            name: of the operator.
+            field: a datetime; an integer; or a float of seconds (to the microsecond). May not be null.
+            lateness: seconds, or a timedelta.
+            unit: of an integer field: 's' (the default), 'ms', 'us' or 'ns'.
+
+        Raises:
+            GraphError: the name is taken or bad; lateness is negative or finer than the field; no such unit.
+            SchemaError: no such field, or it holds no times or nulls.
+        """
+        from rayelastic.graph.event_time import EventTime, time_of_field
+
+        location = caller_location()
+        check_at(name, location)
+        with _declaring(name, location):
+            check_new(name, self.topology.operators)
+            time = time_of_field(self.schema, field, unit)
+            body = EventTime(time, time.ticks(lateness, "lateness", least=0))
+            spec = OperatorSpec(
+                name,
+                OperatorKind.EVENT_TIME,
+                self.inputs,
+                self.schema,
+                self.schema,
+                (),
+                StateKind.STATEFUL,
+                body,
+                location,
+            )
+        return self.topology._add(spec)
+
+    def window(
+        self,
+        *,
+        count: int | None = None,
+        seconds: Seconds | None = None,
+        slide: Seconds | None = None,
+        rest: bool | None = None,
+    ) -> WindowedStream:
+        """Put the tuples of each key (of the whole stream where there is no key_by before) into windows.
+
+        Args:
+            count: tuples in a window; it is given when it is full.
+            seconds: or: length of a window in event time, or a timedelta; windows start at multiples of `slide`, and
+                are given when the watermark has passed their end.
+            slide: tuples or seconds from the start of one window to that of the next; as long as a window by default.
+                Shorter: windows overlap. Longer: tuples between windows are left out.
+            rest: of windows by count: whether, when the input ends, tuples of a key that no window had are given in one
+                more, which isn't full; true by default where windows don't overlap.
+
+        Raises:
+            GraphError: neither count nor seconds, or both; too small; no event time.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("moving")
+        >>> numbers = topology.source("numbers", rel.sequence(6))
+        >>> moving = numbers.window(count=3, slide=1).aggregate("moving", mean=rel.mean("value"))
+        >>> moving.sink("out", rel.list())
+        <sink out>
+        >>> [t.mean for t in rel.run(topology)["out"]]
+        [1.0, 2.0, 3.0, 4.0]
+        """
+        from rayelastic.graph.windows import count_window, time_window
+
+        with _declaring(self._upstream, caller_location()):
+            if (count is None) == (seconds is None):
+                raise GraphError(
+                    "a window has a count or seconds", way_out="Write .window(count=...) or .window(seconds=...)"
+                )
+            if seconds is not None:
+                if rest is not None:
+                    raise GraphError("rest is for windows by count", way_out="Windows by time are all given at the end")
+                return time_window(self, seconds, slide)
+            return count_window(self, count, slide, rest)
+
+    def session(self, *, gap: Seconds) -> WindowedStream:
+        """Put the tuples of each key into sessions: those that are at most `gap` apart from the next, in event time.
+
+        Args:
+            gap: seconds, or a timedelta.
+
+        Raises:
+            GraphError: no gap, or no event time.
+        """
+        from rayelastic.graph.windows import session
+
+        with _declaring(self._upstream, caller_location()):
+            return session(self, gap)
 
     def aggregate(self, name: str, /, emit: str | Emit = Emit.FINAL, **aggregates: AggregateSpec | TopK) -> Stream:
         """Aggregate the tuples of each key, natively; all tuples together where there is no key_by before.

@@ -34,6 +34,7 @@ from rayelastic.runtime.source_operators import SourceOperator, source_operator
 from rayelastic.runtime.specs import IngestAddress, PESpec
 from rayelastic.runtime.state_transfer import Ranges, StateStores, receive_state, send_state
 from rayelastic.runtime.status import Failure, PESample, PEStatus, SinkResult, State
+from rayelastic.runtime.timed_operators import TIMED_OPERATORS
 from rayelastic.runtime.wiring import connect_links, connect_operators
 
 if TYPE_CHECKING:
@@ -403,6 +404,8 @@ class ProcessingElement:
             return class_operator(spec, function, self.spec.job)
         if spec.kind is OperatorKind.SPLIT:
             return split_operator(spec)
+        if spec.kind in TIMED_OPERATORS:
+            return TIMED_OPERATORS[spec.kind](spec)
         return aggregate_operator(spec) if spec.kind is OperatorKind.AGGREGATE else function_operator(spec)
 
     def _dial(self, link: PlanLink, address: PortAddress, epoch: int) -> socket.socket:

@@ -20,7 +20,8 @@
  *
  * Sources are called with in = NULL, n = 0, again and again until they called rel_finish(context); they
  * block inside until they have something, or until their `interrupt` hook is called.
- * REL_ON_FINISH operators are called once with in = NULL, n = 0 when all their inputs are final.
+ * REL_ON_FINISH operators are called once with in = NULL, n = 0 when all their inputs are final; REL_ON_WATERMARK operators whenever
+ * the watermark of their inputs has advanced: rel_watermark tells which call it is. They pass the mark on themselves, or don't.
  */
 #ifndef RAYELASTIC_ABI_H
 #define RAYELASTIC_ABI_H
@@ -48,7 +49,8 @@ enum rel_flags {
   REL_NEEDS_TOKEN = 1u << 4, /* only to be called while holding the Python token */
   REL_SOURCE = 1u << 5,      /* no input port; runs on an operator thread */
   REL_SINK = 1u << 6,        /* no output port */
-  REL_ON_FINISH = 1u << 7    /* wants the call with n = 0 at the end of its input */
+  REL_ON_FINISH = 1u << 7,   /* wants the call with n = 0 at the end of its input */
+  REL_ON_WATERMARK = 1u << 8 /* wants a call with n = 0 when its watermark has advanced, and passes watermarks on itself */
 };
 
 /* Engine services; named symbols, callable from C++, from compiled Python and from bindings alike. */
@@ -81,6 +83,9 @@ int64_t rel_staged_count(const rel_context* context, int32_t port);
 /* How often a conjunctive operator fires in this call: each EXACT port has count * firings records. 0: the rest after a port's end.
  * -1: no firing (a disjunctive operator, a source, the call at the end of the input). */
 int64_t rel_firings(const rel_context* context);
+
+/* Up to which event time, in ticks, all records have come: INT64_MIN before the first watermark, INT64_MAX when all inputs have ended. */
+int64_t rel_watermark(const rel_context* context);
 
 #ifdef __cplusplus
 }

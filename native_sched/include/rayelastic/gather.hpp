@@ -65,6 +65,7 @@ class Gather {
   const GatherOptions options_;
   MarkLog marks_;
   std::optional<std::int64_t> watermark_;  // passed on
+  bool idle_ = false;                      // has said so since
 
   mutable std::mutex mutex_;  // of everything below; an arm that has arrived belongs to the source's thread
   std::condition_variable arrived_;

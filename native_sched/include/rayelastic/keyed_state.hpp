@@ -40,6 +40,9 @@ class KeyedState final : public StateTable {
   // The state of `key`, null if there is none.
   [[nodiscard]] void* find(const StringView& key) const noexcept;
 
+  // Forgets the key of a state that was looked up.
+  void remove(void* state);
+
   // What rel_keep_text does: `field` is a string view in a state record of this table.
   void keep_text(void* field, const char* text, std::uint32_t bytes) {
     texts_.assign(*static_cast<StringView*>(field), text, bytes);

@@ -31,9 +31,18 @@ struct Run {
 enum class MarkKind : std::uint8_t { Window, Watermark, Epoch, Flush, Final, Probe, Command };
 
 struct Mark {
-  MarkKind kind = MarkKind::Final;
-  std::int64_t value = 0;
+  constexpr Mark(MarkKind of = MarkKind::Final, std::int64_t what = 0, std::uint32_t by = 0) noexcept : kind(of), edge(by), value(what) {}
+
+  MarkKind kind;
+  std::uint32_t edge;  // by which edge of its receiver it comes; the engine's
+  std::int64_t value;
 };
+
+// Event time is what records say of when they happened, in ticks of a unit that the operators agree on. A watermark of `value` says that
+// records with times up to it, `value` included, have come; later ones are late. Several inputs: the least of theirs counts.
+inline constexpr std::int64_t kNoWatermark = INT64_MIN;  // before the first
+inline constexpr std::int64_t kEndOfTime = INT64_MAX;    // all inputs have ended
+inline constexpr std::int64_t kIdle = kEndOfTime;        // of a mark: who sends it has nothing for now, and doesn't keep others waiting
 
 enum class ThreadingModel : std::uint8_t { Manual, Dynamic, Dedicated };
 
@@ -87,7 +96,7 @@ struct rel_context {
   virtual void fail(std::string message) = 0;
   // The chunks of the run that is being processed.
   [[nodiscard]] virtual std::span<rayelastic::Chunk* const> input_chunks() const = 0;
-  // Passes a mark downstream, to all outputs, after what was flushed so far.
+  // Passes a mark downstream, to all outputs, after what was flushed or emitted so far.
   virtual void mark(rayelastic::Mark mark) = 0;
   // What rel_port, rel_emit, rel_staged and rel_firings do; as they are for an operator with one input port and one output port.
   [[nodiscard]] virtual std::int32_t port() const { return 0; }
@@ -99,5 +108,7 @@ struct rel_context {
   [[nodiscard]] virtual std::int64_t firings() const { return -1; }
   // OperatorSpec::state, also where `state` is slots.
   [[nodiscard]] virtual void* own_state() const { return nullptr; }
+  // What rel_watermark does; a call with n = 0 is then the last one.
+  [[nodiscard]] virtual std::int64_t watermark() const { return rayelastic::kEndOfTime; }
   [[nodiscard]] virtual bool stopping() const = 0;
 };

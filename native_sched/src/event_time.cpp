@@ -1,0 +1,65 @@
+#include "rayelastic/event_time.hpp"
+
+#include <algorithm>
+
+#include "time_field.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+struct EventTime {
+  TimeField time;
+  std::int64_t lateness = 0;
+  std::size_t stride = 0;
+  std::int64_t greatest = kNoWatermark;
+  std::int64_t announced = kNoWatermark;
+
+  [[nodiscard]] std::int64_t watermark() const noexcept { return greatest == kNoWatermark ? kNoWatermark : greatest - lateness - 1; }
+  // What has become known since the last mark.
+  void announce(rel_context* context) {
+    if (watermark() <= announced) return;
+    announced = watermark();
+    context->mark({MarkKind::Watermark, announced});
+  }
+};
+
+std::int64_t process(const void* in, std::int64_t n, void*, std::int64_t, void* state, rel_context* context) {
+  auto& event = *static_cast<EventTime*>(state);
+  const auto* records = static_cast<const std::byte*>(in);
+  std::int64_t sent = 0;
+  const auto send = [&](std::int64_t end) {
+    const bool ok = sent == end || context->emit(0, records + static_cast<std::size_t>(sent) * event.stride, end - sent);
+    sent = end;
+    return ok;
+  };
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t time = event.time.of(records + static_cast<std::size_t>(i) * event.stride);
+    if (time <= event.watermark() && event.watermark() > event.announced) {
+      if (!send(i)) return REL_STOPPED;
+      event.announce(context);
+    }
+    event.greatest = std::max(event.greatest, time);
+  }
+  if (!send(n)) return REL_STOPPED;
+  event.announce(context);
+  return 0;
+}
+
+}  // namespace
+
+OperatorSpec make_event_time(std::string name, std::shared_ptr<const Schema> schema, const std::string& field, std::int64_t lateness) try {
+  if (lateness < 0 || lateness > kLongestSpan) throw std::invalid_argument("the lateness is negative or too long");
+  OperatorSpec spec;
+  spec.process = process;
+  spec.marked = [](void*, Mark mark, rel_context*) { return mark.kind != MarkKind::Watermark || mark.value == kIdle; };  // others end here
+  spec.state = std::make_shared<EventTime>(EventTime{TimeField(*schema, field), lateness, schema->record_size()});
+  spec.input = schema;
+  spec.output = std::move(schema);
+  spec.name = std::move(name);
+  return spec;
+} catch (const std::invalid_argument& problem) {
+  throw std::invalid_argument("operator '" + name + "': " + problem.what());
+}
+
+}  // namespace rayelastic

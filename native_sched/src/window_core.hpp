@@ -1,0 +1,57 @@
+// What all windows share: the aggregates and their state records, the keys, and the records that go out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "accumulators.hpp"
+#include "output_writer.hpp"
+#include "rayelastic/keyed_state.hpp"
+#include "rayelastic/window.hpp"
+
+namespace rayelastic {
+
+class WindowCore {
+ public:
+  static constexpr std::size_t kBatch = 64;  // keys looked up at once
+
+  // Fields of the output before the aggregates: the keys, then `bounds` (start, end). Throws std::invalid_argument.
+  WindowCore(std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output, const std::vector<std::string>& keys,
+             std::size_t bounds, const std::vector<Aggregate>& aggregates);
+
+  [[nodiscard]] Accumulators& accumulators() noexcept { return accumulators_; }
+  [[nodiscard]] const Schema& input() const noexcept { return *input_; }
+  [[nodiscard]] const Schema& output() const noexcept { return *output_; }
+  // By key: one pointer, null for a new key, to what the kind of window keeps.
+  [[nodiscard]] KeyedState& table() noexcept { return *table_; }
+
+  // A new state record of the aggregates, and back.
+  [[nodiscard]] std::byte* make();
+  void drop(std::byte* state) noexcept;
+
+  // Gives a window of a key. Null bounds: of a count. False: stop.
+  [[nodiscard]] bool give(const void* slot, const std::byte* state, const std::int64_t* bounds, OutputWriter& writer);
+
+ private:
+  static constexpr std::size_t kBlockStates = 64;
+
+  std::shared_ptr<const Schema> input_;
+  std::shared_ptr<const Schema> output_;
+  Accumulators accumulators_;
+  std::unique_ptr<KeyedState> table_;
+  std::vector<const Field*> key_fields_;  // of the output
+  const Field* start_ = nullptr;
+  const Field* end_ = nullptr;
+  std::vector<std::unique_ptr<std::uint64_t[]>> blocks_;
+  std::vector<std::byte*> free_;
+};
+
+// What a kind of window keeps for a key: the slot of a table that WindowCore made.
+template <typename Kept>
+[[nodiscard]] Kept*& kept_in(void* slot) noexcept {
+  return *static_cast<Kept**>(slot);
+}
+
+}  // namespace rayelastic
