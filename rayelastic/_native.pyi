@@ -326,6 +326,16 @@ class Operator:
         Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks).
         """
 
+    @staticmethod
+    def join(name: str, left: Schema, right: Schema, output: Schema, kind: str, left_keys: Sequence[str], right_keys: Sequence[str], right_fields: Sequence[str], left_time: str, left_shift: int, right_time: str, right_shift: int, before: int, after: int, outer: bool) -> Operator:
+        """
+        Joins input port 0 with port 1: 'latest' (times '' for by arrival), 'interval', 'window'; before and after in ticks.
+        """
+
+    @staticmethod
+    def merge(name: str, schema: Schema, ports: int, time: str, shift: int) -> Operator:
+        """Records of all input ports in the order of their times."""
+
 class Scheduler:
     """
     The native scheduler of one PE. All methods may be called from any thread; those that wait release the GIL.

@@ -141,7 +141,6 @@ OperatorObject python_ports(std::string name, nb::object function, const std::ve
   return result;
 }
 
-
 // Why a compiled function failed on a record: explain(tuple) -> str. The thread comes without the GIL.
 Explain explanation(const std::string& name, const std::shared_ptr<const Schema>& input, nb::object function) {
   struct Explaining {

@@ -57,6 +57,8 @@ class OperatorKind(Enum):
     SPLIT = "split"
     EVENT_TIME = "event_time"
     WINDOW = "window"
+    JOIN = "join"
+    MERGE = "merge_by_time"
     SINK = "sink"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from rayelastic.errors import DeclarationError, GraphError
 from rayelastic.graph.aggregates import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.composition import Streams
     from rayelastic.graph.event_time import Seconds, TimeUnit
     from rayelastic.graph.topology import Topology
-    from rayelastic.graph.windows import WindowedStream
+    from rayelastic.graph.windows import TimelyStream, WindowedStream
 
 ErrorChoice = OnError | Literal["fail", "skip", "divert"]
 _NO_SIDES: Mapping[str, object] = MappingProxyType({})
@@ -341,6 +341,31 @@ class Stream:
         with _declaring(self._upstream, caller_location()):
             return session(self, gap)
 
+    def merge_by_time(self, name: str, *others: Stream) -> TimelyStream:
+        """Unite streams of one schema in the order of their event times; those of equal times in the order given here.
+
+        A tuple waits until all streams have come to its time. Those that come too late go to `.late()`.
+
+        Args:
+            name: of the operator.
+            others: with the same schema and event time.
+
+        Raises:
+            GraphError: another schema or topology, or no event time that all have.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("sorted")
+        >>> odd = topology.source("odd", rel.rows([(1,), (5,), (9,)], schema={"at": int})).event_time("t1", "at")
+        >>> even = topology.source("even", rel.rows([(2,), (4,)], schema={"at": int})).event_time("t2", "at")
+        >>> odd.merge_by_time("all", even).sink("out", rel.list())
+        <sink out>
+        >>> [t.at for t in rel.run(topology)["out"]]
+        [1, 2, 4, 5, 9]
+        """
+        from rayelastic.graph.joins import merge_by_time
+
+        return merge_by_time(name, (self, *others))
+
     def aggregate(self, name: str, /, emit: str | Emit = Emit.FINAL, **aggregates: AggregateSpec | TopK) -> Stream:
         """Aggregate the tuples of each key, natively; all tuples together where there is no key_by before.
 
@@ -471,6 +496,19 @@ class Stream:
         return f"<{type(self).__name__} of {self._upstream}: {self.schema}>"
 
 
+class _Seen(NamedTuple):
+    """Whether a key has come."""
+
+    seen: bool = False
+
+
+def _is_first(_tuple: Any, state: Any) -> bool:
+    if state.seen:
+        return False
+    state.seen = True
+    return True
+
+
 class KeyedStream(Stream):
     """A stream with the fields by which the next operator keeps its state.
 
@@ -535,6 +573,76 @@ class KeyedStream(Stream):
         """Give any number of tuples for each: fn yields them. Arguments as for ``map``."""
         keys = self._keys_of(state)
         return self._operator(OperatorKind.FLAT_MAP, name, fn, state, schema, lane, keys, on_error, sides)
+
+    def join(
+        self,
+        name: str,
+        right: Stream,
+        *,
+        keep: Literal["latest"] = "latest",
+        within: Seconds | tuple[Seconds, Seconds] | None = None,
+        window: Seconds | None = None,
+        how: Literal["inner", "left"] = "inner",
+        fn: Callable[..., Any] | None = None,
+        schema: object = None,
+        lane: LaneChoice = "auto",
+    ) -> Stream:
+        """Join each tuple with what another stream has for its key, natively.
+
+        By default with the latest tuple of the key: where both streams have an event time, the latest as of the tuple's
+        own (right ones of the same time included), so that the result doesn't depend on how the job runs; else the
+        latest that there is when the tuple comes.
+
+        Args:
+            name: of the operator.
+            right: the other stream, keyed by as many fields of the same types, or having the same key fields.
+            keep: 'latest'.
+            within: instead: with all right tuples at most so many seconds before; (before, after) for both sides.
+            window: instead: with all right tuples in the same tumbling window of so many seconds.
+            how: 'left': also give tuples without a match, the right's fields being None.
+            fn: of one joined tuple; maps what is joined, like ``map`` with schema and lane.
+            schema: of what fn gives.
+            lane: of fn.
+
+        Returns:
+            A stream of the fields of this one, then those of the right but its keys; called `NAME_right` where this one
+            has the name. Joins by time give it in the order of this one's times; `.late()` has what came too late.
+
+        Raises:
+            GraphError: no such keys, or of other types; within or window without event times.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("asof")
+        >>> rows = rel.rows([("A", 1, 9.5), ("A", 5, 8.0)], {"key": str, "at": int, "price": float})
+        >>> prices = topology.source("prices", rows)
+        >>> rows = rel.rows([("A", 4, 2), ("A", 6, 1)], {"key": str, "at": int, "count": int})
+        >>> orders = topology.source("orders", rows)
+        >>> latest = prices.event_time("t1", "at").key_by("key")
+        >>> joined = orders.event_time("t2", "at").key_by("key").join("cost", latest)
+        >>> joined.sink("out", rel.list())
+        <sink out>
+        >>> [(t.at, t.count, t.price) for t in rel.run(topology)["out"]]
+        [(4, 2, 9.5), (6, 1, 8.0)]
+        """
+        from rayelastic.graph.joins import join
+
+        joined = join(self, name if fn is None else f"{name}.joined", right, keep, within, window, how)
+        return joined if fn is None else joined.map(name, fn, schema=schema, lane=lane)
+
+    def deduplicate(self, name: str) -> Stream:
+        """Keep the first tuple of each key.
+
+        The state holds every key. Errors as for ``filter``.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("once")
+        >>> words = topology.source("words", rel.rows([("a",), ("b",), ("a",)], schema={"word": str}))
+        >>> words.key_by("word").deduplicate("once").sink("out", rel.list())
+        <sink out>
+        >>> [t.word for t in rel.run(topology)["out"]]
+        ['a', 'b']
+        """
+        return self.filter(name, _is_first, state=_Seen)
 
     def _keys_of(self, state: object) -> tuple[str, ...]:
         """Drop the keys where there is no state: such a function doesn't depend on them."""

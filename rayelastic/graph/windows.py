@@ -152,7 +152,7 @@ class WindowedStream:
                 stream.schema,
                 gives,
                 stream.keys,
-                StateKind.PARTITIONED if stream.keys else StateKind.STATEFUL,
+                StateKind.STATEFUL,  # open windows of a key can't move to another replica
                 Windowing(self.window, tuple(wanted.items())),
                 location,
                 further_outputs=(OutputPort(LATE, stream.schema, optional=True),) if by_time else (),

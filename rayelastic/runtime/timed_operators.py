@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
-from rayelastic.graph.event_time import EventTime
+from rayelastic.graph.event_time import EventTime, TimeInfo
+from rayelastic.graph.joins import Join, Merge
 from rayelastic.graph.operator_spec import OperatorKind
 from rayelastic.graph.windows import Windowing
 from rayelastic.runtime.function_operators import native_aggregates
@@ -45,7 +46,42 @@ def _window(spec: OperatorSpec) -> _native.Operator:
     )
 
 
+def _join(spec: OperatorSpec) -> _native.Operator:
+    body = spec.body
+    assert isinstance(body, Join)
+    assert spec.output_schema is not None
+    left, right = (port.schema for port in spec.input_ports)
+    left_time, right_time = body.left_time or TimeInfo("", ""), body.right_time or TimeInfo("", "")
+    return _native.Operator.join(
+        spec.name,
+        native_schema(left),
+        native_schema(right),
+        native_schema(spec.output_schema),
+        body.kind.value,
+        list(spec.keys),
+        list(body.right_keys),
+        list(body.right_fields),
+        left_time.field,
+        left_time.shift,
+        right_time.field,
+        right_time.shift,
+        body.before,
+        body.after,
+        body.outer,
+    )
+
+
+def _merge(spec: OperatorSpec) -> _native.Operator:
+    body = spec.body
+    assert isinstance(body, Merge)
+    assert spec.input_schema is not None
+    schema, time = native_schema(spec.input_schema), body.time
+    return _native.Operator.merge(spec.name, schema, len(spec.input_ports), time.field, time.shift)
+
+
 TIMED_OPERATORS: Mapping[OperatorKind, Callable[[OperatorSpec], _native.Operator]] = {
     OperatorKind.EVENT_TIME: _event_time,
     OperatorKind.WINDOW: _window,
+    OperatorKind.JOIN: _join,
+    OperatorKind.MERGE: _merge,
 }

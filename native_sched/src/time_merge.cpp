@@ -1,0 +1,71 @@
+// Several streams in the order of their times. Records wait until the watermark, the least of all inputs', has come to them.
+#include <queue>
+#include <stdexcept>
+
+#include "output_writer.hpp"
+#include "rayelastic/join.hpp"
+#include "record_pool.hpp"
+#include "time_field.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+struct Merge {
+  std::shared_ptr<const Schema> schema;
+  TimeField time;
+  RecordPool pool{schema};
+  std::priority_queue<Waiting> waiting = {};
+  std::uint64_t taken = 0;
+};
+
+std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
+  auto& merge = *static_cast<Merge*>(state);
+  const std::int64_t watermark = context->watermark();
+  if (n == 0) {
+    OutputWriter writer(*merge.schema, out, capacity, context);
+    while (!merge.waiting.empty() && merge.waiting.top().due <= watermark) {
+      std::byte* record = writer.next();
+      if (record == nullptr) return REL_STOPPED;
+      std::memcpy(record, merge.waiting.top().record, merge.schema->record_size());
+      writer.detach(record);
+      merge.pool.drop(merge.waiting.top().record);
+      merge.waiting.pop();
+    }
+    if (watermark == kEndOfTime) return writer.result();
+    if (!writer.flush()) return REL_STOPPED;
+    context->mark({MarkKind::Watermark, watermark});
+    return 0;
+  }
+  const auto* record = static_cast<const std::byte*>(in);
+  for (std::int64_t i = 0; i < n; ++i, record += merge.schema->record_size()) {
+    const std::int64_t at = merge.time.of(record);
+    if (at > watermark) {
+      merge.waiting.push({at, at, static_cast<std::size_t>(context->port()), merge.taken++, merge.pool.keep(record)});
+    } else if (!context->emit(1, record, 1)) {
+      return REL_STOPPED;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+OperatorSpec make_merge(std::string name, std::shared_ptr<const Schema> schema, std::size_t ports, const std::string& time,
+                        std::int64_t shift) try {
+  if (ports < 1) throw std::invalid_argument("there is nothing to merge");
+  OperatorSpec spec;
+  spec.process = process;
+  spec.flags = REL_ON_FINISH | REL_ON_WATERMARK;
+  spec.state = std::make_shared<Merge>(Merge{.schema = schema, .time = TimeField(*schema, time, shift)});
+  spec.input = schema;
+  spec.further_inputs.assign(ports - 1, schema);
+  spec.output = schema;
+  spec.further_outputs.push_back(std::move(schema));
+  spec.name = std::move(name);
+  return spec;
+} catch (const std::invalid_argument& problem) {
+  throw std::invalid_argument("operator '" + name + "': " + problem.what());
+}
+
+}  // namespace rayelastic
