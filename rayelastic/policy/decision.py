@@ -35,6 +35,11 @@ class Decision:
     reason: str = ""
     rule: str = ""
 
+    @classmethod
+    def keep(cls, observation: Observation, reason: str, rule: str) -> Self:
+        """Return the decision to leave everything as it is."""
+        return cls(observation.thread_count, {}, reason, rule)
+
     def changes(self, observation: Observation) -> bool:
         """Return whether the decision differs from what the observation says is in force."""
         return bool(self.models) or self.thread_count != observation.thread_count

@@ -64,7 +64,7 @@ class Profile:
     total: float = 0.0
     busy: float = 0.0  # CPUs that were busy, in the last period
     reference: float = 0.0  # tuples/s of the sources, in the last period
-    effort: float = 0.0  # s of CPU time per tuple, in the last period
+    effort: float = 0.0  # samples per tuple, in the last period: the work of operators, hops left out
 
     def add(self, observation: Observation, sources: Sequence[str]) -> None:
         """Take the samples of a period."""
@@ -73,7 +73,8 @@ class Profile:
             self.rates[operator.name] = operator.rate
         self.total = math.fsum(self.samples.values())
         self.busy = observation.own_cpu
-        self.effort = observation.own_cpu / observation.throughput if observation.throughput > 0 else 0.0
+        tuples = observation.throughput * observation.period
+        self.effort = observation.samples / tuples if tuples > 0 else 0.0
         self.reference = max((self.rates.get(source, 0.0) for source in sources), default=0.0)
 
     @property

@@ -16,13 +16,14 @@ from rayelastic.plan.config import ThreadingModel
 from rayelastic.policy.decision import Decision
 from rayelastic.policy.estimate import Configuration, Estimate, Profile
 from rayelastic.policy.levels import Purpose
-from rayelastic.policy.load import LoadThresholds, Saturation, cpus_of_others, saturation_of
+from rayelastic.policy.load import LoadThresholds, Saturation, saturation_of
+from rayelastic.policy.load_watch import Demand, DemandSign, OtherProcesses, TupleCost
 from rayelastic.policy.measurement import MeasurementThresholds, Series, Shift, Verdict, noise_of
 from rayelastic.policy.memory import Memory, Remembered
 from rayelastic.policy.observation import Observation
 from rayelastic.policy.pieces import OperatorGraph
 from rayelastic.policy.search import ConfigurationSearch
-from rayelastic.policy.trial import Bounds, SearchThresholds, Trial, shown
+from rayelastic.policy.trial import Bounds, SearchThresholds, Trial, shown, thread_limits
 
 __all__ = ["GuidedMultiLevelElasticity", "GuidedThresholds"]
 
@@ -38,8 +39,6 @@ class GuidedThresholds:
         first_periods: periods in which a start is measured before the first move.
         first_samples: profiler samples that are waited for, at most twice those periods.
         patience: periods in which what was asked for may be late before what is in force counts (P25, bounded).
-        confirm: periods in a row in which a signal has to stand before it is believed.
-        capacity: share of the CPUs by which those left by others have to change.
         minor: change of throughput that is a new level of the old load, and no new load.
         recalled: relative difference up to which a remembered throughput was met again.
         memory: settled samples that are kept.
@@ -51,8 +50,6 @@ class GuidedThresholds:
     first_periods: int = 2
     first_samples: int = 100
     patience: int = 3
-    confirm: int = 2
-    capacity: float = 0.1
     minor: float = 0.1
     recalled: float = 0.1
     memory: int = 30
@@ -93,77 +90,60 @@ class GuidedMultiLevelElasticity:
         self._search: ConfigurationSearch | None = None
         self._settled: Series | None = None
         self._shift = Shift()
+        self._cost = TupleCost()
+        self._others = OtherProcesses()
+        self._demand = Demand()
         self._late = 0
-        self._others = 0
-        self._others_seen = 0
-        self._others_periods = 0
-        self._slack_periods = 0
-        self._full_periods = 0
-        self._following = False
 
     def step(self, observation: Observation) -> Decision:
         """Return what shall be in force in the next period."""
         if not observation.adapted and self._late < self._thresholds.patience:
             self._late += 1
-            return _keep(observation, "what was asked for is not in force yet", "PLDI'17 4.2.3 (P25)")
+            return Decision.keep(observation, "what was asked for is not in force yet", "PLDI'17 4.2.3 (P25)")
         self._late = 0
         graph = self._graph_of(observation)
         self._profile.add(observation, graph.sources)
         self._recent.add(observation, graph.sources)
-        decision = self._capacity(observation)
-        if decision is None:
-            decision = self._demand(observation, graph)
+        decision = self._make_room(observation) or self._follow(observation, graph)
         if decision is None:
             decision = self._search_step(observation) if self._settled is None else self._watch(observation)
-        if not self._shift.suspicious:
+        if not (self._shift.suspicious or self._cost.leaning):
             self._recent = Profile()
         return decision
 
     # --- what bounds the threads: CPUs that others use, and demand ---
 
-    def _capacity(self, observation: Observation) -> Decision | None:
+    def _make_room(self, observation: Observation) -> Decision | None:
         """Give way to other processes, and come back (P32, C004-3; instead of a stop at 80 % of the host)."""
-        others = cpus_of_others(observation, self._thresholds.load)
-        self._others_periods = self._others_periods + 1 if others == self._others_seen else 1
-        self._others_seen = others
-        least = max(1, round(self._thresholds.capacity * observation.cpu_count))
-        if abs(others - self._others) < least or self._others_periods < self._thresholds.confirm:
+        why = self._others.changed(observation, self._thresholds.load)
+        if why is None:
             return None
-        before, self._others = self._others, others
-        bounds = self._bounds(observation)
-        why = f"others use {others} of {observation.cpu_count} CPUs, before {before}"
-        start = _in_force(observation)
-        if start.threads > bounds.maximum:
-            start = Configuration(bounds.maximum, start.queued)
-            return self._begin(observation, start, why, "PLDI'17 4.2.3 (P32)")
+        now = _in_force(observation)
+        start = Configuration(min(now.threads, self._bounds(observation).maximum), now.queued)
         return self._begin(observation, start, why, "PLDI'17 4.2.3 (P32)")
 
-    def _demand(self, observation: Observation, graph: OperatorGraph) -> Decision | None:
+    def _follow(self, observation: Observation, graph: OperatorGraph) -> Decision | None:
         """Follow a demand that leaves threads idle: throughput says nothing then, idle time does (C001-2)."""
-        state, why = saturation_of(observation, graph, self._thresholds.load)
+        load, demand = self._thresholds.load, self._demand
+        state, why = saturation_of(observation, graph, load)
         best = max((s.throughput for s in self._search.measured.values()), default=0.0) if self._search else 0.0
         trying = self._search is not None and self._search.trial is not None
         if trying and state is Saturation.SLACK and 0 < observation.throughput < best * (1 - self._thresholds.minor):
             state, why = Saturation.UNSURE, f"{why}, but they gave more before"
-        self._full_periods = self._full_periods + 1 if state is Saturation.FULL else 0
-        self._slack_periods = self._slack_periods + 1 if state is Saturation.SLACK else 0
-        confirm = self._thresholds.confirm
-        if self._following and self._full_periods >= confirm:
-            self._following = False
+        sign = demand.take(state, load)
+        if sign is DemandSign.UNMET:
             return self._begin(observation, _in_force(observation), f"the demand is no longer met: {why}", "C001-2")
-        if not self._following and self._slack_periods < confirm:
-            # a period without tuples can't be measured
-            return _keep(observation, why, "no tuples") if observation.throughput <= 0 else None
-        if not self._following:
-            self._following = True
+        if not demand.met:  # a period without tuples can't be measured
+            return Decision.keep(observation, why, "no tuples") if observation.throughput <= 0 else None
+        if sign is DemandSign.MET:
             self._search, self._settled = None, None
-        minimum, maximum = _limits(observation, self._others)
+        minimum, maximum = self._limits(observation)
         busy = observation.thread_count * (1 - observation.idle)
-        need = min(max(minimum, math.ceil(busy / self._thresholds.load.headroom)), maximum)
-        if need < observation.thread_count and self._slack_periods >= confirm:
-            self._slack_periods = 0
+        need = min(max(minimum, math.ceil(busy / load.headroom)), maximum)
+        if need < observation.thread_count and demand.slack >= load.confirm:
+            demand.slack = 0
             return Decision(need, {}, f"{busy:.1f} of {observation.thread_count} threads are busy; {why}", "C001-2")
-        return _keep(observation, f"the demand is met; {why}", "C001-2")
+        return Decision.keep(observation, f"the demand is met; {why}", "C001-2")
 
     # --- search ---
 
@@ -174,17 +154,19 @@ class GuidedMultiLevelElasticity:
         thresholds = self._thresholds
         if self._recent.known:
             self._profile = self._recent
-        self._recent, self._shift, self._settled = Profile(), Shift(), None
+        self._recent, self._shift, self._cost, self._settled = Profile(), Shift(), TupleCost(), None
         self._search = ConfigurationSearch(start, thresholds.search, thresholds.tests)
-        bounds = self._bounds(observation)
         if since is not None:
             self._search.measured[start] = since
         elif start == _in_force(observation) and observation.throughput > 0:
             self._search.add(start, observation.throughput)
         if start in self._search.measured:
-            remembered = self._memory.like(self._profile, self._others, start, bounds.maximum)
-            if remembered is not None:
-                trial = Trial(remembered.best, Purpose.RECALL, f"{shown(remembered.best)} were best under such a load")
+            now = self._remembered(start, self._search.measured[start])
+            known = self._memory.like(now, self._limits(observation)[1])
+            if known is not None:
+                more = known.series.throughput / now.series.throughput  # if the load is the same
+                promised = max(1.0, more) if more > 1 - thresholds.recalled else None
+                trial = Trial(known.best, Purpose.RECALL, f"{shown(known.best)} were best under such a load", promised)
                 self._search.start(trial)
                 return _ask(observation, trial.configuration, f"{why}; {trial.why}", rule)
         return _ask(observation, start, why, rule)
@@ -193,6 +175,9 @@ class GuidedMultiLevelElasticity:
         now = _in_force(observation)
         if self._search is None:
             self._search = ConfigurationSearch(now, self._thresholds.search, self._thresholds.tests)
+        tuples = observation.throughput * observation.period
+        if self._cost.changed(now, observation.samples, tuples, self._thresholds.load):
+            return self._begin(observation, now, "a tuple costs much more or less than before", "C001-2")
         search, bounds = self._search, self._bounds(observation)
         seen = f"{observation.throughput:.4g} tuples/s with {shown(now)}"
         if search.trial is not None and now != search.trial.configuration:
@@ -204,7 +189,7 @@ class GuidedMultiLevelElasticity:
             purpose = search.trial.purpose
             verdict, why = search.judge(bounds)
             if verdict is Verdict.OPEN:
-                return _keep(observation, f"{seen}: {why}", f"ratio test of {purpose.value}")
+                return Decision.keep(observation, f"{seen}: {why}", f"ratio test of {purpose.value}")
             seen, bounds = f"{seen}: {why}", self._bounds(observation)  # with what was learned of hops
             if verdict is Verdict.ACCEPT and purpose is Purpose.RECALL and self._met_again(search):
                 return self._settle(observation, search, f"{seen}, as remembered")
@@ -230,18 +215,13 @@ class GuidedMultiLevelElasticity:
         return periods < first or (few and periods < 2 * first)
 
     def _met_again(self, search: ConfigurationSearch) -> bool:
-        before = self._memory.of(search.best, self._others)
-        if before is None:
-            return False
-        return abs(search.measured[search.best].mean - math.log(before.throughput)) < self._thresholds.recalled
+        series, others = search.measured[search.best], self._others.cpus
+        return self._memory.met(search.best, series, others, self._thresholds.recalled)
 
     def _settle(self, observation: Observation, search: ConfigurationSearch, why: str) -> Decision:
-        best = search.measured[search.best]
-        self._settled = Series(list(best.values))
+        self._settled = Series(list(search.measured[search.best].values))
         self._shift = Shift()
-        profile = self._profile
-        known = Remembered(search.best, best.throughput, self._others, profile.costs(), profile.effort)
-        self._memory.keep(known)
+        self._memory.keep(self._remembered(search.best, self._settled))
         return _ask(observation, search.best, f"{why}: settled at {shown(search.best)}", "settled")
 
     # --- settled ---
@@ -257,20 +237,20 @@ class GuidedMultiLevelElasticity:
         if now != search.best:  # what was asked for can't be had, or somebody else changed it
             search.best, self._settled = now, Series()
             self._settled.add(observation.throughput, search.noise, tests)
-            return _keep(observation, f"{seen}: taken as it is", "in force")
+            return Decision.keep(observation, f"{seen}: taken as it is", "in force")
         noise = noise_of([*search.measured.values(), settled], tests, cautious=True)
         changed = self._shift.add(observation.throughput, settled, noise, tests)
         if not changed:
             if not self._shift.suspicious and len(settled.values) < self._thresholds.memory:
                 settled.add(observation.throughput, search.noise, tests)
-            return _keep(observation, f"{seen}, {settled.throughput:.4g} expected: settled", "settled")
+            return Decision.keep(observation, f"{seen}, {settled.throughput:.4g} expected: settled", "settled")
         since = Series(self._shift.since)
         why = f"{seen}, {settled.throughput:.4g} expected: the load changed"
         if abs(since.mean - settled.mean) < self._thresholds.minor:
             self._shift = Shift()
             self._settled = Series([*settled.values, *since.values][-self._thresholds.memory :])
-            return _keep(observation, f"{why}, but by little", "cumulative sums")
-        new = Series(since.values[-self._thresholds.confirm :])  # what leaned before may have been noise
+            return Decision.keep(observation, f"{why}, but by little", "cumulative sums")
+        new = Series(since.values[-self._thresholds.load.confirm :])  # what leaned before may have been noise
         return self._begin(observation, now, why, "cumulative sums (M14)", new)
 
     # --- what is known ---
@@ -281,40 +261,22 @@ class GuidedMultiLevelElasticity:
             self._graph = OperatorGraph(names, self._upstream)
         return self._graph
 
+    def _remembered(self, best: Configuration, series: Series) -> Remembered:
+        return Remembered.of(best, series, self._others.cpus, self._profile)
+
+    def _limits(self, observation: Observation) -> tuple[int, int]:
+        return thread_limits(observation, self._others.cpus)
+
     def _bounds(self, observation: Observation) -> Bounds:
-        minimum, maximum = _limits(observation, self._others)
-        operators = observation.operators
-        movable = frozenset(o.name for o in operators if o.switchable and o.model is not ThreadingModel.DEDICATED)
         estimate = None
-        if movable and self._profile.known and self._graph is not None:
+        if self._profile.known and self._graph is not None and any(o.switchable for o in observation.operators):
             explanations = self._search.explanations if self._search is not None else ()
             estimate = Estimate(self._profile, self._graph, explanations[0] if explanations else None)
-        return Bounds(
-            minimum=minimum,
-            maximum=maximum,
-            cpus=float(max(1, observation.cpu_count - self._others)),
-            movable=movable,
-            fixed=observation.queued - movable,
-            busy=observation.thread_count * (1 - observation.idle) if observation.idle > 0 else None,
-            estimate=estimate,
-        )
-
-
-def _limits(observation: Observation, others: int) -> tuple[int, int]:
-    """Return the fewest and the most threads (P31, P33), leaving others the CPUs that they use."""
-    minimum = min(observation.minimum_threads + observation.thread_stuck, observation.maximum_threads)
-    maximum = (
-        min(observation.maximum_threads, observation.cpu_count - others) if others else observation.maximum_threads
-    )
-    return minimum, max(minimum, maximum)
+        return Bounds.of(observation, self._others.cpus, estimate)
 
 
 def _in_force(observation: Observation) -> Configuration:
     return Configuration(observation.thread_count, observation.queued)
-
-
-def _keep(observation: Observation, reason: str, rule: str) -> Decision:
-    return Decision(observation.thread_count, {}, reason, rule)
 
 
 def _ask(observation: Observation, wanted: Configuration, reason: str, rule: str) -> Decision:

@@ -25,7 +25,7 @@ class Purpose(Enum):
     GROWTH = "growth"  # it must be better
     PLACEMENT = "placement"  # other queues at the same thread count; it must be better
     SAVING = "saving"  # it mustn't be worse
-    RECALL = "recall"  # it was the best under such a load before; it must be better
+    RECALL = "recall"  # it was the best under such a load before; it mustn't be worse
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,11 @@ class LoadThresholds:
         other_cpu: CPUs of others that are not worth giving way to.
         other_share: the same as a share of all CPUs, for large machines.
         full_host: share of the CPUs of the host that are busy, from which on threads compete for them.
+        confirm: periods in a row in which a sign has to stand before it is believed.
+        capacity: share of the CPUs by which those left by others have to change.
+        dearer: factor of a tuple's cost in one configuration that is another load, and no trick of caches or clocks.
+        dearer_elsewhere: the same between configurations, of which one may have eight threads on a core.
+        doubts: standard deviations of that cost, by the number of samples, that it has to be at least.
     """
 
     busy_piece: float = 0.85
@@ -50,6 +55,11 @@ class LoadThresholds:
     other_cpu: float = 0.4
     other_share: float = 0.05
     full_host: float = 0.95
+    confirm: int = 2
+    capacity: float = 0.1
+    dearer: float = 1.5
+    dearer_elsewhere: float = 5.0
+    doubts: float = 4.0
 
 
 class Saturation(Enum):

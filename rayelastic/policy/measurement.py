@@ -29,6 +29,7 @@ class MeasurementThresholds:
         outlier: standard deviations beyond which a sample counts as if it lay there.
         slack: standard deviations from the mean that a settled throughput may wander.
         alarm: sum of standard deviations beyond the slack that makes a change of load.
+        contradiction: standard deviations between an estimate and what was measured, from which on it doesn't count.
         step: most that one sample adds to that sum, so that one sample alone never is a change of load.
     """
 
@@ -41,6 +42,7 @@ class MeasurementThresholds:
     outlier: float = 4.0
     slack: float = 1.5
     alarm: float = 6.0
+    contradiction: float = 3.0
     step: float = 4.0
 
 
@@ -138,7 +140,7 @@ def compare(
 ) -> tuple[Verdict, float]:
     """Compare two configurations by Wald's ratio test, and return the verdict and the relative difference.
 
-    What an estimate expected counts like measurements of its precision.
+    What an estimate expected counts like measurements of its precision, unless these contradict it.
 
     >>> def series(*values): return Series([math.log(value) for value in values])
     >>> verdict, gain = compare(series(199, 201), series(99, 101), Margin(0.01, 0.05), 0.04, MeasurementThresholds())
@@ -151,7 +153,7 @@ def compare(
     if count < thresholds.fewest:
         return Verdict.OPEN, gain
     variance = noise**2 * (1 / count + 1 / len(base.values))
-    if expected is not None:
+    if expected is not None and _agrees(difference, variance, expected, thresholds):
         precision = 1 / variance + 1 / expected.doubt**2
         difference = (difference / variance + expected.difference / expected.doubt**2) / precision
         variance = 1 / precision
@@ -160,6 +162,11 @@ def compare(
     if abs(evidence) < thresholds.evidence and count < thresholds.most:
         return Verdict.OPEN, gain
     return (Verdict.ACCEPT if evidence > 0 else Verdict.REJECT), gain
+
+
+def _agrees(difference: float, variance: float, expected: Expected, thresholds: MeasurementThresholds) -> bool:
+    doubt = math.sqrt(variance + expected.doubt**2)
+    return abs(difference - expected.difference) < thresholds.contradiction * doubt
 
 
 @dataclass(slots=True)

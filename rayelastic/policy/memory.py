@@ -1,6 +1,7 @@
 """The best configurations of loads that were met before.
 
-Must not know how they were found.
+Loads are told apart by where the work is and how much of it a tuple takes, which depend little on the configuration in
+force. Must not know how the configurations were found.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rayelastic.policy.estimate import Configuration, Profile
+from rayelastic.policy.measurement import Series
 
 __all__ = ["Memory", "Remembered"]
 
 LOADS = 8  # loads that are remembered
-OTHER_EFFORT = 3.0  # log ratio of CPU time per tuple that counts like all work elsewhere; hops are a part of it
+OTHER_EFFORT = 3.0  # log ratio of the work of a tuple that counts like all work elsewhere; caches and SMT change it too
 ALIKE = 0.25  # share of the work that may be elsewhere for two loads to be alike
 
 
@@ -24,17 +26,47 @@ class Remembered:
 
     Args:
         best: the configuration.
-        throughput: what it gave, in tuples/s.
+        series: what it gave; may grow while it stays in force.
         others: CPUs that other processes used.
         costs: share of each operator in all work; empty without a profile.
-        effort: CPU time per tuple, in s; 0 without a profile.
+        samples: of the profiler, that tell so.
+        effort: samples per tuple; 0 without a profile.
     """
 
     best: Configuration
-    throughput: float
+    series: Series
     others: int
-    costs: Mapping[str, float]
+    costs: Mapping[str, float] = field(default_factory=dict)
+    samples: float = 0.0
     effort: float = 0.0
+
+    @classmethod
+    def of(cls, best: Configuration, series: Series, others: int, profile: Profile) -> Remembered:
+        """Return a load with what the profiler tells of it."""
+        costs = profile.costs() if profile.known else {}
+        return cls(best, series, others, costs, profile.total, profile.effort)
+
+    def gave(self, series: Series, tolerance: float) -> bool:
+        """Return whether a throughput is the same, but for a relative difference."""
+        return abs(series.mean - self.series.mean) < tolerance
+
+    def distance(self, other: Remembered) -> float:
+        """Return the share of the work that is elsewhere, or that is more or less; 0 where either has no profile.
+
+        >>> best = Configuration(2, frozenset())
+        >>> one = Remembered(best, Series([14.0]), 0, {"a": 0.5, "b": 0.5}, samples=1e9, effort=1e-4)
+        >>> other = Remembered(best, Series([14.0]), 0, {"a": 0.25, "b": 0.75}, samples=1e9, effort=1e-4)
+        >>> round(one.distance(other), 2)
+        0.25
+        """
+        if not self.costs or not other.costs:
+            return 0.0
+        elsewhere = math.fsum(abs(self.costs.get(name, 0.0) - cost) for name, cost in other.costs.items()) / 2
+        # few samples of equal work differ too: by the mean deviation of a normal variable
+        spread = math.fsum(math.sqrt(cost * (1 - cost)) for cost in other.costs.values() if cost < 1)
+        chance = spread * math.sqrt((1 / self.samples + 1 / other.samples) / (2 * math.pi))
+        more = abs(math.log(self.effort / other.effort)) if self.effort > 0 and other.effort > 0 else 0.0
+        return max(0.0, elsewhere - chance) + more / OTHER_EFFORT
 
 
 @dataclass(slots=True)
@@ -42,47 +74,28 @@ class Memory:
     """Loads, the latest last.
 
     >>> memory = Memory()
-    >>> memory.keep(Remembered(Configuration(4, frozenset()), 1e6, others=0, costs={}))
-    >>> memory.like(Profile(), others=0, now=Configuration(2, frozenset()), maximum=8).best.threads
+    >>> memory.keep(Remembered(Configuration(4, frozenset()), Series([14.0]), others=0))
+    >>> memory.like(Remembered(Configuration(2, frozenset()), Series([13.5]), others=0), maximum=8).best.threads
     4
     """
 
     loads: list[Remembered] = field(default_factory=list)
 
     def keep(self, load: Remembered) -> None:
-        """Remember a load, in place of one like it."""
-        alike = [
-            known
-            for known in self.loads
-            if known.others == load.others and _distance(known, load.costs, load.effort) < ALIKE / 2
-        ]
-        self.loads = [known for known in self.loads if known not in alike and known.best != load.best]
-        self.loads = [*self.loads, load][-LOADS:]
+        """Remember a load, in place of those like it."""
+        others = [one for one in self.loads if one.others != load.others or one.distance(load) >= ALIKE / 2]
+        self.loads = [*others, load][-LOADS:]
 
-    def of(self, best: Configuration, others: int) -> Remembered | None:
-        """Return the load under which a configuration was best."""
-        return next((known for known in self.loads if known.best == best and known.others == others), None)
-
-    def like(self, profile: Profile, others: int, now: Configuration, maximum: int) -> Remembered | None:
+    def like(self, now: Remembered, maximum: int) -> Remembered | None:
         """Return the load most alike, if its configuration is another one that is allowed; the latest of equals."""
-        costs = profile.costs() if profile.known else {}
-        alike = [
-            (_distance(known, costs, profile.effort), -i, known)
-            for i, known in enumerate(self.loads)
-            if known.others == others
-        ]
+        alike = [(one.distance(now), -at, one) for at, one in enumerate(self.loads) if one.others == now.others]
         if not alike:
             return None
-        distance, _, known = min(alike, key=lambda one: one[:2])
-        if distance >= ALIKE or known.best == now or known.best.threads > maximum:
+        distance, _, found = min(alike, key=lambda one: one[:2])
+        if distance >= ALIKE or found.best == now.best or found.best.threads > maximum:
             return None
-        return known
+        return found
 
-
-def _distance(known: Remembered, costs: Mapping[str, float], effort: float) -> float:
-    """Return the share of the work that is elsewhere, or that is more or less; 0 where either has no profile."""
-    if not known.costs or not costs:
-        return 0.0
-    elsewhere = math.fsum(abs(known.costs.get(name, 0.0) - cost) for name, cost in costs.items()) / 2
-    other = abs(math.log(known.effort / effort)) if known.effort > 0 and effort > 0 else 0.0
-    return elsewhere + other / OTHER_EFFORT
+    def met(self, best: Configuration, series: Series, others: int, tolerance: float) -> bool:
+        """Return whether a configuration was the best of a load before, and gave the same."""
+        return any(one.best == best and one.others == others and one.gave(series, tolerance) for one in self.loads)

@@ -100,6 +100,11 @@ class Observation:
         """Names of the operators with a scheduler queue in front of them."""
         return frozenset(o.name for o in self.operators if o.model is ThreadingModel.DYNAMIC)
 
+    @property
+    def samples(self) -> int:
+        """Profiler samples inside operators."""
+        return sum(o.samples for o in self.operators)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the same as JSON values, so that a journal can be replayed through a controller."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}

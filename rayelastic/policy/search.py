@@ -58,10 +58,11 @@ class ConfigurationSearch:
         trial = self.trial
         assert trial is not None
         saving = trial.purpose is Purpose.SAVING
+        no_worse = saving or trial.purpose is Purpose.RECALL
         base = self.peak if saving and self.peak is not None else self.best
-        margin, expected = self.thresholds.saving if saving else self.thresholds.growth, None
+        margin, expected = self.thresholds.saving if no_worse else self.thresholds.growth, None
         if trial.promised is not None:
-            margin = margin if saving else self.thresholds.promised
+            margin = margin if no_worse else self.thresholds.promised
             difference = math.log(trial.promised)
             doubt = math.hypot(self.thresholds.doubt, self.thresholds.doubted * difference)
             expected = Expected(difference, doubt)
@@ -84,7 +85,7 @@ class ConfigurationSearch:
 
     def _calibrate(self, trial: Trial, bounds: Bounds, gain: float) -> None:
         """Learn what holds threads back, and whether estimates can be trusted."""
-        if trial.promised is not None:
+        if trial.promised is not None and trial.purpose is not Purpose.RECALL:
             self.trusted = 1 + gain >= self.thresholds.true * trial.promised
         if bounds.estimate is None:
             return

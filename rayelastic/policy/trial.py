@@ -6,12 +6,15 @@ Must not know how either is done.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Self
 
+from rayelastic.plan.config import ThreadingModel
 from rayelastic.policy.estimate import Configuration, Estimate
 from rayelastic.policy.levels import Purpose
 from rayelastic.policy.measurement import Margin
+from rayelastic.policy.observation import Observation
 
-__all__ = ["Bounds", "SearchThresholds", "Trial", "shown"]
+__all__ = ["Bounds", "SearchThresholds", "Trial", "shown", "thread_limits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,7 @@ class SearchThresholds:
     Args:
         growth: margin of a trial that must be better, with nothing but measurements to go by.
         promised: margin of one that an estimate promises something of.
-        saving: margin of a trial that mustn't be worse.
+        saving: margin of a trial that mustn't be worse: of fewer threads, or of what was best under such a load.
         loss: share of the best throughput that a smaller configuration is aimed at losing, at most.
         estimated_loss: the same where an estimate tells.
         promise: relative gain that must be possible for a trial to be worth its periods.
@@ -93,6 +96,22 @@ class Bounds:
     busy: float | None
     estimate: Estimate | None
 
+    @classmethod
+    def of(cls, observation: Observation, others: int, estimate: Estimate | None) -> Self:
+        """Return the bounds in a period in which other processes use so many CPUs."""
+        minimum, maximum = thread_limits(observation, others)
+        operators = observation.operators
+        movable = frozenset(o.name for o in operators if o.switchable and o.model is not ThreadingModel.DEDICATED)
+        return cls(
+            minimum=minimum,
+            maximum=maximum,
+            cpus=float(max(1, observation.cpu_count - others)),
+            movable=movable,
+            fixed=observation.queued - movable,
+            busy=observation.thread_count * (1 - observation.idle) if observation.idle > 0 else None,
+            estimate=estimate if movable else None,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -109,6 +128,17 @@ class Trial:
     purpose: Purpose
     why: str
     promised: float | None = None
+
+
+def thread_limits(observation: Observation, others: int) -> tuple[int, int]:
+    """Return the fewest and the most threads (P31, P33), leaving others the CPUs that they use.
+
+    >>> thread_limits(Observation(time=1, period=1, throughput=1.0, thread_count=4, maximum_threads=9, cpu_count=8), 3)
+    (1, 5)
+    """
+    most = observation.maximum_threads
+    minimum = min(observation.minimum_threads + observation.thread_stuck, most)
+    return minimum, max(minimum, min(most, observation.cpu_count - others) if others else most)
 
 
 def shown(configuration: Configuration) -> str:

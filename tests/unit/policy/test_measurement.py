@@ -5,6 +5,7 @@ import random
 
 from rayelastic.policy.levels import fewer_threads, more_threads, peak_above
 from rayelastic.policy.measurement import (
+    Expected,
     Margin,
     MeasurementThresholds,
     Series,
@@ -50,6 +51,17 @@ def test_a_clear_case_takes_two_samples():
         Verdict.OPEN
     )
     assert compare(trial, Series([math.log(100)] * 2), Margin(0.01, 0.08), NOISE, TESTS)[0] is Verdict.ACCEPT
+
+
+def test_an_estimate_counts_until_measurements_contradict_it():
+    saving, expected = Margin(-0.055, 0.0), Expected(0.0, 0.03)
+    base = Series([math.log(100.0)] * 5)
+    verdict, _ = compare(Series([math.log(96.0)] * 6), base, saving, NOISE, TESTS, expected)
+    assert verdict is Verdict.ACCEPT
+    for noise in (NOISE, 0.5):  # a noise that a change of load amid the trial has made large
+        verdict, gain = compare(Series([math.log(9.0)] * 6), base, saving, noise, TESTS, expected)
+        assert verdict is Verdict.REJECT
+        assert round(gain, 2) == -0.91
 
 
 def test_a_transient_at_the_start_is_dropped_and_an_outlier_drawn_in():

@@ -1,0 +1,145 @@
+"""Loads that change: what was best under one is found again, and a change amid a search leads to no wrong answer."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rayelastic.policy.estimate import Configuration
+from rayelastic.policy.guided_multi_level import GuidedMultiLevelElasticity
+from rayelastic.policy.load import LoadThresholds
+from rayelastic.policy.load_watch import TupleCost
+from rayelastic.policy.measurement import Series
+from rayelastic.policy.memory import Memory, Remembered
+from tests.unit.policy.plants import GraphPlant, chain, play, with_costs
+
+NOISE = 0.05
+OPERATORS = 24
+CHEAP = 2.5e-8  # s per tuple of an operator
+RECALL = 4  # periods in which a load that is known is to be answered
+AS_GOOD = 0.97  # of a throughput
+
+hops = st.sampled_from([5e-8, 1e-7, 1.5e-7, 2.5e-7, 4e-7])
+ratios = st.sampled_from([30, 60, 100, 300])
+machines = st.sampled_from([8, 16, 32])
+seeds = st.integers(0, 10_000)
+
+
+def changing(hop, cpus, seed):
+    plant = GraphPlant(*chain([CHEAP] * OPERATORS), cpus=cpus, hop=hop, noise=NOISE, seed=seed)
+    return plant, GuidedMultiLevelElasticity(plant.upstream)
+
+
+def after(plant, controller, periods):
+    play(plant, controller, periods)
+    return plant.threads, plant.queued
+
+
+@settings(max_examples=24)
+@given(hops, ratios, machines, seeds)
+def test_a_load_that_comes_back_is_answered_within_four_periods(hop, ratio, cpus, seed):
+    """C001-2, bursty cost; C000-13: with what was best under it before, or as good."""
+    plant, controller = changing(hop, cpus, seed)
+    best = [after(plant, controller, 60)]
+    loads = [[CHEAP] * OPERATORS, [CHEAP * ratio] * OPERATORS]
+    with_costs(plant, loads[1])
+    best.append(after(plant, controller, 50))
+    for load in (0, 1, 0):
+        with_costs(plant, loads[load])
+        now = after(plant, controller, RECALL)
+        assert plant.rate(*now)[0] >= AS_GOOD * plant.rate(*best[load])[0]
+        later = after(plant, controller, 12)
+        assert plant.rate(*later)[0] >= AS_GOOD * plant.rate(*best[load])[0]
+
+
+@settings(max_examples=24)
+@given(st.integers(2, 40), st.booleans(), hops, machines, seeds)
+def test_a_load_that_changes_amid_a_search_is_no_gain_and_no_loss(period, dearer, hop, cpus, seed):
+    """The search begins anew, instead of comparing a trial under one load with the best under another."""
+    plant, controller = changing(hop, cpus, seed)
+    loads = [[CHEAP] * OPERATORS, [100 * CHEAP] * OPERATORS]
+    with_costs(plant, loads[not dearer])
+    play(plant, controller, period)
+    with_costs(plant, loads[dearer])
+    now = after(plant, controller, 80)
+    fresh, other = changing(hop, cpus, seed)
+    with_costs(fresh, loads[dearer])
+    assert plant.rate(*now)[0] >= 0.9 * fresh.rate(*after(fresh, other, 80))[0]
+
+
+# --- the parts ---
+
+
+def load(threads, costs, samples=1e6, effort=1e-3, others=0):
+    names = {f"op{at}": cost for at, cost in enumerate(costs)}
+    return Remembered(Configuration(threads, frozenset()), Series([10.0]), others, names, samples, effort)
+
+
+def test_loads_are_told_apart_by_where_the_work_is_and_by_how_much():
+    memory = Memory()
+    even, skewed, dear = load(2, [0.5, 0.5]), load(3, [0.9, 0.1]), load(4, [0.5, 0.5], effort=1e-1)
+    for one in (even, skewed, dear):
+        memory.keep(one)
+    now = load(9, [0.55, 0.45], effort=1.2e-3)
+    assert memory.like(now, maximum=8) is even
+    assert memory.like(load(9, [0.85, 0.15]), maximum=8) is skewed
+    assert memory.like(load(9, [0.5, 0.5], effort=1.1e-1), maximum=8) is dear
+    assert memory.like(load(9, [0.5, 0.5], effort=1.1e-1), maximum=3) is None
+    assert memory.like(load(9, [0.0, 1.0]), maximum=8) is None
+    assert memory.like(load(9, [0.5, 0.5], others=1), maximum=8) is None
+
+
+def test_two_loads_with_the_same_best_are_both_remembered():
+    memory = Memory()
+    memory.keep(load(2, [0.5, 0.5]))
+    memory.keep(load(2, [0.1, 0.9]))
+    memory.keep(load(2, [0.12, 0.88]))
+    assert len(memory.loads) == 2
+
+
+def test_few_samples_of_many_operators_make_no_other_load():
+    """64 operators of equal cost in 300 samples: half of them show a third more or less than they cost."""
+    costs = [(1 + (0.35 if at % 2 else -0.35)) / 64 for at in range(64)]
+    one = load(2, [1 / 64] * 64, samples=1e5)
+    assert one.distance(load(2, costs, samples=300)) < 0.1
+    assert one.distance(load(2, costs, samples=1e5)) > 0.15
+
+
+def test_a_series_that_grows_is_remembered_as_it_is_now():
+    memory, series = Memory(), Series([math.log(100.0)])
+    best = Configuration(2, frozenset())
+    memory.keep(Remembered(best, series, 0))
+    assert memory.met(best, Series([math.log(105.0)]), 0, tolerance=0.1)
+    series.values.extend([math.log(150.0)] * 9)
+    assert not memory.met(best, Series([math.log(105.0)]), 0, tolerance=0.1)
+
+
+@pytest.mark.parametrize(
+    ("samples", "changed"),
+    [
+        ([500, 490, 510, 505, 495], None),
+        ([500, 500, 760, 770], 3),  # half as much again
+        ([500, 500, 760, 505, 760, 500], None),  # single periods are noise
+        ([200, 500, 505, 490], None),  # the first period shows the change of configuration
+        ([9, 9, 16, 15, 16], None),  # too few to tell
+        ([500, 500, 0, 0, 0], None),  # nothing ran
+    ],
+)
+def test_the_cost_of_a_tuple_tells_a_change(samples, changed):
+    cost, now = TupleCost(), Configuration(2, frozenset())
+    told = [cost.changed(now, count, 1e6, LoadThresholds()) for count in samples]
+    assert (told.index(True) if True in told else None) == changed
+
+
+def test_the_cost_of_a_tuple_is_compared_within_a_configuration():
+    """Hardware threads that share a core make a tuple dearer, and that is no other load; ten times as dear is one."""
+    cost = TupleCost()
+    few, many = Configuration(2, frozenset()), Configuration(4, frozenset())
+    for now, count in ((few, 500), (few, 500), (many, 900), (many, 910), (few, 500), (many, 890)):
+        assert not cost.changed(now, count, 1e6, LoadThresholds())
+    assert not cost.changed(many, 1800, 1e6, LoadThresholds())
+    assert cost.changed(few, 1000, 1e6, LoadThresholds())
+    cost = TupleCost()
+    assert [cost.changed(now, count, 1e6, LoadThresholds()) for now, count in ((few, 500), (many, 5000))] == [False] * 2
+    assert cost.changed(many, 5100, 1e6, LoadThresholds())
