@@ -6,7 +6,7 @@ Must not know noise tests, or how a trial goes on.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from rayelastic.policy.estimate import NEARLY_BEST, Configuration, Estimate
@@ -17,6 +17,7 @@ from rayelastic.policy.trial import Bounds, SearchThresholds, Trial
 
 __all__ = ["Known", "propose"]
 
+PARTS = (0.625, 0.75, 0.875)  # of a step that promises little, which may do as well
 LEAST_SAVING = 0.9  # a smaller thread count is worth a try from a tenth fewer on
 
 
@@ -73,7 +74,8 @@ def propose(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial
         trial = one.saving(bounds.estimate)
     else:
         estimate = bounds.estimate
-        trial = one.growth(estimate) or one.peak() or one.placement(estimate) or one.saving(estimate)
+        trial = one.growth(estimate) or one.peak() or one.rise(estimate)
+        trial = trial or one.placement(estimate) or one.saving(estimate)
     return trial if trial is not None and trial.configuration.threads <= bounds.maximum else None
 
 
@@ -145,10 +147,7 @@ class _Proposal:
     def _towards(self, estimate: Estimate, by: Explanation) -> Trial | None:
         best = self.known.best
         now = estimate.throughput(best, self.bounds.cpus, by)
-        options = []
-        for threads in self._levels_above(best.threads):
-            configuration = Configuration(threads, self._placed(estimate, threads, by))
-            options.append((estimate.throughput(configuration, self.bounds.cpus, by), configuration))
+        options = self._options(estimate, by, self._levels_above(best.threads))
         most = max((throughput for throughput, _ in options), default=0.0)
         if most < now * (1 + self.thresholds.promise):
             return None
@@ -158,11 +157,40 @@ class _Proposal:
             factor = self.thresholds.stride
         reach = [option for option in options[: at + 1] if option[1].threads <= factor * best.threads]
         throughput, configuration = reach[-1] if reach else options[0]
+        if throughput < now * self.thresholds.small:  # so little isn't worth twice the threads, if fewer give it too
+            between = (round(share * configuration.threads) for share in PARTS)
+            fewer = self._options(estimate, by, (threads for threads in between if threads > best.threads))
+            enough = max(self.thresholds.nearly * throughput, now * (1 + self.thresholds.promise))
+            throughput, configuration = next((one for one in fewer if one[0] >= enough), (throughput, configuration))
         if not self._new(configuration, by):
             return None
         aim = options[at][1].threads
         why = f"{most / now:.2f} times as much is possible with {aim} threads by the costs of operators"
         return Trial(configuration, Purpose.GROWTH, why, throughput / now)
+
+    def _options(self, estimate: Estimate, by: Explanation, levels: Iterable[int]) -> list[tuple[float, Configuration]]:
+        configurations = (Configuration(threads, self._placed(estimate, threads, by)) for threads in levels)
+        return [(estimate.throughput(one, self.bounds.cpus, by), one) for one in configurations]
+
+    def rise(self, estimate: Estimate) -> Trial | None:
+        """Where the last step still gave much, try one more against all estimates, with as many queues per thread."""
+        known, best = self.known, self.known.best
+        levels = known.levels()
+        below = max((n for n in levels if n < best.threads), default=None)
+        threads = min(self.bounds.maximum, self.thresholds.step * best.threads)
+        if below is None or max(levels) > best.threads or threads == best.threads or not best.queued:
+            return None
+        gain = levels[best.threads] / levels[below] - 1
+        if gain < self.thresholds.rise:
+            return None
+        wanted = len(best.queued) * threads / best.threads
+        cuts = estimate.cuts(threads, self.bounds.cpus, self.bounds.movable, self.bounds.fixed)
+        queued = min(cuts, key=lambda cut: abs(len(cut) - wanted))
+        configuration, cpus = Configuration(threads, queued), self.bounds.cpus
+        if estimate.lanes(configuration, cpus) <= estimate.lanes(best, cpus) or configuration in known.refused:
+            return None
+        why = f"from {below} to {best.threads} threads it still gained {gain:.0%}"
+        return Trial(configuration, Purpose.GROWTH, why)
 
     def _first(self, estimate: Estimate) -> Trial | None:
         """Put in the first queues, at the fewest threads."""

@@ -36,6 +36,7 @@ class SearchThresholds:
         stride: that factor, once it came true.
         true: share of an estimate that has to come true for it.
         steep: gain promised by a stride, as a share of what so many threads could give, that makes it worth one.
+        rise: relative gain of the last step from which on one more is tried, whatever an estimate says.
         doubt: relative error of an estimate of no difference, as a standard deviation.
         doubted: the same of an estimate of a difference, as a share of its logarithm.
         optimism: share of the usual cost of a hop that is hoped for before one was measured.
@@ -62,6 +63,7 @@ class SearchThresholds:
     stride: int = 4
     true: float = 0.9
     steep: float = 0.5
+    rise: float = 0.2
     doubt: float = 0.03
     doubted: float = 0.5
     optimism: float = 0.1
