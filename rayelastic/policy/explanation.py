@@ -61,14 +61,19 @@ def plausible(misses: Callable[[Explanation], float], usual: Explanation) -> tup
     True
     """
     found = []
+    known: dict[Explanation, float] = {}
+
+    def wonder(one: Explanation) -> float:
+        if one not in known:
+            known[one] = _wonder(one, usual, misses)
+        return known[one]
+
     for balance in BALANCES:
         explanation = replace(usual, balance=balance)
         for _ in range(ROUNDS):
             for options in (_hops(usual), _growths(), _locks(usual)):
-                explanation = min(
-                    (replace(explanation, **one) for one in options), key=lambda one: _wonder(one, usual, misses)
-                )
-        found.append((_wonder(explanation, usual, misses), explanation))
+                explanation = min((replace(explanation, **one) for one in options), key=wonder)
+        found.append((wonder(explanation), explanation))
     found.sort(key=lambda one: one[0])
     return tuple(explanation for wonder, explanation in found if wonder < found[0][0] + PLAUSIBLE)
 

@@ -138,16 +138,16 @@ class OperatorGraph:
         ['c']
         """
         queued = set(fixed)
-        weight: dict[str, float] = {}
+        parts: dict[str, float] = {}  # what an operator and those inline behind it add to each that feeds it
         for name in reversed(self.operators):
             inline = [down for down in self._downstream[name] if down not in queued]
-            parts = {down: weight[down] / len(self._upstream[down]) for down in inline}
-            total = costs[name] + sum(parts.values())
-            for down in sorted(inline, key=lambda down: -parts[down]):  # stable: ties in the order of the graph
-                if total <= most:
-                    break
-                if may(down):
-                    queued.add(down)
-                    total -= parts[down]
-            weight[name] = total
+            total = costs[name] + sum([parts[down] for down in inline])
+            if total > most:
+                for down in sorted(inline, key=lambda down: -parts[down]):  # stable: ties in the order of the graph
+                    if total <= most:
+                        break
+                    if may(down):
+                        queued.add(down)
+                        total -= parts[down]
+            parts[name] = total / max(1, len(self._upstream[name]))
         return frozenset(queued)
