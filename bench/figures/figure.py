@@ -87,6 +87,11 @@ class Figure:
         plt.close(canvas)
 
 
+def unexplained(claims: Sequence[Claim]) -> list[str]:
+    """Return the ids of claims that aren't reproduced, and nobody says why."""
+    return [claim.id for claim in claims if not claim.holds and not claim.remark]
+
+
 def write_table(claims: Sequence[Claim], folder: Path) -> None:
     """Write the table of claims as CSV and Markdown."""
     names = [f.name for f in fields(Claim)]

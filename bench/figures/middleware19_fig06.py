@@ -24,6 +24,7 @@ PATIENCE = 60  # periods without a change after which a run counts as settled
 PERIODS = 300
 PAPER = {"plain": 200, "history": 160, "history, sf 0.6": None, "history, sf 0": 80}
 TOLERANCE = 0.25
+NEARLY = 0.95  # of the final throughput
 
 
 def _variant(name: str) -> Controller:
@@ -51,6 +52,7 @@ def figure(small: bool) -> Figure:
         ):
             runs.setdefault(name, []).append(play(ours(graph), plant(graph, XEON, seed, engine), 105 if small else 150))
     settling = {n: statistics.median(j.settling_periods(PATIENCE) for j in js) for n, js in runs.items()}
+    nearly = {n: statistics.median(map(_nearly_there, js)) for n, js in runs.items()}
     final = {n: statistics.median(converged(j) for j in js) for n, js in runs.items()}
     rows: list[Row] = [
         {"variant": name, "seed": seed, "settling_periods": journal.settling_periods(PATIENCE), **row}
@@ -89,12 +91,13 @@ def figure(small: bool) -> Figure:
             Claim(
                 "C000-12",
                 "ours: at most 40 periods, equal or better final throughput",
-                f"{name}: {settling[name]:.0f} periods, {final[name] / max(finals):.0%} of the paper variants' best",
+                f"{name}: {settling[name]:.0f} periods, at {NEARLY:.0%} of its throughput after {nearly[name]:.0f}; "
+                f"{final[name] / max(finals):.0%} of the paper variants' best",
                 settling[name] <= 40
                 and (name == "ours, our engine" or final[name] >= 0.99 * statistics.median(finals)),
-                remark="each change of queues waits two periods for ports"
-                if "10 s" in name
-                else "its trials differ from seed to seed",
+                remark=("each change of queues waits two periods for ports; " if "10 s" in name else "")
+                + "the last periods are trials of a few percent, up to six periods each, where the dearest operator "
+                "bounds the throughput",
             )
             for name in ("ours", "ours, ports switch in 10 s", "ours, our engine")
         ),
@@ -105,6 +108,12 @@ def figure(small: bool) -> Figure:
             timeline(axes, journals[0], f"{name}: {settling[name]:.0f} periods")
 
     return Figure("middleware19_fig06", "Settling, pipeline of 500 operators", rows, claims, draw, size=(13, 7))
+
+
+def _nearly_there(journal: Journal) -> int:
+    """Periods until a configuration was in force that gave nearly what the last one gives."""
+    enough = NEARLY * converged(journal)
+    return next(number for number, one in enumerate(journal, start=1) if one.true_rate >= enough)
 
 
 def _skipped(journal: Journal) -> set[int]:
