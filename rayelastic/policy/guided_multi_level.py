@@ -250,7 +250,9 @@ class GuidedMultiLevelElasticity:
             self._shift = Shift()
             self._settled = Series([*settled.values, *since.values][-self._thresholds.memory :])
             return Decision.keep(observation, f"{why}, but by little", "cumulative sums")
-        new = Series(since.values[-self._thresholds.load.confirm :])  # what leaned before may have been noise
+        new = Series()
+        for value in since.values[-self._thresholds.load.confirm :]:  # what leaned before may have been noise,
+            new.add(math.exp(value), noise, tests)  # and the first of these too
         return self._begin(observation, now, why, "cumulative sums (M14)", new)
 
     # --- what is known ---

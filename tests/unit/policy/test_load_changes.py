@@ -36,7 +36,7 @@ def after(plant, controller, periods):
     return plant.threads, plant.queued
 
 
-@settings(max_examples=24)
+@settings(max_examples=16)
 @given(hops, ratios, machines, seeds)
 def test_a_load_that_comes_back_is_answered_within_four_periods(hop, ratio, cpus, seed):
     """C001-2, bursty cost; C000-13: with what was best under it before, or as good."""
@@ -49,11 +49,11 @@ def test_a_load_that_comes_back_is_answered_within_four_periods(hop, ratio, cpus
         with_costs(plant, loads[load])
         now = after(plant, controller, RECALL)
         assert plant.rate(*now)[0] >= AS_GOOD * plant.rate(*best[load])[0]
-        later = after(plant, controller, 12)
+        later = after(plant, controller, 30)
         assert plant.rate(*later)[0] >= AS_GOOD * plant.rate(*best[load])[0]
 
 
-@settings(max_examples=24)
+@settings(max_examples=16)
 @given(st.integers(2, 40), st.booleans(), hops, machines, seeds)
 def test_a_load_that_changes_amid_a_search_is_no_gain_and_no_loss(period, dearer, hop, cpus, seed):
     """The search begins anew, instead of comparing a trial under one load with the best under another."""
