@@ -336,6 +336,22 @@ class Operator:
     def merge(name: str, schema: Schema, ports: int, time: str, shift: int) -> Operator:
         """Records of all input ports in the order of their times."""
 
+    def with_time_marks(self, period: float) -> Operator:
+        """
+        The same source, which puts the time into its stream at most once in so many seconds.
+        """
+
+    def with_latency(self) -> Operator:
+        """
+        The same sink, which counts how long the marks that arrive were under way.
+        """
+
+    @property
+    def latency(self) -> list[int] | None:
+        """
+        Marks by how long they were under way: less than 2^i microseconds; the last ones: longer. None unless with_latency made it.
+        """
+
 class Scheduler:
     """
     The native scheduler of one PE. All methods may be called from any thread; those that wait release the GIL.

@@ -165,6 +165,7 @@ def picture(seen: View, width: int, height: int) -> RenderableType:
     if wide:
         table.add_column("in", justify="right", no_wrap=True)
         table.add_column("errors", justify="right", no_wrap=True)
+        table.add_column("p99", justify="right", no_wrap=True)
     room = max(1, height - len(lines) - sum(_height(line, width) for line in last) - 3)
     rows = seen.rows if len(seen.rows) <= room else seen.rows[: max(1, room - 1)]
     for row in rows:
@@ -183,7 +184,9 @@ def _cells(row: Row, wide: bool) -> list[str]:
     cells = [operator.name, *([row.pe] if wide else []), operator.model, *([operator.lane] if wide else [])]
     cells += [short(row.rate_in), short(row.rate_out), share(row.cost)]
     cells += [share(operator.queue_fill) if operator.queue_capacity else "-", f"{row.blocked:.0%}"]
-    return cells + ([f"{operator.tuples_in:,}", str(operator.errors)] if wide else [])
+    late = operator.latency_quantile(0.99)
+    shown = f"{late * 1000:.3g} ms" if late is not None else "-"
+    return cells + ([f"{operator.tuples_in:,}", str(operator.errors), shown] if wide else [])
 
 
 def _bar(share: float) -> str:

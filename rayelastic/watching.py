@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from rayelastic.plan.plan_text import short
 
 if TYPE_CHECKING:
     from rayelastic.job import Job
-    from rayelastic.runtime.status import JobMetrics
+    from rayelastic.runtime.status import JobMetrics, OperatorSample
 
 ROWS = 10  # of a result that are shown
 PERIOD = 1.0  # seconds between two pictures
@@ -45,13 +46,24 @@ def job_html(job: Job, before: JobMetrics | None = None) -> tuple[str, JobMetric
     for name, tuples in moved.items():
         one = now.operator(name)
         rate = f"{short(tuples / seconds)}/s" if seconds > 0 else short(tuples)
+        late = _latency(one, before)
         queued = one.model != "manual" and one.queue_capacity > 0
         fill = one.queue_fill if queued else None
-        notes[name] = OperatorNote(one.lane, one.model, rate, fill, costs[name] / whole)
+        notes[name] = OperatorNote(one.lane, one.model, rate + late, fill, costs[name] / whole)
     heads = {pe.pe: f"{pe.threads} thread{'s' * (pe.threads != 1)}, {pe.rss_bytes / MIB:.0f} MiB" for pe in now.pes}
     failure = f"<p>{escape(status.failure.reason)}</p>" if status.failure is not None else ""
     head = f"<b>{escape(job.name)}</b> {status.state.value}, {now.seconds:.1f} s"
     return f"<div>{head}{failure}<br/>{plan_svg(plan, notes, heads)}</div>", now
+
+
+def _latency(now: OperatorSample, before: JobMetrics | None) -> str:
+    """What 99 of 100 marks took at most that came to a sink since the picture before."""
+    earlier = [one.latency for pe in before.pes for one in pe.operators if one.name == now.name] if before else []
+    fresh = now.latency
+    for latency in filter(None, earlier):
+        fresh = tuple(marks - then for marks, then in zip(fresh, latency, strict=True))
+    late = replace(now, latency=fresh).latency_quantile(0.99)
+    return f", p99 {late * 1000:.3g} ms" if late is not None else ""
 
 
 def result_html(values: Mapping[str, Any], seconds: float) -> str:
@@ -97,15 +109,16 @@ class Watch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the watch; the last picture stays, and the job goes on."""
+        """Ends the watch with a last picture; the job goes on."""
         self._stopped.set()
         self._thread.join()
 
     def _run(self) -> None:
         over = False
-        while not over and not self._stopped.wait(self._period):
+        while not over:
+            stopped = self._stopped.wait(self._period)
             try:
-                over = self._job.status.state.is_final
+                over = stopped or self._job.status.state.is_final
                 html, self._before = job_html(self._job, self._before)
             except Exception:  # the job was closed, or its cluster is gone: whoever waits for it reports how
                 return

@@ -13,6 +13,7 @@ NB_MODULE(_native, module) {
   python::bind_routing(module);
   python::bind_operator(module);
   python::bind_timed_operators();
+  python::bind_latency();
   python::bind_scheduler(module);
   python::bind_symbols(module);
 }

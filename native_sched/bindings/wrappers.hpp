@@ -11,6 +11,7 @@
 #include "object_states.hpp"
 #include "python_failure.hpp"
 #include "rayelastic/arrow_feeder.hpp"
+#include "rayelastic/latency.hpp"
 #include "rayelastic/link.hpp"
 #include "rayelastic/operator.hpp"
 #include "rayelastic/schema.hpp"
@@ -41,6 +42,7 @@ struct OperatorObject {
   OperatorSpec spec;
   std::shared_ptr<PythonFailure> failure = nullptr;              // of operators that call Python
   std::shared_ptr<std::atomic<std::int64_t>> counter = nullptr;  // of count sinks
+  std::shared_ptr<LatencyCounts> latency = nullptr;              // of sinks that with_latency made
 };
 
 void bind_schema(nb::module_& module);
@@ -50,6 +52,7 @@ void bind_link(nb::module_& module);
 void bind_operator(nb::module_& module);
 void bind_routing(nb::module_& module);
 void bind_timed_operators();  // after bind_operator
+void bind_latency();          // likewise
 void bind_scheduler(nb::module_& module);
 void bind_symbols(nb::module_& module);
 

@@ -357,7 +357,24 @@ void OperatorContext::mark(Mark mark) {
   });
 }
 
+// One way at a fork, and the next one the next time.
+bool OperatorContext::pass_one_way(Mark mark) {
+  const std::vector<Port*>* consumers = &consumers_;
+  const std::vector<std::uint32_t>* edges = &edges_;
+  std::size_t ways = consumers->size();
+  for (const Output& output : further_outputs_) ways += output.consumers.size();
+  if (ways == 0) return true;
+  std::size_t way = turn_++ % ways;
+  for (auto output = further_outputs_.begin(); way >= consumers->size(); ++output) {
+    way -= consumers->size();
+    consumers = &output->consumers;
+    edges = &output->edges;
+  }
+  return (*consumers)[way]->accept({mark.kind, mark.value, (*edges)[way]});
+}
+
 bool OperatorContext::pass(Mark mark) {
+  if (mark.kind == MarkKind::Time) return pass_one_way(mark);
   const auto pass_to = [mark](const std::vector<Port*>& consumers, const std::vector<std::uint32_t>& edges) {
     for (std::size_t index = 0; index < consumers.size(); ++index) {
       if (!consumers[index]->accept({mark.kind, mark.value, edges[index]})) return false;

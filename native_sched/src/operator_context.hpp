@@ -119,6 +119,7 @@ class alignas(64) OperatorContext final : public rel_context {
   template <class Body>
   void without_token(Body body);
   [[nodiscard]] bool pass(Mark mark);
+  [[nodiscard]] bool pass_one_way(Mark mark);
   [[nodiscard]] bool show(Mark mark);
   [[nodiscard]] bool advance(std::uint32_t edge, std::int64_t watermark);
   [[nodiscard]] bool send_probe();
@@ -178,6 +179,7 @@ class alignas(64) OperatorContext final : public rel_context {
   std::vector<Output> further_outputs_;  // output ports 1, 2, ...
   std::vector<Port*> loop_consumers_;    // of the edges that belong to a loop
   std::size_t onward_ = 0;               // edges to consumers, without feedback
+  std::size_t turn_ = 0;                 // which way the next Time mark takes
   std::size_t inputs_ = 0;               // edges that aren't feedback
   std::size_t finals_ = 0;
   bool idle_ = false;                      // all inputs are

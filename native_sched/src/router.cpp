@@ -151,7 +151,21 @@ bool Router::send_to_links(Mark mark) {
   return true;
 }
 
+// A Time mark goes to one target, the next one to another. True: it is in this PE, and the mark goes on.
+bool Router::send_one_way(Mark mark) {
+  for (std::size_t tried = 0; tried < targets_.size(); ++tried) {
+    const std::size_t number = turn_++ % targets_.size();
+    const Target& target = targets_[number];
+    if (target.port >= 0) return true;
+    if (target.link == nullptr || target.broken) continue;
+    if (target.link->send(mark) == Link::Outcome::Failed) break_target(static_cast<std::uint16_t>(number));
+    return false;
+  }
+  return false;
+}
+
 bool Router::marked(Mark mark, rel_context* context) {
+  if (mark.kind == MarkKind::Time) return send_one_way(mark);
   if (mark.kind == MarkKind::Command) {
     (void)carry_out(context);
     return false;

@@ -29,7 +29,16 @@ from rayelastic.runtime.performer import AdaptationPerformer, ChangeError
 from rayelastic.runtime.region_loop import REGIONS, RegionAdaptation, RegionLoop
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, state_form
 from rayelastic.runtime.specs import IngestAddress, JobSpec
-from rayelastic.runtime.status import Failure, JobMetrics, JobStatus, PESample, PEStatus, SinkResult, State
+from rayelastic.runtime.status import (
+    Failure,
+    JobMetrics,
+    JobStatus,
+    PESample,
+    PEStatus,
+    RegionCounters,
+    SinkResult,
+    State,
+)
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
@@ -66,6 +75,7 @@ class Coordinator:
         self._cluster = JobCluster(job, host, self._watch_over)
         self._plan = job.plan
         self._journal = journal or ChangeJournal()
+        self._region_counters: dict[str, RegionCounters] = {}
         self._performer = self._new_performer()
         self._regions = self._region_loop()
         self._changing = threading.Lock()  # one change at a time
@@ -117,7 +127,7 @@ class Coordinator:
                 except (PELostError, TimeoutError):
                     continue  # its watcher reports a loss
         samples = tuple(self._samples[pe] for pe in self._statuses if pe in self._samples)
-        return JobMetrics(self._job.name, self._clock() - self._started_at, samples)
+        return JobMetrics(self._job.name, self._clock() - self._started_at, samples, dict(self._region_counters))
 
     def adaptations(self, since: Mapping[str, int]) -> tuple[Adaptation | RegionAdaptation, ...]:
         """What the loops of the processing elements did, and that of regions, in the order of time.
@@ -244,7 +254,14 @@ class Coordinator:
         return self._plan
 
     def _new_performer(self) -> AdaptationPerformer:
-        return AdaptationPerformer(self._cluster, self._job.operators, self._journal, self._journal.started())
+        return AdaptationPerformer(
+            self._cluster,
+            self._job.operators,
+            self._journal,
+            self._journal.started(),
+            counters=self._region_counters,
+            clock=self._clock,
+        )
 
     def _forget_retired(self) -> None:
         with self._changed:

@@ -10,7 +10,10 @@ import enum
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
+
+from rayelastic.runtime.status import RegionCounters, latency_bound
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
@@ -20,6 +23,7 @@ __all__ = ["METRICS", "Kind", "Metric", "MetricsReader", "Reading"]
 
 _OPERATOR = ("job", "pe", "operator")
 _PE = ("job", "pe")
+_LATENCY = ("job", "pe", "operator", "le")
 _LINK = ("job", "pe", "link")
 _REGION = ("job", "region")
 
@@ -85,6 +89,13 @@ _ALL = (
     _counter("operator_blocked_seconds", "Time of threads that waited for room for its output, seconds.", _OPERATOR),
     _gauge("operator_queued", "Tuples that wait in front of it.", _OPERATOR),
     _gauge("operator_queue_fill", "Share of its queue that is full, 0 to 1; 0 without a queue.", _OPERATOR),
+    _counter(
+        "latency_marks",
+        "Marks that took at most `le` seconds from a source to this sink; ten a second, one way at each fork.",
+        _LATENCY,
+    ),
+    _gauge("operator_state_keys", "Keys that it keeps state of.", _OPERATOR),
+    _gauge("operator_state_bytes", "Memory of that state, bytes; without what Python values hold.", _OPERATOR),
     _counter("operator_errors", "Calls of its function that raised; the first one ends the job.", _OPERATOR),
     _gauge("pe_threads", "Scheduler threads in force.", _PE),
     _gauge("pe_threads_stuck", "Scheduler threads that stay in user code.", _PE),
@@ -102,6 +113,12 @@ _ALL = (
     _counter("link_retransmits", "TCP segments sent again; 0 within a node.", _LINK),
     _gauge("region_replicas", "Replicas of a region.", _REGION),
     _gauge("region_pipelines", "Pipelines of each replica of a region.", _REGION),
+    _counter("region_changes", "Changes of its replicas while the job ran.", _REGION),
+    _counter("region_changes_undone", "Changes of its replicas that couldn't be carried out and were undone.", _REGION),
+    _counter("region_moved_keys", "Keys whose state went to another replica.", _REGION),
+    _counter("region_moved_bytes", "Bytes of state that went to another replica.", _REGION),
+    _counter("region_held_seconds", "Time that moving keys waited for their state, batch by batch, seconds.", _REGION),
+    _gauge("region_longest_hold_seconds", "The longest that moving keys have waited so far, seconds.", _REGION),
     _gauge("job_epoch", "The routing epoch in force.", ("job",)),
     _gauge("job_seconds", "Time since the start of the job, seconds.", ("job",)),
 )
@@ -115,7 +132,17 @@ _OF_OPERATOR = {
     "rayelastic_operator_blocked_seconds_total": "blocked_seconds",
     "rayelastic_operator_queued": "queued",
     "rayelastic_operator_queue_fill": "queue_fill",
+    "rayelastic_operator_state_keys": "state_keys",
+    "rayelastic_operator_state_bytes": "state_bytes",
     "rayelastic_operator_errors_total": "errors",
+}
+_OF_REGION = {
+    "rayelastic_region_changes_total": "changes",
+    "rayelastic_region_changes_undone_total": "undone",
+    "rayelastic_region_moved_keys_total": "moved_keys",
+    "rayelastic_region_moved_bytes_total": "moved_bytes",
+    "rayelastic_region_held_seconds_total": "held_seconds",
+    "rayelastic_region_longest_hold_seconds": "longest_hold",
 }
 _OF_PE = {
     "rayelastic_pe_threads": "threads",
@@ -166,6 +193,9 @@ class MetricsReader:
                 labels = (now.name, planned.region.name)
                 yield Reading("rayelastic_region_replicas", labels, planned.replicas)
                 yield Reading("rayelastic_region_pipelines", labels, len(planned.pipelines))
+                counters = now.regions.get(planned.region.name, RegionCounters())
+                for name, counter in _OF_REGION.items():
+                    yield Reading(name, labels, getattr(counters, counter))
         for pe in now.pes:
             yield from self._of_pe(now.name, pe)
         self._before = {pe.pe: pe for pe in now.pes}
@@ -189,10 +219,18 @@ class MetricsReader:
             labels = (job, pe.pe, operator.name)
             for name, counter in _OF_OPERATOR.items():
                 yield Reading(name, labels, getattr(operator, counter))
+            yield from _latency(labels, operator)
             then = earlier.get(operator.name)
             rate = (_moved(operator) - _moved(then)) / seconds if then is not None and seconds > 0 else 0.0
             yield Reading("rayelastic_operator_rate", labels, rate)
             yield Reading("rayelastic_operator_cost_share", labels, costs[operator.name] / cost if cost > 0 else 0.0)
+
+
+def _latency(labels: tuple[str, str, str], operator: OperatorSample) -> Iterator[Reading]:
+    """Each bucket has all that took at most its bound, as a histogram of Prometheus."""
+    bounds = [f"{latency_bound(bucket):g}" for bucket in range(len(operator.latency) - 1)] + ["+Inf"]
+    for bound, marks in zip(bounds, accumulate(operator.latency), strict=False):
+        yield Reading("rayelastic_latency_marks_total", (*labels, bound), marks)
 
 
 def _moved(operator: OperatorSample) -> int:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +21,7 @@ from rayelastic.errors import LinkError, RayelasticError
 from rayelastic.plan.hash_ring import key_ranges
 from rayelastic.plan.routing import elastic_regions, exits_of, routed_link, routers_of
 from rayelastic.runtime.host import PELostError
+from rayelastic.runtime.status import RegionCounters
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
@@ -89,6 +91,8 @@ class AdaptationPerformer:
         journal: where changes are noted.
         incarnation: of the coordinator; elements refuse commands of a lower one.
         passing: called with the name of each step before it is taken; for tests that crash there.
+        counters: of regions, written to.
+        clock: seconds, monotonic.
     """
 
     def __init__(
@@ -98,12 +102,17 @@ class AdaptationPerformer:
         journal: ChangeJournal,
         incarnation: int,
         passing: Callable[[str], None] = lambda _: None,
+        *,
+        counters: MutableMapping[str, RegionCounters] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._cluster = cluster
         self._operators = operators
         self._journal = journal
         self._incarnation = incarnation
         self._passing = passing
+        self._counters = {} if counters is None else counters
+        self._clock = clock
         self._marks = 0
 
     def perform(self, change: PlanChange) -> ExecPlan:
@@ -165,6 +174,8 @@ class AdaptationPerformer:
                 self._detach(change.old, part.region, replica, change)
         self._passing("end")
         self._journal.end(change.new)
+        for part in change.regions:
+            self._counters[part.region] = self._counted(part.region).with_change()
         for pe in change.stopped_pes:
             self._cluster.retire(pe)
         for pe in change.new.pes:
@@ -194,6 +205,7 @@ class AdaptationPerformer:
         source, target = (plan.region(batch.region).pipelines[0].pes[n] for n in (batch.source, batch.target))
         operators = list(plan.region(batch.region).region.operators)
         routers = [(pe, edge) for pe, edge in routers_of(plan, batch.region) if self._cluster.is_running(pe)]
+        began, keys, size = self._clock(), 0, 0
         if done is not None:
             mark = self._next_mark(change)
             for pe, edge in routers:
@@ -204,7 +216,7 @@ class AdaptationPerformer:
             self._flush(plan, batch.region, source, mark, len(routers))
             self._passing("copy")
             address = self._cluster.address(target)
-            self._call(
+            keys, size = self._call(
                 source, "send_state", operators, batch.ranges, target, address, change.epoch, timeout=COPY_TIMEOUT
             )
             self._passing("commit")
@@ -212,6 +224,8 @@ class AdaptationPerformer:
         for pe, edge in routers:
             self._passing("route")
             self._command(pe, "route", edge.name, batch.partitions, batch.target, self._epoch(change))
+        if done is not None:
+            self._counters[batch.region] = self._counted(batch.region).with_move(keys, size, self._clock() - began)
         self._passing("forget")
         if self._cluster.is_running(source):
             self._call(source, "drop_state", operators, batch.ranges, timeout=COPY_TIMEOUT)
@@ -269,11 +283,16 @@ class AdaptationPerformer:
         in_force = replace(change.old, epoch=change.epoch)
         self._passing("end undo")
         self._journal.end(in_force)
+        for part in change.regions:
+            self._counters[part.region] = self._counted(part.region).with_change(undone=True)
         for pe in change.started_pes:
             self._cluster.retire(pe)
         return in_force
 
     # --- how it is done -------------------------------------------------------------------------------------------
+
+    def _counted(self, region: str) -> RegionCounters:
+        return self._counters.get(region, RegionCounters())
 
     def _batches(self, here: OpenChange) -> Iterator[_Batch]:
         for part in here.change.regions:

@@ -50,6 +50,7 @@ STATE_CHANNEL = "state"
 ROUTING_COMMANDS = ("attach", "detach", "hold", "route", "await_mark", "counters")
 HOLD_TIMEOUT = 60.0  # seconds for what is under way to be processed, before a snapshot
 HOLD_LOOK = 0.005  # seconds between two looks at what has arrived
+MARK_PERIOD = 0.1  # seconds between two marks by which a source has its latency sampled
 DIAL_TIMEOUT = 10.0  # seconds for one handshake, on a machine that is busy starting
 
 
@@ -192,6 +193,7 @@ class ProcessingElement:
             failed=self._failure.operator if self._failure is not None else None,
             links={name: link.counters() for name, link in {**self._links, **self._routing.links}.items()},
             port=self._port.counters if self._port is not None else {},
+            latencies={name: tuple(native.latency) for name, native in self._natives.items() if native.latency},
         )
 
     def adaptations(self, number: int = 0) -> tuple[Adaptation, ...]:
@@ -246,7 +248,9 @@ class ProcessingElement:
         if self._port is not None:
             self._port.advance(epoch)
 
-    def send_state(self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int) -> int:
+    def send_state(
+        self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int
+    ) -> tuple[int, int]:
         """Copies the state of some keys to another processing element; it stays here too.
 
         Args:
@@ -257,7 +261,7 @@ class ProcessingElement:
             epoch: of the change.
 
         Returns:
-            How many keys it took.
+            How many keys it took, and the bytes of their state.
 
         Raises:
             LinkError: it is lost, or refused.
@@ -396,9 +400,9 @@ class ProcessingElement:
 
     def _native_operator(self, spec: OperatorSpec) -> _native.Operator:
         if spec.kind is OperatorKind.SOURCE:
-            return self._sources[spec.name].native
+            return self._sources[spec.name].native.with_time_marks(MARK_PERIOD)
         if spec.kind is OperatorKind.SINK:
-            return self._sinks[spec.name].native
+            return self._sinks[spec.name].native.with_latency()
         if isinstance(spec.body, PortsCode):
             function = self._classes[spec.name] = PortsFunction(spec.body)
             return class_operator(spec, function, self.spec.job)

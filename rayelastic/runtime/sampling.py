@@ -21,6 +21,7 @@ def pe_sample(
     failed: str | None,
     links: dict[str, dict[str, Any]],
     port: dict[str, int],
+    latencies: Mapping[str, tuple[int, ...]],
 ) -> PESample:
     """Makes a sample.
 
@@ -32,6 +33,7 @@ def pe_sample(
         failed: the operator that failed.
         links: counters of each link.
         port: counters of the data port.
+        latencies: {sink: its marks by how long they were under way}.
     """
     if native is None:
         return PESample(spec.pe, seconds, 0, 0.0, (), links, port, rss_bytes=resident_bytes())
@@ -55,6 +57,7 @@ def pe_sample(
                 lane=lane.value if lane is not None else "",
                 state_keys=counted["state_keys"],
                 state_bytes=counted["state_bytes"],
+                latency=latencies.get(name, ()),
             )
         )
     return PESample(

@@ -110,7 +110,7 @@ class StateStores:
 
 def send_state(
     connection: socket.socket, key: bytes, stores: StateStores, operators: Sequence[str], ranges: Ranges
-) -> int:
+) -> tuple[int, int]:
     """Sends the state of some keys and waits until it has been taken.
 
     Args:
@@ -121,7 +121,7 @@ def send_state(
         ranges: of hashes, both ends included.
 
     Returns:
-        How many keys the receiver took.
+        How many keys the receiver took, and the bytes of their state.
 
     Raises:
         LinkError: the receiver is lost, or refused.
@@ -129,16 +129,17 @@ def send_state(
     with contextlib.closing(connection), _lost_as_link_error():
         connection.settimeout(SILENCE)
         _send(connection, key, 0, 0, Kind.BEGIN, _beginning(operators, ranges))
-        sequence = 0
+        sequence = size = 0
         for number, operator in enumerate(operators):
             for chunk in stores.chunks(operator, ranges):
                 sequence += 1
+                size += len(chunk)
                 _send(connection, key, sequence, number, Kind.CHUNK, chunk)
         _send(connection, key, sequence + 1, 0, Kind.END, b"")
         taken, _, kind, _ = _receive(connection, key)
         if kind is not Kind.END:
             raise LinkError("the receiver of state answered with something else than the end")
-        return taken
+        return taken, size
 
 
 def receive_state(connection: socket.socket, key: bytes, stores: StateStores) -> int:

@@ -6,8 +6,9 @@ Must not know how they are carried (Ray, or a call in the same process).
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -49,6 +50,11 @@ class Failure:
     lost_link: bool = False
 
 
+def latency_bound(bucket: int) -> float:
+    """Seconds that the latencies of a bucket stay below."""
+    return float(1 << bucket) / 1e6
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorSample:
     """Counters of one operator since its start.
@@ -67,6 +73,8 @@ class OperatorSample:
         lane: how it runs; empty if unknown.
         state_keys: keys that it keeps state of.
         state_bytes: memory of that state, without what Python values hold.
+        latency: of a sink: marks that sources put into their streams ten times a second, by how long they were under
+            way: shorter than 2^i microseconds and not counted before; the last ones took longer. Empty for others.
     """
 
     name: str
@@ -82,6 +90,27 @@ class OperatorSample:
     lane: str = ""
     state_keys: int = 0
     state_bytes: int = 0
+    latency: tuple[int, ...] = ()
+
+    def latency_quantile(self, quantile: float) -> float | None:
+        """The latency that this share of the marks stayed below, in seconds: a power of two of microseconds.
+
+        Args:
+            quantile: 0 to 1, such as 0.5 and 0.99.
+
+        Returns:
+            None if no mark has come; infinite if it took longer than the last bucket tells.
+
+        >>> sample = OperatorSample("out", "manual", 0, 0, 0, latency=(0, 0, 98, 0, 1, 1))
+        >>> sample.latency_quantile(0.5), sample.latency_quantile(0.99), sample.latency_quantile(1.0)
+        (4e-06, 1.6e-05, inf)
+        """
+        seen, wanted = 0, quantile * sum(self.latency)
+        for bucket, marks in enumerate(self.latency[:-1]):
+            seen += marks
+            if marks and seen >= wanted:
+                return latency_bound(bucket)
+        return math.inf if any(self.latency) else None
 
     @property
     def queue_fill(self) -> float:
@@ -157,6 +186,46 @@ class JobStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class RegionCounters:
+    """What changes of plan did to one region since the job's start.
+
+    Args:
+        changes: changes of its replicas, those that were undone not counted.
+        undone: changes that couldn't be carried out, and were undone.
+        moved_keys: keys whose state went to another replica.
+        moved_bytes: of state that went to another replica.
+        held_seconds: time that moving keys waited, from the first router that held them to the last one that knew their
+            new owner; one batch of partitions after the other, summed.
+        longest_hold: the longest that keys waited, in seconds.
+    """
+
+    changes: int = 0
+    undone: int = 0
+    moved_keys: int = 0
+    moved_bytes: int = 0
+    held_seconds: float = 0.0
+    longest_hold: float = 0.0
+
+    def with_change(self, *, undone: bool = False) -> RegionCounters:
+        """Counts one more change."""
+        return replace(self, changes=self.changes + (not undone), undone=self.undone + undone)
+
+    def with_move(self, keys: int, size: int, seconds: float) -> RegionCounters:
+        """Counts one more batch of partitions.
+
+        >>> RegionCounters().with_move(10, 400, 0.5).with_move(5, 200, 0.25).with_change()
+        RegionCounters(changes=1, undone=0, moved_keys=15, moved_bytes=600, held_seconds=0.75, longest_hold=0.5)
+        """
+        return replace(
+            self,
+            moved_keys=self.moved_keys + keys,
+            moved_bytes=self.moved_bytes + size,
+            held_seconds=self.held_seconds + seconds,
+            longest_hold=max(self.longest_hold, seconds),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class JobMetrics:
     """Counters of a whole job.
 
@@ -164,11 +233,13 @@ class JobMetrics:
         name: the job.
         seconds: since its start.
         pes: one sample a processing element.
+        regions: {region: what changes of plan did to it}, of those that had any.
     """
 
     name: str
     seconds: float
     pes: tuple[PESample, ...]
+    regions: Mapping[str, RegionCounters] = field(default_factory=dict)
 
     def operator(self, name: str) -> OperatorSample:
         """Counters of one operator, summed over the processing elements that host it.
@@ -193,6 +264,7 @@ class JobMetrics:
             lane=found[0].lane,
             state_keys=sum(sample.state_keys for sample in found),
             state_bytes=sum(sample.state_bytes for sample in found),
+            latency=tuple(map(sum, zip(*(sample.latency for sample in found), strict=True))),
         )
 
 

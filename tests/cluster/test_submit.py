@@ -19,7 +19,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.cli import main
 from rayelastic.errors import JobCancelledError, JobFailedError, JobNotFoundError, NotShippableError
-from rayelastic.runtime.metric_table import METRICS
+from rayelastic.runtime.metric_table import METRICS, Kind
 from rayelastic.runtime.status import State
 from topologies import word_count
 
@@ -54,7 +54,7 @@ def endless(name: str) -> rel.Topology:
 
 
 def slowly(n: int) -> int:
-    time.sleep(0.001)
+    threading.Event().wait(0.001)
     return n % 100
 
 
@@ -103,6 +103,37 @@ def test_attach_and_cancel(ray_cluster: None) -> None:
     found.cancel()
     with pytest.raises(JobCancelledError):
         job.wait(timeout=30)
+
+
+LOST_DRIVER = """
+import sys
+import rayelastic as rel
+topology = rel.Topology("orphan")
+source = topology.source("endless", rel.generate(lambda n: n % 100, None, schema={"n": int}))
+source.key_by("n").aggregate("counts", emit="update", count=rel.count()).sink("out", rel.count())
+job = rel.submit(topology, address=sys.argv[1])
+print("it runs", flush=True)
+job.wait()
+"""
+
+
+def test_a_killed_driver_leaves_its_job_to_another_one(ray_cluster: str) -> None:
+    import ray
+
+    command = [sys.executable, "-c", LOST_DRIVER, ray.get_runtime_context().gcs_address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as lost:
+        assert lost.stdout is not None
+        assert any("it runs" in line for line in lost.stdout)
+        lost.kill()
+    found = rel.attach("orphan")
+    before = found.metrics().operator("out").tuples_in
+    while found.metrics().operator("out").tuples_in < before + 1000:
+        assert found.status.state is State.RUNNING
+    found.cancel(drain=True)
+    with pytest.raises(JobCancelledError):
+        found.wait(timeout=60)
+    metrics = found.metrics()
+    assert metrics.operator("endless").tuples_out == metrics.operator("out").tuples_in
 
 
 def test_a_raising_function_is_told_with_its_traceback(ray_cluster: None) -> None:
@@ -186,6 +217,7 @@ def test_rays_prometheus_port_shows_every_metric(ray_cluster: str, text: Path) -
             missing -= {"rayelastic_operator_errors_total", "rayelastic_link_retransmits_total"}  # nothing counted yet
             missing -= {"rayelastic_link_credit_waits_total", "rayelastic_link_blocked_seconds_total"}
             missing -= {"rayelastic_pe_token_wait_seconds_total", "rayelastic_operator_blocked_seconds_total"}
+            missing -= {name for name, metric in METRICS.items() if "region" in name and metric.kind is Kind.COUNTER}
             go_on.wait(0.2)
         assert not missing
         out = next(line for line in lines if "operator_tuples_in" in line and 'operator="out"' in line)

@@ -73,6 +73,9 @@ def test_every_metric_is_served_with_sane_values(busy: tuple[Job, threading.Even
     assert second['rayelastic_link_credit_used_bytes{job="stalls",link="double->out",pe="pe0"}'] > 0
     assert second['rayelastic_pe_rss_bytes{job="stalls",pe="pe0"}'] > 10e6
     assert second['rayelastic_link_sent_bytes_total{job="stalls",link="double->out",pe="pe0"}'] > 0
+    everything = second['rayelastic_latency_marks_total{job="stalls",le="+Inf",operator="out",pe="pe1"}']
+    within = second['rayelastic_latency_marks_total{job="stalls",le="1.04858",operator="out",pe="pe1"}']
+    assert everything >= within > 0
     shares = [value for labels, value in second.items() if "cost_share" in labels]
     assert all(0 <= share <= 1 for share in shares)
 
@@ -169,13 +172,26 @@ def test_a_hot_key_of_a_running_job_is_named() -> None:
     topology = rel.Topology("hot")
     keyed = topology.source("events", rel.callable(events, Event)).key_by("key")
     keyed.map("add", add, state=Total, schema={"value": float}, lane="compiled").sink("out", rel.count())
-    job = start(topology, rel.JobConfig(regions="elastic", elasticity="off"))
+    job = start(topology, rel.JobConfig(regions="elastic", elasticity="off"), metrics_port=0)
     try:
         region = job.plan().region_of("add").region.name
+        while job.metrics().operator("add").state_keys < 20:
+            assert not job.status.state.is_final, job.status
         job.rescale(region, 2)
         found = named(job, lambda found: found.cause is Cause.SKEWED_KEY)
         assert found.operator == "add"
         assert "replicas" in found.reason
+        scrape = scraped(job)
+
+        def of_region(name: str) -> float:
+            return scrape[f'rayelastic_region_{name}{{job="hot",region="{region}"}}']
+
+        assert of_region("changes_total") >= 1
+        assert of_region("moved_bytes_total") > 8 * of_region("moved_keys_total") > 0
+        assert of_region("held_seconds_total") >= of_region("longest_hold_seconds") > 0
+        kept = [value for labels, value in scrape.items() if "operator_state_bytes" in labels and '"add"' in labels]
+        assert len(kept) == 2
+        assert all(value > 0 for value in kept)
     finally:
         enough.set()
         job.close()

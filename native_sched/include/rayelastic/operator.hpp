@@ -26,9 +26,9 @@ struct Run {
   Chunk* home = nullptr;
 };
 
-// Flush is the coordinator's: where it has arrived, all that was sent before it on its way has (router.hpp). The last two never leave a
-// PE: Probe goes round a loop and finds out whether the loop is empty, Command tells an operator that somebody wants something of it.
-enum class MarkKind : std::uint8_t { Window, Watermark, Epoch, Flush, Final, Probe, Command };
+// Flush is the coordinator's: where it has arrived, all that was sent before it on its way has (router.hpp). Time samples how long records
+// are under way (latency.hpp); it takes one way at a fork, so that it doesn't multiply. The last two never leave a PE: Probe goes round a loop and finds out whether the loop is empty, Command tells an operator that somebody wants something of it.
+enum class MarkKind : std::uint8_t { Window, Watermark, Epoch, Flush, Time, Final, Probe, Command };
 
 struct Mark {
   constexpr Mark(MarkKind of = MarkKind::Final, std::int64_t what = 0, std::uint32_t by = 0) noexcept : kind(of), edge(by), value(what) {}

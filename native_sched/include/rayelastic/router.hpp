@@ -121,6 +121,7 @@ class Router {
   [[nodiscard]] Answer add_target(const Command& command);
   [[nodiscard]] Answer drop_target(const Command& command);
   [[nodiscard]] bool send_to_links(Mark mark);
+  [[nodiscard]] bool send_one_way(Mark mark);
   void set_owner(std::uint16_t partition, std::uint16_t target);
   void publish();
 
@@ -136,6 +137,7 @@ class Router {
   std::vector<StringView> keys_;
   std::optional<Mark> watermark_;  // the last one: it mustn't overtake records that are held, and a new target wants it too
   bool watermark_due_ = false;
+  std::size_t turn_ = 0;  // which target gets the next Time mark
   std::uint64_t epoch_ = 0;
   bool ended_ = false;
   std::uint64_t ever_held_ = 0;
