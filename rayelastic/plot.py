@@ -41,10 +41,11 @@ def plot(adaptations: Iterable[Adaptation], *, title: str = "") -> Figure:
         )
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+
+        from rayelastic.picture import Picture
     except ImportError as error:
         raise ConfigError(f"pictures need matplotlib: {error}", way_out="pip install 'rayelastic[plot]'") from error
-    figure = Figure(figsize=(9, 6.5), layout="constrained")
+    figure = Picture(figsize=(9, 6.5), layout="constrained")
     FigureCanvasAgg(figure)
     rates, threads, queues = figure.subplots(3, 1, sharex=True, height_ratios=(2, 1, 1))
     for pe in dict.fromkeys(adaptation.pe for adaptation in passes):

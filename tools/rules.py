@@ -6,6 +6,7 @@ Each rule is a function from a path and its text to findings `(line, message)`.
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -72,11 +73,20 @@ def tests_wait_for_events(path: Path, text: str) -> Iterator[Finding]:
                 yield number, "a sleep in a test; wait on an event or a counter"
 
 
+def notebooks_have_no_outputs(path: Path, text: str) -> Iterator[Finding]:
+    if path.suffix != ".ipynb":
+        return
+    for number, cell in enumerate(json.loads(text)["cells"], start=1):
+        if cell.get("outputs") or cell.get("execution_count") is not None:
+            yield 1, f"cell {number} has outputs: clear them before a commit"
+
+
 RULES: tuple[Rule, ...] = (
     nothing_from_the_wire_is_unpickled,
     no_machine_in_the_tree,
     nothing_unfinished,
     tests_wait_for_events,
+    notebooks_have_no_outputs,
 )
 
 
