@@ -139,7 +139,7 @@ def test_an_interrupt_stops_the_job_and_the_kernel_goes_on(kernel: tuple[Any, An
     manager.interrupt_kernel()
     reply = answer(client, request)
     assert (reply["status"], reply.get("ename")) == ("error", "KeyboardInterrupt")
-    wanted = {"rows": "rows", "left": "threads() - before"}
+    wanted = {"rows": "rows", "left": "max(0, threads() - before)"}  # one of the first job may have been about to end
     reply = answer(client, client.execute("rows = rel.run(numbers(5))['out']", user_expressions=wanted))
     assert reply["status"] == "ok", reply
     given = {name: value["data"]["text/plain"] for name, value in reply["user_expressions"].items()}
