@@ -68,6 +68,21 @@ def events(path: str) -> Any:
     return pa.table({name: columns[name] for name in Event._fields})
 
 
+def bargains(events: Any, trades: int = 15) -> Any:
+    """Declares what comes between source and sink.
+
+    Args:
+        events: a stream of Event, in the order of their times.
+        trades: how many make an average.
+    """
+    stream = events.event_time("time", "at", unit="ms")
+    traded = stream.filter("trades", lambda t: t.kind == "Trade" and t.price > 0 and t.volume > 0)
+    quoted = stream.filter("quotes", lambda t: t.kind == "Quote" and t.ask > 0 and t.ask_size > 0)
+    average = rel.weighted_mean("price", "volume")
+    vwap = traded.key_by("symbol").window(count=trades, slide=1).aggregate("vwap", at=rel.last("at"), average=average)
+    return quoted.key_by("symbol").join("bargains", vwap, keep="latest", fn=bargain_index, schema=Bargain)
+
+
 def build(input: str, output: str = "results/vwap", trades: int = 15) -> rel.Topology:
     """Declares the topology.
 
@@ -77,11 +92,6 @@ def build(input: str, output: str = "results/vwap", trades: int = 15) -> rel.Top
         trades: how many make an average.
     """
     topology = rel.Topology("vwap")
-    stream = topology.source("events", rel.arrow(events(input), Event)).event_time("time", "at", unit="ms")
-    traded = stream.filter("trades", lambda t: t.kind == "Trade" and t.price > 0 and t.volume > 0)
-    quoted = stream.filter("quotes", lambda t: t.kind == "Quote" and t.ask > 0 and t.ask_size > 0)
-    average = rel.weighted_mean("price", "volume")
-    vwap = traded.key_by("symbol").window(count=trades, slide=1).aggregate("vwap", at=rel.last("at"), average=average)
-    bargains = quoted.key_by("symbol").join("bargains", vwap, keep="latest", fn=bargain_index, schema=Bargain)
-    bargains.sink("out", rel.parquet(output))
+    source = topology.source("events", rel.arrow(events(input), Event))
+    bargains(source, trades).sink("out", rel.parquet(output))
     return topology
