@@ -1,6 +1,9 @@
 """The adaptation loop on a real scheduler: it adapts, says why, can be replayed, and leaves what the user has set."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,9 +14,11 @@ from rayelastic.cli import main
 from rayelastic.errors import ConfigError
 from rayelastic.job import Job, start
 from rayelastic.plan.config import JobConfig
+from rayelastic.runtime.adaptation import read_journal
 from rayelastic.runtime.elasticity import replay
 
 ENOUGH = 12  # passes of a loop
+RECORDED = Path(__file__).parent / "journals" / "two_cores.jsonl"
 
 
 class Number(NamedTuple):
@@ -27,13 +32,13 @@ def dear(t: Number) -> int:
     return int(x) % 1000003
 
 
-def started(**settings: object) -> Job:
+def started(period: float = 0.1, **settings: object) -> Job:
     topology = rel.Topology("numbers")
     stream = topology.source("numbers", rel.sequence(10**12))
     for index in range(4):
         stream = stream.map(f"map{index}", dear, schema=Number)
     stream.sink("count", rel.count())
-    return start(topology, JobConfig(adaptation_period=0.1, **settings))  # type: ignore[arg-type]
+    return start(topology, JobConfig(adaptation_period=period, **settings))  # type: ignore[arg-type]
 
 
 def passes(job: Job, wanted: int = ENOUGH) -> list[rel.Adaptation]:
@@ -62,6 +67,21 @@ def test_it_observes_decides_and_says_why(tmp_path: Path) -> None:
     assert sum(busy[f"map{index}"] for index in range(4)) > busy["numbers"] + busy["count"]
 
 
+def decided_again(journal: Path, hash_seed: str) -> list[str]:
+    """What a fresh controller decides, in a process of its own in which strings hash otherwise."""
+    program = (
+        "import json, pathlib, sys; from rayelastic.runtime.elasticity import replay\n"
+        "for _, decision in replay(pathlib.Path(sys.argv[1])): print(json.dumps(decision.as_dict()))"
+    )
+    command = [sys.executable, "-c", program, str(journal)]
+    environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def decided(journal: Path) -> list[str]:
+    return [json.dumps(adaptation.decision.as_dict()) for adaptation in read_journal(journal)[1]]
+
+
 @pytest.mark.parametrize("elasticity", ["guided", "paper"])
 def test_a_recorded_journal_gives_the_same_decisions_byte_for_byte(tmp_path: Path, elasticity: str) -> None:
     job = started(journal=str(tmp_path / "{pe}.jsonl"), elasticity=elasticity, max_threads=4)
@@ -70,10 +90,24 @@ def test_a_recorded_journal_gives_the_same_decisions_byte_for_byte(tmp_path: Pat
     finally:
         job.cancel(drain=False)
         job.close()
-    replayed = list(replay(tmp_path / "pe0.jsonl"))
-    assert len(replayed) >= ENOUGH
-    for adaptation, decision in replayed:
-        assert json.dumps(decision.as_dict()) == json.dumps(adaptation.decision.as_dict())
+    lines = decided(tmp_path / "pe0.jsonl")
+    assert len(lines) >= ENOUGH
+    assert decided_again(tmp_path / "pe0.jsonl", "1") == lines
+
+
+def test_a_journal_of_another_day_gives_the_same_decisions_and_a_picture(tmp_path: Path) -> None:
+    """Recorded on two cores that other processes kept busy, now more and now less.
+
+    When decisions change on purpose it is made anew: `python -m tests.component.record_journal`.
+    """
+    lines = decided(RECORDED)
+    recorded = read_journal(RECORDED)[1]
+    assert any(adaptation.changed for adaptation in recorded)
+    assert len({adaptation.decision.rule for adaptation in recorded}) >= 4
+    for hash_seed in ("1", "2"):
+        assert decided_again(RECORDED, hash_seed) == lines
+    assert main(["plot", str(RECORDED), "-o", str(tmp_path / "run.png")]) == 0
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_run_can_be_drawn(tmp_path: Path) -> None:
