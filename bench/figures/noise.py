@@ -21,7 +21,7 @@ from rayelastic.sim.graph import PlantGraph, data_parallel, mixed, pipeline
 from rayelastic.sim.play import Journal, play
 
 NOISE = 0.05
-RUNS, SMALL_RUNS = 1000, 18
+RUNS, SMALL_RUNS = 1000, 12
 SETTLED = 10  # periods without a change after which a run counts as settled
 QUIET = 100  # periods that are watched from then on
 LONGEST = 150  # periods until then
