@@ -29,6 +29,7 @@ ENDLESS = 1 << 60  # tuples
 QUEUE_RECORDS = 1024
 LONGEST_FILL = 10.0  # s that a pipeline may take to fill
 LOOK = 0.02  # s between two looks at a counter
+FACTOR = 1.0000001  # of each multiplication: a thousand of them leave a number about as large as it was
 
 
 class Value(NamedTuple):
@@ -44,16 +45,16 @@ def _multiplying(count: int, payload: int) -> OperatorCode:
     """An operator of so many dependent multiplications."""
 
     def plain(t: Any) -> Any:
-        value = t.value
+        value = float(t.value)
         for _ in range(count):
-            value = value * value + 1
-        return Value(value)
+            value = value * FACTOR
+        return Value(int(value))
 
     def loaded(t: Any) -> Any:
-        value = t.value
+        value = float(t.value)
         for _ in range(count):
-            value = value * value + 1
-        return Loaded(value, t.payload)
+            value = value * FACTOR
+        return Loaded(int(value), t.payload)
 
     function, schema = (loaded, Schema.of(Loaded)) if payload else (plain, Schema.of(Value))
     request = FunctionRequest(f"multiply{count}", OperatorKind.MAP, function, schema, schema, lane=Lane.COMPILED)
@@ -134,7 +135,10 @@ class RealRun:
             time.sleep(LOOK)
         before, started = self.counted(), time.perf_counter()
         time.sleep(seconds)
-        return (self.counted() - before) / (time.perf_counter() - started)
+        rate = (self.counted() - before) / (time.perf_counter() - started)
+        if failure := self._scheduler.failure():
+            raise RuntimeError(f"the graph failed while it was measured: {failure}")
+        return rate
 
 
 def static_rate(real: RealGraph, threads: int, models: Models, seconds: float) -> float:

@@ -41,6 +41,7 @@ PROGRAMS: dict[str, list[str]] = {
     "map_chain": ["records=500000", "sentences=20000", "rounds=3"],
     "log_filter": ["lines=200000", "rounds=3"],
     "token_lanes": ["tuples=100000", "rounds=3"],
+    "instructions": ["tuples=2000"],
 }
 
 
