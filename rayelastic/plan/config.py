@@ -56,6 +56,8 @@ class JobConfig:
         threads: scheduler threads of each processing element; None: elastic.
         threading: a threading model for all operators, or {operator: model}; None: elastic.
         max_threads: the most scheduler threads of each processing element; None: as many as it has cores.
+        pin_threads: bind each scheduler thread to a CPU of its own, NUMA node by NUMA node, so that neighbours in a
+            pipeline share a cache; for machines that run nothing else.
         queue_records: capacity of a queue, in tuples.
         queue_bytes: capacity of a queue, in bytes of records and payloads.
         run_records: most tuples of one operator call.
@@ -88,6 +90,7 @@ class JobConfig:
     threads: int | None = None
     threading: ThreadingModel | str | Mapping[str, ThreadingModel | str] | None = None
     max_threads: int | None = None
+    pin_threads: bool = False
     queue_records: int = QUEUE_RECORDS
     queue_bytes: int = QUEUE_BYTES
     run_records: int = RUN_RECORDS
@@ -118,8 +121,9 @@ class JobConfig:
                 way_out="A run has to fit a queue: make the queue longer or the run shorter",
             )
         _check_cpus(self.cpus_per_pe)
-        if not isinstance(self.deep_copy, bool):
-            raise ConfigError(f"JobConfig(deep_copy={self.deep_copy!r})", way_out="Give True or False")
+        for name in ("deep_copy", "pin_threads"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"JobConfig({name}={getattr(self, name)!r})", way_out="Give True or False")
         journal: object = self.journal
         if journal is not None and not (isinstance(journal, str) and journal):
             raise ConfigError(

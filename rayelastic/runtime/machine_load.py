@@ -8,7 +8,9 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["CpuUse", "MachineLoad", "available_cpus", "resident_bytes"]
+__all__ = ["CpuUse", "MachineLoad", "available_cpus", "cpus_by_node", "resident_bytes"]
+
+SYSTEM = Path("/sys/devices/system")  # Linux: Documentation/ABI/stable/sysfs-devices-node and sysfs-devices-system-cpu
 
 
 def available_cpus() -> int:
@@ -19,6 +21,26 @@ def available_cpus() -> int:
     except (OSError, ValueError):
         return cpus
     return cpus if quota == "max" else max(1, min(cpus, round(int(quota) / int(period))))
+
+
+def cpus_by_node(system: Path = SYSTEM) -> list[int]:
+    """Return the CPUs that this process may use: NUMA node by NUMA node, in each the first hyper-thread of every core first."""
+
+    def place(cpu: int) -> tuple[int, int, int]:
+        nodes = (int(found.name.removeprefix("node")) for found in (system / "cpu" / f"cpu{cpu}").glob("node[0-9]*"))
+        return min(nodes, default=0), _sibling(system, cpu), cpu
+
+    return sorted(os.sched_getaffinity(0), key=place)
+
+
+def _sibling(system: Path, cpu: int) -> int:
+    """Return which hyper-thread of its core a CPU is, from 0."""
+    try:
+        listed = (system / "cpu" / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text(encoding="ascii")
+    except OSError:
+        return 0
+    spans = [[int(end) for end in span.split("-")] for span in listed.split(",")]
+    return [number for span in spans for number in range(span[0], span[-1] + 1)].index(cpu)
 
 
 def resident_bytes() -> int:

@@ -26,6 +26,7 @@ from rayelastic.runtime.elasticity import adaptation_loop
 from rayelastic.runtime.failures import explain_failure
 from rayelastic.runtime.function_operators import aggregate_operator, function_operator, split_operator
 from rayelastic.runtime.live_state import check_exportable, restore, save
+from rayelastic.runtime.machine_load import cpus_by_node
 from rayelastic.runtime.routing import Routing
 from rayelastic.runtime.sampling import pe_sample
 from rayelastic.runtime.sink_operators import SinkOperator, sink_operator
@@ -143,6 +144,7 @@ class ProcessingElement:
             run_records=config.run_records,
             run_bytes=config.run_bytes,
             deep_copy=config.deep_copy,
+            cpus=cpus_by_node() if config.pin_threads else [],
         )
         natives = self._natives = {operator.name: self._native_operator(operator) for operator in self.spec.operators}
         self._restore()

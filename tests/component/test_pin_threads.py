@@ -1,0 +1,35 @@
+"""Scheduler threads with a CPU each (PLDI'17 section 5 pins nothing; a large machine may want it)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.runtime.machine_load import cpus_by_node
+
+
+def test_each_scheduler_thread_has_one_cpu() -> None:
+    def cpus(pin_threads: bool) -> set[int]:
+        topology = rel.Topology("pinned")
+        numbers = topology.source("numbers", rel.generate(int, 500, schema={"n": int}))
+        seen = numbers.map("cpus", lambda t: len(os.sched_getaffinity(0)), schema={"n": int}, lane="python")
+        seen.sink("out", rel.list())
+        config = rel.JobConfig(threading={"cpus": "dynamic", "out": "manual"}, threads=2, pin_threads=pin_threads)
+        return {t.n for t in rel.run(topology, config)["out"]}
+
+    assert cpus(True) == {1}
+    assert cpus(False) == {len(os.sched_getaffinity(0))}
+
+
+def test_cpus_come_node_by_node_and_core_by_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)) - {6})
+    for cpu in range(8):  # two nodes of two cores; the second hyper-threads are 4 to 7, as Linux numbers them
+        folder = tmp_path / "cpu" / f"cpu{cpu}"
+        (folder / f"node{cpu % 2}").mkdir(parents=True)
+        (folder / "topology").mkdir()
+        (folder / "topology" / "thread_siblings_list").write_text(f"{cpu % 4},{cpu % 4 + 4}\n")
+    assert cpus_by_node(tmp_path) == [0, 2, 4, 1, 3, 5, 7]
+    assert cpus_by_node(tmp_path / "no such") == [0, 1, 2, 3, 4, 5, 7]
