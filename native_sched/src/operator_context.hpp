@@ -105,6 +105,10 @@ class alignas(64) OperatorContext final : public rel_context {
   }
   template <class Body>
   [[nodiscard]] bool inside_if_source(Body body);
+  // A source whose stream goes on elsewhere from where it was held: what its function has made since isn't submitted.
+  [[nodiscard]] bool is_cut_off() const noexcept {
+    return engine_.is_stopping() || (interrupted_.load(std::memory_order_relaxed) && !engine_.finishing.load(std::memory_order_relaxed));
+  }
   [[nodiscard]] bool step(EngineThread& thread, Run& run, bool& writable, bool token_held, OperatorContext*& next);
   [[nodiscard]] bool call_and_submit();
   [[nodiscard]] bool call_once();
@@ -128,6 +132,7 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] std::span<Chunk* const> output_chunks();
   void end_call();
   void renew_buffer();
+  [[nodiscard]] bool try_renew_buffer(bool token_held);
   void report(std::int64_t index);
 
   // What every call touches comes first, in as few cache lines as can be: long pipelines don't fit the first cache otherwise.

@@ -40,7 +40,7 @@ class OperatorThread {
  private:
   template <class Body>
   void start(Engine& engine, Body body) {
-    thread_ = std::thread([this, &engine, body = std::move(body)] { run_engine_thread(engine.options.hooks, own_, body); });
+    thread_ = std::thread([this, &engine, body = std::move(body)] { run_engine_thread(engine, own_, body); });
   }
 
   EngineThread own_;

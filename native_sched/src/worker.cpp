@@ -25,7 +25,7 @@ Worker::Worker(Engine& engine, std::size_t index) : engine_(engine) {
   own_.keeps_next = true;
   thread_ = std::thread([this, index] {
     if (!engine_.options.cpus.empty()) bind(engine_.options.cpus, index);
-    run_engine_thread(engine_.options.hooks, own_, [this] { run(); });
+    run_engine_thread(engine_, own_, [this] { run(); });
   });
 }
 

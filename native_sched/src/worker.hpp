@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
+#include <string>
 #include <thread>
 
 #include "engine.hpp"
@@ -38,13 +40,19 @@ class Worker {
   std::thread thread_;
 };
 
-// A thread of the engine that runs `body`, with its hooks around it.
+// A thread of the engine that runs `body`, with the engine's hooks around it. What operators throw has been caught where their names
+// are known; what is left is memory that the engine can't have.
 template <class Body>
-void run_engine_thread(const ThreadHooks& hooks, EngineThread& own, Body&& body) {
+void run_engine_thread(Engine& engine, EngineThread& own, Body&& body) {
+  const ThreadHooks& hooks = engine.options.hooks;
   current_thread = &own;
   own.alive.store(pthread_getcpuclockid(pthread_self(), &own.cpu_clock) == 0, std::memory_order_release);
   if (hooks.started != nullptr) hooks.started(hooks.owner, &own.user);
-  body();
+  try {
+    body();
+  } catch (const std::exception& error) {
+    engine.listener.failed({.operator_name = "scheduler", .message = std::string("a thread of it can't go on: ") + error.what()});
+  }
   if (hooks.stopped != nullptr) hooks.stopped(hooks.owner, &own.user);
   own.alive.store(false, std::memory_order_release);
   current_thread = nullptr;

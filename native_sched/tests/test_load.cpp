@@ -349,6 +349,26 @@ OperatorSpec gone() {
   return spec;
 }
 
+// Rows whose one large text is in memory once; engines that copy texts need it for each row.
+struct Shared : Guarded {
+  explicit Shared(std::size_t bytes) : chunk(Chunk::allocate(bytes)) { std::memset(chunk->data(), 'x', bytes); }
+  const ChunkRef chunk;
+};
+
+OperatorSpec shared_text_source(std::size_t bytes) {
+  OperatorSpec spec{.name = "texts",
+                    .flags = REL_SOURCE,
+                    .state = std::shared_ptr<Guarded>(std::make_shared<Shared>(bytes)),
+                    .output = text_row_schema()};
+  spec.process = [](const void*, std::int64_t, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
+    Chunk* const chunk = static_cast<Shared*>(static_cast<Guarded*>(opaque))->chunk.get();
+    context->attach(chunk);
+    *static_cast<TextRow*>(out) = {0, StringView(chunk->data(), static_cast<std::uint32_t>(chunk->size()))};
+    return 1;
+  };
+  return spec;
+}
+
 // One operator never comes back; another pipeline of the same PE works on. A source without end may be the one that is caught in it,
 // since whoever finds a full queue helps (P17); with a single row it is a scheduler thread, which is seen and replaced (P25).
 void block_for_ever(const char* model, unsigned threads, std::int64_t rows) {
@@ -479,6 +499,28 @@ TEST(an_operator_takes_memory_until_refused) {
   for (const char* model : {"m", "d", "t"}) {
     const AddressLimit limit(kRoom);
     run_greedy(model, kPiece, 1000);
+  }
+}
+
+TEST(memory_that_the_engine_cannot_have_is_a_failure) {
+  if (kSanitized) return;
+  constexpr std::size_t kRoom = 256 << 20;
+  for (const char* models : {"dd", "md", "td"}) {
+    const AddressLimit limit(kRoom);
+    Rig rig({.queue_bytes = 4 * kRoom, .deep_copy = true});
+    const OperatorId from = rig.add(shared_text_source(kRoom / 32));
+    OperatorSpec middle = text_pass();
+    middle.model = model_for(models, 0);
+    const OperatorId id = rig.add(std::move(middle));
+    OperatorSpec last = gone();
+    last.input = text_row_schema();
+    last.model = model_for(models, 1);
+    rig.scheduler.connect(from, id);
+    rig.scheduler.connect(id, rig.add(std::move(last)));
+    rig.scheduler.start({.thread_count = 2});
+    CHECK(rig.scheduler.wait_for(std::chrono::seconds(300)));
+    CHECK_EQ(rig.scheduler.failure().value().message, std::string("a thread of it can't go on: std::bad_alloc"));
+    rig.scheduler.stop(false);
   }
 }
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple
 
 import pytest
@@ -116,6 +118,31 @@ def test_another_number_of_processing_elements_goes_on(before: int, after: int, 
     output = stopped(chain, snapshot, 2000, rel.JobConfig(pes=before))
     output += testing.collect(chain, ROWS, Row, rel.JobConfig(pes=after), restore=snapshot)
     assert output == testing.collect(chain, ROWS, Row)
+
+
+def test_what_a_source_makes_after_the_snapshot_is_not_submitted(tmp_path: Path) -> None:
+    inside = Event()
+
+    def busy_while_saved(n: int) -> int:
+        if n == 50:
+            inside.set()
+            while not (tmp_path / "saved" / "manifest.json").exists():
+                pass
+            for _ in range(20_000):  # until the operators have been let go
+                tmp_path.stat()
+        return n
+
+    def topology(function: Callable[[int], int]) -> rel.Topology:
+        topology = rel.Topology("late")
+        numbers = topology.source("numbers", rel.generate(function, 100, schema={"n": int}))
+        numbers.aggregate("count", emit="update", count=rel.count()).sink("out", rel.list())
+        return topology
+
+    job = rel.start(topology(busy_while_saved))
+    assert inside.wait(PATIENCE)
+    before = job.stop(tmp_path / "saved")["out"]
+    after = rel.run(topology(int), restore=tmp_path / "saved")["out"]
+    assert [t.count for t in before + after] == list(range(1, 101))
 
 
 def test_metrics_tell_size_and_count_of_state() -> None:

@@ -50,8 +50,8 @@ struct Desired {
   std::map<OperatorId, ThreadingModel> models = {};
 };
 
-// What is. A conjunctive operator or the head of a loop, asked to be manual, is dynamic. A thread that is stuck in user code is replaced by another and counted apart; a port switches when its next run arrives
-// (an idle port keeps its old model until then).
+// What is. A conjunctive operator or the head of a loop, asked to be manual, is dynamic. A thread that is stuck in user code is replaced
+// by another and counted apart; a port switches when its next run arrives (an idle port keeps its old model until then).
 struct InForce {
   unsigned thread_count = 0;                // scheduler threads that are neither suspended nor stuck
   unsigned stuck = 0;                       // in user code for longer than SchedulerOptions::stuck_after (P25)
