@@ -7,6 +7,8 @@ whose end takes everything in it along, so nothing is left behind even if the st
 carries the switch, an Ethernet bridge; the world outside isn't reachable. Needs root, iproute2 and util-linux.
 
     cluster/netns.py --nodes 2 -- python my_driver.py        # RAY_ADDRESS is set; the driver runs on node 0
+
+Tests cut and mend the cable of a node, and switch nodes off (Nodes.cut, heal, kill).
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from typing import Self
 
 NETWORK = "10.83.0"  # within the namespaces only
 PORT = 6379  # of Ray's head
+DASHBOARD_PORT = 8265  # likewise
 PREFIX = "/tmp/rn-"  # short: Ray puts Unix sockets below it, whose paths have at most 107 bytes
 START_TIMEOUT = 120.0  # seconds for a raylet; 6 on an idle machine
 
@@ -48,14 +51,16 @@ class Nodes:
     Args:
         count: number of nodes, 1 to 200.
         cpus: CPUs that each offers.
+        dashboard: whether the head has one, at `dashboard`: `ray job submit` needs it.
 
     Raises:
         RuntimeError: a node didn't start; the text is what it wrote.
     """
 
-    def __init__(self, count: int = 2, *, cpus: int = 2) -> None:
+    def __init__(self, count: int = 2, *, cpus: int = 2, dashboard: bool = False) -> None:
         self._count = count
         self._cpus = cpus
+        self._with_dashboard = dashboard
         self._holders: list[subprocess.Popen[bytes]] = []
         self._folder = Path()
         self._token = secrets.token_hex(16)
@@ -87,6 +92,30 @@ class Nodes:
             self._inside(number, command), env=self._environment(env), capture_output=True, text=True,
             timeout=timeout, check=False,
         )  # fmt: skip
+
+    def start(self, number: int, command: Sequence[str]) -> subprocess.Popen[str]:
+        """Starts a command on a node, with RAY_ADDRESS set, and gives it while it runs."""
+        return subprocess.Popen(
+            self._inside(number, command), env=self._environment(None), text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+
+    @property
+    def dashboard(self) -> str:
+        """Where the head's dashboard listens, seen from the nodes."""
+        return f"http://{self.address(0)}:{DASHBOARD_PORT}"
+
+    def cut(self, number: int) -> None:
+        """Takes a node off the network: what is sent to and from it is lost without a word, as behind a dead switch.
+
+        Raises:
+            ValueError: node 0, which carries the switch.
+        """
+        self._ip(0, f"link set {self._port(number)} nomaster")
+
+    def heal(self, number: int) -> None:
+        """Undoes `cut`; safe to repeat."""
+        self._ip(0, f"link set {self._port(number)} master switch")
 
     def kill(self, number: int) -> None:
         """Ends a node and everything on it at once, as a power cut would."""
@@ -121,9 +150,16 @@ class Nodes:
         if number == 0:
             self._ip(0, f"link add switch type bridge; addr add {address} dev switch; link set switch up")
             return
-        self._ip(0, f"link add port{number} type veth peer name eth0 netns {self._pid(number)}")
-        self._ip(0, f"link set port{number} master switch; link set port{number} up")
+        port = self._port(number)
+        self._ip(0, f"link add {port} type veth peer name eth0 netns {self._pid(number)}")
+        self._ip(0, f"link set {port} master switch; link set {port} up")
         self._ip(number, f"addr add {address} dev eth0; link set eth0 up")
+
+    def _port(self, number: int) -> str:
+        """The switch's end of a node's cable."""
+        if number == 0:
+            raise ValueError("node 0 carries the switch: it has no cable")
+        return f"port{number}"
 
     def _ip(self, number: int, commands: str) -> None:
         for command in commands.split(";"):
@@ -131,7 +167,12 @@ class Nodes:
             subprocess.run(entered, check=True, capture_output=True)
 
     def _start_ray(self, number: int) -> None:
-        role = ["--head", f"--port={PORT}", "--include-dashboard=false"] if number == 0 else [f"--address={self._head}"]
+        shown = (
+            [f"--dashboard-host={self.address(0)}", f"--dashboard-port={DASHBOARD_PORT}"]
+            if self._with_dashboard
+            else ["--include-dashboard=false"]
+        )
+        role = ["--head", f"--port={PORT}", *shown] if number == 0 else [f"--address={self._head}"]
         own = [f"--temp-dir={self._folder}/t"] if number == 0 else []
         command = [
             sys.executable, "-m", "ray.scripts.scripts", "start", *role, *own, "--disable-usage-stats",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +21,7 @@ from rayelastic import spark as bridge
 from rayelastic.errors import JobCancelledError, JobFailedError, SourceError, SparkError
 from rayelastic.job import start
 from rayelastic.on_ray.connect import ensure_ray
+from rayelastic.runtime.status import State
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -130,12 +134,53 @@ def test_killed_between_push_and_commit_and_restarted(
         job.close()
 
 
+DRIVER = """
+import sys
+import rayelastic as rel
+from rayelastic.on_ray.connect import ensure_ray
+folder, checkpoint, address = sys.argv[1:]
+ensure_ray(address)
+spark = rel.spark.session("lost", executor_cores=1)
+frame = spark.readStream.schema("word string, n long").option("maxFilesPerTrigger", 1).parquet(folder)
+topology = rel.Topology("survives")
+rows = topology.source("rows", rel.spark.stream(frame, checkpoint=checkpoint))
+rows.key_by("word").aggregate("totals", n=rel.count(), total=rel.sum("n")).sink("out", rel.list())
+job = rel.submit(topology)
+while job.metrics().operator("rows").tuples_out == 0:
+    job.pause(0.1)
+print("it runs", flush=True)
+job.wait()
+"""
+
+
+@pytest.mark.nightly
+def test_a_driver_is_killed_and_another_goes_on_with_its_stream(
+    spark: SparkSession, files: Path, tmp_path: Path
+) -> None:
+    """The job lives on without driver and Spark; what was pushed and not committed comes again and is dropped."""
+    import ray
+
+    checkpoint = str(tmp_path / "checkpoint")
+    command = [sys.executable, "-c", DRIVER, str(files), checkpoint, ray.get_runtime_context().gcs_address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as lost:
+        assert lost.stdout is not None
+        assert any("it runs" in line for line in lost.stdout)
+        lost.kill()
+    job = rel.attach("survives")
+    assert job.status.state is State.RUNNING
+    job.feed("rows", bridge.stream(read(spark, files), checkpoint=checkpoint, trigger={"availableNow": True}))
+    table = job.wait(TIMEOUT)["out"]
+    assert {row["word"]: (row["n"], row["total"]) for row in table.to_pylist()} == expected()
+
+
+@pytest.mark.nightly
 def test_the_failure_of_a_query_is_the_failure_of_its_job(spark: SparkSession, files: Path, tmp_path: Path) -> None:
     (files / "0.parquet").write_bytes(b"this is no Parquet")
     with pytest.raises(JobFailedError, match=r"'rows'.*streaming query of source 'rows' failed"):
         rel.run(totals(read(spark, files), tmp_path / "checkpoint", availableNow=True))
 
 
+@pytest.mark.nightly
 def test_a_job_that_is_cancelled_stops_its_query(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.readStream.format("rate").option("rowsPerSecond", 1000).load().selectExpr("value")
     topology = rel.Topology("rate")
@@ -152,6 +197,7 @@ def test_a_job_that_is_cancelled_stops_its_query(spark: SparkSession, tmp_path: 
         waited.wait(0.05)
 
 
+@pytest.mark.nightly
 def test_mistakes_are_told_when_the_source_is_declared(spark: SparkSession, tmp_path: Path) -> None:
     rate = spark.readStream.format("rate").load()
     with pytest.raises(SourceError, match=r"rel\.spark\.source"):
@@ -162,3 +208,12 @@ def test_mistakes_are_told_when_the_source_is_declared(spark: SparkSession, tmp_
         bridge.stream(rate, checkpoint="")
     with pytest.raises(SourceError, match="continuous"):
         bridge.stream(rate, checkpoint=str(tmp_path), trigger={"continuous": "1 second"})
+
+
+@pytest.mark.nightly
+def test_the_show_of_spark_rate_in_small() -> None:
+    command = [sys.executable, "-m", "bench.micro.spark_rate", "--rows", "5000", "--seconds", "8"]
+    root, environment = Path(__file__).parents[2], {**os.environ, "RAY_ADDRESS": "local"}
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "lost 0, doubled 0, unknown 0, with another average 0" in done.stdout
