@@ -18,7 +18,7 @@ from rayelastic.sim.graph import PlantGraph
 from rayelastic.sim.plant import Plant
 from rayelastic.sim.segments import Models
 
-__all__ = ["StaticBest", "best_static", "placements"]
+__all__ = ["StaticBest", "best_static", "fewest_threads", "placements"]
 
 EXHAUSTIVE = 8  # operators up to which all placements are tried
 BOUNDS = 24  # of the work of a segment, between the dearest operator and all work
@@ -59,6 +59,21 @@ def best_static(plant: Plant) -> StaticBest:
                 best = StaticBest(threads, models, rate)
     assert best is not None
     return best
+
+
+def fewest_threads(plant: Plant, rate: float) -> int:
+    """Return the fewest threads that some placement gives so many tuples/s with; the most there are, if none does.
+
+    >>> from rayelastic.sim.constants import ENGINE, XEON
+    >>> from rayelastic.sim.graph import pipeline
+    >>> plant = Plant(pipeline([1000.0] * 4), XEON, ENGINE)
+    >>> fewest_threads(plant, 0.95 * best_static(plant).rate)
+    3
+    """
+    counts = _thread_counts(plant.settings.minimum_threads, plant.maximum_threads)
+    for models in placements(plant.graph):
+        counts = counts[: next((at + 1 for at, n in enumerate(counts) if plant.steady_rate(n, models) >= rate), None)]
+    return counts[-1]
 
 
 def placements(graph: PlantGraph) -> Iterator[Models]:
