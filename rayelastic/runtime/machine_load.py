@@ -24,7 +24,7 @@ def available_cpus() -> int:
 
 
 def cpus_by_node(system: Path = SYSTEM) -> list[int]:
-    """Return the CPUs that this process may use: NUMA node by NUMA node, in each the first hyper-thread of every core first."""
+    """Return the CPUs that this process may use, by NUMA node, in each the first hyper-thread of every core first."""
 
     def place(cpu: int) -> tuple[int, int, int]:
         nodes = (int(found.name.removeprefix("node")) for found in (system / "cpu" / f"cpu{cpu}").glob("node[0-9]*"))
