@@ -274,8 +274,9 @@ def _with_line(mistake: SchemaError, error: Exception, function: Callable[..., A
 def _described_output(output: Schema, request: FunctionRequest) -> str:
     if output is request.output:
         return "declared"
-    if output is request.input_schema:
-        return "input"
+    given = request.input_schema
+    if output is given or (output.declared_type is not None and output.declared_type is given.declared_type):
+        return "input"  # also of t._replace(..), which doesn't name the class
     if output.declared_type is not None:
         return f"class:{output.declared_type.__qualname__}"
     return json.dumps([[f.name, f.format, f.nullable] for f in output.fields])
@@ -328,7 +329,8 @@ def _version(package: str) -> str:
 
 
 def _layout(schema: Schema | None) -> object:
-    return None if schema is None else (schema.name, schema.fields)
+    """Of records; what they are called, after an aggregate of many alike for example, is in no machine code."""
+    return None if schema is None else schema.fields
 
 
 def _key(request: FunctionRequest, state_schema: Schema | None, identity: Identity) -> str:

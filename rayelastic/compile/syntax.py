@@ -16,7 +16,7 @@ import inspect
 import itertools
 import linecache
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rayelastic.compile.exceptions import Narrowing
@@ -109,6 +109,20 @@ def _functions(source: str) -> dict[int, list[ast.FunctionDef | ast.Lambda]]:
     return found
 
 
+@functools.lru_cache(maxsize=64)
+def _imported(source: str) -> tuple[str, ...]:
+    """Names that a file imports: calls of their attributes are other byte code than those of other names."""
+    found: list[str] = []
+    rest: list[ast.AST] = [ast.parse(source)]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found += [(one.asname or one.name).partition(".")[0] for one in node.names]
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+            rest += ast.iter_child_nodes(node)
+    return tuple(one for one in found if one.isidentifier())
+
+
 def _definition(function: Any) -> ast.FunctionDef | None:
     """The function's own definition, a lambda as a def."""
     source = "".join(linecache.getlines(function.__code__.co_filename, function.__globals__))
@@ -116,7 +130,7 @@ def _definition(function: Any) -> ast.FunctionDef | None:
         return None
     for node in _functions(source).get(function.__code__.co_firstlineno, []):
         plain = _as_def(node)
-        made = _compiled(copy.deepcopy(plain), function, {})
+        made = _compiled(copy.deepcopy(plain), function, {}, _imported(source))
         if made is not None and _same(made.__code__, function.__code__):
             return plain
     return None
@@ -145,12 +159,13 @@ def _same(a: types.CodeType, b: types.CodeType) -> bool:
     )
 
 
-def _compiled(node: ast.FunctionDef, function: Any, extra: dict[str, Any]) -> Any:
+def _compiled(node: ast.FunctionDef, function: Any, extra: dict[str, Any], imported: Sequence[str] = ()) -> Any:
     """A definition as a function with the globals and the closure of another."""
     free = [*function.__code__.co_freevars, *extra]
     parameters = ast.arguments([], [ast.arg(one) for one in free], None, [], [], None, [])
     outer = ast.FunctionDef("rel_outer", parameters, [node], [], None, None)
-    module = ast.fix_missing_locations(ast.Module([ast.copy_location(outer, node)], []))
+    imports = [ast.Import([ast.alias(one)]) for one in imported]  # never run
+    module = ast.fix_missing_locations(ast.Module([*imports, ast.copy_location(outer, node)], []))
     flags = function.__code__.co_flags & _FUTURES
     try:
         code = compile(module, function.__code__.co_filename, "exec", flags, dont_inherit=True)

@@ -14,6 +14,7 @@ from harness import FLAT_MAP, request
 from rayelastic.compile import Compiler
 from rayelastic.compile.cache import CacheEntry, CodeCache
 from rayelastic.compile.identity import Identity
+from rayelastic.graph.schema import Schema
 
 ROOT = Path(__file__).parents[3]
 
@@ -66,6 +67,16 @@ class Word(NamedTuple):
 def words(t):
     for w in t.line.split():
         yield Word(w)
+
+
+def test_what_replaces_a_field_is_compiled_once(tmp_path, monkeypatch):
+    cache = CodeCache(tmp_path)
+    kept = []
+    monkeypatch.setattr(cache, "put", lambda key, entry: kept.append(key) or CodeCache.put(cache, key, entry))
+    for name in ("Word", "named_by_an_aggregate"):
+        asked = request(lambda t: t._replace(count=t.count + 1), Schema.of(Word).renamed(name))
+        assert Compiler(cache).compile(asked).output_schema.tuple_type is Word
+    assert len(kept) == 1
 
 
 def test_equal_functions_are_compiled_once_and_damage_is_seen(tmp_path):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from typing import Any, NamedTuple
 
@@ -113,6 +114,10 @@ def replaced(t):
     return t._replace(i=5, text=t.text.upper())
 
 
+def replaced_by_a_module(t):
+    return t._replace(x=math.fabs(t.x))
+
+
 def assigned(t):
     if (at := t.text.find("=")) >= 0 and t.i >= 0:
         return at
@@ -132,7 +137,7 @@ def is_error(t):
 CASES = [
     (looked_up, MAP), (missing_key, MAP), (formatted, MAP), (other_formats, MAP), (parts, MAP), (arithmetic, MAP),
     (moments, MAP), (parsed, MAP), (indexed, MAP), (delegated, FLAT_MAP), (listed, FLAT_MAP), (reduced, MAP),
-    (optional, MAP), (replaced, MAP), (assigned, MAP), (found, MAP), (is_error, MAP),
+    (optional, MAP), (replaced, MAP), (replaced_by_a_module, MAP), (assigned, MAP), (found, MAP), (is_error, MAP),
 ]  # fmt: skip
 
 texts = st.one_of(
