@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.sources import rows as rows
     from rayelastic.graph.sources import sequence as sequence
     from rayelastic.graph.sources import text as text
+    from rayelastic.graph.stream import Stream as Stream
     from rayelastic.job import Job as Job
     from rayelastic.job import JobResult as JobResult
     from rayelastic.job import attach as attach
@@ -79,6 +80,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.graph.schema": ("Schema",),
     "rayelastic.graph.sinks": ("call", "list"),
     "rayelastic.graph.sources": ("callable", "generate", "rows", "sequence", "text"),
+    "rayelastic.graph.stream": ("Stream",),
     "rayelastic.job": ("Job", "JobResult", "attach", "run", "start", "submit"),
     "rayelastic.on_ray.dataset": ("dataset",),
     "rayelastic.plan.config": ("JobConfig",),

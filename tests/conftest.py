@@ -100,6 +100,12 @@ def trades_and_quotes(shared_data: Path) -> Path:
     return _present(shared_data / "TradesAndQuotes.csv.gz")
 
 
+@pytest.fixture(scope="session")
+def dns_capture(shared_data: Path) -> Path:
+    """438 packets of a DNS tunnel, pcap."""
+    return _present(shared_data / "dns_iodine.pcap")
+
+
 def _present(path: Path) -> Path:
     if not path.is_file():
         pytest.skip(f"no shared data: {path} is missing")

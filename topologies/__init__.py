@@ -1,1 +1,5 @@
-"""Ready-made topologies: each module has `build(**parameters) -> Topology` and may have `report(result) -> str`."""
+"""Ready-made topologies: what can be started has `build(**parameters) -> Topology`, and maybe `report(result) -> str`.
+
+The rest is what they are made of: `pcap`, `dns`, `threats`, `dns_traffic`, `change_stream`, `web_socket`, `shapes`,
+`multiplications`.
+"""

@@ -1,21 +1,28 @@
-"""Bargain index over the volume-weighted average price (the Finance/VWAP application of the papers, J34).
+"""Bargain index over the volume-weighted average price (Middleware'19 Fig. 14a; Finance of Joker 5.4, J34).
 
 For each symbol the average price of its last trades, weighted by volume, whenever a trade comes; each quote meets the
 latest average of its symbol, as of its own time. A quote that asks less than that is a bargain: the further below
-and the more is offered, the better.
+and the more is offered, the better. The papers' graph of 52 operators deals the symbols out to 8 channels by hand.
 
-    rayelastic run topologies/vwap.py --input TradesAndQuotes.csv.gz
+    rayelastic run topologies.vwap --input TradesAndQuotes.csv.gz
+    rayelastic run topologies.vwap --channels 8 --days 100
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import rayelastic as rel
 
 COLUMNS = {"symbol": 0, "clock": 2, "kind": 4, "price": 6, "volume": 7, "ask": 14, "ask_size": 15}  # of the file's 30
 ALL_COLUMNS = 30
+PAPERS_CHANNELS = 8  # with which there are 52 operators
+DAY = 86_400_000  # ms
+OPENING = 34_200_000  # ms of the day: 9:30
+SESSION = 23_400_000  # ms: 6.5 hours
+OUTPUT = "results/vwap"
 
 
 class Event(NamedTuple):
@@ -30,6 +37,23 @@ class Event(NamedTuple):
     ask_size: float
 
 
+class Paid(NamedTuple):
+    """A trade, as far as averages need it."""
+
+    symbol: str
+    at: int
+    paid: float
+    volume: float
+
+
+class Average(NamedTuple):
+    """The average price of a symbol's last trades."""
+
+    symbol: str
+    at: int
+    average: float
+
+
 class Bargain(NamedTuple):
     """A quote beside the average price of its symbol; a value of 0 is no bargain."""
 
@@ -38,6 +62,12 @@ class Bargain(NamedTuple):
     ask: float
     average: float
     value: float
+
+
+def trade(t: Event) -> Iterator[Paid]:
+    """What was paid in a trade."""
+    if t.kind == "Trade" and t.price > 0 and t.volume > 0:
+        yield Paid(t.symbol, t.at, t.price * t.volume, t.volume)
 
 
 def bargain_index(t: Any) -> Bargain:
@@ -68,6 +98,72 @@ def events(path: str) -> Any:
     return pa.table({name: columns[name] for name in Event._fields})
 
 
+def synthetic(count: int, seed: int = 0, symbols: int = 200) -> Any:
+    """Events of a day like a real one: prices walk, few symbols trade often, four quotes a trade, empty fields."""
+    import numpy as np
+    import pyarrow as pa
+
+    chance = np.random.default_rng(seed)
+    symbol = np.minimum(chance.zipf(1.3, count) - 1, symbols - 1)
+    at = np.sort(chance.integers(0, SESSION, count)) + OPENING
+    is_trade, is_empty = chance.random(count) < 0.2, chance.random(count) < 0.05
+    price = 20 + symbol % 80 + np.cumsum(chance.normal(0, 0.01, count))
+    price = np.maximum(0.01, np.round(price + chance.normal(0, 0.2, count), 2))
+    amount = chance.integers(1, 40, count) * 100.0
+    trades, quotes = is_trade & ~is_empty, ~is_trade & ~is_empty
+    kind = np.where(is_trade, "Trade", "Quote")
+    columns = {
+        "symbol": np.char.add("S", symbol.astype(str)),
+        "at": at,
+        "kind": kind,
+        "price": np.where(trades, price, 0.0),
+        "volume": np.where(trades, amount, 0.0),
+        "ask": np.where(quotes, price, 0.0),
+        "ask_size": np.where(quotes, amount / 100, 0.0),
+    }
+    return pa.table({name: columns[name] for name in Event._fields})
+
+
+def repeated(table: Any, days: int) -> Any:
+    """The same day again and again, each time a day later."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    at = table.schema.get_field_index("at")
+    return pa.concat_tables(table.set_column(at, "at", pc.add(table["at"], day * DAY)) for day in range(days))
+
+
+def build(
+    input: str | None = None,
+    output: str = OUTPUT,
+    trades: int = 15,
+    channels: int = 1,
+    count: int = 30_000,
+    days: int = 1,
+) -> rel.Topology:
+    """Declares the topology.
+
+    Args:
+        input: the file of trades and quotes, CSV, compressed or not; made up if not given.
+        output: the folder that the bargains are written to, as Parquet.
+        trades: how many make an average.
+        channels: to which symbols are dealt out by hand, as in the papers: 8 make 52 operators.
+        count: events of a day that is made up.
+        days: how often the day is gone through.
+    """
+    topology = rel.Topology("vwap")
+    table = repeated(events(input) if input else synthetic(count), days)
+    source = topology.source("events", rel.arrow(table, Event))
+    if channels == 1:
+        found = bargains(source, trades)
+    else:
+        parts = source.event_time("time", "at", unit="ms").key_by("symbol").split("channels", channels)
+        first, *others = (bargains_of(part, trades, f"_{number}") for number, part in enumerate(parts))
+        found = first.union(*others)
+    found.sink("out", rel.parquet(output))
+    return topology
+
+
 def bargains(events: Any, trades: int = 15) -> Any:
     """Declares what comes between source and sink.
 
@@ -75,23 +171,35 @@ def bargains(events: Any, trades: int = 15) -> Any:
         events: a stream of Event, in the order of their times.
         trades: how many make an average.
     """
-    stream = events.event_time("time", "at", unit="ms")
-    traded = stream.filter("trades", lambda t: t.kind == "Trade" and t.price > 0 and t.volume > 0)
-    quoted = stream.filter("quotes", lambda t: t.kind == "Quote" and t.ask > 0 and t.ask_size > 0)
-    average = rel.weighted_mean("price", "volume")
-    vwap = traded.key_by("symbol").window(count=trades, slide=1).aggregate("vwap", at=rel.last("at"), average=average)
-    return quoted.key_by("symbol").join("bargains", vwap, keep="latest", fn=bargain_index, schema=Bargain)
+    return bargains_of(events.event_time("time", "at", unit="ms"), trades, "")
 
 
-def build(input: str, output: str = "results/vwap", trades: int = 15) -> rel.Topology:
-    """Declares the topology.
+def bargains_of(stream: rel.Stream, trades: int, suffix: str) -> rel.Stream:
+    """The bargains of a stream of events."""
+    traded = stream.flat_map(f"trades{suffix}", trade)
+    quoted = stream.filter(f"quotes{suffix}", lambda t: t.kind == "Quote" and t.ask > 0 and t.ask_size > 0)
+    sums = {"at": rel.last("at"), "paid": rel.sum("paid"), "volume": rel.sum("volume")}
+    last = traded.key_by("symbol").window(count=trades, slide=1).aggregate(f"pre_vwap{suffix}", **sums)
+    vwap = last.map(f"vwap{suffix}", lambda t: Average(t.symbol, t.at, t.paid / t.volume)).key_by("symbol")
+    keyed = quoted.key_by("symbol")
+    return keyed.join(f"bargains{suffix}", vwap, keep="latest", fn=bargain_index, schema=Bargain)
+
+
+def report(result: rel.JobResult, output: str = OUTPUT, top: int = 5) -> str:
+    """The best bargains.
 
     Args:
-        input: the file of trades and quotes, CSV, compressed or not.
-        output: the folder that the bargains are written to, as Parquet.
-        trades: how many make an average.
+        result: what the job left.
+        output: the folder of the bargains.
+        top: how many bargains to show.
     """
-    topology = rel.Topology("vwap")
-    source = topology.source("events", rel.arrow(events(input), Event))
-    bargains(source, trades).sink("out", rel.parquet(output))
-    return topology
+    import pyarrow.compute as pc
+    import pyarrow.dataset as dataset
+
+    quotes = dataset.dataset(output, format="parquet").to_table()
+    bargains = quotes.filter(pc.greater(quotes["value"], 0.0))
+    best = bargains.sort_by([("value", "descending"), ("symbol", "ascending")]).slice(0, top).to_pylist()
+    rows = [f"{row['symbol']:<8} asked {row['ask']:>9.2f}, average {row['average']:>9.2f}" for row in best]
+    return "\n".join(
+        [*rows, f"{bargains.num_rows:,} bargains among {quotes.num_rows:,} quotes in {result.seconds:.2f} s"]
+    )

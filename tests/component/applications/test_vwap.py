@@ -1,4 +1,4 @@
-"""The VWAP topology over real trades and quotes, against pandas."""
+"""The VWAP topology over real trades and quotes, and over a day that is made up, against pandas."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ import pyarrow.parquet as parquet
 import pytest
 
 import rayelastic as rel
+from rayelastic.cli import main
 from tests.component.operators.running import CONFIGS
 from topologies import vwap
 
 TRADES = 15
 
 
-def reference(path: Path) -> pd.DataFrame:
+def table_of(path: Path) -> pd.DataFrame:
     table = pd.read_csv(path, usecols=[0, 2, 4, 6, 7, 14, 15], low_memory=False)
     table.columns = ["symbol", "clock", "kind", "price", "volume", "ask", "ask_size"]
     table["at"] = (pd.to_timedelta(table["clock"]) / pd.Timedelta(milliseconds=1)).round().astype("int64")
+    return table
+
+
+def reference(table: pd.DataFrame) -> pd.DataFrame:
     trades = table[(table.kind == "Trade") & (table.price > 0) & (table.volume > 0)].copy()
     trades["paid"] = trades.price * trades.volume
     sums = trades.groupby("symbol")[["paid", "volume"]].rolling(TRADES).sum().droplevel(0).sort_index()
@@ -33,11 +38,11 @@ def reference(path: Path) -> pd.DataFrame:
     return joined[["symbol", "at", "ask", "average", "value"]].reset_index(drop=True)
 
 
-@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
-def test_bargains_equal_the_reference(trades_and_quotes: Path, tmp_path: Path, config: rel.JobConfig) -> None:
-    rel.run(vwap.build(str(trades_and_quotes), str(tmp_path / "out")), config)
-    found = parquet.read_table(tmp_path / "out").to_pandas()
-    expected = reference(trades_and_quotes)
+def check(output: Path, expected: pd.DataFrame, *, in_order: bool = True) -> None:
+    found = parquet.read_table(output).to_pandas()
+    if not in_order:
+        by = ["symbol", "at"]  # a symbol keeps its order in every channel
+        found, expected = (one.sort_values(by, kind="stable").reset_index(drop=True) for one in (found, expected))
     assert len(found) > 1000
     pd.testing.assert_frame_equal(
         found.drop(columns="value"), expected.drop(columns="value"), check_dtype=False, rtol=1e-9
@@ -47,3 +52,26 @@ def test_bargains_equal_the_reference(trades_and_quotes: Path, tmp_path: Path, c
     ).abs() > 1e-9  # nearer, rounding of pandas' moving sums decides what is a bargain
     assert apart.mean() > 0.99
     pd.testing.assert_series_equal(found.value[apart], expected.value[apart], rtol=1e-6)
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
+def test_bargains_equal_the_reference(trades_and_quotes: Path, tmp_path: Path, config: rel.JobConfig) -> None:
+    rel.run(vwap.build(str(trades_and_quotes), str(tmp_path / "out")), config)
+    check(tmp_path / "out", reference(table_of(trades_and_quotes)))
+
+
+def test_the_graph_of_52_operators(trades_and_quotes: Path, tmp_path: Path) -> None:
+    topology = vwap.build(str(trades_and_quotes), str(tmp_path / "out"), channels=vwap.PAPERS_CHANNELS)
+    assert len(topology.operators) == 52
+    rel.run(topology, rel.JobConfig(threading="dynamic", threads=2))
+    check(tmp_path / "out", reference(table_of(trades_and_quotes)), in_order=False)
+
+
+def test_days_that_nobody_has_seen(tmp_path: Path) -> None:
+    rel.run(vwap.build(None, str(tmp_path / "out"), days=2))
+    check(tmp_path / "out", reference(vwap.repeated(vwap.synthetic(30_000), 2).to_pandas()))
+
+
+def test_one_line_starts_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "topologies.vwap", "--output", str(tmp_path / "out"), "--quiet"]) == 0
+    assert "bargains among" in capsys.readouterr().out
