@@ -1,4 +1,4 @@
-"""The command line: `rayelastic plan | run | submit | jobs | inspect | cancel | plot`.
+"""The command line: `rayelastic demo | plan | run | submit | jobs | inspect | cancel | plot`.
 
 `plan`, `run` and `submit` take a topology file and turn the parameters of its `build` into options, so
 `rayelastic run topologies/word_count.py --help` lists them.
@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rayelastic import job as jobs
+from rayelastic.demo import APPLICATIONS, listing, show
 from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError, SourceError
 from rayelastic.plan.config import Elasticity, JobConfig
 from rayelastic.progress import Progress, progress_line
@@ -48,16 +49,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="rayelastic", description="Elastic stream processing on Ray.")
     commands = parser.add_subparsers(
-        required=True, metavar="plan | run | submit | jobs | inspect | cancel | top | plot | doctor"
+        required=True, metavar="demo | plan | run | submit | jobs | inspect | cancel | top | plot | doctor"
     )
     plan = commands.add_parser("plan", help="show regions, lanes and placement of a topology; starts nothing")
     run = commands.add_parser("run", help="run a topology in this process")
     submit = commands.add_parser("submit", help="run a topology on Ray")
-    for command, action in ((plan, _plan), (run, _run), (submit, _submit)):
-        command.add_argument("topology", help="a Python file or module with build()")
+    demo = commands.add_parser("demo", help="list the applications, or run one with a live view")
+    for command, action in ((plan, _plan), (run, _run), (submit, _submit), (demo, _demo)):
+        if command is demo:
+            command.add_argument(
+                "application", nargs="?", choices=list(APPLICATIONS), help="which; lists them if not given"
+            )
+        else:
+            command.add_argument("topology", help="a Python file or module with build()")
         command.add_argument("--pes", type=int, default=1, help="processing elements (default: 1, everything fused)")
         command.set_defaults(command=action)
-    for command in (run, submit):
+    for command in (run, submit, demo):
         command.add_argument("--threads", type=int, help="scheduler threads of each processing element")
         command.add_argument(
             "--threading", choices=("manual", "dynamic", "dedicated"), help="one threading model for all"
@@ -69,6 +76,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
             help="who finds threads and queues while the job runs (default: guided)",
         )
         command.add_argument("--journal", help="append each decision, with what was seen, to this file as JSON")
+    for command in (run, submit):
         command.add_argument("--quiet", action="store_true", help="no progress line")
     submit.add_argument("--name", help="the name of the job (default: the topology's)")
     submit.add_argument("--no-wait", action="store_true", help="return as soon as the job runs")
@@ -97,12 +105,14 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         command.add_argument("--address", help="the Ray cluster (default: the one that is found, or a new local one)")
 
     words = [argument for argument in arguments if not argument.startswith("-")]
-    takers = {"plan": plan, "run": run, "submit": submit}
+    takers = {"plan": plan, "run": run, "submit": submit, "demo": demo}
     if len(words) >= 2 and words[0] in takers:  # the file's parameters become options, so it is loaded before --help
         known, _ = parser.parse_known_args([argument for argument in arguments if argument not in ("-h", "--help")])
-        file = TopologyFile(known.topology)
-        file.add_options(takers[words[0]])
-        takers[words[0]].set_defaults(file=file)
+        taker, application = takers[words[0]], getattr(known, "application", None)
+        if taker is not demo or application is not None:
+            file = TopologyFile(known.topology if application is None else f"topologies.{application}")
+            file.add_options(taker)
+            taker.set_defaults(file=file, **(APPLICATIONS[application].options if application is not None else {}))
     return parser.parse_args(arguments)
 
 
@@ -123,6 +133,23 @@ def _plan(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     return _finish(jobs.start(options.file.build(options), _config(options)), options)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    if options.application is None:
+        print(listing())
+        return 0
+    from rich.console import Console
+
+    job = jobs.start(options.file.build(options), _config(options))
+    try:
+        show(job, Console())
+        text = options.file.report(job.wait(), options)
+    finally:
+        job.close()
+    if text:
+        print(text)
+    return 0
 
 
 def _submit(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.plan.plan_text import short
+from rayelastic.plan.plan_text import counted, kind_text, short
 from rayelastic.runtime.bottleneck import Bottleneck, find_bottleneck
 from rayelastic.runtime.status import JobMetrics, JobStatus, OperatorSample, PESample
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from rayelastic.job import Job
-    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
     from rayelastic.runtime.adaptation import Adaptation
 
 PERIOD = 1.0  # seconds between two pictures
@@ -172,7 +172,23 @@ def picture(seen: View, width: int, height: int) -> RenderableType:
         table.add_row(*_cells(row, wide))
     if len(rows) < len(seen.rows):
         last.insert(0, Text(f"and {len(seen.rows) - len(rows)} cheaper ones"))
-    return Group(*lines, table, *last)
+    graph = [_line(Text(line, style="dim"), width) for line in _graph_lines(seen.plan, room - len(seen.rows), width)]
+    return Group(*lines, *graph, table, *last)
+
+
+def _graph_lines(plan: ExecPlan, room: int, width: int) -> list[str]:
+    """The regions of a plan, one a line, where there is room; else one line of all operators; else nothing."""
+    if room < 1:
+        return []
+    chains = [" > ".join(planned.region.operators) for planned in plan.regions]
+    if len(chains) > room or width < WIDE:
+        return [f"graph  {'  |  '.join(chains)}"]
+    kinds = [f"{one.region.name}  {kind_text(one.region)}, {_shape(one)}" for one in plan.regions]
+    return [f"{kind}: {chain}" for kind, chain in zip(kinds, chains, strict=True)]
+
+
+def _shape(planned: RegionPlan) -> str:
+    return f"{counted(len(planned.pipelines), 'pipeline')} x {counted(planned.replicas, 'replica')}"
 
 
 def _cells(row: Row, wide: bool) -> list[str]:

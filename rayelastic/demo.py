@@ -1,0 +1,114 @@
+"""`rayelastic demo`: the applications of `topologies/`, and a look at one of them while it runs.
+
+In a terminal the picture of `rayelastic top`; elsewhere plain lines, one a period, with each adaptation and its reason.
+Knows the applications by name alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rayelastic.plan.plan_text import counted, short
+from rayelastic.top import PERIOD, View, picture, top, view
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rayelastic.job import Job
+    from rayelastic.runtime.adaptation import Adaptation
+    from rayelastic.runtime.status import JobMetrics
+
+DEAREST = 3  # operators that a line names
+LONGEST_GRAPH = 60  # operators of a graph that is shown whole
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """One of the applications.
+
+    Args:
+        name: of its module in `topologies`.
+        text: what it does, in a line.
+        options: parameters of its `build` in a demo: enough input for some seconds.
+    """
+
+    name: str
+    text: str
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+APPLICATIONS = {
+    one.name: one
+    for one in (
+        Application("word_count", "words of the sources of Python's library, counted"),
+        Application("vwap", "bargains among quotes, against the average of trades", {"days": 200}),
+        Application("login_failures", "attempts to break in, from a log of failed logins", {"repeat": 40}),
+        Application(
+            "packet_analysis", "generated domains, tunnels, bursts in traffic", {"operators": 387, "repeat": 40}
+        ),
+        Application("radio_imaging", "a picture of the sky from an interferometer's samples", {"samples": 200_000}),
+        Application("wiki_word_count", "words of the latest changes to a wiki, to a WebSocket", {"count": 20_000}),
+    )
+}
+
+
+def listing() -> str:
+    """The applications, and how to start one."""
+    lines = [f"  {one.name:<16} {one.text}" for one in APPLICATIONS.values()]
+    return "\n".join(["Applications; `rayelastic demo NAME` runs one:", *lines])
+
+
+def show(job: Job, console: Console) -> None:
+    """Shows a job until it ends: live in a terminal, else in plain lines.
+
+    Args:
+        job: that runs.
+        console: where to.
+    """
+    if console.is_terminal:
+        top(job, console)
+        return
+    plan = job.plan()
+    operators = sum(len(planned.region.operators) for planned in plan.regions)
+    graph = plan.text().rstrip() if operators <= LONGEST_GRAPH else f"{plan.topology}: {counted(operators, 'operator')}"
+    console.print(graph, highlight=False, markup=False, soft_wrap=True)
+    for line in lines(job):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    console.print(picture(view(job, None), console.width, console.height))
+
+
+def lines(job: Job) -> Iterator[str]:
+    """What there is to tell of a job, line by line, until it ends."""
+    before: JobMetrics | None = None
+    told: set[tuple[str, int]] = set()
+    while True:
+        seen = view(job, before)
+        yield line_of(seen, before)
+        for one in fresh(job, told):
+            yield f"         adapted: {one}"
+        before = seen.metrics
+        if seen.status.state.is_final:
+            return
+        job.pause(PERIOD)
+
+
+def fresh(job: Job, told: set[tuple[str, int]]) -> Iterator[Adaptation]:
+    """The adaptations that weren't told yet."""
+    for one in job.adaptations():
+        if (one.pe, one.number) not in told:
+            told.add((one.pe, one.number))
+            yield one
+
+
+def line_of(seen: View, before: JobMetrics | None) -> str:
+    """A line: time, threads, queues, tuples a second from the sources, the dearest operators."""
+    threads = sum(pe.threads for pe in seen.metrics.pes)
+    queues = sum(one.model != "manual" for pe in seen.metrics.pes for one in pe.operators)
+    head = f"{seen.metrics.seconds:6.1f} s  {counted(threads, 'thread')}, {counted(queues, 'queue')}"
+    if before is None:
+        return head
+    rate = sum(row.rate_out for row in seen.rows if row.operator.tuples_in == 0)
+    dearest = ", ".join(f"{row.operator.name} {row.cost:.0%}" for row in seen.rows[:DEAREST])
+    return f"{head}  {short(rate)} tuples/s in; dearest {dearest}"

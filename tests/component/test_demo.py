@@ -1,0 +1,61 @@
+"""`rayelastic demo`: the list, an application in terminals of two sizes, and plain lines where there is no terminal."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import rayelastic as rel
+from rayelastic.cli import main
+from rayelastic.demo import APPLICATIONS, show
+from topologies import vwap
+
+ROOT = Path(__file__).resolve().parents[2]
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+def test_it_lists_the_applications(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in APPLICATIONS)
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_applications_are_there_with_their_page(name: str) -> None:
+    module = importlib.import_module(f"topologies.{name}")
+    assert set(APPLICATIONS[name].options) <= set(inspect.signature(module.build).parameters)
+    assert f"topologies.{name}" in (ROOT / "docs" / "applications.md").read_text()
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (200, 50)])
+def test_a_terminal_shows_it_live(width: int, height: int, tmp_path: Path) -> None:
+    written = io.StringIO()
+    console = Console(file=written, width=width, height=height, force_terminal=True, legacy_windows=False)
+    job = rel.start(vwap.build(None, str(tmp_path / "out"), days=20))
+    show(job, console)
+    job.close()
+    shown = ESCAPE.sub("", written.getvalue())
+    last = shown[shown.rindex("vwap  finished") :].rstrip("\n").split("\n")  # the picture that stays
+    assert len(last) <= height
+    assert all(len(line) <= width for line in last)
+    text = "\n".join(last)
+    assert "threads" in text
+    assert "pre_vwap" in text
+    assert ("r0  source" if width == 200 else "graph  events") in text
+
+
+def test_a_file_gets_plain_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["demo", "vwap", "--days", "3", "--output", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "vwap: 9 operators" in shown
+    assert re.search(r"^ +\d+\.\d s  \d thread", shown, re.MULTILINE)
+    assert "vwap  finished" in shown
+    assert "bargains among" in shown
