@@ -4,8 +4,8 @@
     python -m bench.figures NAME ...
 
 The table has a line for each claim, by its id; one that isn't reproduced says why, or the exit status is 1. `noise` is
-the stability figure R14, `noise_held_out` the same on seeds that nobody has tuned on. `measured`, `settled_job` and
-`validate_plant` run real processing elements and want a quiet machine; they are run by name only.
+the stability figure R14, `noise_held_out` the same on seeds that nobody has tuned on. `applications`, `measured`,
+`settled_job` and `validate_plant` run real processing elements and want a quiet machine; they are run by name only.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ASKED_FOR = (
     *(f"C000-{number}" for number in (3, 6, 7, 9, 12, 13)),
     *("C002-4", "C002-6", "C004-1", "C004-3", "C001-1", "C001-2"),
 )
-ON_THIS_MACHINE = ("measured", "settled_job", "validate_plant")  # real engine, quiet machine: not among --all
+ON_THIS_MACHINE = ("applications", "measured", "settled_job", "validate_plant")  # real engine: not among --all
 
 
 def _make(name: str, small: bool, output: Path) -> tuple[Kind, list[Claim], float]:

@@ -13,6 +13,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from bench.provenance import stamp
+
 Row = Mapping[str, float | int | str]
 
 
@@ -66,8 +68,9 @@ class Figure:
     size: tuple[float, float] = field(default=(9.0, 5.0))
 
     def save(self, folder: Path) -> None:
-        """Write the CSV and, where matplotlib is installed, the picture."""
+        """Write the CSV, the claims and, where matplotlib is installed, the picture."""
         folder.mkdir(parents=True, exist_ok=True)
+        write_claims(self.claims, folder / f"{self.name}.claims.csv")
         with (folder / f"{self.name}.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, ["class", *self.rows[0]])
             writer.writeheader()
@@ -92,13 +95,19 @@ def unexplained(claims: Sequence[Claim]) -> list[str]:
     return [claim.id for claim in claims if not claim.holds and not claim.remark]
 
 
+def write_claims(claims: Sequence[Claim], path: Path) -> None:
+    """Write claims as CSV, with date, commit and machine."""
+    made = stamp()
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*(f.name for f in fields(Claim)), *made])
+        writer.writeheader()
+        writer.writerows(_texts(claim) | made for claim in claims)
+
+
 def write_table(claims: Sequence[Claim], folder: Path) -> None:
     """Write the table of claims as CSV and Markdown."""
     names = [f.name for f in fields(Claim)]
-    with (folder / "claims.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, names)
-        writer.writeheader()
-        writer.writerows(_texts(claim) for claim in claims)
+    write_claims(claims, folder / "claims.csv")
     lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
     lines += [f"| {' | '.join(_texts(claim).values())} |" for claim in claims]
     (folder / "claims.md").write_text("\n".join(lines) + "\n")

@@ -20,6 +20,7 @@ from rayelastic.runtime.machine_load import available_cpus
 from rayelastic.sim.best_static import placements
 from rayelastic.sim.graph import PlantGraph, PlantOperator, Stream
 from rayelastic.sim.segments import Models
+from topologies import shapes as shapes_of
 
 COSTS = {"cheap": 1, "medium": 100, "dear": 1000}  # multiplications per tuple
 PAYLOADS = (128, 16384)  # bytes
@@ -48,12 +49,11 @@ class Measured:
 
 def shapes() -> dict[str, list[list[int]]]:
     """{name: for each operator but the source, those that feed it}; the last one is the sink."""
-    bush = [[0], [1], [1], [2], [2], [3], [3], [4, 5], [6, 7], [8, 9]]
     return {
-        "pipeline": [[number] for number in range(21)],
-        "data parallel": [*[[0]] * 8, list(range(1, 9))],
-        "mixed": [*[[max(0, n) if n % 5 else 0] for n in range(20)], [5, 10, 15, 20]],
-        "bushy": bush,
+        "pipeline": shapes_of.pipeline(20),
+        "data parallel": shapes_of.data_parallel(8),
+        "mixed": shapes_of.mixed(4, 5),
+        "bushy": shapes_of.bushy(3),
     }
 
 

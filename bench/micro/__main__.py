@@ -11,11 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +20,7 @@ from typing import Any
 
 from bench.micro.row import Row
 from bench.micro.targets import TARGETS
+from bench.provenance import load_average, machine_of
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -145,35 +143,6 @@ def number(value: float | None) -> str:
         return ""
     digits = 3 if abs(value) < 1 else 2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0
     return f"{value:,.{digits}f}"
-
-
-def machine_of() -> dict[str, Any]:
-    return {
-        "CPU": cpu_name(),
-        "cores": os.cpu_count(),
-        "Python": platform.python_version(),
-        "commit": commit(),
-        "date": time.strftime("%Y-%m-%d %H:%M"),
-        "load average": load_average(),
-    }
-
-
-def cpu_name() -> str:
-    info = Path("/proc/cpuinfo")
-    names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-    return names[0] if names else platform.machine()
-
-
-def commit() -> str:
-    """The commit, with `-changed` if the tree isn't what it says."""
-    told = subprocess.run(
-        ["git", "describe", "--always", "--dirty=-changed"], capture_output=True, text=True, cwd=ROOT, check=False
-    )
-    return told.stdout.strip() or "unknown"
-
-
-def load_average() -> float:
-    return round(os.getloadavg()[0], 2)
 
 
 if __name__ == "__main__":

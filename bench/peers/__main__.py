@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench.peers.systems import ROOT, SYSTEMS, NotInstallableError, System
 from bench.peers.work import Work, works
+from bench.provenance import stamp
 
 RESULTS = ROOT / "bench" / "results"
 SMALL = 10  # items of the input that warms up and that measures start-up
@@ -165,8 +166,17 @@ def report(work: Work, items: int, measured: list[Measured]) -> None:
 def save(work: Work, items: int, measured: list[Measured]) -> None:
     """Writes every measurement as CSV and JSON."""
     RESULTS.mkdir(parents=True, exist_ok=True)
+    made: dict[str, float | int | str] = {**stamp()}
     rows = [
-        {"work": work.name, "items": items, "system": one.system.name, "round": number, "start_up": one.start_up, **run}
+        made
+        | {
+            "work": work.name,
+            "items": items,
+            "system": one.system.name,
+            "round": number,
+            "start_up": one.start_up,
+            **run,
+        }
         for one in measured
         for number, run in enumerate(one.runs)
     ]

@@ -1,0 +1,190 @@
+"""Writes docs/benchmarks.md from what the benchmarks left in bench/results: `./dev bench page`.
+
+The papers' claims by id, each with ours, measured or simulated, or a reason; peers by workload; the machine's limits.
+What wasn't run is said. Knows only files: nothing is measured here.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import statistics
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench" / "results"
+PAGE = ROOT / "docs" / "benchmarks.md"
+PAPERS = {
+    "C000": "Multi-level elasticity (Middleware'19)",
+    "C002": "Elastic scheduler (PLDI'17)",
+    "C003": "Organic adaptation (Joker)",
+    "C004": "Elastic operators (IPDPS'09)",
+    "C001": "ElasticLoadBalance",
+}
+COUNTS = {"C000": 17, "C001": 2, "C002": 7, "C003": 11, "C004": 5}  # claims of each, numbered from 1
+# What no figure here can show, and why.
+REASONS = {
+    "C000-2": "more than 100 threads need more than 100 cores; each figure simulated for them is a line of its own",
+    "C000-15": "neither the application nor the capture is public; a graph of 2,305 operators of our own runs in the "
+    "tests, under all threading models and elasticity (tests/component/applications/test_packet_analysis.py)",
+    "C000-16": "the period of our loop is 1 s; a sweep over periods wasn't done",
+    "C000-17": "run-to-run spread is in the figure `noise`: 1,000 simulated runs, R14",
+    "C002-3": "context switches and load averages of 1,000 dedicated threads weren't counted",
+    "C002-7": "a method, not a figure: here `./dev test`, `./dev prove` and `./dev soak`",
+    "C004-4": "the observatory's data isn't public; gridding of made-up samples runs in the tests "
+    "(tests/component/applications/test_radio_imaging.py), 5x needs more cores",
+    "C004-5": "a negative result about a shared matrix; here no operator shares state with another",
+}
+
+
+def main() -> int:
+    claims = [row for path in sorted(RESULTS.glob("figures/*.claims.csv")) for row in table(path)]
+    peers = {path.stem.removeprefix("peers-"): table(path) for path in sorted(RESULTS.glob("peers-*.csv"))}
+    micro = sorted(RESULTS.glob("micro-*.json"), key=lambda path: path.stat().st_mtime)
+    text = "\n".join([*head(), *claims_part(claims), *peers_part(peers), *micro_part(micro[-1] if micro else None)])
+    PAGE.write_text(text.rstrip() + "\n")
+    print(f"{PAGE}: {len(claims)} claims, {len(peers)} works of peers, {len(micro)} micro tables")
+    return 0
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def head() -> Iterator[str]:
+    yield "# Benchmarks"
+    yield ""
+    yield "Written by `./dev bench page` of what these commands leave in `bench/results`; run them first, for yours:"
+    yield "`./dev bench figures --all`, `./dev bench figures measured settled_job`, `./dev bench peers --work NAME`,"
+    yield "`./dev bench micro`. A figure is *measured* on the machine named, or *simulated* on a model of the papers'."
+    yield ""
+
+
+# --- claims -----------------------------------------------------------------------------------------------------------
+
+
+def claims_part(claims: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    by_id = defaultdict(list)
+    for claim in claims:
+        by_id[claim["id"]].append(claim)
+    yield "## The papers' claims"
+    yield ""
+    shown = sum(one["holds"] == "yes" for one in claims)
+    yield f"{shown} of {len(claims)} reproduced or beaten; the others say why. Made {made_of(claims)}."
+    for paper, title in PAPERS.items():
+        yield ""
+        yield f"### {title}"
+        yield ""
+        yield "| id | the paper | here | | |"
+        yield "|---|---|---|---|---|"
+        for number in range(1, COUNTS[paper] + 1):
+            yield from claim_rows(f"{paper}-{number}", by_id)
+    rest = sorted(set(by_id) - {f"{paper}-{n}" for paper, count in COUNTS.items() for n in range(1, count + 1)})
+    if rest:
+        yield ""
+        yield "### Our own figures to reach"
+        yield ""
+        yield "| id | aim | here | | |"
+        yield "|---|---|---|---|---|"
+        for name in rest:
+            yield from claim_rows(name, by_id)
+    yield ""
+
+
+def claim_rows(name: str, by_id: Mapping[str, Sequence[Mapping[str, str]]]) -> Iterator[str]:
+    if name not in by_id:
+        yield f"| {name} | | {REASONS.get(name, 'not run')} | no figure | |"
+    for claim in by_id.get(name, ()):
+        verdict = "reproduced" if claim["holds"] == "yes" else "differs"
+        cells = (name, claim["claim"], claim["ours"], f"{verdict}, {claim['kind']}", claim["remark"])
+        yield f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
+def made_of(rows: Sequence[Mapping[str, str]]) -> str:
+    """When, at which commits."""
+    dates = sorted({row["date"] for row in rows if row.get("date")})
+    commits = sorted({row["commit"] for row in rows if row.get("commit")})
+    when = " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else "at an unknown date"
+    return f"{when}, commit {', '.join(commits) or 'unknown'}"
+
+
+# --- peers ------------------------------------------------------------------------------------------------------------
+
+
+def peers_part(peers: Mapping[str, Sequence[Mapping[str, str]]]) -> Iterator[str]:
+    yield "## Peers"
+    yield ""
+    if not peers:
+        yield "Not run: `./dev bench peers --work word_count`, and the other works."
+        yield ""
+    for work, rows in peers.items():
+        medians = {name: median_of(rows, name, "seconds") for name in dict.fromkeys(row["system"] for row in rows)}
+        ours = medians.get("rayelastic")
+        yield f"### {work}"
+        yield ""
+        machine = next((row["machine"] for row in rows if row.get("machine")), "an unknown machine")
+        yield f"{int(rows[0]['items']):,} items; {machine}; made {made_of(rows)}. Medians, alternated, equal results."
+        yield ""
+        yield "| system | M items/s | rayelastic is faster by | cores | start-up | peak MiB |"
+        yield "|---|---|---|---|---|---|"
+        for name, seconds in sorted(medians.items(), key=lambda one: one[1]):
+            cells = (
+                name,
+                f"{int(rows[0]['items']) / seconds / 1e6:.3g}",
+                "" if ours is None or name == "rayelastic" else faster(seconds / ours),
+                f"{median_of(rows, name, 'cpu_seconds') / seconds:.1f}",
+                f"{median_of(rows, name, 'start_up'):.2f} s",
+                f"{median_of(rows, name, 'peak_bytes') / 2**20:.0f}",
+            )
+            yield f"| {' | '.join(cells)} |"
+        yield ""
+
+
+def faster(ratio: float) -> str:
+    return f"{ratio:.2f}x" if ratio >= 1 else f"{ratio:.2f}x: it is slower"
+
+
+def median_of(rows: Sequence[Mapping[str, str]], system: str, what: str) -> float:
+    return statistics.median(float(row[what]) for row in rows if row["system"] == system)
+
+
+# --- micro ------------------------------------------------------------------------------------------------------------
+
+
+def micro_part(path: Path | None) -> Iterator[str]:
+    yield "## Parts of the engine, beside physical limits"
+    yield ""
+    if path is None:
+        yield "Not run: `./dev bench micro`."
+        return
+    kept: dict[str, Any] = json.loads(path.read_text())
+    yield ", ".join(f"{name} {value}" for name, value in kept["machine"].items()) + "."
+    yield ""
+    yield "| what | ours | limit | unit | ratio | limit is |"
+    yield "|---|---|---|---|---|---|"
+    for row in kept["rows"]:
+        limit = statistics.median(row["limit"]) if row["limit"] else None
+        cells = (
+            row["what"].strip(),
+            number(row["value"]),
+            number(limit),
+            row["unit"],
+            number(row["ratio"]),
+            row["limit_what"],
+        )
+        yield f"| {' | '.join(re.sub(r'[|]', '/', cell) for cell in cells)} |"
+
+
+def number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""The page of results: every claim of the papers has a row, and what wasn't run is said."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import page
+
+CLAIM = {
+    "id": "C000-3",
+    "claim": "up to 22x | at 16 KiB",
+    "ours": "30x",
+    "holds": "yes",
+    "kind": "measured",
+    "remark": "",
+    "date": "2025-01-02 03:04",
+    "commit": "abc1234",
+    "machine": "a CPU, 2 cores",
+}
+OURS = CLAIM | {"id": "R14", "ours": "96 %", "holds": "NO", "remark": "because"}
+
+
+def peer(system: str, seconds: float) -> dict[str, Any]:
+    return {
+        "date": "2025-01-02 03:04",
+        "commit": "abc1234",
+        "machine": "a CPU, 2 cores",
+        "work": "word_count",
+        "items": 1_000_000,
+        "system": system,
+        "round": 0,
+        "start_up": 0.5,
+        "seconds": seconds,
+        "cpu_seconds": 1.0,
+        "peak_bytes": 1 << 30,
+    }
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(page, "RESULTS", tmp_path)
+    monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
+    (tmp_path / "figures").mkdir()
+    return tmp_path
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_it_shows_what_there_is(results: Path) -> None:
+    write(results / "figures" / "some.claims.csv", [CLAIM, OURS])
+    write(results / "peers-word_count.csv", [peer("rayelastic", 0.5), peer("cpython", 2.0), peer("polars", 0.25)])
+    row = {"what": "a hop", "value": 2.0, "limit": [1.0, 3.0], "unit": "ns", "ratio": 1.0, "limit_what": "SPSC"}
+    micro = {"machine": {"CPU": "a CPU", "commit": "abc1234"}, "rows": [row]}
+    (results / "micro-abc1234.json").write_text(json.dumps(micro))
+    assert page.main() == 0
+    text = (results / "page.md").read_text()
+    assert "| C000-3 | up to 22x / at 16 KiB | 30x | reproduced, measured |  |" in text
+    assert "| R14 | up to 22x / at 16 KiB | 96 % | differs, measured | because |" in text
+    assert "| cpython | 0.5 | 4.00x |" in text
+    assert "| polars | 4 | 0.50x: it is slower |" in text
+    assert "| a hop | 2 | 2 | ns | 1 | SPSC |" in text
+    assert "2025-01-02 03:04, commit abc1234" in text
+
+
+def test_no_claim_is_left_out(results: Path) -> None:
+    page.main()
+    text = (results / "page.md").read_text()
+    for paper, count in page.COUNTS.items():
+        for number in range(1, count + 1):
+            assert f"| {paper}-{number} | | " in text
+    assert text.count("not run") == sum(page.COUNTS.values()) - len(page.REASONS)
+    assert "Not run: `./dev bench micro`" in text
