@@ -52,14 +52,15 @@ class Nodes:
         count: number of nodes, 1 to 200.
         cpus: CPUs that each offers.
         dashboard: whether the head has one, at `dashboard`: `ray job submit` needs it.
+        head_cpus: CPUs that node 0 offers, if others: 0 keeps processing elements away from it.
 
     Raises:
         RuntimeError: a node didn't start; the text is what it wrote.
     """
 
-    def __init__(self, count: int = 2, *, cpus: int = 2, dashboard: bool = False) -> None:
+    def __init__(self, count: int = 2, *, cpus: int = 2, head_cpus: int | None = None, dashboard: bool = False) -> None:
         self._count = count
-        self._cpus = cpus
+        self._cpus = [cpus if head_cpus is None else head_cpus, *[cpus] * (count - 1)]
         self._with_dashboard = dashboard
         self._holders: list[subprocess.Popen[bytes]] = []
         self._folder = Path()
@@ -176,7 +177,8 @@ class Nodes:
         own = [f"--temp-dir={self._folder}/t"] if number == 0 else []
         command = [
             sys.executable, "-m", "ray.scripts.scripts", "start", *role, *own, "--disable-usage-stats",
-            f"--node-ip-address={self.address(number)}", f"--num-cpus={self._cpus}", "--object-store-memory=200000000",
+            f"--node-ip-address={self.address(number)}", f"--num-cpus={self._cpus[number]}",
+            "--object-store-memory=200000000",
         ]  # fmt: skip
         done = self.run(number, command, env={"RAY_ADDRESS": ""}, timeout=START_TIMEOUT)
         if done.returncode != 0:

@@ -1,4 +1,4 @@
-"""The command line: `rayelastic demo | plan | run | submit | jobs | inspect | cancel | plot`.
+"""The command line: `rayelastic demo | plan | run | submit | jobs | inspect | rescale | cancel | top | plot | doctor`.
 
 `plan`, `run` and `submit` take a topology file and turn the parameters of its `build` into options, so
 `rayelastic run topologies/word_count.py --help` lists them.
@@ -15,7 +15,7 @@ from pathlib import Path
 from rayelastic import job as jobs
 from rayelastic.demo import APPLICATIONS, listing, show
 from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError, SourceError
-from rayelastic.plan.config import Elasticity, JobConfig
+from rayelastic.plan.config import Elasticity, JobConfig, Regions
 from rayelastic.progress import Progress, progress_line
 from rayelastic.runtime.external_source import ExternalSource
 from rayelastic.topology_file import TopologyFile
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="rayelastic", description="Elastic stream processing on Ray.")
     commands = parser.add_subparsers(
-        required=True, metavar="demo | plan | run | submit | jobs | inspect | cancel | top | plot | doctor"
+        required=True, metavar="demo | plan | run | submit | jobs | inspect | rescale | cancel | top | plot | doctor"
     )
     plan = commands.add_parser("plan", help="show regions, lanes and placement of a topology; starts nothing")
     run = commands.add_parser("run", help="run a topology in this process")
@@ -75,6 +75,12 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
             default=Elasticity.GUIDED.value,
             help="who finds threads and queues while the job runs (default: guided)",
         )
+        command.add_argument(
+            "--regions",
+            choices=[one.value for one in Regions],
+            default=Regions.FIXED.value,
+            help="who finds replicas of data-parallel regions: nobody, rayelastic rescale, or the job itself",
+        )
         command.add_argument("--journal", help="append each decision, with what was seen, to this file as JSON")
     for command in (run, submit):
         command.add_argument("--quiet", action="store_true", help="no progress line")
@@ -87,6 +93,11 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     inspect.add_argument("--follow", action="store_true", help="print each adaptation with its reason, as it happens")
     inspect.add_argument("--every-pass", action="store_true", help="also the passes that changed nothing")
     inspect.set_defaults(command=_inspect)
+    rescale = commands.add_parser("rescale", help="give a region of a job on Ray another number of replicas")
+    rescale.add_argument("job")
+    rescale.add_argument("region", help="its name in the plan, such as r1; rayelastic inspect shows it")
+    rescale.add_argument("replicas", type=int)
+    rescale.set_defaults(command=_rescale)
     top = commands.add_parser("top", help="show what a job on Ray does, live")
     top.add_argument("job")
     top.set_defaults(command=_top)
@@ -94,14 +105,14 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     cancel.add_argument("job")
     cancel.add_argument("--no-drain", action="store_true", help="stop at once, don't let tuples on their way arrive")
     cancel.set_defaults(command=_cancel)
-    picture = commands.add_parser("plot", help="draw throughput, threads and queues over time from journals")
+    picture = commands.add_parser("plot", help="draw throughput, threads, queues and replicas over time from journals")
     picture.add_argument("journal", nargs="+", type=Path, help="a file that --journal wrote")
     picture.add_argument("-o", "--output", type=Path, default=Path("run.png"), help="the picture (default: run.png)")
     picture.set_defaults(command=_plot)
     doctor = commands.add_parser("doctor", help="tell what this machine lacks, and how to get it")
     doctor.add_argument("--times", action="store_true", help="also how long the import and the first runs take")
     doctor.set_defaults(command=_doctor)
-    for command in (submit, listing, inspect, cancel, top, doctor):
+    for command in (submit, listing, inspect, rescale, cancel, top, doctor):
         command.add_argument("--address", help="the Ray cluster (default: the one that is found, or a new local one)")
 
     words = [argument for argument in arguments if not argument.startswith("-")]
@@ -123,6 +134,7 @@ def _config(options: argparse.Namespace) -> JobConfig:
         threading=getattr(options, "threading", None),
         elasticity=getattr(options, "elasticity", Elasticity.GUIDED),
         journal=getattr(options, "journal", None),
+        regions=getattr(options, "regions", Regions.FIXED),
     )
 
 
@@ -210,6 +222,13 @@ def _inspect(options: argparse.Namespace) -> int:
     print("adaptations:")
     for adaptation in job.adaptations(options.follow, options.every_pass):
         print(f"  {adaptation}", flush=True)
+    return 0
+
+
+def _rescale(options: argparse.Namespace) -> int:
+    job = jobs.attach(options.job, address=options.address)
+    print(job.plan().text(), end="")
+    print(job.rescale(options.region, options.replicas).text(), end="")
     return 0
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rayelastic.job import Job
     from rayelastic.runtime.adaptation import Adaptation
+    from rayelastic.runtime.region_adaptation import RegionAdaptation
     from rayelastic.runtime.status import JobMetrics
 
 DEAREST = 3  # operators that a line names
@@ -94,7 +95,7 @@ def lines(job: Job) -> Iterator[str]:
         job.pause(PERIOD)
 
 
-def fresh(job: Job, told: set[tuple[str, int]]) -> Iterator[Adaptation]:
+def fresh(job: Job, told: set[tuple[str, int]]) -> Iterator[Adaptation | RegionAdaptation]:
     """The adaptations that weren't told yet."""
     for one in job.adaptations():
         if (one.pe, one.number) not in told:

@@ -20,7 +20,6 @@ from rayelastic.graph.sinks import ListSink
 from rayelastic.graph.topology import Topology as GraphTopology
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.fusion import plan_topology
-from rayelastic.runtime.adaptation import Adaptation
 from rayelastic.runtime.bottleneck import Bottleneck, find_bottleneck
 from rayelastic.runtime.coordinator import Coordinator
 from rayelastic.runtime.external_source import DriverSink, ExternalSource
@@ -33,6 +32,8 @@ from rayelastic.runtime.status import Failure, JobMetrics, JobStatus, SinkResult
 if TYPE_CHECKING:
     from rayelastic.graph.operator_spec import OperatorSpec
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.adaptation import Adaptation
+    from rayelastic.runtime.region_adaptation import RegionAdaptation
     from rayelastic.topology import Topology
     from rayelastic.watching import Watch
 
@@ -166,7 +167,7 @@ class Job:
         plan: ExecPlan = self._control.call("rescale", region, replicas, timeout=RESCALE_TIMEOUT)
         return plan
 
-    def adaptations(self, follow: bool = False, every_pass: bool = False) -> Iterator[Adaptation]:
+    def adaptations(self, follow: bool = False, every_pass: bool = False) -> Iterator[Adaptation | RegionAdaptation]:
         """Gives what was adapted: what was seen, what was decided, why, and what is in force.
 
         Args:
@@ -176,7 +177,8 @@ class Job:
         since: dict[str, int] = {}
         while True:
             over = self._final is not None or self.status.state.is_final
-            fresh: tuple[Adaptation, ...] = self._control.call("adaptations", since, timeout=CONTROL_TIMEOUT)
+            fresh: tuple[Adaptation | RegionAdaptation, ...]
+            fresh = self._control.call("adaptations", since, timeout=CONTROL_TIMEOUT)
             for adaptation in fresh:
                 since[adaptation.pe] = adaptation.number + 1
                 if adaptation.changed or every_pass:

@@ -1,6 +1,7 @@
-"""A picture of a run: throughput, threads and queues over time, as in Middleware'19 Fig. 6, from its adaptations.
+"""A picture of a run: throughput, threads, queues and replicas over time, from its adaptations.
 
-Must not know where the adaptations come from. matplotlib is loaded when the first picture is drawn.
+As in Middleware'19 Fig. 6 for processing elements, and as in Joker's Figs 16 and 18 to 20 for regions (J36). Must not
+know where the adaptations come from. matplotlib is loaded when the first picture is drawn.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import ConfigError
 from rayelastic.runtime.adaptation import Adaptation, read_journal
+from rayelastic.runtime.region_adaptation import RegionAdaptation, is_region_journal, read_region_journal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,13 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["plot", "plot_journals"]
 
 MILLION = 1e6
+ROW_INCHES = 2.2
 
 
-def plot(adaptations: Iterable[Adaptation], *, title: str = "") -> Figure:
+def plot(adaptations: Iterable[Adaptation | RegionAdaptation], *, title: str = "") -> Figure:
     """Draw what was seen in each pass, and mark each change.
 
     Args:
-        adaptations: every pass, of one or more processing elements: `job.adaptations(every_pass=True)`.
+        adaptations: every pass, of processing elements and of regions: `job.adaptations(every_pass=True)`.
         title: above the picture.
 
     Returns:
@@ -34,8 +37,10 @@ def plot(adaptations: Iterable[Adaptation], *, title: str = "") -> Figure:
     Raises:
         ConfigError: there is nothing to draw, or matplotlib isn't there.
     """
-    passes = list(adaptations)
-    if not passes:
+    given = list(adaptations)
+    passes = [adaptation for adaptation in given if isinstance(adaptation, Adaptation)]
+    regions = [adaptation for adaptation in given if isinstance(adaptation, RegionAdaptation)]
+    if not given:
         raise ConfigError(
             "there are no adaptations to draw", way_out="Give every pass: job.adaptations(every_pass=True)"
         )
@@ -45,24 +50,51 @@ def plot(adaptations: Iterable[Adaptation], *, title: str = "") -> Figure:
         from rayelastic.picture import Picture
     except ImportError as error:
         raise ConfigError(f"pictures need matplotlib: {error}", way_out="pip install 'rayelastic[plot]'") from error
-    figure = Picture(figsize=(9, 6.5), layout="constrained")
+    heights = ((2, 1) if regions else ()) + ((2, 1, 1) if passes else ())
+    figure = Picture(figsize=(9, 1 + ROW_INCHES * len(heights)), layout="constrained")
     FigureCanvasAgg(figure)
-    rates, threads, queues = figure.subplots(3, 1, sharex=True, height_ratios=(2, 1, 1))
-    for pe in dict.fromkeys(adaptation.pe for adaptation in passes):
-        _draw(pe, [adaptation for adaptation in passes if adaptation.pe == pe], (rates, threads, queues))
-    rates.set_ylabel("M tuples/s,\nall operators")
-    threads.set_ylabel("threads")
-    queues.set_ylabel("queues")
-    queues.set_xlabel("seconds")
-    for axes in (rates, threads, queues):
+    rows: list[Axes] = list(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights))
+    if regions:
+        _draw_regions(regions, rows[0], rows[1])
+    if passes:
+        _draw_elements(passes, (rows[-3], rows[-2], rows[-1]))
+    for axes in rows:
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
+    rows[-1].set_xlabel("seconds")
+    if title:
+        rows[0].set_title(title, loc="left")
+    return figure
+
+
+def _draw_regions(passes: Sequence[RegionAdaptation], rates: Axes, replicas: Axes) -> None:
+    times = [adaptation.observation.time for adaptation in passes]
+    rates.plot(times, [adaptation.throughput / MILLION for adaptation in passes], marker=".", color="black")
+    rates.set_ylabel("M tuples/s,\nof all sources")
+    replicas.set_ylabel("replicas")
+    for planned in passes[0].in_force.regions:
+        name = planned.region.name
+        if not planned.region.kind.is_fixed:
+            counts = [adaptation.in_force.region(name).replicas for adaptation in passes]
+            replicas.step(times, counts, where="post", marker=".", label=name)
+    replicas.legend(frameon=False)
+    for adaptation in passes:
+        if adaptation.changed:
+            style = ":" if adaptation.problem else "-"
+            for axes in (rates, replicas):
+                axes.axvline(adaptation.observation.time, alpha=0.25, linewidth=0.8, linestyle=style)
+
+
+def _draw_elements(passes: Sequence[Adaptation], axes: tuple[Axes, Axes, Axes]) -> None:
+    rates, threads, queues = axes
+    for pe in dict.fromkeys(adaptation.pe for adaptation in passes):
+        _draw(pe, [adaptation for adaptation in passes if adaptation.pe == pe], axes)
+    rates.set_ylabel("M tuples/s,\nall operators")
+    threads.set_ylabel("threads")
+    queues.set_ylabel("queues")
     if len({adaptation.pe for adaptation in passes}) > 1:
         rates.legend(frameon=False)
-    if title:
-        rates.set_title(title, loc="left")
-    return figure
 
 
 def _draw(pe: str, passes: Sequence[Adaptation], axes: tuple[Axes, Axes, Axes]) -> None:
@@ -84,13 +116,15 @@ def plot_journals(paths: Sequence[Path], output: Path) -> None:
     """Draw journals into one picture.
 
     Args:
-        paths: of journals, one for each processing element.
+        paths: of journals, one for each processing element, and that of the regions.
         output: the picture; its ending says the format, such as .png or .svg.
 
     Raises:
         ConfigError: one is no journal, there is nothing to draw, or the format isn't known.
     """
-    passes = [adaptation for path in paths for adaptation in read_journal(path)[1]]
+    passes: list[Adaptation | RegionAdaptation] = []
+    for path in paths:
+        passes += read_region_journal(path) if is_region_journal(path) else read_journal(path)[1]
     figure = plot(passes, title=", ".join(path.stem for path in paths))
     try:
         figure.savefig(output, dpi=120)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rayelastic.job import Job
     from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
     from rayelastic.runtime.adaptation import Adaptation
+    from rayelastic.runtime.region_adaptation import RegionAdaptation
 
 PERIOD = 1.0  # seconds between two pictures
 WIDE = 120  # columns from which on everything is shown
@@ -69,7 +70,7 @@ class View:
     rows: tuple[Row, ...]
     tokens: dict[str, float]
     bottleneck: Bottleneck | None
-    adaptations: tuple[Adaptation, ...]
+    adaptations: tuple[Adaptation | RegionAdaptation, ...]
 
 
 def view(job: Job, before: JobMetrics | None) -> View:

@@ -45,6 +45,7 @@ NAMES = (
 ASKED_FOR = (
     *(f"C000-{number}" for number in (3, 6, 7, 9, 12, 13)),
     *("C002-4", "C002-6", "C004-1", "C004-3", "C001-1", "C001-2"),
+    *(f"C003-{number}" for number in range(1, 12)),
 )
 ON_THIS_MACHINE = ("applications", "measured", "settled_job", "validate_plant")  # real engine: not among --all
 

@@ -7,8 +7,12 @@ same doors. Every method of it is reached through `call`; several run at once, o
 from __future__ import annotations
 
 import importlib
+import os
+import socket
 import sys
 from typing import Any
+
+from rayelastic.on_ray.lease import Lease
 
 PE_CLASS = "rayelastic.runtime.processing_element:ProcessingElement"
 COORDINATOR_CLASS = "rayelastic.runtime.coordinator:Coordinator"
@@ -29,21 +33,49 @@ class PEActor:
 
     Args:
         path: the import path of its class.
-        spec: what it is made from.
+        spec: what it is made from; None: it waits for that, as a spare.
+        lease: seconds without a call after which its process ends; None: it ends with that of its maker.
 
     Its data port binds to the address that this node has in Ray (reliability rule D1).
     """
 
-    def __init__(self, path: str, spec: Any) -> None:
+    def __init__(self, path: str, spec: Any | None, lease: float | None = None) -> None:
+        self._path = path
+        self._class = load(path)
+        self._spec: Any = None
+        self._element: Any = None
+        self._lease = Lease(lease, self._end) if lease is not None else None
+        if spec is not None:
+            self.host(spec)
+
+    def host(self, spec: Any) -> None:
+        """Makes the processing element."""
         import ray
 
-        if path == PE_CLASS:
+        if self._path == PE_CLASS:
             _own_process(spec.config)
-        self._element = load(path)(spec, host=ray.util.get_node_ip_address())
+        self._element = self._class(spec, host=ray.util.get_node_ip_address())
+        self._spec = spec
+
+    def about(self) -> tuple[str, int, str]:
+        """Tells which element it hosts, since which epoch, and on which node; no name: none yet."""
+        if self._lease is not None:
+            self._lease.renew()
+        pe, epoch = (self._spec.pe, self._spec.epoch) if self._spec is not None else ("", 0)
+        return pe, epoch, socket.gethostname()
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
         """Calls a public method of the processing element."""
+        if self._lease is not None:
+            self._lease.renew()
         return getattr(self._element, _public(method))(*arguments)
+
+    def _end(self) -> None:
+        try:
+            if self._element is not None:
+                self._element.close()
+        finally:
+            os._exit(1)
 
 
 class CoordinatorActor:
@@ -51,22 +83,30 @@ class CoordinatorActor:
 
     Args:
         path: the import path of its class.
-        job: what it coordinates, pickled by cloudpickle.
+        job: what it coordinates, pickled by cloudpickle; empty: it is in the store.
         settings: how its processing elements are placed.
     """
 
     def __init__(self, path: str, job: bytes, settings: Any) -> None:
         import cloudpickle
 
+        from rayelastic.on_ray.gcs_store import GcsStore
         from rayelastic.on_ray.metrics_publisher import MetricsPublisher
         from rayelastic.on_ray.ray_host import RayHost
+        from rayelastic.runtime.change_journal import ChangeJournal
 
-        made = cloudpickle.loads(job)
-        if path == COORDINATOR_CLASS:
-            _own_process(made.config)
-        self._coordinator = load(path)(made, RayHost(settings))
-        if path == COORDINATOR_CLASS:
-            MetricsPublisher(self._coordinator)
+        if not settings.job_id:
+            self._coordinator = load(path)(cloudpickle.loads(job), RayHost(settings))
+            return
+        store = GcsStore(settings.job_id)
+        made = cloudpickle.loads(store.job())
+        _own_process(made.config)
+        journal = ChangeJournal(store)
+        died = journal.incarnation > 0  # this is the process after one that did
+        self._coordinator = load(path)(made, RayHost(settings), journal=journal)
+        if died:
+            self._coordinator.resume()
+        MetricsPublisher(self._coordinator)
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
         """Calls a public method of the coordinator."""

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from ray import ObjectRef
 
 
+class UnavailableError(TimeoutError):
+    """The callee can't be reached at the moment; it may be about to start again."""
+
+
 def answer(reference: ObjectRef[Any], who: str, what: str, timeout: float) -> Any:
     """Waits for the answer of a call.
 
@@ -22,7 +26,8 @@ def answer(reference: ObjectRef[Any], who: str, what: str, timeout: float) -> An
 
     Raises:
         PELostError: the callee's process is gone, for good.
-        TimeoutError: no answer in time, or the callee can't be reached at the moment: it may have run or not.
+        UnavailableError: the callee can't be reached at the moment: it may have run or not.
+        TimeoutError: no answer in time: the same.
         Exception: what the method raised, as it was raised.
     """
     import ray
@@ -33,7 +38,7 @@ def answer(reference: ObjectRef[Any], who: str, what: str, timeout: float) -> An
     except exceptions.GetTimeoutError as error:
         raise TimeoutError(f"{who} didn't answer {what!r} within {timeout:g} s") from error
     except exceptions.ActorUnavailableError as error:
-        raise TimeoutError(f"{who} can't be reached: {_reason(error)}") from error
+        raise UnavailableError(f"{who} can't be reached: {_reason(error)}") from error
     except exceptions.RayActorError as error:
         raise PELostError(f"{who} is gone: {_reason(error)}") from error
     except exceptions.RayTaskError as error:

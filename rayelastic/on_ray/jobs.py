@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import JobExistsError, JobNotFoundError, NotShippableError
 from rayelastic.graph.topology import check_shippable
 from rayelastic.on_ray.actors import COORDINATOR_CLASS, PE_CLASS, CoordinatorActor
-from rayelastic.on_ray.calls import answer
+from rayelastic.on_ray.calls import UnavailableError, answer
 from rayelastic.on_ray.connect import NAMESPACE, ensure_ray
+from rayelastic.on_ray.gcs_store import GcsStore
 from rayelastic.on_ray.ray_host import CONTROL_THREADS, PlacementSettings
 from rayelastic.runtime.host import PELostError
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from rayelastic.runtime.status import JobStatus
 
 PREFIX = "job:"  # of the name of a coordinator's actor
+QUESTIONS = ("status", "plan", "metrics", "adaptations", "wait", "results", "ingest_address")  # that change nothing
+RETRY = 0.2  # seconds until a question is asked again of a coordinator that is being replaced
 STATUS_TIMEOUT = 10.0  # seconds for a coordinator to say how its job is
 CLOSE_TIMEOUT = 30.0  # seconds for a coordinator to end its processing elements
 
@@ -37,15 +41,22 @@ class RayControl:
         self._actor = actor
 
     def call(self, method: str, *arguments: Any, timeout: float) -> Any:
-        """Calls a method of the coordinator and waits for its answer.
+        """Calls a method of the coordinator and waits for its answer; questions wait until a dead one is replaced.
 
         Raises:
             PELostError: the coordinator's process is gone.
             TimeoutError: no answer in time; it may have run or not.
             Exception: what the method raised.
         """
-        reference = self._actor.call.remote(method, arguments)
-        return answer(reference, f"the coordinator of job {self._job!r}", method, timeout)
+        until = time.monotonic() + timeout
+        while True:
+            reference = self._actor.call.remote(method, arguments)
+            try:
+                return answer(reference, f"the coordinator of job {self._job!r}", method, timeout)
+            except UnavailableError:
+                if method not in QUESTIONS or time.monotonic() + RETRY > until:
+                    raise
+            time.sleep(RETRY)
 
     def close(self) -> None:
         """Ends the coordinator and everything that it started; safe to repeat, and after Ray was shut down."""
@@ -84,7 +95,10 @@ def start_coordinator(
     import ray
 
     _free_name(spec.name)
-    settings = PlacementSettings(spec.config.cpus_per_pe, spread=len(spec.plan.pes) > 1, pe_class=pe_class)
+    settings = PlacementSettings(spec.config.cpus_per_pe, len(spec.plan.pes) > 1, pe_class, spec.job_id)
+    if spec.job_id:
+        GcsStore(spec.job_id).keep_job(pickled)
+        pickled = b""
     try:
         actor = (
             ray.remote(CoordinatorActor)
@@ -93,12 +107,14 @@ def start_coordinator(
                 namespace=NAMESPACE,
                 lifetime="detached",
                 num_cpus=0,
-                max_restarts=0,
+                max_restarts=-1 if spec.job_id else 0,  # the next one goes on from the journal
                 max_concurrency=2 * CONTROL_THREADS,
             )
             .remote(coordinator_class, pickled, settings)
         )
     except ValueError as error:  # somebody else took the name meanwhile
+        if spec.job_id:
+            GcsStore(spec.job_id).close()
         raise _exists(spec.name) from error
     return RayControl(spec.name, actor)
 

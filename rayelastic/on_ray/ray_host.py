@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.on_ray.actors import PE_CLASS, PEActor
 from rayelastic.on_ray.calls import answer
+from rayelastic.on_ray.connect import NAMESPACE
+from rayelastic.on_ray.lease import LEASE
+from rayelastic.on_ray.spares import Spares
 from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.host import PELostError
 
 if TYPE_CHECKING:
+    from ray import ObjectRef
     from ray.actor import ActorHandle
 
     from rayelastic.runtime.specs import PESpec
 
 CONTROL_THREADS = 16  # control calls that an actor answers at once; a watching call holds one
+HOST_TIMEOUT = 10.0  # seconds for a process that is there to say what it hosts, or to make what it shall
 CLOSE_TIMEOUT = 3.0  # seconds for a processing element to close its port and links before its process is ended
 
 
@@ -28,11 +34,13 @@ class PlacementSettings:
         num_cpus: CPUs that Ray counts for each.
         spread: put them on different nodes if there are several; otherwise they stay together as long as they fit.
         pe_class: the import path of what each hosts.
+        job_id: they outlive their maker, who can be replaced, and are found by it; empty: they end with their maker.
     """
 
     num_cpus: float
     spread: bool = False
     pe_class: str = PE_CLASS
+    job_id: str = ""
 
 
 class RayHandle:
@@ -73,7 +81,7 @@ class RayHandle:
 
 
 class RayHost:
-    """Makes processing elements in actors; they end with the process that made them.
+    """Makes processing elements in actors.
 
     Args:
         settings: how they are placed.
@@ -81,24 +89,66 @@ class RayHost:
 
     def __init__(self, settings: PlacementSettings) -> None:
         self._settings = settings
+        self._spares = Spares(lambda: self._actor(None))
 
     def start_pe(self, spec: PESpec) -> RayHandle:
-        """Asks Ray for an actor and returns at once; calls to it wait until it runs."""
+        """Has a spare host it, or asks Ray for an actor and returns at once; calls to that wait until it runs."""
+        spare = self._spares.take(spec.node)
+        if spare is None:
+            return RayHandle(spec.pe, self._actor(spec))
+        answer(spare.host.remote(spec), f"the spare for {spec.pe}", "host", HOST_TIMEOUT)
+        return RayHandle(spec.pe, spare)
+
+    def make_ready(self, count: int) -> None:
+        """Keeps so many processes ready for elements to come."""
+        self._spares.keep(count)
+
+    def close(self) -> None:
+        """Ends the processes that were kept ready."""
+        self._spares.close()
+
+    def _actor(self, spec: PESpec | None) -> ActorHandle[PEActor]:
         import ray
 
         settings = self._settings
-        nodes = sum(1 for node in ray.nodes() if node["Alive"])
-        actor = (
+        detached: dict[str, Any] = {}
+        if settings.job_id:
+            name = f"{_prefix(settings.job_id)}{secrets.token_hex(8)}"
+            detached = {"name": name, "namespace": NAMESPACE, "lifetime": "detached"}
+        made: ActorHandle[PEActor] = (
             ray.remote(PEActor)
             .options(
                 num_cpus=settings.num_cpus,
                 max_restarts=0,  # a new incarnation is the coordinator's decision, never Ray's
                 max_concurrency=CONTROL_THREADS,
-                scheduling_strategy="SPREAD" if settings.spread and nodes > 1 else "DEFAULT",
+                scheduling_strategy=self._strategy(spec),
+                **detached,
             )
-            .remote(settings.pe_class, spec)
+            .remote(settings.pe_class, spec, LEASE if settings.job_id else None)
         )
-        return RayHandle(spec.pe, actor)
+        return made
+
+    def find_pes(self) -> list[RayHandle]:
+        """Finds the actors of the job's processing elements, and its spares; of two with one id the newer."""
+        import ray
+
+        prefix = _prefix(self._settings.job_id)
+        names = [actor["name"] for actor in ray.util.list_named_actors(all_namespaces=True)]
+        asked: list[tuple[ActorHandle[PEActor], ObjectRef[Any]]] = []
+        for name in names:
+            with contextlib.suppress(ValueError):  # it is another job's, or has ended meanwhile
+                if name.startswith(prefix):
+                    actor = ray.get_actor(name, namespace=NAMESPACE)
+                    asked.append((actor, actor.about.remote()))
+        newest: dict[str, tuple[int, RayHandle]] = {}
+        for actor, told in asked:
+            with contextlib.suppress(PELostError, TimeoutError):
+                pe, epoch, _ = answer(told, "an element", "about", HOST_TIMEOUT)
+                if not pe:
+                    self._spares.adopt(actor)
+                elif pe not in newest or epoch > newest[pe][0]:
+                    newest[pe] = epoch, RayHandle(pe, actor)
+        return [handle for _, handle in newest.values()]
 
     def nodes(self) -> tuple[Node, ...]:
         """Returns the machines of the cluster, with all their CPUs."""
@@ -107,6 +157,25 @@ class RayHost:
         alive = (node for node in ray.nodes() if node["Alive"])
         cpus = ((node["NodeManagerHostname"], node["Resources"].get("CPU", 0.0)) for node in alive)
         return tuple(Node(name, count) for name, count in cpus if count)
+
+    def request(self, cpus: int) -> None:
+        """Asks Ray's autoscaler, where there is one, for so many CPUs in the whole cluster."""
+        from ray.autoscaler.sdk import request_resources
+
+        request_resources(num_cpus=cpus)
+
+    def _strategy(self, spec: PESpec | None) -> Any:
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        alive = {node["NodeManagerHostname"]: node["NodeID"] for node in ray.nodes() if node["Alive"]}
+        if spec is not None and spec.node in alive:
+            return NodeAffinitySchedulingStrategy(alive[spec.node], soft=True)
+        return "SPREAD" if (spec is None or self._settings.spread) and len(alive) > 1 else "DEFAULT"
+
+
+def _prefix(job_id: str) -> str:
+    return f"pe:{job_id}:"
 
 
 __all__ = ["PELostError", "PlacementSettings", "RayHandle", "RayHost"]

@@ -18,6 +18,7 @@ RUN_BYTES = 16384  # half of a first-level data cache
 LOG_LEVELS = ("debug", "info", "warning", "error")
 ADAPTATION_PERIOD = 1.0  # seconds; the papers take 5 and 10, whose tests need them
 REGION_PERIOD = 5.0  # seconds; Joker takes 30 (section 4.1), whose averages need them
+REGION_TARGET = 0.8  # of a CPU: Joker's bottleneck threshold (section 5.1)
 SHORTEST_PERIOD = 0.1  # seconds; ten profiler snapshots of each thread
 
 
@@ -66,11 +67,13 @@ class JobConfig:
         elasticity: 'guided', 'paper' or 'off': who finds what isn't set above.
         adaptation_period: seconds between two decisions.
         journal: a file to which each decision is appended as a line of JSON, with what was seen; {pe} in it stands for
-            the processing element. None: the last ones are kept in memory alone.
+            the processing element, and for 'regions' where these are decided on. None: the last ones are kept in memory
+            alone.
         log_level: 'debug', 'info', 'warning' or 'error': the lowest that the actors of a job on Ray log.
         regions: 'fixed'; 'manual': data-parallel regions can get other numbers of replicas, each in a processing
             element of its own (`Job.rescale`); 'elastic': they get as many as the load needs by themselves, too.
         region_period: seconds between two decisions on regions.
+        region_target: share of a CPU that a replica is to use, above 0 and below 1; less leaves more room for bursts.
         cpus_per_pe: CPUs that Ray counts for each processing element; a share, as their threads come and go.
 
     Raises:
@@ -103,6 +106,7 @@ class JobConfig:
     regions: Regions | str = Regions.FIXED
     log_level: str = "info"
     region_period: float = REGION_PERIOD
+    region_target: float = REGION_TARGET
 
     def __post_init__(self) -> None:
         for name in ("pes", "queue_records", "queue_bytes", "run_records", "run_bytes"):
@@ -131,9 +135,15 @@ class JobConfig:
             )
         _check_period("adaptation_period", self.adaptation_period)
         _check_period("region_period", self.region_period)
+        _check_share("region_target", self.region_target)
         object.__setattr__(self, "elasticity", _checked_elasticity(self.elasticity))
         _check_level(self.log_level)
         object.__setattr__(self, "regions", _checked_regions(self.regions))
+        if self.regions is not Regions.FIXED and self.journal is not None and "{pe}" not in self.journal:
+            raise ConfigError(
+                f"JobConfig(journal={self.journal!r}): replicas would overwrite each other's",
+                way_out="Have {pe} in it, such as '{pe}.jsonl'",
+            )
         object.__setattr__(self, "pins", _checked_pins(self.pins, self.pes))
         object.__setattr__(self, "threading", _checked_threading(self.threading))
 
@@ -158,6 +168,11 @@ def _check_cpus(value: object) -> None:
 def _check_period(name: str, value: object) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not SHORTEST_PERIOD <= value < float("inf"):
         raise ConfigError(f"JobConfig({name}={value!r})", way_out=f"Give seconds, {SHORTEST_PERIOD} or more")
+
+
+def _check_share(name: str, value: object) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1:
+        raise ConfigError(f"JobConfig({name}={value!r})", way_out="Give a share above 0 and below 1, such as 0.8")
 
 
 def _checked_elasticity(value: object) -> Elasticity:

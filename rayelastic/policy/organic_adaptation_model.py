@@ -109,7 +109,7 @@ def best_cuts(operators: Sequence[str], times: Sequence[float], pipelines: int) 
     return tuple(reversed(cuts))
 
 
-def shapes(model: RegionModel, now: Shape, capacity: float, most_replicas: int) -> Iterator[Shape]:
+def shapes(model: RegionModel, now: Shape, capacity: float, most_replicas: int, *, cut: bool = True) -> Iterator[Shape]:
     """Give the shapes that carry a rate, the one with the fewest threads first, then the one that moves least keys.
 
     Args:
@@ -117,18 +117,20 @@ def shapes(model: RegionModel, now: Shape, capacity: float, most_replicas: int) 
         now: its shape.
         capacity: tuples/s to be carried.
         most_replicas: allowed; 1 for regions without keys.
+        cut: whether there may be more and fewer pipelines.
     """
     found: list[tuple[int, bool, int, Shape]] = []
     operators = model.region.operators
     counts: Sequence[int] = range(1, len(operators) + 1)
-    if model.region.token_bound:  # threads of one process would only wait for each other's token
+    whole = bool(model.region.token_bound)  # threads of one process would only wait for each other's token
+    if whole or not cut:
         counts = (len(now[0]) + 1,)
     fewest = len(operators) * most_replicas
     for pipelines in counts:
         if pipelines > fewest + 1:  # every pipeline is a thread
             break
         cuts = now[0] if len(now[0]) + 1 == pipelines else ()
-        if pipelines > 1 and not (cuts and model.region.token_bound):
+        if pipelines > 1 and cut and not (cuts and whole):
             best = best_cuts(operators, model.times, pipelines)
             if not cuts or model.longest(cuts) > CLOSE * model.longest(best):
                 cuts = best
@@ -142,9 +144,9 @@ def shapes(model: RegionModel, now: Shape, capacity: float, most_replicas: int) 
         yield shape
 
 
-def widest(model: RegionModel, now: Shape, most_replicas: int) -> float:
+def widest(model: RegionModel, now: Shape, most_replicas: int, *, cut: bool = True) -> float:
     """Return the tuples/s that a region can take at most, in whatever shape."""
-    cuts = now[0] if model.region.token_bound else model.region.operators[1:]
+    cuts = model.region.operators[1:] if cut and not model.region.token_bound else now[0]
     return max(model.capacity((tuple(cuts), n)) for n in (1, most_replicas))
 
 

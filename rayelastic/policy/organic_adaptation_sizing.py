@@ -140,10 +140,11 @@ class Sizing:
             if planned.threads == 1:
                 continue
             roomy = self.need[name] / self.thresholds.shrink_below
-            enough = next(shapes(self.models[name], now, roomy, planned.replicas), None)
+            enough = next(shapes(self.models[name], now, roomy, planned.replicas, cut=self.thresholds.cuts), None)
             if enough is None or threads(enough) >= planned.threads:
                 continue
-            for shape in shapes(self.models[name], now, self.need[name] / self.thresholds.aim, planned.replicas):
+            aimed = self.need[name] / self.thresholds.aim
+            for shape in shapes(self.models[name], now, aimed, planned.replicas, cut=self.thresholds.cuts):
                 if threads(shape) < planned.threads and shape not in self.rejected.get(name, ()):
                     found[name] = shape
                     break
@@ -190,8 +191,9 @@ class Sizing:
             return None
         allowed = replicas_allowed(planned, self.thresholds)
         # A region that will be the limit can't be kept below full use.
-        capacity = min(self.need[name] / self.thresholds.aim, widest(model, now, allowed)) * (1.0 - NEGLIGIBLE)
-        for shape in shapes(model, now, capacity, allowed):
+        most = widest(model, now, allowed, cut=self.thresholds.cuts)
+        capacity = min(self.need[name] / self.thresholds.aim, most) * (1.0 - NEGLIGIBLE)
+        for shape in shapes(model, now, capacity, allowed, cut=self.thresholds.cuts):
             if shape not in rejected and model.capacity(shape) > model.capacity(now):
                 return shape
         return None
@@ -223,4 +225,4 @@ def _most(
 ) -> float:
     if planned.region.kind.is_fixed or len(rejected.get(planned.region.name, ())) >= TRIES:
         return model.capacity(shape_of(planned))
-    return widest(model, shape_of(planned), replicas_allowed(planned, thresholds))
+    return widest(model, shape_of(planned), replicas_allowed(planned, thresholds), cut=thresholds.cuts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Self
 
 from rayelastic.plan.hash_ring import MAX_REPLICAS
 
@@ -33,7 +34,7 @@ class OrganicThresholds:
         load_change: relative difference of throughput or CPU utilisation that makes a change of load (4.3; the paper
             gives no number: 0.2 as in its released source; J29).
         max_replicas: of a region; 16 as in the released source (J12).
-        order: which action is tried first (J23).
+        order: which action is tried first (J23); the default variant knows of it only whether pipelines may be cut.
         stable_periods: periods without a change after which a job counts as stable; 3 as in the released source (J31).
         aim: utilisation that a change of plan sizes for; the bottleneck threshold of the paper.
         grow_above: utilisation above which a region grows; the distance to `aim` keeps noise from starting changes.
@@ -88,3 +89,29 @@ class OrganicThresholds:
     cost_weight: float = 0.5
     payback: float = 60.0
     busy: float = 0.95
+
+    @property
+    def cuts(self) -> bool:
+        """Whether regions may have more and fewer pipelines."""
+        return self.order is not ActionOrder.EXPAND_ONLY
+
+    @classmethod
+    def of_running_jobs(cls, target: float) -> Self:
+        """Return those for jobs whose local levels decide on pipelines: where queues go is where pipelines are cut.
+
+        Args:
+            target: utilisation that a change of plan sizes for, 0..1; what lies around it keeps its distance.
+
+        >>> made = OrganicThresholds.of_running_jobs(0.8)
+        >>> round(made.grow_above, 3), round(made.grow_stable_above, 3), round(made.shrink_below, 3)
+        (0.9, 0.95, 0.7)
+        """
+        usual = cls()
+        factor = target / usual.aim
+        return cls(
+            order=ActionOrder.EXPAND_ONLY,
+            aim=target,
+            grow_above=min(factor * usual.grow_above, (1.0 + target) / 2),
+            grow_stable_above=min(factor * usual.grow_stable_above, (3.0 + target) / 4),
+            shrink_below=factor * usual.shrink_below,
+        )

@@ -61,6 +61,7 @@ class Adaptation:
         decision: what was decided, and why.
         thread_count: scheduler threads in force afterwards.
         models: {operator: model in force afterwards} of the operators that the decision named.
+        fresh: whether the controller had been told to forget what it knew.
 
     >>> seen = Observation(time=1.0, period=1.0, throughput=1e6, thread_count=1)
     >>> done = Adaptation("pe0", 0, seen, Decision(2, reason="both CPUs are free", rule="growth"), 2)
@@ -76,6 +77,7 @@ class Adaptation:
     decision: Decision
     thread_count: int
     models: Mapping[str, ThreadingModel] = field(default_factory=dict)
+    fresh: bool = False
 
     @property
     def changed(self) -> bool:
@@ -104,6 +106,7 @@ class Adaptation:
             "decision": self.decision.as_dict(),
             "thread_count": self.thread_count,
             "models": {name: model.value for name, model in self.models.items()},
+            "fresh": self.fresh,
         }
 
     @classmethod
@@ -116,6 +119,7 @@ class Adaptation:
             Decision.from_dict(values["decision"]),
             values["thread_count"],
             {name: ThreadingModel(model) for name, model in values["models"].items()},
+            values.get("fresh", False),
         )
 
 

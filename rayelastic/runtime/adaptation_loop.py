@@ -188,6 +188,7 @@ class AdaptationLoop:
         self._load = load or MachineLoad()
         self._clock = clock
         self._stopped = threading.Event()
+        self._outdated = threading.Event()
         self._thread: threading.Thread | None = None
         self._number = 0
         self._wanted: Decision | None = None
@@ -204,6 +205,10 @@ class AdaptationLoop:
         if self._thread is not None:
             self._thread.join()
         self.journal.close()
+
+    def reset(self) -> None:
+        """Have the controller forget what it learned before its next pass: the load isn't what it was."""
+        self._outdated.set()
 
     def run(self) -> None:
         """Adapt until stopped. A controller that raises ends the adaptation, not the job."""
@@ -230,6 +235,10 @@ class AdaptationLoop:
             Whether something was changed.
         """
         settings = self._settings
+        fresh = self._outdated.is_set()
+        if fresh:
+            self._outdated.clear()
+            self._controller.reset()
         pending = self._pending(after)
         observation = observe(
             settings,
@@ -251,7 +260,7 @@ class AdaptationLoop:
             models = {name: ThreadingModel(in_force["models"][settings.order[name]]) for name in decision.models}
             self._wanted = decision
             self._late = dict.fromkeys(decision.models, 0)
-        self.journal.add(Adaptation(settings.pe, self._number, observation, decision, threads, models))
+        self.journal.add(Adaptation(settings.pe, self._number, observation, decision, threads, models, fresh))
         if changes:
             tell(
                 "adapted",

@@ -17,6 +17,7 @@ from rayelastic.plan.regions import RegionKind
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.adaptation import Adaptation
+    from rayelastic.runtime.region_adaptation import RegionAdaptation
     from rayelastic.runtime.status import JobMetrics, OperatorSample
 
 __all__ = ["Bottleneck", "Cause", "Thresholds", "find_bottleneck"]
@@ -91,7 +92,7 @@ def find_bottleneck(
     before: JobMetrics,
     after: JobMetrics,
     plan: ExecPlan,
-    adaptations: Sequence[Adaptation] = (),
+    adaptations: Sequence[Adaptation | RegionAdaptation] = (),
     thresholds: Thresholds | None = None,
 ) -> Bottleneck:
     """Names the operator that holds the job back between two readings.
@@ -201,7 +202,7 @@ def _token(before: JobMetrics, after: JobMetrics) -> float:
     return max(waits, default=0.0)
 
 
-def _rule(use: _Use, plan: ExecPlan, adaptations: Sequence[Adaptation]) -> str:
+def _rule(use: _Use, plan: ExecPlan, adaptations: Sequence[Adaptation | RegionAdaptation]) -> str:
     """What keeps a dear operator from being helped."""
     planned = plan.region_of(use.sample.name)
     region = planned.region

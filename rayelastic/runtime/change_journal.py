@@ -1,7 +1,7 @@
 """What a coordinator has to remember of changes of plan, so that another one can go on where it died.
 
-Lines of JSON, in a file or in memory, each written through before what it tells is done. Must not know what a change
-does.
+Lines of JSON, in a store that outlives the process or in memory, each written through before what it tells is done.
+Must not know what a change does.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import threading
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rayelastic.errors import JobExistsError
 from rayelastic.plan.exec_plan import ExecPlan
@@ -19,7 +20,7 @@ from rayelastic.plan.plan_change import PlanChange, plan_change
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ChangeJournal", "OpenChange"]
+__all__ = ["ChangeJournal", "FileStore", "JournalStore", "OpenChange"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +40,41 @@ class OpenChange:
     undoing: int | None = None
 
 
-class ChangeJournal:
-    """The changes of one job.
+class JournalStore(Protocol):
+    """Where lines are kept, whatever becomes of the process that writes them."""
+
+    def lines(self) -> list[str]:
+        """Returns what there is, in order."""
+        ...
+
+    def append(self, line: str, *, alone: bool) -> None:
+        """Adds a line; it is safe when this returns.
+
+        Args:
+            line: of text.
+            alone: nothing before it matters any more.
+
+        Raises:
+            JobExistsError: another coordinator of the job has added one meanwhile.
+        """
+        ...
+
+    def close(self) -> None:
+        """Lets another coordinator have it."""
+        ...
+
+
+class FileStore:
+    """Lines in a file that is one process's alone.
 
     Args:
-        path: of the file, which is read if it is there, and is this one's alone until `close`; None: memory.
+        path: of the file.
 
     Raises:
         JobExistsError: another coordinator of the job has it.
-
-    >>> journal = ChangeJournal()
-    >>> journal.plan is None, journal.open_change is None
-    (True, True)
     """
 
-    def __init__(self, path: Path | None = None) -> None:
-        self._file: IO[str] | None = None
-        self.plan: ExecPlan | None = None
-        self.open_change: OpenChange | None = None
-        self.incarnation = 0
-        if path is None:
-            return
+    def __init__(self, path: Path) -> None:
         self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a+")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with the process, however that ends
@@ -68,18 +83,55 @@ class ChangeJournal:
             raise JobExistsError(
                 f"another coordinator has the journal {path}", way_out="A job has one coordinator: attach to it"
             ) from error
+
+    def lines(self) -> list[str]:
+        """Returns what there is, in order."""
         self._file.seek(0)
         told = self._file.read()
         whole = told[: told.rfind("\n") + 1]
         if whole != told:  # of one that died while it wrote: it hasn't done what it was to tell
             self._file.truncate(len(whole.encode()))
-        for line in whole.splitlines():
-            self._take(json.loads(line))
+        return whole.splitlines()
+
+    def append(self, line: str, *, alone: bool) -> None:  # noqa: ARG002  (a file tells all of its history)
+        """Adds a line; it is on the disk when this returns."""
+        self._file.write(line + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Lets another coordinator have the file."""
-        if self._file is not None:
-            self._file.close()
+        self._file.close()
+
+
+class ChangeJournal:
+    """The changes of one job.
+
+    Args:
+        store: what it has is read, and more is written there; None: memory.
+
+    Raises:
+        JobExistsError: another coordinator of the job writes there.
+
+    >>> journal = ChangeJournal()
+    >>> journal.plan is None, journal.open_change is None, journal.over is None
+    (True, True, True)
+    """
+
+    def __init__(self, store: JournalStore | None = None) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self.plan: ExecPlan | None = None
+        self.open_change: OpenChange | None = None
+        self.over: tuple[str, str] | None = None
+        self.incarnation = 0
+        for line in store.lines() if store is not None else ():
+            self._take(json.loads(line))
+
+    def close(self) -> None:
+        """Lets another coordinator have the store."""
+        if self._store is not None:
+            self._store.close()
 
     def started(self) -> int:
         """Notes that a coordinator begins; returns the number of its incarnation, higher than all before."""
@@ -100,14 +152,18 @@ class ChangeJournal:
 
     def end(self, plan: ExecPlan) -> None:
         """Notes that nothing is under way, and which plan is in force."""
-        self._write({"kind": "end", "plan": plan.to_dict()})
+        if self.over is None:
+            self._write({"kind": "end", "plan": plan.to_dict(), "incarnation": self.incarnation}, alone=True)
 
-    def _write(self, entry: dict[str, Any]) -> None:
-        if self._file is not None:
-            self._file.write(json.dumps(entry) + "\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        self._take(entry)
+    def ends_job(self, state: str, reason: str) -> None:
+        """Notes that the job is over, in which state, and why if it failed."""
+        self._write({"kind": "over", "state": state, "reason": reason})
+
+    def _write(self, entry: dict[str, Any], *, alone: bool = False) -> None:
+        with self._lock:
+            if self._store is not None:
+                self._store.append(json.dumps(entry), alone=alone)
+            self._take(entry)
 
     def _take(self, entry: dict[str, Any]) -> None:
         here = self.open_change
@@ -123,3 +179,6 @@ class ChangeJournal:
                 self.open_change = OpenChange(here.change, here.batch, here.moved, entry["count"])
             case "end":
                 self.plan, self.open_change = ExecPlan.from_dict(entry["plan"]), None
+                self.incarnation = max(self.incarnation, entry["incarnation"])
+            case "over":
+                self.over = (entry["state"], entry["reason"])

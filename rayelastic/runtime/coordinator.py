@@ -13,20 +13,24 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import ConfigError, StateError
+from rayelastic.errors import ConfigError, JobExistsError, RayelasticError, StateError
 from rayelastic.plan.config import Regions
+from rayelastic.plan.node_placement import place
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.routing import why_fixed
 from rayelastic.policy.organic_adaptation import OrganicAdaptation
+from rayelastic.policy.organic_adaptation_thresholds import OrganicThresholds
 from rayelastic.runtime.adaptation import Adaptation
 from rayelastic.runtime.change_journal import ChangeJournal
 from rayelastic.runtime.event_log import tell
 from rayelastic.runtime.host import PELostError
 from rayelastic.runtime.job_cluster import START_TIMEOUT, JobCluster
 from rayelastic.runtime.performer import AdaptationPerformer, ChangeError
-from rayelastic.runtime.region_loop import REGIONS, RegionAdaptation, RegionLoop
+from rayelastic.runtime.region_adaptation import REGIONS, RegionAdaptation, RegionJournal
+from rayelastic.runtime.region_loop import RegionLoop
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, state_form
 from rayelastic.runtime.specs import IngestAddress, JobSpec
 from rayelastic.runtime.status import (
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
 
 CALL_TIMEOUT = 10.0  # seconds for any other control call
 SNAPSHOT_TIMEOUT = 600.0  # seconds for a processing element to process what is under way, and for it to write its state
+SPARES = 1  # processes that wait for a replica, in a job whose regions can grow
 CAUSE_WAIT = 1.0  # seconds between a broken link and the word of the one who broke it
 JOIN_TIMEOUT = 5.0  # seconds for a watching thread to see that all is over
 WATCH_PERIOD = 2.0  # seconds that one watching call stays with a processing element; its death ends the call at once
@@ -73,15 +78,15 @@ class Coordinator:
         self._host = host
         self._clock = clock
         self._cluster = JobCluster(job, host, self._watch_over)
-        self._plan = job.plan
         self._journal = journal or ChangeJournal()
         self._region_counters: dict[str, RegionCounters] = {}
+        self._plan = self._journal.plan or job.plan
         self._performer = self._new_performer()
         self._regions = self._region_loop()
         self._changing = threading.Lock()  # one change at a time
         self._watchers: list[threading.Thread] = []
         self._changed = threading.Condition()
-        self._statuses: dict[str, PEStatus] = {pe: PEStatus(pe, State.CREATED) for pe in job.plan.pes}
+        self._statuses: dict[str, PEStatus] = {pe: PEStatus(pe, State.CREATED) for pe in self._plan.pes}
         self._samples: dict[str, PESample] = {}
         self._adaptations: dict[str, tuple[Adaptation, ...]] = {}  # of those that have ended
         self._results: dict[str, SinkResult] = {}
@@ -102,6 +107,41 @@ class Coordinator:
         except BaseException as error:
             self._end(State.FAILED, Failure(f"the job could not be started: {error}"))
             raise
+        self._journal.end(self._plan)
+        self._runs()
+
+    def resume(self) -> None:
+        """Goes on with a job whose coordinator has died: its elements have run on, and what was under way is ended."""
+        tell("job goes on", job=self._job.name, level=logging.WARNING, incarnation=self._journal.incarnation)
+        if self._journal.over is not None:
+            state, reason = self._journal.over
+            told = reason or f"it is {state}; what sinks hadn't written to files died with its coordinator"
+            with self._changed:
+                self._state, self._failure = State.FAILED, Failure(told)
+            return
+        try:
+            self._cluster.adopt()
+            if self._journal.plan is None:
+                self._end(State.FAILED, Failure("its coordinator died before the job had started"))
+                return
+            with self._changing:
+                for pe in self._plan.pes:
+                    if pe not in self._cluster.handles and not self._is_dispensable(pe):
+                        raise PELostError(f"processing element {pe} was lost while nobody watched")
+                if self._journal.open_change is not None:
+                    self._recover()
+                for pe in self._cluster.handles:
+                    if pe not in self._plan.pes:  # nothing is routed to it any more
+                        self._cluster.retire(pe)
+                self._forget_retired()
+        except (RayelasticError, TimeoutError) as error:
+            self._end(State.FAILED, Failure(f"its coordinator died, and the next one can't go on: {error}"))
+            return
+        self._runs()
+
+    def _runs(self) -> None:
+        if self._cluster.elastic:
+            self._host.make_ready(SPARES)
         if self._regions is not None:
             self._regions.start()
         with self._changed:
@@ -146,7 +186,7 @@ class Coordinator:
             else:
                 found += (adaptation for adaptation in self._adaptations[pe] if adaptation.number >= number)
         if self._regions is not None:
-            found += self._regions.since(since.get(REGIONS, 0))
+            found += self._regions.journal.since(since.get(REGIONS, 0))
         return tuple(sorted(found, key=lambda adaptation: (adaptation.observation.time, adaptation.pe)))
 
     def wait(self, timeout: float | None = None) -> JobStatus:
@@ -193,13 +233,19 @@ class Coordinator:
                 )
             pes = plan.region(region).pipelines[0].pes[:replicas]
             wanted = plan.with_replicas(region, replicas, (*pes, *plan.fresh_pes(replicas - len(pes))))
-            return self._change(wanted)
+            here = self._placed().nodes
+            room = place(wanted.with_nodes(here), self._host.nodes(), {}).nodes
+            nodes = {pe: node for pe, node in {**room, **here}.items() if pe in wanted.pes}
+            return self._change(wanted.with_nodes(nodes))
 
     def _change(self, wanted: ExecPlan) -> ExecPlan:
         change = plan_change(self._plan, wanted)
         try:
-            self._plan = self._performer.perform(change)
-        except PELostError as error:
+            try:
+                self._plan = self._performer.perform(change)
+            except TimeoutError:  # by now it is known whether the one that didn't answer is gone
+                self._plan = self._performer.recover() or self._plan
+        except (PELostError, TimeoutError) as error:
             self._end(State.FAILED, Failure(f"a change of plan can neither be ended nor undone: {error}"))
             raise
         except ChangeError:
@@ -207,6 +253,7 @@ class Coordinator:
             raise
         finally:
             self._forget_retired()
+        self._host.make_ready(SPARES)
         return self._plan
 
     def recover(self) -> ExecPlan:
@@ -217,14 +264,17 @@ class Coordinator:
         """
         with self._changing:
             self._performer = self._new_performer()
-            try:
-                self._plan = self._performer.recover() or self._plan
-            except PELostError as error:
-                self._end(State.FAILED, Failure(f"a change of plan can neither be ended nor undone: {error}"))
-                raise
-            finally:
-                self._forget_retired()
-            return self._plan
+            return self._recover()
+
+    def _recover(self) -> ExecPlan:
+        try:
+            self._plan = self._performer.recover() or self._plan
+        except (PELostError, TimeoutError) as error:
+            self._end(State.FAILED, Failure(f"a change of plan can neither be ended nor undone: {error}"))
+            raise
+        finally:
+            self._forget_retired()
+        return self._plan
 
     def _region_loop(self) -> RegionLoop | None:
         config = self._job.config
@@ -235,15 +285,23 @@ class Coordinator:
             with self._changing:
                 return self._change(wanted)
 
+        path = Path(config.journal.format(pe=REGIONS)) if config.journal is not None else None
         return RegionLoop(
-            OrganicAdaptation(),
+            OrganicAdaptation(thresholds=OrganicThresholds.of_running_jobs(config.region_target)),
             sample=lambda: {sample.pe: sample for sample in self.metrics().pes},
             plan=self._placed,
             change=change,
             nodes=self._host.nodes,
             elastic=self._cluster.elastic,
             period=config.region_period,
+            reset=self._reset_levels,
+            request=self._host.request,
+            journal=RegionJournal(path),
         )
+
+    def _reset_levels(self) -> None:
+        for handle in self._cluster.handles.values():
+            self._try_call(handle, "reset_levels")
 
     def _placed(self) -> ExecPlan:
         """The plan in force, with the node of each processing element."""
@@ -376,6 +434,7 @@ class Coordinator:
             self._regions.stop()
         for watcher in self._watchers:
             watcher.join(JOIN_TIMEOUT)
+        self._journal.close()
 
     # -- how it is done -------------------------------------------------------------------------------------------
 
@@ -474,6 +533,16 @@ class Coordinator:
             if self._state.is_final:
                 return
             self._state, self._failure = state, failure
+        if self._regions is not None:
+            self._regions.halt()
+        try:
+            self._journal.ends_job(state.value, failure.reason if failure is not None else "")
+        except JobExistsError:  # the elements are another coordinator's now
+            with self._changed:
+                self._changed.notify_all()
+            return
+        except Exception as error:  # the job ends, whether that can be noted or not
+            tell("end not noted", job=self._job.name, level=logging.WARNING, reason=str(error))
         tell(
             "job ended",
             job=self._job.name,
@@ -483,6 +552,7 @@ class Coordinator:
             operator=failure.operator if failure is not None else None,
         )
         self._cluster.kill()
+        self._host.close()
         with self._changed:
             self._changed.notify_all()
 

@@ -84,6 +84,8 @@ def replay(path: Path) -> Iterator[tuple[Adaptation, Decision]]:
     controller = controller_for(setting.elasticity, setting.upstream)
     assert controller is not None
     for adaptation in adaptations:
+        if adaptation.fresh:
+            controller.reset()
         yield adaptation, controller.step(adaptation.observation)
 
 

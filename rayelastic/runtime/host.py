@@ -15,6 +15,8 @@ from rayelastic.runtime.machine_load import available_cpus
 from rayelastic.runtime.processing_element import ProcessingElement
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rayelastic.runtime.specs import PESpec
 
 
@@ -56,8 +58,24 @@ class PEHost(Protocol):
         """Makes a processing element; it does nothing yet."""
         ...
 
+    def make_ready(self, count: int) -> None:
+        """Keeps so many processes ready for elements to come, if starting one takes time."""
+        ...
+
+    def close(self) -> None:
+        """Ends what was kept ready."""
+        ...
+
+    def find_pes(self) -> Sequence[PEHandle]:
+        """Finds the processing elements of this job that are there, whoever made them; of two with one id the newer."""
+        ...
+
     def nodes(self) -> tuple[Node, ...]:
         """Returns the machines that can host processing elements."""
+        ...
+
+    def request(self, cpus: int) -> None:
+        """Asks whoever can start machines for so many CPUs in all; 0: what there is will do."""
         ...
 
 
@@ -84,10 +102,27 @@ class InProcessHandle:
 class InProcessHost:
     """Keeps processing elements in the calling process; their links are real sockets on the loopback address."""
 
+    def __init__(self) -> None:
+        self._made: dict[str, InProcessHandle] = {}
+
     def start_pe(self, spec: PESpec) -> InProcessHandle:
         """Makes a processing element in this process."""
-        return InProcessHandle(ProcessingElement(spec))
+        self._made[spec.pe] = InProcessHandle(ProcessingElement(spec))
+        return self._made[spec.pe]
+
+    def make_ready(self, count: int) -> None:
+        """Nothing has to be."""
+
+    def close(self) -> None:
+        """Nothing was."""
+
+    def find_pes(self) -> Sequence[PEHandle]:
+        """Returns those that this host has made, the last ones of each id."""
+        return list(self._made.values())
 
     def nodes(self) -> tuple[Node, ...]:
         """Returns this machine, as far as this process may use it."""
         return (Node(socket.gethostname(), float(available_cpus())),)
+
+    def request(self, cpus: int) -> None:
+        """Nobody can: there is this machine alone."""

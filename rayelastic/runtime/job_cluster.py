@@ -16,6 +16,7 @@ from rayelastic.plan.config import Regions
 from rayelastic.plan.routing import Edge, elastic_regions, routing_of
 from rayelastic.runtime.host import PELostError
 from rayelastic.runtime.specs import PESpec
+from rayelastic.runtime.status import PEStatus, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
     from rayelastic.runtime.data_port import PortAddress
     from rayelastic.runtime.host import PEHandle, PEHost
     from rayelastic.runtime.specs import JobSpec
-    from rayelastic.runtime.status import PEStatus
 
 START_TIMEOUT = (
     120.0  # seconds for a processing element to open its port, connect and start; a cold machine compiles here
 )
+ADOPT_TIMEOUT = 5.0  # seconds for an element to tell a new coordinator how it is
 RETIRE_TIMEOUT = 30.0  # seconds for one that gets no more tuples to pass on what it has and to end
 
 
@@ -82,6 +83,28 @@ class JobCluster:
             for handle in reversed(fresh):  # consumers first: they wait for their producers
                 handle.call(*step, timeout=START_TIMEOUT)
         for handle in fresh:
+            self._started(handle)
+
+    def adopt(self) -> None:
+        """Takes over the elements that an earlier coordinator of the job has started, as far as they answer."""
+        adopted: dict[str, PEHandle] = {}
+        for handle in self._host.find_pes():
+            try:
+                status: PEStatus = handle.call("status", timeout=ADOPT_TIMEOUT)
+                address: PortAddress | None = handle.call("address", timeout=ADOPT_TIMEOUT)
+            except (PELostError, TimeoutError):
+                status = PEStatus(handle.pe, State.CREATED)
+            if status.state is State.CREATED:  # nobody counts on it yet
+                with contextlib.suppress(PELostError):
+                    handle.kill()
+                continue
+            adopted[handle.pe] = handle
+            self._addresses[handle.pe] = address
+            if status.state.is_final:
+                self.ends(handle.pe)
+        with self._lock:
+            self._handles.update(adopted)
+        for handle in adopted.values():
             self._started(handle)
 
     def call(self, pe: str, method: str, *arguments: Any, timeout: float) -> Any:
@@ -162,6 +185,7 @@ class JobCluster:
             epoch=plan.epoch,
             routing=routing,
             restore=job.restore,
+            node=plan.nodes.get(pe, ""),
         )
 
     @staticmethod

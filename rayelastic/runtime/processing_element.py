@@ -105,7 +105,7 @@ class ProcessingElement:
         ):
             spec = self.spec
             self._port = DataPort(spec.job_id, spec.pe, spec.secret, self._host, self._on_connection, spec.epoch)
-        return self._port.address if self._port is not None else None
+        return self.address()
 
     def connect(self, peers: Mapping[str, PortAddress | None]) -> None:
         """Opens the links that leave this PE.
@@ -244,6 +244,15 @@ class ProcessingElement:
         if command not in ROUTING_COMMANDS:
             raise ValueError(f"{command!r} is no command for routers")
         return getattr(self._routing, command)(*arguments)
+
+    def address(self) -> PortAddress | None:
+        """Where it listens, as `open` told; `None` if nobody connects to it."""
+        return self._port.address if self._port is not None else None
+
+    def reset_levels(self) -> None:
+        """Has its adaptation loop forget what it learned, as after a change of regions (architecture, section 1)."""
+        if self._loop is not None:
+            self._loop.reset()
 
     def advance(self, epoch: int) -> None:
         """Refuses links of older epochs from now on: they come from elements that were replaced."""

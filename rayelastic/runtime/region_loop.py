@@ -7,29 +7,29 @@ job is left out of the plan that was asked for, and the next observation tells w
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.errors import RayelasticError
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.policy.organic_adaptation_actions import AdaptationDecision
 from rayelastic.policy.region_observation import PlanObservation
+from rayelastic.runtime.event_log import tell
+from rayelastic.runtime.region_adaptation import RegionAdaptation, RegionJournal
 from rayelastic.runtime.region_profile import observe_regions
 
 if TYPE_CHECKING:
     from rayelastic.plan.node_placement import Node
     from rayelastic.runtime.status import PESample
 
-__all__ = ["REGIONS", "RegionAdaptation", "RegionLoop", "performable"]
+__all__ = ["RegionLoop", "performable"]
 
 _log = logging.getLogger(__name__)
 
-REGIONS = "regions"  # under which name passes of this loop go, beside those of processing elements
-KEPT_PASSES = 2_000  # about 100 MB for a job of a thousand replicas
+NOT_LIVE = "replicas that run can't change their processing elements"
 
 
 class Policy(Protocol):
@@ -38,44 +38,6 @@ class Policy(Protocol):
     def step(self, seen: PlanObservation) -> AdaptationDecision:
         """Take one period and return the plan for the next one, with the reason."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class RegionAdaptation:
-    """One pass of the coordinator's loop.
-
-    Args:
-        number: of the pass, from 0.
-        observation: what was seen.
-        decision: what was decided, and why.
-        in_force: the plan afterwards.
-        seconds: that the change took; 0 if there was none.
-        problem: why the change couldn't be carried out; empty if it could.
-    """
-
-    number: int
-    observation: PlanObservation
-    decision: AdaptationDecision
-    in_force: ExecPlan
-    seconds: float = 0.0
-    problem: str = ""
-
-    @property
-    def pe(self) -> str:
-        """Stands where the passes of processing elements have their name."""
-        return REGIONS
-
-    @property
-    def changed(self) -> bool:
-        """Whether another plan was asked for than was in force."""
-        return self.decision.changes
-
-    def __str__(self) -> str:
-        seen, decision = self.observation, self.decision
-        what = ", ".join(action.text() for action in (*decision.reverted, *decision.actions)) or "as it is"
-        took = f" ({self.seconds:.2f} s)" if self.seconds else ""
-        problem = f"; not done: {self.problem}" if self.problem else ""
-        return f"{REGIONS} {seen.time:7.1f} s  {what}{took}: {decision.reason} [{decision.rule}]{problem}"
 
 
 def performable(wanted: ExecPlan, in_force: ExecPlan, elastic: tuple[str, ...]) -> ExecPlan:
@@ -89,7 +51,7 @@ def performable(wanted: ExecPlan, in_force: ExecPlan, elastic: tuple[str, ...]) 
         in_force: the one that there is.
         elastic: regions whose replicas can change.
     """
-    made = in_force
+    made, nodes = in_force, dict(in_force.nodes)
     for planned in wanted.regions:
         name = planned.region.name
         if name not in elastic or planned.replicas == made.region(name).replicas:
@@ -98,9 +60,10 @@ def performable(wanted: ExecPlan, in_force: ExecPlan, elastic: tuple[str, ...]) 
         for pe in planned.pipelines[0].pes[len(pes) :]:
             taken = pe in pes or pe in made.pes
             pes.append(next(n for n in made.fresh_pes(len(pes) + 1) if n not in pes) if taken else pe)
+            if pe in wanted.nodes:
+                nodes.setdefault(pes[-1], wanted.nodes[pe])
         made = made.with_replicas(name, planned.replicas, tuple(pes))
-    nodes = {pe: node for pe, node in {**wanted.nodes, **in_force.nodes}.items() if pe in made.pes}
-    return made.with_nodes(nodes)
+    return made.with_nodes({pe: node for pe, node in nodes.items() if pe in made.pes})
 
 
 class RegionLoop:
@@ -114,6 +77,9 @@ class RegionLoop:
         nodes: gives what may be used.
         elastic: regions whose replicas can change.
         period: seconds between two decisions.
+        reset: has the local levels forget what they learned.
+        request: asks for so many CPUs in the whole cluster; 0: no longer.
+        journal: where each pass is kept.
         clock: seconds.
     """
 
@@ -127,6 +93,9 @@ class RegionLoop:
         nodes: Callable[[], tuple[Node, ...]],
         elastic: tuple[str, ...],
         period: float,
+        reset: Callable[[], None] = lambda: None,
+        request: Callable[[int], None] = lambda _: None,
+        journal: RegionJournal | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._policy = policy
@@ -136,21 +105,24 @@ class RegionLoop:
         self._nodes = nodes
         self._elastic = elastic
         self._period = period
+        self._reset = reset
+        self._request = request
+        self._requested = 0
+        self.journal = journal or RegionJournal()
         self._clock = clock
-        self._passes: deque[RegionAdaptation] = deque(maxlen=KEPT_PASSES)
         self._number = 0
         self._cost: float | None = None
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def since(self, number: int) -> tuple[RegionAdaptation, ...]:
-        """Returns the passes from a number on, as far as they are kept."""
-        return tuple(adaptation for adaptation in list(self._passes) if adaptation.number >= number)
-
     def start(self) -> None:
         """Starts its thread."""
         self._thread = threading.Thread(target=self.run, name="adapt-regions", daemon=True)
         self._thread.start()
+
+    def halt(self) -> None:
+        """Has it end with the pass that it is in; returns at once."""
+        self._stopped.set()
 
     def stop(self) -> None:
         """Ends it; what is in force stays. A change that is under way is ended first."""
@@ -176,10 +148,13 @@ class RegionLoop:
 
     def step(self, before: Mapping[str, PESample], after: Mapping[str, PESample], *, at: float) -> RegionAdaptation:
         """Makes one pass on two samples."""
-        plan = self._plan()
-        seen = observe_regions(plan, before, after, at=at, nodes=self._nodes(), cost=self._cost)
+        plan, nodes = self._plan(), self._nodes()
+        here = {node.name for node in nodes}  # an element on a node that is gone is its watcher's affair
+        shown = plan.with_nodes({pe: node for pe, node in plan.nodes.items() if node in here})
+        seen = observe_regions(shown, before, after, at=at, nodes=nodes, cost=self._cost)
         self._cost = None
         decision = self._policy.step(seen)
+        self._ask_for(decision, nodes)
         seconds, problem = 0.0, ""
         wanted = performable(decision.plan, plan, self._elastic) if decision.changes else plan
         if wanted.regions != plan.regions:
@@ -192,10 +167,24 @@ class RegionLoop:
             rate = (carried - _made(before)) / max(seen.period, 1e-9)
             missing = seconds - (_made(self._sample()) - carried) / rate if rate > 0 else 0.0
             self._cost = max(0.0, missing)
+            if decision.reset:
+                self._reset()
+        elif decision.changes:
+            problem = NOT_LIVE
         adaptation = RegionAdaptation(self._number, seen, decision, plan, seconds, problem)
-        self._passes.append(adaptation)
+        self.journal.add(adaptation)
+        if adaptation.changed:
+            tell("regions adapted", job=plan.topology, what=str(adaptation))
         self._number += 1
         return adaptation
+
+    def _ask_for(self, decision: AdaptationDecision, nodes: tuple[Node, ...]) -> None:
+        """Tells whoever starts machines how many CPUs there should be, once per wish."""
+        lacking = decision.request.cpus if decision.request is not None else 0.0
+        wanted = math.ceil(sum(node.cpus for node in nodes) + lacking) if lacking > 0 else 0
+        if wanted != self._requested:
+            self._request(wanted)
+            self._requested = wanted
 
 
 def _made(samples: Mapping[str, PESample]) -> int:

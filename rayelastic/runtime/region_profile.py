@@ -19,6 +19,7 @@ from rayelastic.runtime.status import OperatorSample, PESample
 __all__ = ["observe_regions"]
 
 SHORTEST = 1e-9  # seconds
+MOST_OVERHEAD = 2.0  # times the operators' CPU time: beyond, it is wake-ups and timers, which don't grow with the load
 
 Samples = Mapping[str, PESample]
 
@@ -97,7 +98,7 @@ def _factor(before: PESample | None, after: PESample) -> float:
     if before is not None:
         inside -= sum(sample.cpu_seconds for sample in before.operators)
         total -= before.cpu_seconds
-    return max(1.0, total / inside) if inside > 0 else 1.0
+    return min(max(1.0, total / inside), MOST_OVERHEAD) if inside > 0 else 1.0
 
 
 def _same_shape(before: PESample, after: PESample) -> bool:

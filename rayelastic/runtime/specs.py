@@ -39,6 +39,7 @@ class PESpec:
         epoch: the routing epoch that its links are opened in.
         routing: what it hosts of elastic regions.
         restore: the snapshot that it goes on from.
+        node: the machine where it belongs; empty: any.
     """
 
     pe: str
@@ -52,6 +53,7 @@ class PESpec:
     epoch: int = 0
     routing: PERouting = field(default_factory=PERouting)
     restore: Snapshot | None = None
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True)

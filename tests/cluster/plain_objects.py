@@ -22,6 +22,7 @@ WAIT = 2.0
 @dataclass(frozen=True)
 class PlainSpec:
     pe: str
+    node: str = ""
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class PlainJob:
     name: str
     pe_names: tuple[str, ...] = ("pe0", "pe1")
     secret: bytes = field(default=b"", repr=False)
+    job_id: str = ""  # nobody goes on after it
 
     @property
     def config(self) -> Any:

@@ -10,7 +10,7 @@ from rayelastic.errors import JobExistsError
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import Region, RegionKind
-from rayelastic.runtime.change_journal import ChangeJournal
+from rayelastic.runtime.change_journal import ChangeJournal, FileStore
 
 REGION = Region("r1", RegionKind.DATA_PARALLEL, ("count",), ("word",))
 PLAN = ExecPlan("words", (RegionPlan(REGION, (Pipeline(("count",), ("pe0",)),)),))
@@ -18,41 +18,41 @@ CHANGE = plan_change(PLAN, PLAN.with_replicas("r1", 2, ("pe0", "pe1")))
 
 
 def test_the_next_coordinator_knows_how_far_a_change_got(tmp_path: Path) -> None:
-    first = ChangeJournal(tmp_path / "journal")
+    first = ChangeJournal(FileStore(tmp_path / "journal"))
     assert first.started() == 1
     first.begin(CHANGE, batch=40)
     first.moved(2)
     first.close()
-    second = ChangeJournal(tmp_path / "journal")
+    second = ChangeJournal(FileStore(tmp_path / "journal"))
     assert second.started() == 2
     assert second.plan == PLAN
     assert second.open_change is not None
     assert (second.open_change.change, second.open_change.batch, second.open_change.moved) == (CHANGE, 40, 2)
     second.undo(1)
     second.close()
-    third = ChangeJournal(tmp_path / "journal")
+    third = ChangeJournal(FileStore(tmp_path / "journal"))
     assert third.open_change is not None
     assert (third.open_change.moved, third.open_change.undoing) == (2, 1)
     third.end(PLAN)
     third.close()
-    last = ChangeJournal(tmp_path / "journal")
+    last = ChangeJournal(FileStore(tmp_path / "journal"))
     assert (last.plan, last.open_change, last.incarnation) == (PLAN, None, 2)
     last.close()
 
 
 def test_a_line_that_was_not_ended_tells_nothing(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    first = ChangeJournal(path)
+    first = ChangeJournal(FileStore(path))
     first.begin(CHANGE, batch=40)
     first.close()
     with path.open("a") as file:
         file.write('{"kind": "moved", "cou')
-    second = ChangeJournal(path)
+    second = ChangeJournal(FileStore(path))
     assert second.open_change is not None
     assert second.open_change.moved == 0
     second.moved(1)
     second.close()
-    third = ChangeJournal(path)
+    third = ChangeJournal(FileStore(path))
     assert third.open_change is not None
     assert third.open_change.moved == 1
     third.close()
@@ -60,8 +60,8 @@ def test_a_line_that_was_not_ended_tells_nothing(tmp_path: Path) -> None:
 
 
 def test_a_second_coordinator_is_refused(tmp_path: Path) -> None:
-    first = ChangeJournal(tmp_path / "journal")
+    first = ChangeJournal(FileStore(tmp_path / "journal"))
     with pytest.raises(JobExistsError, match="another coordinator"):
-        ChangeJournal(tmp_path / "journal")
+        ChangeJournal(FileStore(tmp_path / "journal"))
     first.close()
-    ChangeJournal(tmp_path / "journal").close()
+    ChangeJournal(FileStore(tmp_path / "journal")).close()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rayelastic as rel
-from rayelastic.errors import JobFailedError
+from rayelastic.errors import JobExistsError, JobFailedError
 from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime import performer
+from rayelastic.runtime.change_journal import ChangeJournal, FileStore
 from rayelastic.runtime.coordinator import Coordinator
 from rayelastic.runtime.host import InProcessHandle, InProcessHost, PELostError
 from rayelastic.runtime.performer import ChangeError
@@ -43,12 +45,16 @@ class MortalHandle(InProcessHandle):
 
 class MortalHost(InProcessHost):
     def __init__(self) -> None:
+        super().__init__()
         self.handles: dict[str, MortalHandle] = {}
 
     def start_pe(self, spec: PESpec) -> MortalHandle:
         element = super().start_pe(spec)._element
         self.handles[spec.pe] = MortalHandle(element)
         return self.handles[spec.pe]
+
+    def find_pes(self) -> Sequence[MortalHandle]:
+        return list(self.handles.values())
 
 
 class Run:
@@ -170,6 +176,48 @@ def test_keys_that_died_with_their_replica_fail_the_job_and_say_so() -> None:
         run.host.handles["pe1"].die()
         with pytest.raises(JobFailedError, match="pe1"):
             run.job.wait(timeout=60)
+
+
+@pytest.mark.parametrize("step", ["start", "commit", "end"])
+def test_the_next_coordinator_takes_over_elements_that_run_on(step: str, tmp_path: Path) -> None:
+    feed, host, store = Feed(200), MortalHost(), tmp_path / "journal"
+    topology = topology_of(feed, "compiled")
+    spec = prepare(topology, ELASTIC)
+    first = Coordinator(spec, host, journal=ChangeJournal(FileStore(store)))
+    job = Job("crashes", LocalControl(first), topology)
+    try:
+        job._start()
+        with pytest.raises(JobExistsError):
+            FileStore(store)
+        before = host.handles["pe0"]
+        first._performer._passing = lambda name: die() if name == step else None
+        with pytest.raises(Died):
+            job.rescale("r1", 2)
+        first._end = lambda *_: None  # type: ignore[method-assign]  # it is dead
+        first._journal.close()
+        second = Coordinator(spec, host, journal=ChangeJournal(FileStore(store)))
+        second.resume()
+        job = Job("crashes", LocalControl(second), topology)
+        assert job.plan().region("r1").replicas == 2
+        assert host.handles["pe0"] is before
+        job.rescale("r1", 1)
+        feed.enough.set()
+        check(job.wait(timeout=60)["out"], feed)
+    finally:
+        feed.enough.set()
+        job.close()
+
+
+def test_a_coordinator_that_died_before_the_start_leaves_a_job_that_says_so(tmp_path: Path) -> None:
+    feed = Feed(1)
+    spec = prepare(topology_of(feed, "compiled"), ELASTIC)
+    Coordinator(spec, MortalHost(), journal=ChangeJournal(FileStore(tmp_path / "journal")))._journal.close()
+    second = Coordinator(spec, MortalHost(), journal=ChangeJournal(FileStore(tmp_path / "journal")))
+    second.resume()
+    failure = second.status().failure
+    assert failure is not None
+    assert "before the job had started" in failure.reason
+    second.close()
 
 
 def random_rescales(seed: int, changes: int) -> None:

@@ -58,6 +58,17 @@ def test_it_jumps_to_what_the_load_needs() -> None:
     assert "r1 from 1 replica to 9: expected gain" in decision.reason
 
 
+def test_where_local_levels_cut_pipelines_it_never_does() -> None:
+    """Two operators would be cut in two first; a running job gets replicas, sized for its target."""
+    job = ClusterJob.chain("two", 0.05 * MICRO, [10 * MICRO, 10 * MICRO])
+    for target, replicas in ((0.8, 3), (0.4, 5)):
+        sim = simulation(job, 100e3, thresholds=OrganicThresholds.of_running_jobs(target))
+        sim.run(12)
+        assert [step.decision.plan.region("r1").replicas for step in sim.changes()] == [replicas]
+        assert not sim.plan.region("r1").cuts
+    assert len(simulation(job, 70e3).run(12)[-1].decision.plan.region("r1").cuts) == 1
+
+
 def test_a_source_that_doesnt_know_its_load_is_taken_by_its_waiting() -> None:
     sim = simulation(ClusterJob.chain("slow source", 5 * MICRO, [10 * MICRO]), 1e9, offered_known=False)
     sim.run(10)

@@ -67,6 +67,8 @@ def test_only_replicas_of_their_own_are_carried_out() -> None:
     made = performable(wanted, PLAN, ("r1",))
     assert made.region("r1").pipelines == (Pipeline(("parse", "count"), ("pe0", "pe1", "pe7")),)
     check_performable(plan_change(PLAN, made))
+    placed = performable(wanted.with_nodes({"pe0": "a", "pe7": "b"}), PLAN.with_nodes({"pe0": "a"}), ("r1",))
+    assert dict(placed.nodes) == {"pe0": "a", "pe1": "a", "pe7": "b"}
     assert performable(wanted, PLAN, ()).regions == PLAN.regions
     assert performable(PLAN, made, ("r1",)).regions == PLAN.regions
     with pytest.raises(ChangeError, match="share"):
@@ -117,4 +119,4 @@ def test_a_pass_is_kept_with_what_it_cost_and_why_it_failed() -> None:
     failed = loop.step(lines(1000), lines(2500), at=10.0)
     assert failed.observation.cost == pytest.approx(1.0)  # 100 tuples of the 200 that 2 s would have brought
     assert failed.problem == "a node is gone"
-    assert [adaptation.number for adaptation in loop.since(1)] == [1]
+    assert [adaptation.number for adaptation in loop.journal.since(1)] == [1]

@@ -1,0 +1,84 @@
+"""What a change of regions costs and brings, on real processing elements: small tables, and JSON in bench/results.
+
+    python -m bench.rescale [pauses] [dips] [tokens] [--megabytes 100] [--rate 20000] [--in-process] [--json FILE]
+
+`pauses`: how long a change takes as a whole, and how long tuples of moving keys and of others wait meanwhile. `dips`:
+how throughput goes when the source makes what it can. `tokens`: what a second process brings a Python operator; needs
+two idle cores. All on a Ray of this machine; `--in-process` has the first two without. Targets: R13 and C003-8.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench.rescale import pauses, tokens
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+MOST_SECONDS, MOST_OTHERS, MOST_MOVING = 1.0, 20.0, 250.0  # s, ms, ms: C003-8, R13
+MOST_DIP, MOST_BACK = 0.3, 3.0  # share, s: C003-8, R13
+LEAST_RATIO = 1.8  # of two replicas against one
+
+
+def verdict(met: bool) -> str:
+    return "met" if met else "NOT MET"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.rescale", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", choices=("pauses", "dips", "tokens", []), metavar="PART")
+    parser.add_argument("--megabytes", type=int, default=100, help="of state (default: 100)")
+    parser.add_argument("--rate", type=float, default=20_000.0, help="tuples/s of the paced source (default: 20000)")
+    parser.add_argument("--rounds", type=int, default=3, help="of one replica against two (default: 3)")
+    parser.add_argument("--in-process", action="store_true", help="without Ray; not for tokens")
+    parser.add_argument("--json", type=Path, default=RESULTS / "rescale.json", metavar="FILE")
+    options = parser.parse_args()
+    parts = options.parts or ["pauses", "dips", "tokens"]
+    told: dict[str, Any] = {"cpus": os.cpu_count(), "on": "process" if options.in_process else "ray"}
+    if "pauses" in parts:
+        changes = pauses.pauses(options.megabytes, options.rate, on_ray=not options.in_process)
+        told["pauses"] = [asdict(change) for change in changes]
+        print(f"{'change':<28} {'whole':>8} {'others wait':>12} {'moving wait':>12} {'before':>8}")
+        for c in changes:
+            print(f"{c.what:<28} {c.seconds:6.2f} s {c.others:9.1f} ms {c.moving:9.1f} ms {c.usual:5.1f} ms")
+        for what, most, worst in (
+            ("a change, s", MOST_SECONDS, max(c.seconds for c in changes)),
+            ("wait of other keys, ms", MOST_OTHERS, max(c.others for c in changes)),
+            ("wait of moving keys, ms", MOST_MOVING, max(c.moving for c in changes)),
+        ):
+            print(f"  {what}: {worst:.2f} of at most {most:g}: {verdict(worst <= most)}")
+    if "dips" in parts:
+        found = pauses.dips(options.megabytes, on_ray=not options.in_process)
+        told["dips"] = [asdict(dip) for dip in found]
+        print(f"{'change':<28} {'before':>12} {'least':>12} {'dip':>6} {'back after':>11}")
+        for d in found:
+            dip = 1 - d.deepest / d.before
+            print(f"{d.what:<28} {d.before / 1e6:8.3f} M/s {d.deepest / 1e6:8.3f} M/s {dip:6.0%} {d.back:9.2f} s")
+            met = dip <= MOST_DIP and d.back <= MOST_BACK
+            print(f"  at most {MOST_DIP:.0%}, back in {MOST_BACK:g} s: {verdict(met)}")
+    if "tokens" in parts:
+        rows = tokens.measure(options.rounds, seconds=3.0)
+        told["tokens"] = [asdict(row) for row in rows]
+        for row in rows:
+            assert row.ratio is not None
+            print(f"{row.what}: {row.value:,.0f} {row.unit} against {row.limit_value:,.0f} with {row.limit_what}")
+            print(f"  {row.ratio:.2f} times; at least {LEAST_RATIO}: {verdict(row.ratio >= LEAST_RATIO)}")
+        print("by itself:")
+        told["by_itself"] = tokens.by_itself()
+        for line in told["by_itself"]:
+            print(f"  {line}")
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(told, indent=1) + "\n")
+    print(options.json)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""Ends a processing element whose coordinator has gone for good: each call renews its lease, and nobody calls any more.
+
+Its actor is detached, so that it runs on while a dead coordinator is replaced; without a lease it would for ever.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+LEASE = 60.0  # seconds; a coordinator calls every two, and another one is there a few seconds after it dies
+
+
+class Lease:
+    """A time that runs out unless it is renewed.
+
+    Args:
+        seconds: how long it holds.
+        expired: called once when it has run out, in a thread of its own.
+
+    >>> over = threading.Event()
+    >>> lease = Lease(0.01, over.set)
+    >>> over.wait(10)
+    True
+    """
+
+    def __init__(self, seconds: float, expired: Callable[[], None]) -> None:
+        self._seconds = seconds
+        self._expired = expired
+        self._renewed = threading.Event()
+        threading.Thread(target=self._run, name="lease", daemon=True).start()
+
+    def renew(self) -> None:
+        """Has it hold anew from now on."""
+        self._renewed.set()
+
+    def _run(self) -> None:
+        while self._renewed.wait(self._seconds):
+            self._renewed.clear()
+        self._expired()

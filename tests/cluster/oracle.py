@@ -1,0 +1,119 @@
+"""A job on Ray whose last operator fails it if any change lost, doubled or reordered a tuple, or state of a key.
+
+Its load is what a file says, so that whoever has the folder steers it: tuples a second; below zero, the stream ends.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import rayelastic as rel
+from tests.component.rescaling import Counted, Event, Seen, count
+
+KEYS = 400
+GROUPS = 20
+PRIME = 1000000007
+TICK = 0.01  # seconds between two bursts
+ROUNDS = 400  # of plain Python: what makes a tuple dear
+
+
+class Load:
+    """How many tuples there are a second.
+
+    Args:
+        folder: where it is written down.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "rate"
+
+    def set(self, rate: float) -> None:
+        made = self._file.with_suffix(".new")
+        made.write_text(str(rate))
+        made.rename(self._file)
+
+    def end(self) -> None:
+        self.set(-1.0)
+
+    @property
+    def rate(self) -> float:
+        return float(self._file.read_text())
+
+    def events(self) -> Iterator[Event]:
+        following, clock, due, turn, now = [0] * KEYS, threading.Event(), 0.0, 0, time.monotonic()
+        while (rate := self.rate) >= 0:
+            clock.wait(TICK)
+            before, now = now, time.monotonic()
+            due += rate * (now - before)
+            for _ in range(int(due)):
+                turn += 1
+                key = turn * 7919 % KEYS
+                following[key] += 1
+                yield Event(key, following[key] - 1)
+            due -= int(due)
+
+
+class Tagged(NamedTuple):
+    group: int
+    key: int
+    sequence: int
+    count: int
+    digest: int
+
+
+def tag(t: Counted) -> Tagged:
+    return Tagged(t.key % GROUPS, t.key, t.sequence, t.count, t.digest)
+
+
+class Members(dict[int, tuple[int, int]]):
+    """{key: (tuples of it so far, digest of their sequences)} of a group."""
+
+
+def verified(t: Tagged, s: Members) -> Tagged:
+    following, digest = s.get(t.key, (0, 0))
+    assert t.sequence == following, f"{t} came where {following} was due"
+    digest = (digest * 31 + t.sequence + 1) % PRIME
+    assert (t.count, t.digest) == (following + 1, digest), f"state was lost before {t}"
+    s[t.key] = (following + 1, digest)
+    return t
+
+
+def dear(t: Event, s: Seen) -> Counted:
+    spent = t.sequence
+    for _ in range(ROUNDS):
+        spent = spent * 31 % 65537
+    return count(t, s)
+
+
+def topology(folder: Path, *, costs: bool = False) -> rel.Topology:
+    """Counts by key, then verifies by group: two regions in a row, each of which can have replicas."""
+    load = Load(folder)
+    made = rel.Topology("verified")
+    keyed = made.source("events", rel.callable(load.events, Event)).key_by("key")
+    lane = "python" if costs else "compiled"
+    counted = keyed.map("count", dear if costs else count, state=Seen, schema=Counted, lane=lane)
+    tagged = counted.map("tag", tag, schema=Tagged, lane="compiled")
+    tagged.key_by("group").map("verify", verified, state=Members, schema=Tagged, lane="python").sink("out", rel.count())
+    return made
+
+
+def flows(job: rel.Job, tuples: int = 300, patience: float = 60.0) -> None:
+    """Waits until more tuples have been verified."""
+    until = time.monotonic() + patience
+    before = job.metrics().operator("out").tuples_in
+    while job.metrics().operator("out").tuples_in < before + tuples:
+        assert not job.status.state.is_final, job.status
+        assert time.monotonic() < until, "nothing comes through"
+        job.pause(0.05)
+
+
+def finish(job: rel.Job, load: Load) -> int:
+    """Ends the stream and tells how many tuples there were: as many came through as were made."""
+    load.end()
+    arrived: int = job.wait(timeout=120)["out"]
+    assert arrived == job.metrics().operator("events").tuples_out
+    return arrived

@@ -1,0 +1,136 @@
+"""Changes of regions on the cluster that RAY_ADDRESS names; what happened goes to the output as JSON.
+
+    python -m tests.cluster.rescale_on_nodes FOLDER random [--seconds 60] [--seed 1]
+    python -m tests.cluster.rescale_on_nodes FOLDER by-itself
+    python -m tests.cluster.rescale_on_nodes FOLDER lose-node STEP OCCURRENCE
+
+The folder is one that all nodes see. `random`: rescales at random, as often as fits. `by-itself`: the load grows and
+falls, the job follows. `lose-node`: halts at a step of a change until the node of the new replica has been ended. The
+job verifies itself, see oracle.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import rayelastic as rel
+from rayelastic.errors import JobFailedError, RayelasticError
+from rayelastic.job import Job, prepare
+from rayelastic.on_ray.jobs import start_coordinator
+from tests.cluster.mortal import COORDINATOR_PATH
+from tests.cluster.oracle import Load, finish, flows, topology
+
+RATE = 5000.0  # tuples/s, which is little: what is tested is the protocol
+TARGET = 0.2  # of a CPU for each replica, so that three fit a small machine
+ENOUGH = 0.5  # seconds of CPU time, to know what a tuple costs
+PATIENCE = 120.0  # seconds
+CONFIG = rel.JobConfig(regions="manual", elasticity="off")
+
+
+def nodes_of(job: Job) -> set[str]:
+    return {status.node for status in job.status.pes}
+
+
+def at_random(folder: Path, seconds: float, seed: int) -> dict[str, Any]:
+    load, dice = Load(folder), random.Random(seed)
+    load.set(RATE)
+    job = rel.submit(topology(folder), CONFIG)
+    regions = [planned.region.name for planned in job.plan().regions if planned.region.keys]
+    nodes, took = nodes_of(job), []
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        region = dice.choice(regions)
+        now = job.plan().region(region).replicas
+        began = time.monotonic()
+        job.rescale(region, dice.choice([n for n in (1, 2, 3) if n != now]))
+        took.append(time.monotonic() - began)
+        nodes |= nodes_of(job)
+        flows(job, tuples=100)
+    arrived = finish(job, load)
+    return {"changes": len(took), "longest": max(took), "tuples": arrived, "nodes": sorted(nodes)}
+
+
+def by_itself(folder: Path) -> dict[str, Any]:
+    load = Load(folder)
+    load.set(500.0)
+    config = rel.JobConfig(regions="elastic", region_period=1.0, region_target=TARGET, elasticity="off")
+    job = rel.submit(topology(folder, costs=True), config)
+    seen, nodes = [], nodes_of(job)
+
+    def reaches(rate: float, replicas: int) -> None:
+        load.set(rate)
+        until = time.monotonic() + PATIENCE
+        while (now := job.plan().region("r1").replicas) != replicas and time.monotonic() < until:
+            job.pause(0.5)
+        nodes.update(nodes_of(job))
+        seen.append(now)
+
+    while job.metrics().operator("count").cpu_seconds < ENOUGH:
+        job.pause(0.5)
+    counted = job.metrics().operator("count")
+    one = TARGET * counted.tuples_in / counted.cpu_seconds
+    for load_of, replicas in ((0.5, 1), (1.5, 2), (2.4, 3), (0.5, 1)):
+        reaches(load_of * one, replicas)
+    told = [str(one) for one in job.adaptations() if one.pe == "regions"]
+    return {"replicas": seen, "adaptations": told, "tuples": finish(job, load), "nodes": sorted(nodes)}
+
+
+def lose_node(folder: Path, step: str, occurrence: int) -> dict[str, Any]:
+    load = Load(folder)
+    load.set(RATE)
+    made = topology(folder)
+    job = Job(made.name, start_coordinator(prepare(made, CONFIG), coordinator_class=COORDINATOR_PATH), made)
+    job._start()
+    flows(job)
+    job._control.call("arm", step, occurrence, "", str(folder), timeout=PATIENCE)
+    outcome, began = "completed", time.monotonic()
+    try:
+        job.rescale("r1", 2)
+    except (RayelasticError, TimeoutError) as error:
+        outcome = f"{type(error).__name__}: {error}"
+    halted = (folder / "go").stat().st_mtime - (folder / "at").stat().st_mtime if (folder / "go").exists() else 0.0
+    told: dict[str, Any] = {"outcome": outcome, "seconds": time.monotonic() - began - halted}
+    try:
+        flows(job)
+        told["replicas"] = job.plan().region("r1").replicas
+        told["tuples"] = finish(job, load)
+    except (AssertionError, JobFailedError):
+        failure = job.status.failure
+        told["failure"] = failure.reason if failure is not None else "none, and yet nothing comes through"
+    finally:
+        load.end()
+        job.close()
+    return told
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parts = parser.add_subparsers(required=True, dest="part")
+    randomly = parts.add_parser("random")
+    randomly.add_argument("--seconds", type=float, default=60.0)
+    randomly.add_argument("--seed", type=int, default=1)
+    parts.add_parser("by-itself")
+    losing = parts.add_parser("lose-node")
+    losing.add_argument("step")
+    losing.add_argument("occurrence", type=int)
+    given = parser.parse_args()
+    match given.part:
+        case "random":
+            told = at_random(given.folder, given.seconds, given.seed)
+        case "by-itself":
+            told = by_itself(given.folder)
+        case _:
+            told = lose_node(given.folder, given.step, given.occurrence)
+    sys.stdout.write(json.dumps(told) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""Regions get more replicas by themselves when the load grows, and give them back when it falls (J21, J32, R3)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.cli import main
+from rayelastic.errors import ConfigError
+from rayelastic.job import Job, start
+from rayelastic.runtime.region_adaptation import RegionAdaptation, read_region_journal
+from tests.component.rescaling import Counted, Event, Feed, Seen, check
+
+PERIOD = 0.2  # seconds between two decisions
+PATIENCE = 100.0  # seconds; a minute for all on a busy machine
+TARGET = 0.4  # of a CPU for each replica, so that two of them fit a machine that has other work too
+TICK = 0.002  # seconds between two bursts
+ENOUGH = 0.3  # seconds of CPU time, to know what a tuple costs
+ROUNDS = 30_000  # of the loop that makes a tuple dear: some 200 us
+
+
+class PacedFeed(Feed):
+    """Events at a rate that can be changed; the clock paces them, nothing else depends on it."""
+
+    def __init__(self, keys: int) -> None:
+        super().__init__(keys)
+        self.rate = 1.0  # events/s
+
+    def __call__(self) -> Iterator[Event]:
+        due, turn, now = 0.0, 0, time.monotonic()
+        while not self.enough.wait(TICK):
+            before, now = now, time.monotonic()
+            due += self.rate * (now - before)
+            for _ in range(int(due)):
+                turn += 1
+                key = turn * 7919 % len(self.next)
+                self.next[key] += 1
+                yield Event(key, self.next[key] - 1)
+            due -= int(due)
+
+
+def dear(t: Event, s: Seen) -> Counted:
+    spent = t.sequence
+    for n in range(ROUNDS):
+        spent = (spent * 48271 + n) % 2147483647
+    s.count += 1 if spent + t.key >= 0 else 2  # always 1, but no compiler knows
+    s.digest = (s.digest * 31 + t.sequence + 1) % 1000000007
+    return Counted(t.key, t.sequence, s.count, s.digest)
+
+
+def topology_of(feed: Feed) -> rel.Topology:
+    topology = rel.Topology("adapting")
+    events = topology.source("events", rel.callable(feed, Event))
+    events.key_by("key").map("count", dear, state=Seen, schema=Counted, lane="compiled").sink("out", rel.list())
+    return topology
+
+
+def changes(job: Job) -> list[RegionAdaptation]:
+    return [done for done in job.adaptations() if isinstance(done, RegionAdaptation) and not done.problem]
+
+
+def reaches(job: Job, replicas: range) -> None:
+    """Waits until the region has a number of replicas."""
+    until = time.monotonic() + PATIENCE
+    while job.plan().region("r1").replicas not in replicas:
+        assert not job.status.state.is_final, job.status
+        assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
+        job.pause(PERIOD)
+
+
+def cost_of_a_tuple(job: Job) -> float:
+    counted = job.metrics().operator("count")
+    return counted.cpu_seconds / counted.tuples_in
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(300)
+def test_a_region_follows_its_load_up_and_down_and_says_why(tmp_path: Path) -> None:
+    feed = PacedFeed(keys=300)
+    config = rel.JobConfig(
+        regions="elastic", region_period=PERIOD, region_target=TARGET, elasticity="off", threads=2,
+        threading="dynamic", journal=str(tmp_path / "{pe}.jsonl"),
+    )  # fmt: skip
+    job = start(topology_of(feed), config)
+    try:
+        feed.rate = 1000.0
+        while job.metrics().operator("count").cpu_seconds < ENOUGH:
+            assert not job.status.state.is_final, job.status
+            job.pause(PERIOD)
+        one = TARGET / cost_of_a_tuple(job)  # tuples/s that a replica is to take
+        feed.rate = 1.6 * one
+        reaches(job, range(2, 17))
+        feed.rate = 0.2 * one
+        reaches(job, range(1, 2))
+        done = changes(job)
+        feed.enough.set()
+        check(job.wait(timeout=PATIENCE)["out"], feed)
+    finally:
+        feed.enough.set()
+        job.close()
+    assert all(adaptation.decision.reason and adaptation.decision.rule for adaptation in done)
+    assert any("from 1 replica to" in str(adaptation) for adaptation in done), done
+    assert all(adaptation.seconds > 0 for adaptation in done)
+    picture = tmp_path / "regions.png"
+    assert main(["plot", str(tmp_path / "regions.jsonl"), "-o", str(picture)]) == 0
+    assert picture.stat().st_size > 0
+    told = read_region_journal(tmp_path / "regions.jsonl")
+    assert [str(one) for one in told if one.changed and not one.problem][: len(done)] == [str(one) for one in done]
+
+
+def test_a_journal_of_several_elements_needs_a_name_for_each() -> None:
+    with pytest.raises(ConfigError, match=r"overwrite.*\{pe\}"):
+        rel.JobConfig(regions="elastic", journal="run.jsonl")
+    for target in (0.0, 1.0, True):
+        with pytest.raises(ConfigError, match="region_target"):
+            rel.JobConfig(region_target=target)
+
+
+def test_local_levels_forget_when_regions_change() -> None:
+    """Wired end to end: a pass of each element's own loop says that it started anew."""
+    feed = PacedFeed(keys=50)
+    job = start(topology_of(feed), rel.JobConfig(regions="manual", adaptation_period=0.1))
+    try:
+        reset = threading.Event()
+        handle = job._control._coordinator._cluster.handles["pe0"]  # type: ignore[attr-defined]
+        handle.call("reset_levels", timeout=1.0)
+        while not reset.is_set():
+            job.pause(0.05)
+            passes = [one for one in job.adaptations(every_pass=True) if not isinstance(one, RegionAdaptation)]
+            assert len(passes) < 100
+            if any(one.fresh for one in passes):
+                reset.set()
+    finally:
+        feed.enough.set()
+        job.close()
