@@ -106,7 +106,7 @@ def fresh(job: Job, told: set[tuple[str, int]]) -> Iterator[Adaptation | RegionA
 def line_of(seen: View, before: JobMetrics | None) -> str:
     """A line: time, threads, queues, tuples a second from the sources, the dearest operators."""
     threads = sum(pe.threads for pe in seen.metrics.pes)
-    queues = sum(one.model != "manual" for pe in seen.metrics.pes for one in pe.operators)
+    queues = sum(one.queue_capacity > 0 for pe in seen.metrics.pes for one in pe.operators)
     head = f"{seen.metrics.seconds:6.1f} s  {counted(threads, 'thread')}, {counted(queues, 'queue')}"
     if before is None:
         return head
