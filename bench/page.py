@@ -77,7 +77,9 @@ def claims_part(claims: Sequence[Mapping[str, str]]) -> Iterator[str]:
     yield "## The papers' claims"
     yield ""
     shown = sum(one["holds"] == "yes" for one in claims)
-    yield f"{shown} of {len(claims)} reproduced or beaten; the others say why. Made {made_of(claims)}."
+    silent = sorted({one["id"] for one in claims if one["holds"] != "yes" and not one["remark"]})
+    rest = f"without a reason: {', '.join(silent)}" if silent else "the others say why"
+    yield f"{shown} of {len(claims)} reproduced or beaten; {rest}. Made {made_of(claims)}."
     for paper, title in PAPERS.items():
         yield ""
         yield f"### {title}"
@@ -86,14 +88,14 @@ def claims_part(claims: Sequence[Mapping[str, str]]) -> Iterator[str]:
         yield "|---|---|---|---|---|"
         for number in range(1, COUNTS[paper] + 1):
             yield from claim_rows(f"{paper}-{number}", by_id)
-    rest = sorted(set(by_id) - {f"{paper}-{n}" for paper, count in COUNTS.items() for n in range(1, count + 1)})
-    if rest:
+    further = sorted(set(by_id) - {f"{paper}-{n}" for paper, count in COUNTS.items() for n in range(1, count + 1)})
+    if further:
         yield ""
         yield "### Our own figures to reach"
         yield ""
         yield "| id | aim | here | | |"
         yield "|---|---|---|---|---|"
-        for name in rest:
+        for name in further:
             yield from claim_rows(name, by_id)
     yield ""
 
