@@ -336,6 +336,16 @@ class Operator:
     def merge(name: str, schema: Schema, ports: int, time: str, shift: int) -> Operator:
         """Records of all input ports in the order of their times."""
 
+    @staticmethod
+    def throttle(name: str, schema: Schema, per_second: float) -> Operator:
+        """Passes records on no faster than so many a second."""
+
+    @staticmethod
+    def delay(name: str, schema: Schema, seconds: float, most: int) -> Operator:
+        """
+        Passes everything on so long after it came, keeping at most so many records; to be poked now and then.
+        """
+
     def with_time_marks(self, period: float) -> Operator:
         """
         The same source, which puts the time into its stream at most once in so many seconds.
@@ -351,6 +361,40 @@ class Operator:
         """
         Marks by how long they were under way: less than 2^i microseconds; the last ones: longer. None unless with_latency made it.
         """
+
+    @staticmethod
+    def channels(name: str, schema: Schema, width: ChannelWidth, ordered: bool) -> Operator:
+        """
+        Deals records out to the active channels, an output port each; ordered: so that in_turn can restore their order.
+        """
+
+    @staticmethod
+    def keyed_channels(name: str, schema: Schema, keys: Sequence[str], channels: int) -> Operator:
+        """
+        Deals records out by the hash of their keys, so that in_turn can restore their order.
+        """
+
+    @staticmethod
+    def in_turn(name: str, schema: Schema, channels: int) -> Operator:
+        """Gives what comes from channels in the order in which it was dealt out."""
+
+class ChannelWidth:
+    """
+    How many channels of an elastic stage get records; any thread may change it.
+    """
+
+    def __init__(self, channels: int, active: int) -> None: ...
+
+    @property
+    def channels(self) -> int:
+        """How many there are."""
+
+    @property
+    def active(self) -> int:
+        """The first so many get records; 1 to `channels`."""
+
+    @active.setter
+    def active(self, arg: int, /) -> None: ...
 
 class Scheduler:
     """

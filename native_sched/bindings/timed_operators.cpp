@@ -1,11 +1,14 @@
-// rayelastic._native.Operator: the built-in operators that know event time, windows and several streams.
+// rayelastic._native.Operator: the built-in operators that know time, windows and several streams.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
+#include <cmath>
 #include <stdexcept>
 
 #include "aggregates.hpp"
+#include "rayelastic/delay.hpp"
 #include "rayelastic/event_time.hpp"
 #include "rayelastic/join.hpp"
 #include "rayelastic/window.hpp"
@@ -78,7 +81,21 @@ void bind_timed_operators() {
             return OperatorObject{.spec = make_merge(std::move(name), schema.schema, ports, time, shift)};
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("ports"), nb::arg("time"), nb::arg("shift"),
-          "Records of all input ports in the order of their times.");
+          "Records of all input ports in the order of their times.")
+      .def_static(
+          "throttle",
+          [](std::string name, const SchemaObject& schema, double per_second) {
+            return OperatorObject{.spec = make_throttle(std::move(name), schema.schema, per_second)};
+          },
+          nb::arg("name"), nb::arg("schema"), nb::arg("per_second"), "Passes records on no faster than so many a second.")
+      .def_static(
+          "delay",
+          [](std::string name, const SchemaObject& schema, double seconds, std::size_t most) {
+            const std::chrono::nanoseconds delay(std::llround(seconds * 1e9));
+            return OperatorObject{.spec = make_delay(std::move(name), schema.schema, delay, most)};
+          },
+          nb::arg("name"), nb::arg("schema"), nb::arg("seconds"), nb::arg("most"),
+          "Passes everything on so long after it came, keeping at most so many records; to be poked now and then.");
 }
 
 }  // namespace rayelastic::python

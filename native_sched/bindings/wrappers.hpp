@@ -51,8 +51,9 @@ void bind_arrow(nb::module_& module);
 void bind_link(nb::module_& module);
 void bind_operator(nb::module_& module);
 void bind_routing(nb::module_& module);
-void bind_timed_operators();  // after bind_operator
-void bind_latency();          // likewise
+void bind_timed_operators();              // after bind_operator
+void bind_latency();                      // likewise
+void bind_channels(nb::module_& module);  // likewise
 void bind_scheduler(nb::module_& module);
 void bind_symbols(nb::module_& module);
 

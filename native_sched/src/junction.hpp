@@ -59,7 +59,7 @@ class Junction {
   [[nodiscard]] const std::vector<Chunk*>& chunks() const noexcept { return chunks_; }
 
   Gate<Port> gate;
-  std::size_t port = 0;  // of the run that is processed
+  std::size_t port = 0;  // of the run or mark that is processed
 
  private:
   const std::vector<Demand> demands_;

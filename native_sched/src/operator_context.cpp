@@ -357,6 +357,7 @@ void OperatorContext::end_call() {
   if (!untidy_) return;
   untidy_ = false;
   message_.clear();
+  attached_.clear();  // what a mark made the operator emit
   allocated_.clear();
   if (arena_touched_ && arena_->is_unique()) arena_used_ = 0;
   arena_touched_ = false;
@@ -372,6 +373,20 @@ void OperatorContext::mark(Mark mark) {
   without_token([&] {
     if (!inside_if_source([&] { return pass(mark); })) refused_ = true;
   });
+}
+
+bool OperatorContext::mark_output(std::int32_t output, Mark mark) {
+  bool ok = true;
+  without_token([&] { ok = inside_if_source([&] { return pass(static_cast<std::size_t>(output), mark); }) && !stopping(); });
+  refused_ = refused_ || !ok;
+  return ok;
+}
+
+std::size_t OperatorContext::room(std::int32_t output) const {
+  std::size_t least = SIZE_MAX;
+  for (const Port* port : output == 0 ? consumers_ : further_outputs_[static_cast<std::size_t>(output) - 1].consumers)
+    least = std::min(least, port->capacity() - std::min(port->capacity(), port->queued()));
+  return least;
 }
 
 bool OperatorContext::stopping() const { return engine_.is_stopping() || (source_ && interrupted_.load(std::memory_order_relaxed)); }

@@ -76,6 +76,8 @@ class alignas(64) OperatorContext final : public rel_context {
   void fail(std::string message) override;
   [[nodiscard]] std::span<Chunk* const> input_chunks() const override { return input_.chunks; }
   void mark(Mark mark) override;
+  [[nodiscard]] bool mark_output(std::int32_t output, Mark mark) override;
+  [[nodiscard]] std::size_t room(std::int32_t output) const override;
   [[nodiscard]] bool stopping() const override;
   [[nodiscard]] std::int32_t port() const override;
   [[nodiscard]] bool emit(std::int32_t output, const void* records, std::int64_t n) override;
@@ -124,6 +126,7 @@ class alignas(64) OperatorContext final : public rel_context {
   void without_token(Body body);
   [[nodiscard]] bool pass(Mark mark);
   [[nodiscard]] bool pass_one_way(Mark mark);
+  [[nodiscard]] bool pass(std::size_t output, Mark mark);
   [[nodiscard]] bool show(Mark mark);
   [[nodiscard]] bool advance(std::uint32_t edge, std::int64_t watermark);
   [[nodiscard]] bool send_probe();

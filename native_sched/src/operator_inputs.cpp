@@ -88,6 +88,7 @@ bool OperatorContext::take(std::size_t input, Mark mark) {
   } else if (junction_->is_conjunctive()) {
     return true;  // between which firings would it stand?
   }
+  junction_->port = junction_->input(input).port;
   return accept(mark);
 }
 

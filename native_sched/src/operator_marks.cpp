@@ -26,14 +26,19 @@ bool OperatorContext::pass_one_way(Mark mark) {
 
 bool OperatorContext::pass(Mark mark) {
   if (mark.kind == MarkKind::Time) return pass_one_way(mark);
-  const auto pass_to = [mark](const std::vector<Port*>& consumers, const std::vector<std::uint32_t>& edges) {
-    for (std::size_t index = 0; index < consumers.size(); ++index) {
-      if (!consumers[index]->accept({mark.kind, mark.value, edges[index]})) return false;
-    }
-    return true;
-  };
-  return pass_to(consumers_, edges_) &&
-         std::ranges::all_of(further_outputs_, [&](const Output& output) { return pass_to(output.consumers, output.edges); });
+  for (std::size_t output = 0; output <= further_outputs_.size(); ++output) {
+    if (!pass(output, mark)) return false;
+  }
+  return true;
+}
+
+bool OperatorContext::pass(std::size_t output, Mark mark) {
+  const std::vector<Port*>& consumers = output == 0 ? consumers_ : further_outputs_[output - 1].consumers;
+  const std::vector<std::uint32_t>& edges = output == 0 ? edges_ : further_outputs_[output - 1].edges;
+  for (std::size_t index = 0; index < consumers.size(); ++index) {
+    if (!consumers[index]->accept({mark.kind, mark.value, edges[index]})) return false;
+  }
+  return true;
 }
 
 // An edge has a new watermark, is idle, or has ended. That of the operator is the least of those that count, and never goes back.

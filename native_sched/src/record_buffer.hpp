@@ -26,6 +26,7 @@ class RecordBuffer {
   void chunks_of(std::size_t count, std::vector<Chunk*>& chunks) const;
   void pop(std::size_t count);
 
+  [[nodiscard]] std::size_t stride() const noexcept { return stride_; }
   [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(end_ - begin_); }
   [[nodiscard]] bool empty() const noexcept { return end_ == begin_; }
   [[nodiscard]] std::uint64_t begin() const noexcept { return begin_; }  // records popped so far

@@ -55,11 +55,20 @@ class OperatorKind(Enum):
     AGGREGATE = "aggregate"
     OPERATOR = "operator"  # of a class, with ports
     SPLIT = "split"
+    CHANNELS = "channels"  # deals out to those of a stage
+    IN_TURN = "in_turn"  # and brings them together in order
+    THROTTLE = "throttle"
+    DELAY = "delay"
     EVENT_TIME = "event_time"
     WINDOW = "window"
     JOIN = "join"
     MERGE = "merge_by_time"
     SINK = "sink"
+
+    @property
+    def is_passage(self) -> bool:
+        """Whether it keeps nothing once all that came has been processed, so that there is nothing to save of it."""
+        return self in (OperatorKind.CHANNELS, OperatorKind.IN_TURN, OperatorKind.THROTTLE)
 
 
 class StateKind(Enum):

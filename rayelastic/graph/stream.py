@@ -23,6 +23,7 @@ from rayelastic.graph.aggregates import (
 )
 from rayelastic.graph.dead_letters import ERRORS, OnError, dead_letters, on_error_of
 from rayelastic.graph.declaration import LaneChoice, check_function, check_name, check_new, check_state, lane_of
+from rayelastic.graph.library import KeyedLibraryOperators, LibraryOperators
 from rayelastic.graph.location import caller_location
 from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind, OperatorSpec, SinkDescription, StateKind
 from rayelastic.graph.ports import operator_of, side_ports, stream_name
@@ -42,7 +43,7 @@ _NO_SIDES: Mapping[str, object] = MappingProxyType({})
 __all__ = ["KeyedStream", "Stream", "SunkStream"]
 
 
-class Stream:
+class Stream(LibraryOperators):
     """Tuples of one schema, in order, from one operator or from several united.
 
     Attributes:
@@ -509,7 +510,7 @@ def _is_first(_tuple: Any, state: Any) -> bool:
     return True
 
 
-class KeyedStream(Stream):
+class KeyedStream(Stream, KeyedLibraryOperators):
     """A stream with the fields by which the next operator keeps its state.
 
     Attributes:

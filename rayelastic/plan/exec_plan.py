@@ -295,9 +295,12 @@ class ExecPlan:
             ConfigError: no such operator in the region, or it starts a pipeline already.
         """
         planned = self.region(region)
-        if planned.region.kind is RegionKind.LOOP:
+        if planned.region.kind in (RegionKind.LOOP, RegionKind.STAGE):
             raise ConfigError(
-                f"its region {region} is a loop, which stays together", operator=at, way_out="Split another region"
+                f"its region {region} is {'a loop' if planned.region.kind is RegionKind.LOOP else 'an elastic stage'}, "
+                "which stays together",
+                operator=at,
+                way_out="Split another region",
             )
         pipelines: list[Pipeline] = []
         for pipeline in planned.pipelines:

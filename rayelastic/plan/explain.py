@@ -16,6 +16,7 @@ _WHY = {
     RegionKind.DATA_PARALLEL: "can be split into pipelines and replicated by key",
     RegionKind.PIPELINE: "can be split into pipelines",
     RegionKind.LOOP: "what goes round stays together",
+    RegionKind.STAGE: "has as many channels as pay",
 }
 
 

@@ -14,7 +14,7 @@ from rayelastic.graph.operator_spec import OperatorSpec
 from rayelastic.graph.order import Graph, topological_order
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, Placement, RegionPlan
-from rayelastic.plan.regions import Region, RegionKind, regions
+from rayelastic.plan.regions import Region, regions
 
 __all__ = ["plan_topology"]
 
@@ -38,7 +38,7 @@ def plan_topology(graph: Graph, config: JobConfig | None = None) -> ExecPlan:
     order = topological_order(graph.operators)
     if config.pins:
         place = _pinned(graph.operators, order, config.pins)
-        _check_loops(formed, place)
+        _check_kept(formed, place)
     else:
         place = _cut(formed, config.pes)
     edges = tuple(edge for name in order for edge in graph.operators[name].edges)
@@ -75,15 +75,15 @@ def _pinned(operators: Mapping[str, OperatorSpec], order: list[str], pins: Mappi
     return place
 
 
-def _check_loops(formed: Sequence[Region], place: Mapping[str, str]) -> None:
+def _check_kept(formed: Sequence[Region], place: Mapping[str, str]) -> None:
     for region in formed:
         apart = [name for name in region.operators if place[name] != place[region.operators[0]]]
-        if region.kind is RegionKind.LOOP and apart:
-            head = region.operators[0]
+        if region.kind.is_fixed and apart:
+            head, what = region.operators[0], region.kind.value
             raise ConfigError(
-                f"JobConfig(pins=...) puts it into {place[apart[0]]}, and '{head}' of its loop into {place[head]}",
+                f"JobConfig(pins=...) puts it into {place[apart[0]]}, and '{head}' of its {what} into {place[head]}",
                 operator=apart[0],
-                way_out="Pin the first operator of the loop, and what follows behind it",
+                way_out=f"Pin the first operator of the {what}, and what follows behind it",
             )
 
 

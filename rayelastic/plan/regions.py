@@ -10,7 +10,8 @@ A region is the longest sequence of compatible operators. The rules, in the pape
    contain them; input schemas of stateless operators must contain them (same name and same type).
 5. What remains is combined by rule 2 into regions that can only be split into pipelines.
 
-Beyond the paper: the operators of a loop are one region, which isn't parallelised.
+Beyond the paper: the operators of a loop are one region, which isn't parallelised; so are the operator that deals
+tuples out to the channels of an elastic stage and the first operator of each channel.
 
 Within a chain the search goes from the source on, so early regions get as much as they can. Stateless operators in
 front of the first partitioned operator belong to its region as far back as they hold its keys.
@@ -25,6 +26,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from rayelastic.graph.channels import channel_heads
 from rayelastic.graph.loops import loops
 from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.order import Graph, consumers, topological_order
@@ -39,11 +41,12 @@ class RegionKind(Enum):
     DATA_PARALLEL = "data-parallel"  # into pipelines and into replicas by key
     PIPELINE = "pipeline"  # into pipelines only
     LOOP = "loop"  # not at all: what goes round stays in one processing element
+    STAGE = "elastic stage"  # it does that itself, in one processing element
 
     @property
     def is_fixed(self) -> bool:
         """Whether it can't be parallelised at all."""
-        return self in (RegionKind.SOURCE, RegionKind.LOOP)
+        return self in (RegionKind.SOURCE, RegionKind.LOOP, RegionKind.STAGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +81,15 @@ def regions(graph: Graph) -> tuple[Region, ...]:
     """
     operators = graph.operators
     order = topological_order(operators)
-    looping = {name: head for head, members in loops(operators).items() for name in members}
-    parts = [
-        (RegionKind.LOOP, [operators[name] for name in order if looping.get(name) == head])
-        for head in dict.fromkeys(looping.values())
-    ]
-    for chain in _chains(operators, order, looping):
+    kept = {name: head for head, members in loops(operators).items() for name in members}
+    kinds = dict.fromkeys(kept.values(), RegionKind.LOOP)
+    for dealer, channels in channel_heads(operators).items():
+        members = {dealer, *(name for channel in channels for name in channel)}
+        if not members & kept.keys():
+            kept.update(dict.fromkeys(members, dealer))
+            kinds[dealer] = RegionKind.STAGE
+    parts = [(kind, [operators[name] for name in order if kept.get(name) == head]) for head, kind in kinds.items()]
+    for chain in _chains(operators, order, kept):
         if chain[0].kind is OperatorKind.SOURCE:
             parts.append((RegionKind.SOURCE, chain))
         else:
@@ -93,21 +99,19 @@ def regions(graph: Graph) -> tuple[Region, ...]:
     return tuple(_region(f"r{i}", kind, members) for i, (kind, members) in enumerate(parts))
 
 
-def _chains(
-    operators: Mapping[str, OperatorSpec], order: list[str], looping: Container[str]
-) -> list[list[OperatorSpec]]:
-    """Cut the graph at sources, branches and unions: rules 1 and 2; without the operators of loops."""
+def _chains(operators: Mapping[str, OperatorSpec], order: list[str], kept: Container[str]) -> list[list[OperatorSpec]]:
+    """Cut the graph at sources, branches and unions: rules 1 and 2; without operators that are kept together."""
     downstream = consumers(operators)
     chain_of: dict[str, list[OperatorSpec]] = {}
     found: list[list[OperatorSpec]] = []
     for name in order:
-        if name in looping:
+        if name in kept:
             continue
         spec = operators[name]
         upstream = spec.upstream[0] if len(spec.upstream) == 1 else None
         joins = (
             upstream is not None
-            and upstream not in looping
+            and upstream not in kept
             and len(downstream[upstream]) == 1
             and operators[upstream].kind is not OperatorKind.SOURCE
         )

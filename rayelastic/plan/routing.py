@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from rayelastic.graph.channels import is_in_turn
 from rayelastic.graph.operator_spec import OperatorSpec, StateKind
 from rayelastic.graph.ports import IN, OUT, operator_of, port_of
 from rayelastic.plan.exec_plan import ExecPlan, PlanLink, RegionPlan
@@ -134,6 +135,8 @@ def why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec]) -> str
         return f"nobody knows whether {', '.join(region.carriers)} leave the keys as they are"
     if any(len(member.input_ports) != 1 or len(member.output_ports) != 1 or member.loop_edges for member in members):
         return "an operator in it has several ports, or is the head of a loop"
+    if is_in_turn(operators, members[0].name):
+        return "it stands in a channel whose order is restored"
     others = [m.name for m in members if m.state_kind is StateKind.PARTITIONED and m.keys != region.keys]
     if others:
         return f"{', '.join(others)} has other keys than the region"

@@ -39,17 +39,19 @@ def controller_for(elasticity: Elasticity, upstream: Mapping[str, tuple[str, ...
             return None
 
 
-def adaptation_loop(spec: PESpec, scheduler: Scheduler, ids: Mapping[str, int]) -> AdaptationLoop | None:
+def adaptation_loop(
+    spec: PESpec, scheduler: Scheduler, ids: Mapping[str, int], pinned: frozenset[str]
+) -> AdaptationLoop | None:
     """Return the loop of a processing element; None if there is nothing left to find.
 
     Args:
         spec: of the processing element.
         scheduler: its scheduler.
         ids: {operator: its number in the scheduler}, upstream before downstream.
+        pinned: operators whose threading model isn't to be found.
     """
     config = spec.config
     upstream = {operator.name: operator.upstream for operator in spec.operators}
-    pinned = frozenset(name for name in ids if config.model_of(name) is not None)
     elasticity = Elasticity(config.elasticity)
     controller = None if _all_set(config, pinned, ids) else controller_for(elasticity, upstream)
     if controller is None:

@@ -53,7 +53,9 @@ def check_exportable(
                 location=spec.location,
                 way_out="Use a source that gives the same rows again: a file, rows, generate",
             )
-        if spec.kind in (OperatorKind.SOURCE, OperatorKind.SINK) or spec.state_kind is StateKind.STATELESS:
+        if spec.kind in (OperatorKind.SOURCE, OperatorKind.SINK) or spec.kind.is_passage:
+            continue
+        if spec.state_kind is StateKind.STATELESS:
             continue
         if natives[spec.name].state is None or any(port.demand is not None for port in spec.input_ports):
             raise StateError(

@@ -97,6 +97,7 @@ _ALL = (
     _gauge("operator_state_keys", "Keys that it keeps state of.", _OPERATOR),
     _gauge("operator_state_bytes", "Memory of that state, bytes; without what Python values hold.", _OPERATOR),
     _counter("operator_errors", "Calls of its function that raised; the first one ends the job.", _OPERATOR),
+    _gauge("operator_channels", "Channels in use, of a stage that has several; 0 of others.", _OPERATOR),
     _gauge("pe_threads", "Scheduler threads in force.", _PE),
     _gauge("pe_threads_stuck", "Scheduler threads that stay in user code.", _PE),
     _gauge("pe_operators", "Operators under a threading model.", (*_PE, "model")),
@@ -135,6 +136,7 @@ _OF_OPERATOR = {
     "rayelastic_operator_state_keys": "state_keys",
     "rayelastic_operator_state_bytes": "state_bytes",
     "rayelastic_operator_errors_total": "errors",
+    "rayelastic_operator_channels": "channels",
 }
 _OF_REGION = {
     "rayelastic_region_changes_total": "changes",

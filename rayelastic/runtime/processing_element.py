@@ -18,8 +18,12 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.compile import PortsCode, PortsFunction
 from rayelastic.errors import LinkError, RayelasticError, StateError
+from rayelastic.graph.channels import Channels
 from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.runtime.adaptation import Adaptation
+from rayelastic.runtime.alarm import Alarm, alarm_of
+from rayelastic.runtime.channel_loop import ChannelLoop, channel_loop
+from rayelastic.runtime.channel_operators import channels_operator, in_turn_operator, pinned_models
 from rayelastic.runtime.class_operators import class_operator
 from rayelastic.runtime.data_port import DataPort, Hello, PortAddress, derive_secret, dial
 from rayelastic.runtime.elasticity import adaptation_loop
@@ -81,6 +85,9 @@ class ProcessingElement:
         self._skipped: dict[str, int] = {}
         self._scheduler: _native.Scheduler | None = None
         self._loop: AdaptationLoop | None = None
+        self._widths: dict[str, _native.ChannelWidth] = {}
+        self._channel_loop: ChannelLoop | None = None
+        self._alarm: Alarm | None = None
         self._stop_lock = threading.Lock()
         self._state = State.CREATED
         self._failure: Failure | None = None
@@ -154,17 +161,20 @@ class ProcessingElement:
         connect_operators(scheduler, self.spec.operators, self._ids, self.spec.routing.routed)
         self._routing.wire(scheduler, self._ids)
         self._link_ends = connect_links(scheduler, self.spec, self._ids, self._links)
-        pinned = {number: config.model_of(name) for name, number in self._ids.items()}
-        models = {number: model.value for number, model in pinned.items() if model is not None}
+        pinned = pinned_models(self.spec.operators, config)
+        models = {self._ids[name]: model.value for name, model in pinned.items()}
         scheduler.start(config.threads or 1, models)
         self._scheduler = scheduler
         self._started_at = time.monotonic()
         self._state = State.RUNNING
         for name, source in self._sources.items():
             source.start(name)
-        self._loop = adaptation_loop(self.spec, scheduler, self._ids)
-        if self._loop is not None:
-            self._loop.start()
+        self._loop = adaptation_loop(self.spec, scheduler, self._ids, frozenset(pinned))
+        self._channel_loop = channel_loop(self.spec, scheduler.sample, self._ids, self._widths)
+        self._alarm = alarm_of(self.spec, scheduler.poke, self._ids)
+        for loop in (self._loop, self._channel_loop, self._alarm):
+            if loop is not None:
+                loop.start()
 
     def wait(self, timeout: float) -> PEStatus:
         """Waits until this PE is final.
@@ -196,6 +206,7 @@ class ProcessingElement:
             links={name: link.counters() for name, link in {**self._links, **self._routing.links}.items()},
             port=self._port.counters if self._port is not None else {},
             latencies={name: tuple(native.latency) for name, native in self._natives.items() if native.latency},
+            widths={name: width.active for name, width in self._widths.items()},
         )
 
     def adaptations(self, number: int = 0) -> tuple[Adaptation, ...]:
@@ -369,8 +380,9 @@ class ProcessingElement:
     def close(self) -> None:
         """Ends everything that this PE holds; safe to repeat."""
         with self._stop_lock:
-            if self._loop is not None:
-                self._loop.stop()
+            for loop in (self._loop, self._channel_loop, self._alarm):
+                if loop is not None:
+                    loop.stop()
             if self._port is not None:
                 self._port.close()
             if self._scheduler is not None:
@@ -419,6 +431,11 @@ class ProcessingElement:
             return class_operator(spec, function, self.spec.job)
         if spec.kind is OperatorKind.SPLIT:
             return split_operator(spec)
+        if isinstance(spec.body, Channels):
+            width = self._widths[spec.name] = _native.ChannelWidth(spec.body.most, spec.body.start)
+            return channels_operator(spec, width)
+        if spec.kind is OperatorKind.IN_TURN:
+            return in_turn_operator(spec)
         if spec.kind in TIMED_OPERATORS:
             return TIMED_OPERATORS[spec.kind](spec)
         return aggregate_operator(spec) if spec.kind is OperatorKind.AGGREGATE else function_operator(spec)

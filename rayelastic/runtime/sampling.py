@@ -22,6 +22,7 @@ def pe_sample(
     links: dict[str, dict[str, Any]],
     port: dict[str, int],
     latencies: Mapping[str, tuple[int, ...]],
+    widths: Mapping[str, int],
 ) -> PESample:
     """Makes a sample.
 
@@ -34,6 +35,7 @@ def pe_sample(
         links: counters of each link.
         port: counters of the data port.
         latencies: {sink: its marks by how long they were under way}.
+        widths: channels in use, of stages.
     """
     if native is None:
         return PESample(spec.pe, seconds, 0, 0.0, (), links, port, rss_bytes=resident_bytes())
@@ -58,6 +60,7 @@ def pe_sample(
                 state_keys=counted["state_keys"],
                 state_bytes=counted["state_bytes"],
                 latency=latencies.get(name, ()),
+                channels=widths.get(name, 0),
             )
         )
     return PESample(

@@ -106,7 +106,9 @@ class Manifest:
 
 def state_form(spec: OperatorSpec) -> str | None:
     """What an operator's state looks like, for people and to compare; None if it keeps none."""
-    if spec.kind in (OperatorKind.SOURCE, OperatorKind.SINK) or spec.state_kind is StateKind.STATELESS:
+    if spec.kind in (OperatorKind.SOURCE, OperatorKind.SINK) or spec.kind.is_passage:
+        return None
+    if spec.state_kind is StateKind.STATELESS:
         return None
     keys = [
         f"{f.name}: {f.format}" for f in (spec.input_schema.fields if spec.input_schema else ()) if f.name in spec.keys

@@ -75,6 +75,7 @@ class OperatorSample:
         state_bytes: memory of that state, without what Python values hold.
         latency: of a sink: marks that sources put into their streams ten times a second, by how long they were under
             way: shorter than 2^i microseconds and not counted before; the last ones took longer. Empty for others.
+        channels: in use, of a stage that deals tuples out to several; 0 of others.
     """
 
     name: str
@@ -91,6 +92,7 @@ class OperatorSample:
     state_keys: int = 0
     state_bytes: int = 0
     latency: tuple[int, ...] = ()
+    channels: int = 0
 
     def latency_quantile(self, quantile: float) -> float | None:
         """The latency that this share of the marks stayed below, in seconds: a power of two of microseconds.
@@ -265,6 +267,7 @@ class JobMetrics:
             state_keys=sum(sample.state_keys for sample in found),
             state_bytes=sum(sample.state_bytes for sample in found),
             latency=tuple(map(sum, zip(*(sample.latency for sample in found), strict=True))),
+            channels=sum(sample.channels for sample in found),
         )
 
 

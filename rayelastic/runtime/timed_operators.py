@@ -1,4 +1,4 @@
-"""Built-in operators that know event time, windows or several streams become native operators."""
+"""Built-in operators that know time, windows or several streams become native operators."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from rayelastic import _native
 from rayelastic.graph.event_time import EventTime, TimeInfo
 from rayelastic.graph.joins import Join, Merge
 from rayelastic.graph.operator_spec import OperatorKind
+from rayelastic.graph.pacing import Delay, Throttle
 from rayelastic.graph.windows import Windowing
 from rayelastic.runtime.function_operators import native_aggregates
 from rayelastic.runtime.native_schema import native_schema
@@ -79,9 +80,25 @@ def _merge(spec: OperatorSpec) -> _native.Operator:
     return _native.Operator.merge(spec.name, schema, len(spec.input_ports), time.field, time.shift)
 
 
+def _throttle(spec: OperatorSpec) -> _native.Operator:
+    body = spec.body
+    assert isinstance(body, Throttle)
+    assert spec.input_schema is not None
+    return _native.Operator.throttle(spec.name, native_schema(spec.input_schema), body.per_second)
+
+
+def _delay(spec: OperatorSpec) -> _native.Operator:
+    body = spec.body
+    assert isinstance(body, Delay)
+    assert spec.input_schema is not None
+    return _native.Operator.delay(spec.name, native_schema(spec.input_schema), body.seconds, body.most)
+
+
 TIMED_OPERATORS: Mapping[OperatorKind, Callable[[OperatorSpec], _native.Operator]] = {
     OperatorKind.EVENT_TIME: _event_time,
     OperatorKind.WINDOW: _window,
     OperatorKind.JOIN: _join,
     OperatorKind.MERGE: _merge,
+    OperatorKind.THROTTLE: _throttle,
+    OperatorKind.DELAY: _delay,
 }

@@ -27,8 +27,10 @@ struct Run {
 };
 
 // Flush is the coordinator's: where it has arrived, all that was sent before it on its way has (router.hpp). Time samples how long records
-// are under way (latency.hpp); it takes one way at a fork, so that it doesn't multiply. The last two never leave a PE: Probe goes round a loop and finds out whether the loop is empty, Command tells an operator that somebody wants something of it.
-enum class MarkKind : std::uint8_t { Window, Watermark, Epoch, Flush, Time, Final, Probe, Command };
+// are under way (latency.hpp); it takes one way at a fork, so that it doesn't multiply. Turn ends a part of a stream that goes through
+// several channels and shall come out in order (channels.hpp). The last two never leave a PE: Probe goes round a loop and finds out
+// whether the loop is empty, Command tells an operator that somebody wants something of it.
+enum class MarkKind : std::uint8_t { Window, Watermark, Epoch, Flush, Time, Turn, Final, Probe, Command };
 
 struct Mark {
   constexpr Mark(MarkKind of = MarkKind::Final, std::int64_t what = 0, std::uint32_t by = 0) noexcept : kind(of), edge(by), value(what) {}
@@ -98,6 +100,10 @@ struct rel_context {
   [[nodiscard]] virtual std::span<rayelastic::Chunk* const> input_chunks() const = 0;
   // Passes a mark downstream, to all outputs, after what was flushed or emitted so far.
   virtual void mark(rayelastic::Mark mark) = 0;
+  // To one output port alone. False: stop.
+  [[nodiscard]] virtual bool mark_output(std::int32_t /*output_port*/, rayelastic::Mark /*mark*/) { return false; }
+  // How many records an output port takes now without making the operator wait; it may be more in a moment, and with one producer not fewer.
+  [[nodiscard]] virtual std::size_t room(std::int32_t /*output_port*/) const { return SIZE_MAX; }
   // What rel_port, rel_emit, rel_staged and rel_firings do; as they are for an operator with one input port and one output port.
   [[nodiscard]] virtual std::int32_t port() const { return 0; }
   [[nodiscard]] virtual bool emit(std::int32_t /*output_port*/, const void* /*records*/, std::int64_t /*n*/) { return false; }

@@ -1,0 +1,115 @@
+"""`switch` and `gate`: tuples wait in an operator until another stream lets them pass (P34).
+
+Made of operator classes with two input ports that take what comes. What waits is the operator's own state, in memory.
+Knows no threads, PEs or native code.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.errors import DeclarationError, GraphError
+from rayelastic.graph.composition import apply
+from rayelastic.graph.declaration import binds
+from rayelastic.graph.location import caller_location
+from rayelastic.graph.operator_class import operator
+from rayelastic.graph.shown import shown
+from rayelastic.graph.stream import Stream, check_at
+
+if TYPE_CHECKING:
+    from rayelastic.graph.composition import Streams
+    from rayelastic.graph.stream import SunkStream
+
+__all__ = ["gate", "switch"]
+
+DATA, CONTROL = "data", "control"  # the input ports
+
+
+@operator(inputs={DATA: None, CONTROL: None}, outputs={"out": DATA}, lane="python")
+class _Switch:
+    def __init__(self, on: Callable[[Any], Any], start: bool, waits: bool) -> None:
+        self._turns = on
+        self._on = start
+        self._waits = waits
+        self._waiting: list[Any] = []
+
+    def invoke(self, port: str, t: Any) -> Iterable[Any]:
+        if port == CONTROL:
+            self._on = bool(self._turns(t))
+            return self.shutdown() if self._on else ()
+        if self._on:
+            return [t]
+        if self._waits:
+            self._waiting.append(t)
+        return ()
+
+    def shutdown(self) -> Iterable[Any]:
+        waiting, self._waiting = self._waiting, []
+        return waiting
+
+
+@operator(inputs={DATA: None, CONTROL: None}, outputs={"out": DATA}, lane="python")
+class _Gate:
+    def __init__(self, most: int, passes: Callable[[Any], int] | None) -> None:
+        self._may_pass = most
+        self._passes = passes
+        self._waiting: deque[Any] = deque()
+
+    def invoke(self, port: str, t: Any) -> Iterable[Any]:
+        if port == DATA:
+            self._waiting.append(t)
+        else:
+            self._may_pass += 1 if self._passes is None else self._passes(t)
+        count = max(0, min(self._may_pass, len(self._waiting)))
+        self._may_pass -= count
+        return [self._waiting.popleft() for _ in range(count)]
+
+    def shutdown(self) -> Iterable[Any]:
+        return self._waiting
+
+
+def switch(stream: Stream, name: str, control: Stream, on: Callable[[Any], Any], start: bool, off: str) -> Stream:
+    """See ``Stream.switch``."""
+    location = caller_location()
+    check_at(name, location)
+    try:
+        _check(on, "on")
+        if off not in ("wait", "drop"):
+            raise GraphError(f"off={shown(off)}", way_out="Choose 'wait' or 'drop'")
+        if not isinstance(start, bool):
+            raise GraphError(f"start={shown(start)}", way_out="Give True or False")
+    except DeclarationError as error:
+        error.at(name, location)
+        raise
+    return _only(apply(stream.topology, name, _Switch(on, start, off == "wait"), {DATA: stream, CONTROL: control}))
+
+
+def gate(stream: Stream, name: str, control: Stream, most: int, passes: Callable[[Any], int] | None) -> Stream:
+    """See ``Stream.gate``."""
+    location = caller_location()
+    check_at(name, location)
+    try:
+        if passes is not None:
+            _check(passes, "passes")
+        _check_most(most)
+    except DeclarationError as error:
+        error.at(name, location)
+        raise
+    return _only(apply(stream.topology, name, _Gate(most, passes), {DATA: stream, CONTROL: control}))
+
+
+def _check(function: object, what: str) -> None:
+    if not callable(function) or not binds(function, (None,)):
+        raise GraphError(f"{what}={shown(function)} is no function of a tuple", way_out="Give lambda t: ...")
+
+
+def _check_most(most: object) -> None:
+    if not isinstance(most, int) or isinstance(most, bool) or most < 0:
+        raise GraphError(f"most={shown(most)}", way_out="Give a number of tuples, 0 or more")
+
+
+def _only(made: Stream | Streams | SunkStream) -> Stream:
+    assert isinstance(made, Stream)
+    return made

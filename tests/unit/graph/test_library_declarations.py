@@ -1,0 +1,239 @@
+"""Stages of channels and library operators: what they are made of, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from rayelastic.errors import DeclarationError, GraphError, SchemaError
+from rayelastic.graph import OperatorKind, Stream, Topology, aggregates, sinks, sources
+from rayelastic.graph.channels import Channels, Governor, channel_heads, is_in_turn
+from rayelastic.graph.operator_class import operator
+from rayelastic.graph.splits import Split
+from tests.unit.graph.fakes import FakeCompiler
+
+
+class Row(NamedTuple):
+    k: str
+    n: int
+
+
+class Counted(NamedTuple):
+    n: int = 0
+
+
+class Named(NamedTuple):
+    k: str = ""
+
+
+def same(t: Any) -> Any:
+    return t
+
+
+def remember(t: Any, s: Any) -> Any:
+    return t
+
+
+def declared() -> tuple[Topology, Stream]:
+    topology = Topology("test", compiler=FakeCompiler())
+    return topology, topology.source("rows", sources.rows([("a", 1)], schema=Row))
+
+
+def test_a_stage_has_the_operators_of_its_body_for_each_channel() -> None:
+    topology, rows = declared()
+    made = rows.elastic("work", lambda s: s.map("a", same).filter("b", same), most=2, order=True)
+    assert list(topology.operators) == ["rows", "work", "work.0.a", "work.0.b", "work.1.a", "work.1.b", "work.order"]
+    assert topology.operators["work"].body == Channels(2, 1, Governor.PEAK_RATE, ordered=True)
+    assert topology.operators["work.1.b"].inputs == ("work.1.a",)
+    assert topology.operators["work.1.a"].inputs == ("work/out1",)
+    assert made.inputs == ("work.order",)
+    assert channel_heads(topology.operators) == {"work": (("work.0.a",), ("work.1.a",))}
+    assert is_in_turn(topology.operators, "work.1.b")
+    made.sink("out", sinks.list())
+    assert not is_in_turn(topology.operators, "out")
+    topology.validate(shipped=False)
+
+
+def test_the_body_is_compiled_once() -> None:
+    topology, rows = declared()
+    rows.parallel("work", 5, lambda s: s.map("a", same))
+    assert isinstance(topology.compiler, FakeCompiler)
+    assert [request.operator for request in topology.compiler.requests] == ["a"]
+
+
+def test_a_stage_without_order_is_a_union() -> None:
+    topology, rows = declared()
+    made = rows.parallel("work", 3, lambda s: s.map("a", same))
+    assert made.inputs == ("work.0.a", "work.1.a", "work.2.a")
+    assert topology.operators["work"].body == Channels(3, 3)
+    assert channel_heads(topology.operators) == {}
+
+
+def test_by_key_tuples_are_split_by_its_hash() -> None:
+    topology, rows = declared()
+    rows.parallel("work", 3, lambda s: s.key_by("k").map("a", remember, state=Counted), by="k")
+    assert topology.operators["work"].body == Split(3, ("k",))
+    assert topology.operators["work.2.a"].keys == ("k",)
+    rows.key_by("k").parallel("more", 3, lambda s: s.map("a", same), order=True)
+    assert topology.operators["more"].body == Channels(3, 3, ordered=True, keys=("k",))
+
+
+def test_a_body_may_branch_and_have_a_stage_in_it() -> None:
+    topology, rows = declared()
+
+    def body(stream: Stream) -> Stream:
+        sides = stream.split("sides", 2, by=lambda t: t.n % 2)
+        return sides[0].map("even", same).union(sides[1].elastic("odd", lambda s: s.map("x", same), most=2))
+
+    made = rows.parallel("work", 2, body)
+    assert made.inputs[:3] == ("work.0.even", "work.0.odd.0.x", "work.0.odd.1.x")
+    assert topology.operators["work.1.odd"].inputs == ("work.1.sides/out1",)
+    assert topology.operators["work.1.odd.1.x"].inputs == ("work.1.odd/out1",)
+    assert set(channel_heads(topology.operators)) == {"work.0.odd", "work.1.odd"}
+
+
+def test_an_elastic_split_gives_a_stream_for_each_channel() -> None:
+    topology, rows = declared()
+    parts = rows.elastic_split("parts", 3, start=2)
+    assert [part.inputs for part in parts] == [("parts/out0",), ("parts/out1",), ("parts/out2",)]
+    assert topology.operators["parts"].body == Channels(3, 2, Governor.CONGESTION)
+    assert "1 to 3 channels, by congestion" in topology.operators["parts"].reason
+
+
+def test_folds_and_enrichments_are_made_of_other_operators() -> None:
+    topology, rows = declared()
+    keyed = rows.key_by("k")
+    assert keyed.scan("scan", lambda total, t: total + t.n, 0).schema.names == ("k", "value")
+    assert keyed.fold("fold", lambda total, t: total, Counted()).schema.names == ("k", "n")
+    assert keyed.reduce("reduce", lambda a, b: b).schema.names == ("k", "n")
+    assert keyed.enrich("enrich", {"a": 1.5}, how="left").schema.field("value").nullable
+    kinds = {name: spec.kind for name, spec in topology.operators.items() if name != "rows"}
+    assert kinds == {
+        "scan": OperatorKind.MAP,
+        "fold.scan": OperatorKind.MAP,
+        "fold": OperatorKind.AGGREGATE,
+        "reduce.scan": OperatorKind.MAP,
+        "reduce": OperatorKind.AGGREGATE,
+        "enrich": OperatorKind.MAP,
+    }
+
+
+@operator(outputs={"out": Row})
+class Remembers:
+    def invoke(self, t: Any) -> Any:
+        yield t
+
+
+Case = tuple[type[DeclarationError], str, Callable[[Stream], Any]]
+
+BAD: dict[str, Case] = {
+    "a taken name": (GraphError, "name is taken", lambda s: s.parallel("rows", 2, lambda c: c)),
+    "no name": (GraphError, "name", lambda s: s.elastic("", lambda c: c)),
+    "no channels": (GraphError, "width=0", lambda s: s.parallel("x", 0, lambda c: c)),
+    "half a channel": (GraphError, "width=1.5", lambda s: s.parallel("x", 1.5, lambda c: c)),  # type: ignore[arg-type]
+    "True channels": (GraphError, "most=True", lambda s: s.elastic("x", lambda c: c, most=True)),
+    "too many": (GraphError, "ways=257", lambda s: s.elastic_split("x", 257)),
+    "none at the start": (GraphError, "start=0", lambda s: s.elastic("x", lambda c: c, start=0)),
+    "more at the start": (GraphError, "start=3 of at most 2", lambda s: s.elastic_split("x", 2, start=3)),
+    "no body": (GraphError, "function from a stream", lambda s: s.parallel("x", 2, "body")),  # type: ignore[arg-type]
+    "a body of two": (GraphError, "function from a stream", lambda s: s.elastic("x", lambda a, b: a)),  # type: ignore
+    "a body that gives nothing": (GraphError, "body of the stage gave", lambda s: s.elastic("x", lambda c: None)),  # type: ignore
+    "a body that gives its outer stream": (GraphError, "body of the stage gave", lambda s: s.elastic("x", lambda c: s)),
+    "a sink in a body": (
+        GraphError,
+        "body of the stage gave",
+        lambda s: s.elastic("x", lambda c: c.sink("y", sinks.list())),
+    ),  # type: ignore
+    "a sink beside a body": (
+        GraphError,
+        "sink can't stand in a channel",
+        lambda s: s.elastic("x", lambda c: (c.sink("y", sinks.list()), c)[1]),
+    ),
+    "an outer stream in a body": (GraphError, "another topology", lambda s: s.elastic("x", lambda c: c.union(s))),
+    "state in an elastic stage": (
+        GraphError,
+        "keeps state",
+        lambda s: s.elastic("x", lambda c: c.key_by("k").map("y", remember, state=Counted)),
+    ),
+    "an aggregate in an elastic stage": (
+        GraphError,
+        "keeps state",
+        lambda s: s.elastic("x", lambda c: c.aggregate("y", n=aggregates.count())),
+    ),
+    "a class in an elastic stage": (
+        GraphError,
+        "stateless=True",
+        lambda s: s.elastic("x", lambda c: c.apply("y", Remembers())),
+    ),
+    "keys in turn": (
+        GraphError,
+        "tuples go to channels in turn",
+        lambda s: s.parallel("x", 2, lambda c: c.key_by("k").map("y", remember, state=Counted)),
+    ),
+    "other keys": (
+        GraphError,
+        "channels by n",
+        lambda s: s.parallel("x", 2, lambda c: c.key_by("k").map("y", remember, state=Counted), by="n"),
+    ),
+    "no such key": (GraphError, "no such field", lambda s: s.parallel("x", 2, lambda c: c, by="m")),
+    "by a number": (GraphError, "by=3", lambda s: s.parallel("x", 2, lambda c: c, by=3)),  # type: ignore[arg-type]
+    "an order of branches": (
+        GraphError,
+        "branches",
+        lambda s: s.elastic("x", lambda c: c.map("a", same).union(c.map("b", same)), order=True),
+    ),
+    "an order of side chains": (
+        GraphError,
+        "branches",
+        lambda s: s.parallel("x", 2, lambda c: (c.map("a", same), c.map("b", same))[1], order=True),
+    ),
+    "a name in two channels": (
+        GraphError,
+        "name is taken",
+        lambda s: s.parallel("x", 2, lambda c: c.map("y", same).map("y", same)),
+    ),
+    "half an order": (GraphError, "order=1", lambda s: s.parallel("x", 2, lambda c: c, order=1)),  # type: ignore[arg-type]
+    "no rate": (GraphError, "per_second=0", lambda s: s.throttle("x", per_second=0)),
+    "an endless rate": (GraphError, "per_second=inf", lambda s: s.throttle("x", per_second=float("inf"))),
+    "a text as rate": (GraphError, "per_second='9'", lambda s: s.throttle("x", per_second="9")),  # type: ignore[arg-type]
+    "a switch of nothing": (
+        GraphError,
+        "nothing is given to its input port 'control'",
+        lambda s: s.switch("x", None, same),
+    ),  # type: ignore[arg-type]
+    "a switch without function": (GraphError, "no function of a tuple", lambda s: s.switch("x", s, True)),  # type: ignore[arg-type]
+    "a switch that does something else": (GraphError, "off='hold'", lambda s: s.switch("x", s, same, off="hold")),  # type: ignore[arg-type]
+    "a switch that starts anyhow": (GraphError, "start=1", lambda s: s.switch("x", s, same, start=1)),  # type: ignore[arg-type]
+    "a gate of fewer than none": (GraphError, "most=-1", lambda s: s.gate("x", s, most=-1)),
+    "a gate without function": (GraphError, "no function of a tuple", lambda s: s.gate("x", s, passes=4)),  # type: ignore[arg-type]
+    "a scan of one argument": (GraphError, "fn\\(accumulated, t\\)", lambda s: s.key_by("k").scan("x", same, 0)),  # type: ignore[arg-type]
+    "a scan into a list": (SchemaError, "list", lambda s: s.key_by("k").scan("x", remember, [])),
+    "a scan with the key's name": (GraphError, "field 'k'", lambda s: s.key_by("k").scan("x", remember, Named())),
+    "a reduce of no function": (GraphError, "fn\\(reduced, t\\)", lambda s: s.key_by("k").reduce("x", 3)),  # type: ignore[arg-type]
+    "a reduce of keys alone": (GraphError, "nothing but keys", lambda s: s.key_by("k", "n").reduce("x", remember)),
+    "a reduce now and then": (GraphError, "emit='often'", lambda s: s.key_by("k").reduce("x", remember, emit="often")),
+    "a table of pairs": (GraphError, "is no table", lambda s: s.key_by("k").enrich("x", [("a", 1)])),  # type: ignore[arg-type]
+    "an empty table": (GraphError, "nobody knows the fields", lambda s: s.key_by("k").enrich("x", {})),
+    "rows without names": (GraphError, "nobody knows the fields", lambda s: s.key_by("k").enrich("x", {"a": (1, 2)})),
+    "keys of two": (GraphError, "has key", lambda s: s.key_by("k").enrich("x", {("a", 1): 1})),
+    "rows of other lengths": (
+        GraphError,
+        "has row",
+        lambda s: s.key_by("k").enrich("x", {"a": (1,)}, schema={"m": int, "o": int}),
+    ),
+    "an outer enrichment": (GraphError, "how='outer'", lambda s: s.key_by("k").enrich("x", {"a": 1}, how="outer")),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_is_refused(case: str) -> None:
+    error, text, declare = BAD[case]
+    topology, rows = declared()
+    before = list(topology.operators)
+    with pytest.raises(error, match=text) as raised:
+        declare(rows)
+    assert raised.value.operator is not None or "name" in text
+    assert raised.value.way_out
+    assert list(topology.operators) == before
