@@ -10,6 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -27,6 +28,7 @@ PATIENCE = 60.0
 LANES = ("python", "compiled")
 MODELS = ("manual", "dynamic", "dedicated")
 THREADS = (1, 2, 8)
+LATEST = 20_000  # more than any n
 
 
 class Row(NamedTuple):
@@ -81,6 +83,26 @@ def every_second(t: Row, s: Any) -> bool:
 
 Step = Callable[[Stream, str, Any], Stream]
 
+
+def pair(stream: Stream, lane: Any) -> Stream:
+    return stream.flat_map("some", some, lane=lane, schema=Row).map("shout", shout, lane=lane, schema=Row)
+
+
+def recalled(stream: Stream, lane: Any) -> Stream:
+    made: Stream = stream.key_by("k").map("remember", remember, state=Memory, lane=lane, schema=Row)
+    return made
+
+
+def united(parts: Any) -> Stream:
+    first, *others = parts
+    made: Stream = first.union(*others)
+    return made
+
+
+def timed(stream: Stream, name: str, side: str) -> Stream:
+    return stream.event_time(f"{name}-{side}", "n", lateness=LATEST)  # of two streams, who is late depends on both
+
+
 STATELESS: dict[str, Step] = {
     "shift": lambda s, name, lane: s.map(name, shift, lane=lane, schema=Row),
     "rekey": lambda s, name, lane: s.map(name, rekey, lane=lane, schema=Row),
@@ -88,15 +110,26 @@ STATELESS: dict[str, Step] = {
     "odd": lambda s, name, lane: s.filter(name, odd, lane=lane),
     "small": lambda s, name, lane: s.filter(name, small, lane=lane),
     "some": lambda s, name, lane: s.flat_map(name, some, lane=lane, schema=Row),
+    "in channels": lambda s, name, lane: s.parallel(name, 2, lambda c: pair(c, lane), order=True),
+    "elastic": lambda s, name, lane: s.elastic(name, lambda c: pair(c, lane), most=3, start=2, order=True),
 }
 ORDERED: dict[str, Step] = {
     "remember": lambda s, name, lane: s.key_by("k").map(name, remember, state=Memory, lane=lane, schema=Row),
     "every second": lambda s, name, lane: s.key_by("word").filter(name, every_second, state=Memory, lane=lane),
+    "by key": lambda s, name, lane: s.parallel(name, 3, lambda c: recalled(c, lane), by="k", order=True),
 }
 LAST: dict[str, Step] = {
     "as it is": lambda s, name, lane: s,
     "totals": lambda s, name, lane: s.key_by("k").aggregate(name, n=rel.sum("n"), most=rel.max("word")),
     "all": lambda s, name, lane: s.aggregate(name, rows=rel.count(), mean=rel.mean("n")),
+    "by hash": lambda s, name, lane: united(s.key_by("word").split(name, 3)),
+    "by predicate": lambda s, name, lane: united(s.split(name, lane=lane, odd=odd, small=small)),
+}
+TIMELY: dict[str, Step] = {  # what they keep can't move yet
+    "windows": lambda s, name, lane: s.key_by("k").window(count=4, slide=3).aggregate(name, n=rel.sum("n")),
+    "moving": lambda s, name, lane: s.window(count=5, slide=1).aggregate(name, top=rel.max("n"), last=rel.last("word")),
+    "by time": lambda s, name, lane: timed(s, name, "n").key_by("k").window(seconds=50).aggregate(name, n=rel.count()),
+    "joined": lambda s, name, lane: timed(s, name, "left").key_by("k").join(name, timed(s, name, "right"), how="left"),
 }
 
 
@@ -120,7 +153,7 @@ class Graph:
             made.append(branch)
         if made:
             stream = made[0].union(*made[1:])
-        return LAST[self.last](stream, "last", lane)
+        return {**LAST, **TIMELY}[self.last](stream, "last", lane)
 
 
 steps = st.lists(st.sampled_from([*STATELESS, *ORDERED]), min_size=1, max_size=4).map(tuple)
@@ -130,6 +163,7 @@ graphs = st.builds(
     branches=st.one_of(st.just(()), st.tuples(steps, steps)),
     last=st.sampled_from([*LAST]),
 )
+timely_graphs = st.builds(Graph, steps=steps, branches=st.just(()), last=st.sampled_from([*TIMELY]))
 rows = st.builds(
     lambda count, salt: [Row((n * salt) % 7, (n * n + salt) % 1009, "wörd " * (n % 5)) for n in range(count)],
     count=st.integers(0, 400),
@@ -188,10 +222,14 @@ def check(graph: Graph, given: list[Row], data: st.DataObject) -> None:
         for model in MODELS:
             threads = data.draw(st.sampled_from(THREADS))
             queue = data.draw(st.sampled_from([2, 64, 1024]))
-            cuts = sorted(data.draw(st.lists(st.integers(0, len(given)), min_size=1, max_size=3)))
             config = rel.JobConfig(
                 threading=model, threads=threads, queue_records=queue, run_records=min(queue, 64), elasticity="off"
             )
+            if graph.last in TIMELY:
+                found = Counter(testing.collect(partial(graph.declare, lane=lane), given, Row, config))
+                assert found == expected, (lane, model, threads, queue)
+                continue
+            cuts = sorted(data.draw(st.lists(st.integers(0, len(given)), min_size=1, max_size=3)))
             assert run(graph, given, lane, config, cuts) == expected, (lane, model, threads, queue, cuts)
 
 
@@ -205,8 +243,15 @@ def test_any_graph_gives_the_same_however_it_runs(graph: Graph, given: list[Row]
     check(graph, given, data)
 
 
+@seed(6)
+@settings(max_examples=6, **QUIET)  # type: ignore[arg-type]
+@given(graph=timely_graphs, given=rows, data=st.data())
+def test_any_graph_with_windows_or_a_join_gives_the_same(graph: Graph, given: list[Row], data: st.DataObject) -> None:
+    check(graph, given, data)
+
+
 @pytest.mark.nightly
 @settings(max_examples=1000, **QUIET)  # type: ignore[arg-type]
-@given(graph=graphs, given=rows, data=st.data())
+@given(graph=st.one_of(graphs, timely_graphs), given=rows, data=st.data())
 def test_a_thousand_graphs_give_the_same(graph: Graph, given: list[Row], data: st.DataObject) -> None:
     check(graph, given, data)
