@@ -124,7 +124,8 @@ TEST(headers_are_refused_for_their_reason) {
   CHECK(changed([](auto& h) { h.kind = FrameKind::Goodbye; }) == FrameFault::Field);
   CHECK(decode({.kind = FrameKind::Credit, .sequence = 7, .value = 0}, limits) == FrameFault::Field);
   CHECK(decode({.kind = FrameKind::Credit, .sequence = 7, .value = -1}, limits) == FrameFault::Field);
-  CHECK(decode({.kind = FrameKind::Mark, .detail = 6, .sequence = 7}, limits) == FrameFault::Field);
+  CHECK(decode({.kind = FrameKind::Mark, .detail = static_cast<std::uint8_t>(MarkKind::Probe), .sequence = 7}, limits) ==
+        FrameFault::Field);
   CHECK(decode({.kind = FrameKind::Heartbeat, .checksummed = true, .sequence = 7, .checksum = 1}, limits) == FrameFault::Checksum);
 
   HeaderBytes bytes = encode_header(good);
