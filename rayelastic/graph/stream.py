@@ -591,8 +591,9 @@ class KeyedStream(Stream, KeyedLibraryOperators):
         """Join each tuple with what another stream has for its key, natively.
 
         By default with the latest tuple of the key: where both streams have an event time, the latest as of the tuple's
-        own (right ones of the same time included), so that the result doesn't depend on how the job runs; else the
-        latest that there is when the tuple comes.
+        own (right ones of the same time included), so that the result doesn't depend on how the job runs as long as
+        nothing is late; what is late for a join depends on how its two streams interleave. Else the latest that there
+        is when the tuple comes.
 
         Args:
             name: of the operator.

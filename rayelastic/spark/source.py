@@ -56,10 +56,7 @@ class SparkSource:
 
     def check(self, operator: str) -> None:
         """Raises SourceError if the session has been stopped since."""
-        if self.frame.sparkSession.sparkContext._jsc is None:
-            raise SourceError(
-                "the Spark session of its DataFrame has been stopped", operator=operator, way_out="Start a new session"
-            )
+        check_session(self.frame, operator)
 
     def push(self, address: IngestAddress, operator: str) -> dict[int, int]:
         """Runs the Spark job that pushes every row, and returns when all were acknowledged.
@@ -122,6 +119,14 @@ def source(frame: DataFrame, schema: object | None = None, *, columns: Mapping[s
         )
     matched, names = match_columns(frame.schema, schema, columns or {})
     return SparkSource(frame, matched, names)
+
+
+def check_session(frame: DataFrame, operator: str) -> None:
+    """Raises SourceError if the Spark session of a DataFrame has been stopped."""
+    if frame.sparkSession.sparkContext._jsc is None:
+        raise SourceError(
+            "the Spark session of its DataFrame has been stopped", operator=operator, way_out="Start a new session"
+        )
 
 
 def selected(frame: DataFrame, schema: Schema, columns: tuple[str, ...]) -> DataFrame:

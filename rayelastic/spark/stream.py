@@ -19,7 +19,7 @@ from rayelastic.graph.schema import Schema
 from rayelastic.runtime.external_source import IngestSource
 from rayelastic.spark.columns import match_columns
 from rayelastic.spark.failure import spark_reason
-from rayelastic.spark.source import selected
+from rayelastic.spark.source import check_session, selected
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,10 +74,7 @@ class SparkStream:
 
     def check(self, operator: str) -> None:
         """Raises SourceError if the session has been stopped since."""
-        if self.frame.sparkSession.sparkContext._jsc is None:
-            raise SourceError(
-                "the Spark session of its DataFrame has been stopped", operator=operator, way_out="Start a new session"
-            )
+        check_session(self.frame, operator)
 
     def push(self, address: IngestAddress, operator: str) -> dict[int, int]:
         """Runs the query until it ends, fails or is cancelled.
