@@ -19,7 +19,7 @@ from rayelastic.graph.schema import Schema
 ROOT = Path(__file__).parents[3]
 
 PROGRAM = """
-import sys, time
+import sys
 from typing import NamedTuple
 from rayelastic.compile import Compiler
 from rayelastic.compile.loader import host_target, load_image, register_symbols
@@ -36,24 +36,22 @@ def words(t):
 
 host_target()
 register_symbols({"rel_flush": 1})
-started = time.perf_counter()
 code = Compiler().compile(FunctionRequest("words", OperatorKind.FLAT_MAP, words, Schema.of({"line": str})))
 owner, address = load_image(code.machine)
-print(time.perf_counter() - started, "numba" in sys.modules, code.lane.value, code.output_schema)
+print("numba" in sys.modules, code.lane.value, code.output_schema)
 """
 
 
 def run(directory: Path) -> list[str]:
     environment = os.environ | {"XDG_CACHE_HOME": str(directory), "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
-    return done.stdout.split(maxsplit=3)
+    return done.stdout.split(maxsplit=2)
 
 
 def test_the_second_process_needs_no_numba(tmp_path):
     first, second = run(tmp_path), run(tmp_path)
-    assert first[1:] == ["True", "compiled", "Word(word: string, count: int64)\n"]
-    assert second[1:] == ["False", "compiled", "Word(word: string, count: int64)\n"]
-    assert float(second[0]) < float(first[0]) / 5
+    assert first == ["True", "compiled", "Word(word: string, count: int64)\n"]
+    assert second == ["False", "compiled", "Word(word: string, count: int64)\n"]
     folder = tmp_path / "rayelastic"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert [p.suffix for p in folder.iterdir()] == [".rel"]
