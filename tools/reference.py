@@ -16,7 +16,8 @@ from typing import Any
 
 MODULES = ("rayelastic", "rayelastic.spark", "rayelastic.testing", "rayelastic.errors")
 GIVEN = {  # what users hold without making it themselves
-    "rayelastic.graph.stream": ("Stream", "KeyedStream"),
+    "rayelastic.graph.stream": ("Stream",),
+    "rayelastic.graph.keyed_stream": ("KeyedStream",),
     "rayelastic.runtime.status": ("JobStatus", "JobMetrics", "PESample", "OperatorSample"),
 }
 

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, NoReturn
 from rayelastic.errors import DeclarationError, GraphError
 from rayelastic.graph.composition import Streams
 from rayelastic.graph.declaration import binds, check_new
+from rayelastic.graph.keyed_stream import KeyedStream
 from rayelastic.graph.location import caller_location
 from rayelastic.graph.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.ports import IN, InputPort, OutputPort, operator_of, port_of, stream_name
 from rayelastic.graph.shown import shown
 from rayelastic.graph.splits import Split
-from rayelastic.graph.stream import KeyedStream, Stream, check_at
+from rayelastic.graph.stream import Stream, check_at
 
 if TYPE_CHECKING:
     pass

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from rayelastic.errors import DeclarationError, GraphError
 from rayelastic.graph.dead_letters import OnError, dead_letters, on_error_of
 from rayelastic.graph.declaration import check_new
+from rayelastic.graph.keyed_stream import KeyedStream
 from rayelastic.graph.location import caller_location
 from rayelastic.graph.operator_class import OperatorDefinition, definition_of
 from rayelastic.graph.operator_spec import OperatorKind, OperatorRequest, OperatorSpec, StateKind
 from rayelastic.graph.ports import IN, OUT, InputPort, OutputPort, stream_name
 from rayelastic.graph.schema import Schema
 from rayelastic.graph.shown import shown
-from rayelastic.graph.stream import KeyedStream, Stream, SunkStream, check_at
+from rayelastic.graph.stream import Stream, SunkStream, check_at
 
 if TYPE_CHECKING:
     from rayelastic.graph.topology import Topology

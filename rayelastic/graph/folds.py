@@ -18,7 +18,8 @@ from rayelastic.graph.shown import shown
 from rayelastic.graph.stream import check_at
 
 if TYPE_CHECKING:
-    from rayelastic.graph.stream import KeyedStream, Stream
+    from rayelastic.graph.keyed_stream import KeyedStream
+    from rayelastic.graph.stream import Stream
 
 __all__ = ["fold", "reduce", "scan"]
 

@@ -14,12 +14,11 @@ from rayelastic.graph.operator_spec import Lane, OperatorKind, OperatorSpec, Sta
 from rayelastic.graph.ports import InputPort, OutputPort
 from rayelastic.graph.schema import Schema, laid_out
 from rayelastic.graph.shown import shown
-from rayelastic.graph.stream import Stream, check_at
-from rayelastic.graph.stream import _declaring as declaring
+from rayelastic.graph.stream import Stream, check_at, declaring
 from rayelastic.graph.windows import LATE, TimelyStream
 
 if TYPE_CHECKING:
-    from rayelastic.graph.stream import KeyedStream
+    from rayelastic.graph.keyed_stream import KeyedStream
 
 __all__ = ["Join", "JoinKind", "Merge", "join", "merge_by_time"]
 

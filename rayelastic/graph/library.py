@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from rayelastic.graph.aggregates import Emit
     from rayelastic.graph.composition import Streams
     from rayelastic.graph.event_time import Seconds
-    from rayelastic.graph.stream import KeyedStream, Stream
+    from rayelastic.graph.keyed_stream import KeyedStream
+    from rayelastic.graph.stream import Stream
 
 __all__ = ["KeyedLibraryOperators", "LibraryOperators"]
 

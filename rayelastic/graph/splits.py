@@ -27,7 +27,7 @@ from rayelastic.graph.shown import shown
 from rayelastic.graph.stream import Stream, check_at
 
 if TYPE_CHECKING:
-    from rayelastic.graph.stream import KeyedStream
+    from rayelastic.graph.keyed_stream import KeyedStream
 
 __all__ = ["REST", "Split", "split"]
 

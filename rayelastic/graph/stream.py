@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from rayelastic.errors import DeclarationError, GraphError
 from rayelastic.graph.aggregates import (
@@ -23,7 +23,7 @@ from rayelastic.graph.aggregates import (
 )
 from rayelastic.graph.dead_letters import ERRORS, OnError, dead_letters, on_error_of
 from rayelastic.graph.declaration import LaneChoice, check_function, check_name, check_new, check_state, lane_of
-from rayelastic.graph.library import KeyedLibraryOperators, LibraryOperators
+from rayelastic.graph.library import LibraryOperators
 from rayelastic.graph.location import caller_location
 from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind, OperatorSpec, SinkDescription, StateKind
 from rayelastic.graph.ports import operator_of, side_ports, stream_name
@@ -34,13 +34,12 @@ from rayelastic.graph.sinks import CountSink
 if TYPE_CHECKING:
     from rayelastic.graph.composition import Streams
     from rayelastic.graph.event_time import Seconds, TimeUnit
+    from rayelastic.graph.keyed_stream import KeyedStream
     from rayelastic.graph.topology import Topology
     from rayelastic.graph.windows import TimelyStream, WindowedStream
 
 ErrorChoice = OnError | Literal["fail", "skip", "divert"]
-_NO_SIDES: Mapping[str, object] = MappingProxyType({})
-
-__all__ = ["KeyedStream", "Stream", "SunkStream"]
+NO_SIDES: Mapping[str, object] = MappingProxyType({})
 
 
 class Stream(LibraryOperators):
@@ -69,7 +68,7 @@ class Stream(LibraryOperators):
         schema: object = None,
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
-        sides: Mapping[str, object] = _NO_SIDES,
+        sides: Mapping[str, object] = NO_SIDES,
     ) -> Stream:
         """Give one tuple for each.
 
@@ -105,7 +104,7 @@ class Stream(LibraryOperators):
         schema: object = None,
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
-        sides: Mapping[str, object] = _NO_SIDES,
+        sides: Mapping[str, object] = NO_SIDES,
     ) -> Stream:
         """Give any number of tuples for each: fn yields them. Arguments and errors as for ``map``."""
         return self._operator(OperatorKind.FLAT_MAP, name, fn, None, schema, lane, (), on_error, sides)
@@ -116,7 +115,9 @@ class Stream(LibraryOperators):
         Raises:
             GraphError: no field, or one that the schema doesn't have.
         """
-        with _declaring(self._upstream, caller_location()):
+        from rayelastic.graph.keyed_stream import KeyedStream
+
+        with declaring(self._upstream, caller_location()):
             if not fields:
                 raise GraphError("key_by needs a field", way_out=self.schema.suggestion(""))
             for name in fields:
@@ -136,7 +137,7 @@ class Stream(LibraryOperators):
             GraphError: another schema, another topology, no stream, or the same one twice.
         """
         inputs = self.inputs
-        with _declaring(self._upstream, caller_location()):
+        with declaring(self._upstream, caller_location()):
             if not others:
                 raise GraphError("union needs another stream", way_out="Write a.union(b)")
             for other in others:
@@ -179,7 +180,7 @@ class Stream(LibraryOperators):
 
         location = caller_location()
         check_at(name, location)
-        with _declaring(name, location):
+        with declaring(name, location):
             first = next(iter(definition_of(operator).inputs))
             if first in others:
                 raise GraphError(
@@ -236,7 +237,7 @@ class Stream(LibraryOperators):
         """
         location = caller_location()
         check_at(name, location)
-        with _declaring(name, location):
+        with declaring(name, location):
             check_new(name, self.topology.operators)
             body = _sink_description(sink, name)
             body.check(name)
@@ -267,7 +268,7 @@ class Stream(LibraryOperators):
 
         location = caller_location()
         check_at(name, location)
-        with _declaring(name, location):
+        with declaring(name, location):
             check_new(name, self.topology.operators)
             time = time_of_field(self.schema, field, unit)
             body = EventTime(time, time.ticks(lateness, "lateness", least=0))
@@ -317,7 +318,7 @@ class Stream(LibraryOperators):
         """
         from rayelastic.graph.windows import count_window, time_window
 
-        with _declaring(self._upstream, caller_location()):
+        with declaring(self._upstream, caller_location()):
             if (count is None) == (seconds is None):
                 raise GraphError(
                     "a window has a count or seconds", way_out="Write .window(count=...) or .window(seconds=...)"
@@ -339,7 +340,7 @@ class Stream(LibraryOperators):
         """
         from rayelastic.graph.windows import session
 
-        with _declaring(self._upstream, caller_location()):
+        with declaring(self._upstream, caller_location()):
             return session(self, gap)
 
     def merge_by_time(self, name: str, *others: Stream) -> TimelyStream:
@@ -397,7 +398,7 @@ class Stream(LibraryOperators):
         """
         location = caller_location()
         check_at(name, location)
-        with _declaring(name, location):
+        with declaring(name, location):
             check_new(name, self.topology.operators)
             try:
                 when = Emit(emit)
@@ -466,11 +467,11 @@ class Stream(LibraryOperators):
         lane: object,
         keys: tuple[str, ...] = (),
         on_error: object = OnError.FAIL,
-        sides: Mapping[str, object] = _NO_SIDES,
+        sides: Mapping[str, object] = NO_SIDES,
     ) -> Stream:
         location = caller_location()
         check_at(name, location)
-        with _declaring(name, location):
+        with declaring(name, location):
             check_new(name, self.topology.operators)
             if state is not None:
                 check_state(state)
@@ -497,160 +498,6 @@ class Stream(LibraryOperators):
         return f"<{type(self).__name__} of {self._upstream}: {self.schema}>"
 
 
-class _Seen(NamedTuple):
-    """Whether a key has come."""
-
-    seen: bool = False
-
-
-def _is_first(_tuple: Any, state: Any) -> bool:
-    if state.seen:
-        return False
-    state.seen = True
-    return True
-
-
-class KeyedStream(Stream, KeyedLibraryOperators):
-    """A stream with the fields by which the next operator keeps its state.
-
-    Attributes:
-        keys: names of the key fields.
-    """
-
-    __slots__ = ("keys",)
-
-    def __init__(self, topology: Topology, inputs: tuple[str, ...], schema: Schema, keys: tuple[str, ...]) -> None:
-        super().__init__(topology, inputs, schema)
-        self.keys = keys
-
-    def map(
-        self,
-        name: str,
-        fn: Callable[..., Any],
-        *,
-        state: Callable[[], Any] | None = None,
-        schema: object = None,
-        lane: LaneChoice = "auto",
-        on_error: ErrorChoice = "fail",
-        sides: Mapping[str, object] = _NO_SIDES,
-    ) -> Stream:
-        """Give one tuple for each; with state= by a function of the tuple and the state of its key.
-
-        Args:
-            name: of the operator.
-            fn: `fn(t)`, or `fn(t, s)` with state=.
-            state: NamedTuple class with defaults, whose fields fn sets (fixed layout, can be compiled), or any callable
-                without arguments that makes a key's first state (python lane).
-            schema: of what it gives, see Schema.of; found out by default.
-            lane: 'auto', 'compiled', 'vectorised' or 'python'.
-            on_error: as of Stream.map.
-            sides: as of Stream.map.
-        """
-        return self._operator(OperatorKind.MAP, name, fn, state, schema, lane, self._keys_of(state), on_error, sides)
-
-    def filter(
-        self,
-        name: str,
-        fn: Callable[..., Any],
-        *,
-        state: Callable[[], Any] | None = None,
-        lane: LaneChoice = "auto",
-        on_error: ErrorChoice = "fail",
-    ) -> Stream:
-        """Keep the tuples for which fn is true. Arguments as for ``map``."""
-        return self._operator(OperatorKind.FILTER, name, fn, state, None, lane, self._keys_of(state), on_error)
-
-    def flat_map(
-        self,
-        name: str,
-        fn: Callable[..., Any],
-        *,
-        state: Callable[[], Any] | None = None,
-        schema: object = None,
-        lane: LaneChoice = "auto",
-        on_error: ErrorChoice = "fail",
-        sides: Mapping[str, object] = _NO_SIDES,
-    ) -> Stream:
-        """Give any number of tuples for each: fn yields them. Arguments as for ``map``."""
-        keys = self._keys_of(state)
-        return self._operator(OperatorKind.FLAT_MAP, name, fn, state, schema, lane, keys, on_error, sides)
-
-    def join(
-        self,
-        name: str,
-        right: Stream,
-        *,
-        keep: Literal["latest"] = "latest",
-        within: Seconds | tuple[Seconds, Seconds] | None = None,
-        window: Seconds | None = None,
-        how: Literal["inner", "left"] = "inner",
-        fn: Callable[..., Any] | None = None,
-        schema: object = None,
-        lane: LaneChoice = "auto",
-    ) -> Stream:
-        """Join each tuple with what another stream has for its key, natively.
-
-        By default with the latest tuple of the key: where both streams have an event time, the latest as of the tuple's
-        own (right ones of the same time included), so that the result doesn't depend on how the job runs as long as
-        nothing is late; what is late for a join depends on how its two streams interleave. Else the latest that there
-        is when the tuple comes.
-
-        Args:
-            name: of the operator.
-            right: the other stream, keyed by as many fields of the same types, or having the same key fields.
-            keep: 'latest'.
-            within: instead: with all right tuples at most so many seconds before; (before, after) for both sides.
-            window: instead: with all right tuples in the same tumbling window of so many seconds.
-            how: 'left': also give tuples without a match, the right's fields being None.
-            fn: of one joined tuple; maps what is joined, like ``map`` with schema and lane.
-            schema: of what fn gives.
-            lane: of fn.
-
-        Returns:
-            A stream of the fields of this one, then those of the right but its keys; called `NAME_right` where this one
-            has the name. Joins by time give it in the order of this one's times; `.late()` has what came too late.
-
-        Raises:
-            GraphError: no such keys, or of other types; within or window without event times.
-
-        >>> import rayelastic as rel
-        >>> topology = rel.Topology("asof")
-        >>> rows = rel.rows([("A", 1, 9.5), ("A", 5, 8.0)], {"key": str, "at": int, "price": float})
-        >>> prices = topology.source("prices", rows)
-        >>> rows = rel.rows([("A", 4, 2), ("A", 6, 1)], {"key": str, "at": int, "count": int})
-        >>> orders = topology.source("orders", rows)
-        >>> latest = prices.event_time("t1", "at").key_by("key")
-        >>> joined = orders.event_time("t2", "at").key_by("key").join("cost", latest)
-        >>> joined.sink("out", rel.list())
-        <sink out>
-        >>> [(t.at, t.count, t.price) for t in rel.run(topology)["out"]]
-        [(4, 2, 9.5), (6, 1, 8.0)]
-        """
-        from rayelastic.graph.joins import join
-
-        joined = join(self, name if fn is None else f"{name}.joined", right, keep, within, window, how)
-        return joined if fn is None else joined.map(name, fn, schema=schema, lane=lane)
-
-    def deduplicate(self, name: str) -> Stream:
-        """Keep the first tuple of each key.
-
-        The state holds every key. Errors as for ``filter``.
-
-        >>> import rayelastic as rel
-        >>> topology = rel.Topology("once")
-        >>> words = topology.source("words", rel.rows([("a",), ("b",), ("a",)], schema={"word": str}))
-        >>> words.key_by("word").deduplicate("once").sink("out", rel.list())
-        <sink out>
-        >>> [t.word for t in rel.run(topology)["out"]]
-        ['a', 'b']
-        """
-        return self.filter(name, _is_first, state=_Seen)
-
-    def _keys_of(self, state: object) -> tuple[str, ...]:
-        """Drop the keys where there is no state: such a function doesn't depend on them."""
-        return () if state is None else self.keys
-
-
 class SunkStream:
     """What a sink gives back: nothing can come after it, and trying to says so."""
 
@@ -660,6 +507,8 @@ class SunkStream:
         self.name = name
 
     def __getattr__(self, attribute: str) -> NoReturn:
+        from rayelastic.graph.keyed_stream import KeyedStream
+
         if hasattr(KeyedStream, attribute) and not attribute.startswith("_"):
             raise GraphError(
                 f"a sink has no output, so .{attribute}(...) can't follow it",
@@ -683,7 +532,7 @@ def check_at(name: object, location: str) -> None:
 
 
 @contextmanager
-def _declaring(operator: str, location: str) -> Iterator[None]:
+def declaring(operator: str, location: str) -> Iterator[None]:
     """Let an error that rises inside tell the operator and the line."""
     try:
         yield

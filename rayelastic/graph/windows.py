@@ -18,8 +18,7 @@ from rayelastic.graph.operator_spec import Lane, OperatorKind, OperatorSpec, Sta
 from rayelastic.graph.ports import OutputPort, stream_name
 from rayelastic.graph.schema import Schema, laid_out
 from rayelastic.graph.shown import shown
-from rayelastic.graph.stream import Stream, check_at
-from rayelastic.graph.stream import _declaring as declaring
+from rayelastic.graph.stream import Stream, check_at, declaring
 
 if TYPE_CHECKING:
     from rayelastic.graph.topology import Topology
