@@ -9,26 +9,21 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SchemaError, SourceError, SparkError
-from rayelastic.graph.operator_spec import Lane
-from rayelastic.graph.schema import Schema
-from rayelastic.runtime.external_source import IngestSource
+from rayelastic.runtime.ingest_frames import Epoch
 from rayelastic.spark.columns import match_columns
 from rayelastic.spark.failure import spark_reason
-from rayelastic.spark.source import check_session, selected
+from rayelastic.spark.pushed_frame import PUSHED, PushedFrame, pusher
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
 
     from rayelastic.runtime.specs import IngestAddress
-
-    Batches = Iterator[pa.RecordBatch]
 
 POLL = 1  # seconds between two looks whether the query was stopped from here; Spark takes whole ones
 START_TIMEOUT = 60.0  # seconds between a query's first micro-batch and the return of its start
@@ -44,37 +39,17 @@ class _Running:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SparkStream:
+class SparkStream(PushedFrame):
     """A streaming DataFrame that feeds a source; made by `rel.spark.stream`.
 
     Args:
-        frame: the DataFrame; it lives in its driver only.
-        schema: of the tuples.
-        columns: the DataFrame's column of each field, in the order of the fields.
         checkpoint: the folder where Spark keeps how far the query is.
         trigger: when a micro-batch starts, as Spark's `trigger` takes it.
     """
 
-    frame: DataFrame
-    schema: Schema
-    columns: tuple[str, ...]
     checkpoint: str
     trigger: Mapping[str, Any]
     _running: _Running = field(default_factory=_Running)
-
-    @property
-    def lane(self) -> Lane:
-        """How it runs."""
-        return Lane.BUILT_IN
-
-    @property
-    def reason(self) -> str:
-        """Why that lane, in words."""
-        return "Spark's streaming query pushes Arrow batches into the data port"
-
-    def check(self, operator: str) -> None:
-        """Raises SourceError if the session has been stopped since."""
-        check_session(self.frame, operator)
 
     def push(self, address: IngestAddress, operator: str) -> dict[int, int]:
         """Runs the query until it ends, fails or is cancelled.
@@ -95,10 +70,9 @@ class SparkStream:
         def micro_batch(frame: DataFrame, epoch: int) -> None:
             if not running.begun.wait(START_TIMEOUT) or running.query is None:
                 raise SourceError("its query didn't start", operator=operator)
-            pusher = _pusher(address, schema, str(running.query.id), epoch)
-            frame.mapInArrow(pusher, "partition int, rows long").collect()
+            frame.mapInArrow(pusher(address, schema, Epoch(str(running.query.id), epoch)), PUSHED).collect()
 
-        writer = selected(self.frame, self.schema, self.columns).writeStream.foreachBatch(micro_batch)
+        writer = self.selected().writeStream.foreachBatch(micro_batch)
         writer = writer.option("checkpointLocation", self.checkpoint).queryName(f"{operator}-{uuid.uuid4().hex[:8]}")
         try:
             query = (writer.trigger(**self.trigger) if self.trigger else writer).start()
@@ -118,10 +92,6 @@ class SparkStream:
     def cancel(self) -> None:
         """Stops the query of a running `push`; safe to repeat."""
         self._running.cancelled.set()
-
-    def for_pe(self) -> IngestSource:
-        """What goes to the processing element in its place: it takes what Spark's tasks push."""
-        return IngestSource(self.schema, self.reason)
 
 
 def stream(
@@ -166,23 +136,3 @@ def stream(
     if not names:
         raise SchemaError("the DataFrame has no columns")
     return SparkStream(frame, matched, names, checkpoint, dict(trigger or {}))
-
-
-def _pusher(address: IngestAddress, schema: pa.Schema, query: str, number: int) -> Callable[[Batches], Batches]:
-    """What runs in Spark's Python workers, once for each partition of a micro-batch."""
-
-    def push(batches: Batches) -> Batches:
-        import pyarrow as pa
-        from pyspark import TaskContext
-
-        from rayelastic.runtime.ingest_client import push_partition
-        from rayelastic.runtime.ingest_frames import Epoch
-
-        context = TaskContext.get()
-        partition = context.partitionId()
-        sender = f"spark-{number}.{partition}.{context.attemptNumber()}"
-        rows = push_partition(address, schema, partition, batches, sender=sender, epoch=Epoch(query, number))
-        done = pa.schema([("partition", pa.int32()), ("rows", pa.int64())])
-        yield pa.RecordBatch.from_pydict({"partition": [partition], "rows": [rows]}, schema=done)
-
-    return push

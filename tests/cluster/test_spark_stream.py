@@ -21,6 +21,7 @@ from rayelastic import spark as bridge
 from rayelastic.errors import JobCancelledError, JobFailedError, SourceError, SparkError
 from rayelastic.job import start
 from rayelastic.on_ray.connect import ensure_ray
+from rayelastic.runtime.ingest_frames import Epoch
 from rayelastic.runtime.status import State
 
 if TYPE_CHECKING:
@@ -107,10 +108,10 @@ def test_killed_between_push_and_commit_and_restarted(
     held = Held(bridge.stream(frame, checkpoint=checkpoint))
     rows = topology.source("rows", held)
     rows.key_by("word").aggregate("totals", n=rel.count(), total=rel.sum("n")).sink("out", rel.list())
-    original = streaming._pusher
+    original = streaming.pusher
 
-    def dying(address: Any, schema: pa.Schema, query: str, number: int) -> Any:
-        push = original(address, schema, query, number)
+    def dying(address: Any, schema: pa.Schema, epoch: Epoch) -> Any:
+        push, number = original(address, schema, epoch), epoch.number
 
         def then_die(batches: Any) -> Any:
             yield from push(batches)
@@ -122,11 +123,11 @@ def test_killed_between_push_and_commit_and_restarted(
     job = start(topology)
     try:
         address = job._control.call("ingest_address", "rows", timeout=TIMEOUT)
-        monkeypatch.setattr(streaming, "_pusher", dying)
+        monkeypatch.setattr(streaming, "pusher", dying)
         with pytest.raises(SparkError, match="the machine burns"):
             bridge.stream(frame, checkpoint=checkpoint, trigger={"availableNow": True}).push(address, "rows")
         assert job.metrics().operator("rows").tuples_out > 2 * ROWS, "the third micro-batch has arrived"
-        monkeypatch.setattr(streaming, "_pusher", original)
+        monkeypatch.setattr(streaming, "pusher", original)
         job.feed("rows", bridge.stream(frame, checkpoint=checkpoint, trigger={"availableNow": True}))
         assert {t.word: (t.n, t.total) for t in job.wait(TIMEOUT)["out"]} == expected()
     finally:

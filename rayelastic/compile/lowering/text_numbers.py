@@ -62,6 +62,14 @@ def _wide_digit_of(text: Any, at: Any) -> Any:
     return wide
 
 
+@register_jitable
+def _sign(text: Any, at: int, stop: int) -> tuple[bool, int]:
+    """Whether there is a minus, and where the number goes on behind its sign."""
+    if at < stop and (byte_at(text, at) == 45 or byte_at(text, at) == 43):
+        return byte_at(text, at) == 45, at + 1
+    return False, at
+
+
 @overloads(int)
 def _int(text: Any) -> Any:
     if not isinstance(text, ViewType):
@@ -70,10 +78,7 @@ def _int(text: Any) -> Any:
     def parsed(text: Any) -> Any:
         at = left(text)
         stop = right(text, at)
-        negative = False
-        if at < stop and (byte_at(text, at) == 45 or byte_at(text, at) == 43):
-            negative = byte_at(text, at) == 45
-            at += 1
+        negative, at = _sign(text, at, stop)
         value, digits, may_underscore = 0, 0, False
         while at < stop:
             if byte_at(text, at) == 95 and may_underscore:
@@ -191,10 +196,7 @@ def _float(text: Any) -> Any:
     def parsed(text: Any) -> Any:
         at = left(text)
         stop = right(text, at)
-        negative = False
-        if at < stop and (byte_at(text, at) == 45 or byte_at(text, at) == 43):
-            negative = byte_at(text, at) == 45
-            at += 1
+        negative, at = _sign(text, at, stop)
         if _is_word(text, at, stop, _INF) or _is_word(text, at, stop, _INFINITY):
             return -np.inf if negative else np.inf
         if _is_word(text, at, stop, _NAN):

@@ -155,9 +155,9 @@ def _following_byte(text: Any, at: Any) -> Any:
 
 
 @register_jitable
-def left(text: Any) -> int:
-    """The offset of the first character that isn't white space."""
-    at, size = 0, size_of(text)
+def left(text: Any, at: int = 0) -> int:
+    """The offset of the first character from `at` that isn't white space."""
+    size = size_of(text)
     while at < size:
         width = space_width(text, at)
         if width == 0:

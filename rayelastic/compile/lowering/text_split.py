@@ -21,6 +21,7 @@ from numba.core.typing.templates import signature
 from numba.extending import register_jitable, register_model
 
 from rayelastic.compile.lowering.declare import overloads, overloads_method, primitive
+from rayelastic.compile.lowering.text_parts import left
 from rayelastic.compile.lowering.views import (
     ViewType,
     byte_at,
@@ -116,17 +117,6 @@ def _split(text: Any, sep: Any = None, maxsplit: Any = -1) -> Any:
 
 
 @register_jitable
-def _skip_space(text: Any, at: int) -> int:
-    size = size_of(text)
-    while at < size:
-        width = space_width(text, at)
-        if width == 0:
-            break
-        at += width
-    return at
-
-
-@register_jitable
 def _word_end(text: Any, at: int) -> int:
     """The offset of the first white space from `at`, or the size."""
     size = size_of(text)
@@ -148,7 +138,7 @@ def _word_end(text: Any, at: int) -> int:
 
 @register_jitable
 def _space_step(text: Any, at: int, cuts: int) -> tuple[int, int, int]:
-    start = _skip_space(text, at)
+    start = left(text, at)
     size = size_of(text)
     if start >= size:
         return -1, -1, -1

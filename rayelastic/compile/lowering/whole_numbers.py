@@ -26,30 +26,28 @@ EXACT = 2**53  # integers up to here are floats
 TOO_BIG = 2.0**63
 
 
-@primitive
-def multiplied(typingctx: Any, a: Any, b: Any) -> Any:
-    """A * b, refused beyond 64 bits."""
+def _within_64_bits(operation: str) -> Any:
+    """The signature and the code of an LLVM instruction that tells whether it overflowed."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        pair = builder.smul_with_overflow(*args)
+        pair = getattr(builder, operation)(*args)
         with builder.if_then(builder.extract_value(pair, 1), likely=False):
             refuse(builder)
         return builder.extract_value(pair, 0)
 
     return types.int64(types.int64, types.int64), codegen
+
+
+@primitive
+def multiplied(typingctx: Any, a: Any, b: Any) -> Any:
+    """A * b, refused beyond 64 bits."""
+    return _within_64_bits("smul_with_overflow")
 
 
 @primitive
 def added(typingctx: Any, a: Any, b: Any) -> Any:
     """A + b, refused beyond 64 bits."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        pair = builder.sadd_with_overflow(*args)
-        with builder.if_then(builder.extract_value(pair, 1), likely=False):
-            refuse(builder)
-        return builder.extract_value(pair, 0)
-
-    return types.int64(types.int64, types.int64), codegen
+    return _within_64_bits("sadd_with_overflow")
 
 
 @primitive

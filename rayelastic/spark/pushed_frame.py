@@ -1,0 +1,86 @@
+"""What batch and streaming DataFrames as sources have in common: Spark's workers push their rows as Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import SourceError
+from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.schema import Schema
+from rayelastic.runtime.external_source import IngestSource
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from rayelastic.runtime.ingest_frames import Epoch
+    from rayelastic.runtime.specs import IngestAddress
+
+    Batches = Iterator[pa.RecordBatch]
+
+PUSHED = "partition int, rows long"  # what a pusher gives, a row for each partition
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PushedFrame:
+    """A DataFrame that feeds a source.
+
+    Args:
+        frame: the DataFrame; it lives in its driver only.
+        schema: of the tuples.
+        columns: the DataFrame's column of each field, in the order of the fields.
+    """
+
+    frame: DataFrame
+    schema: Schema
+    columns: tuple[str, ...]
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs."""
+        return Lane.BUILT_IN
+
+    @property
+    def reason(self) -> str:
+        """Why that lane, in words."""
+        return "Spark's tasks push Arrow batches into the data port"
+
+    def check(self, operator: str) -> None:
+        """Raises SourceError if the session has been stopped since."""
+        if self.frame.sparkSession.sparkContext._jsc is None:
+            raise SourceError(
+                "the Spark session of its DataFrame has been stopped", operator=operator, way_out="Start a new session"
+            )
+
+    def for_pe(self) -> IngestSource:
+        """What goes to the processing element in its place: it takes what Spark's tasks push."""
+        return IngestSource(self.schema, self.reason)
+
+    def selected(self) -> DataFrame:
+        """The columns that fill the fields, in their order and under their names."""
+        from pyspark.sql import functions
+
+        quoted = ["`" + column.replace("`", "``") + "`" for column in self.columns]
+        return self.frame.select([functions.col(q).alias(n) for q, n in zip(quoted, self.schema.names, strict=True)])
+
+
+def pusher(address: IngestAddress, schema: pa.Schema, epoch: Epoch | None = None) -> Callable[[Batches], Batches]:
+    """What runs in Spark's Python workers, once for each partition; of a micro-batch, if there is an epoch."""
+
+    def push(batches: Batches) -> Batches:
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        from rayelastic.runtime.ingest_client import push_partition
+
+        context = TaskContext.get()
+        partition = context.partitionId()
+        task = f"{partition}.{context.attemptNumber()}"
+        sender = f"spark-{task}" if epoch is None else f"spark-{epoch.number}.{task}"
+        rows = push_partition(address, schema, partition, batches, sender=sender, epoch=epoch)
+        done = pa.schema([("partition", pa.int32()), ("rows", pa.int64())])
+        yield pa.RecordBatch.from_pydict({"partition": [partition], "rows": [rows]}, schema=done)
+
+    return push
