@@ -48,13 +48,14 @@ class KeyedState:
     The state of a keyed operator. Exported, imported and removed from only while the operator isn't running (Scheduler.hold); size at any time.
     """
 
-    def __init__(self, schema: Schema, keys: Sequence[str], state_size: int, initial: bytes, text_offsets: Sequence[int] = ()) -> None:
+    def __init__(self, schema: Schema, keys: Sequence[str], state_size: int, initial: bytes, text_offsets: Sequence[int] = (), ttl: tuple[int, str, int] = (0, '', 0)) -> None:
         """
-        State records of state_size bytes, a copy of initial for a new key; text_offsets: where string views are in them.
+        State records of state_size bytes, a copy of initial for a new key; text_offsets: where string views are in them. ttl: a key that isn't
+        touched for so many ticks of a time field, with a shift, is forgotten; nanoseconds of the clock where the field is ''; 0: none is.
         """
 
     @staticmethod
-    def objects(schema: Schema, keys: Sequence[str], factory: Callable[[], Any]) -> KeyedState:
+    def objects(schema: Schema, keys: Sequence[str], factory: Callable[[], Any], ttl: tuple[int, str, int] = (0, '', 0)) -> KeyedState:
         """Any Python value per key, made by factory() when the key comes first."""
 
     @property
@@ -249,9 +250,9 @@ class Operator:
         """
 
     @staticmethod
-    def aggregate(name: str, input: Schema, output: Schema, keys: Sequence[str], aggregates: Sequence[tuple[str, str, str, float, float]], emit: str = 'final') -> Operator:
+    def aggregate(name: str, input: Schema, output: Schema, keys: Sequence[str], aggregates: Sequence[tuple[str, str, str, float, float]], emit: str = 'final', ttl: tuple[int, str, int] = (0, '', 0)) -> Operator:
         """
-        The built-in aggregate: (function, field, field of weights, two parameters); field '' for a count of tuples.
+        The built-in aggregate: (function, field, field of weights, two parameters); field '' for a count of tuples. ttl as of KeyedState.
         """
 
     @staticmethod

@@ -114,7 +114,7 @@ def _stateful(stream: rel.Stream, name: str, count: int) -> rel.Stream:
             value = value * FACTOR
         return Item(t.number, t.key, t.other, value)
 
-    last = {field: rel.last(field) for field in Item._fields}
+    last: dict[str, Any] = {field: rel.last(field) for field in Item._fields}
     return stream.map(f"{name}multiply", multiplied).aggregate(f"{name}last", emit="update", **last)
 
 

@@ -52,26 +52,29 @@ void bind_keyed_state(nb::module_& module) {
       .def(
           "__init__",
           [](KeyedStateObject* self, const SchemaObject& schema, const std::vector<std::string>& keys, std::size_t state_size,
-             const nb::bytes& initial, const std::vector<std::size_t>& text_offsets) {
-            auto records = std::make_shared<KeyedState>(schema.schema, keys, state_size, bytes_in(initial), text_offsets);
+             const nb::bytes& initial, const std::vector<std::size_t>& text_offsets, const GivenTtl& ttl) {
+            auto records = std::make_shared<KeyedState>(schema.schema, keys, state_size, bytes_in(initial), text_offsets, ttl_of(ttl));
             new (self) KeyedStateObject{.store = records, .records = records};
           },
           nb::arg("schema"), nb::arg("keys"), nb::arg("state_size"), nb::arg("initial"),
-          nb::arg("text_offsets") = std::vector<std::size_t>(),
+          nb::arg("text_offsets") = std::vector<std::size_t>(), nb::arg("ttl") = GivenTtl(),
           nb::sig("def __init__(self, schema: Schema, keys: collections.abc.Sequence[str], state_size: int, initial: bytes, text_offsets: "
-                  "collections.abc.Sequence[int] = ()) -> None"),
-          "State records of state_size bytes, a copy of initial for a new key; text_offsets: where string views are in them.")
+                  "collections.abc.Sequence[int] = (), ttl: tuple[int, str, int] = (0, '', 0)) -> None"),
+          "State records of state_size bytes, a copy of initial for a new key; text_offsets: where string views are in them. ttl: a key "
+          "that isn't\n"
+          "touched for so many ticks of a time field, with a shift, is forgotten; nanoseconds of the clock where the field is ''; 0: none "
+          "is.")
       .def_static(
           "objects",
-          [](const SchemaObject& schema, const std::vector<std::string>& keys, nb::object factory) {
+          [](const SchemaObject& schema, const std::vector<std::string>& keys, nb::object factory, const GivenTtl& ttl) {
             if (PyCallable_Check(factory.ptr()) == 0)
               throw std::invalid_argument("the factory of keyed state must be callable without arguments");
-            auto objects = std::make_shared<ObjectStates>(schema.schema, keys, factory.ptr());
+            auto objects = std::make_shared<ObjectStates>(schema.schema, keys, factory.ptr(), ttl_of(ttl));
             return KeyedStateObject{.store = objects, .objects = objects};
           },
-          nb::arg("schema"), nb::arg("keys"), nb::arg("factory"),
-          nb::sig("def objects(schema: Schema, keys: collections.abc.Sequence[str], factory: collections.abc.Callable[[], typing.Any]) -> "
-                  "KeyedState"),
+          nb::arg("schema"), nb::arg("keys"), nb::arg("factory"), nb::arg("ttl") = GivenTtl(),
+          nb::sig("def objects(schema: Schema, keys: collections.abc.Sequence[str], factory: collections.abc.Callable[[], typing.Any], "
+                  "ttl: tuple[int, str, int] = (0, '', 0)) -> KeyedState"),
           "Any Python value per key, made by factory() when the key comes first.")
       .def_prop_ro(
           "size", [](const KeyedStateObject& self) { return self.store->size(); }, "Keys.")

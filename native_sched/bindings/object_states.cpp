@@ -10,6 +10,7 @@
 #include "object_ref.hpp"
 #include "python_failure.hpp"
 #include "python_gate.hpp"
+#include "rayelastic/operator.hpp"
 #include "rayelastic/state_bytes.hpp"
 
 namespace rayelastic::python {
@@ -38,14 +39,22 @@ ObjectRef pickle(const char* function) {
 
 }  // namespace
 
-ObjectStates::ObjectStates(std::shared_ptr<const Schema> input, const std::vector<std::string>& keys, PyObject* factory)
-    : table_(std::move(input), keys, sizeof(PyObject*), kNoObject), factory_(Py_NewRef(factory)) {}
+ObjectStates::ObjectStates(std::shared_ptr<const Schema> input, const std::vector<std::string>& keys, PyObject* factory,
+                           const TimeToLive& ttl)
+    : table_(std::move(input), keys, sizeof(PyObject*), kNoObject, {}, ttl), factory_(Py_NewRef(factory)) {}
 
 ObjectStates::~ObjectStates() {
   const GilScope gil;
   if (!gil) return;  // the interpreter is gone, and all objects with it
+  begin_run(kNoWatermark, 0);
   table_.for_each([](const StringView&, std::byte* state) { Py_XDECREF(object_in(state)); });
   Py_DECREF(factory_);
+}
+
+void ObjectStates::begin_run(std::int64_t watermark, std::size_t records) {
+  std::vector<PyObject*> dropped;
+  table_.begin_run(watermark, records, [&dropped](void* state) { dropped.push_back(std::exchange(object_in(state), nullptr)); });
+  for (PyObject* object : dropped) Py_XDECREF(object);  // a finaliser may run anything: the table is whole again
 }
 
 PyObject* ObjectStates::values(void* const* slots, std::size_t count, std::size_t* failed) {
@@ -86,6 +95,7 @@ std::vector<std::byte> ObjectStates::export_chunk(std::uint64_t low, std::uint64
     if (length > UINT32_MAX) throw StateError("a value has more than 4 GiB when it is pickled");
     const auto short_length = static_cast<std::uint32_t>(length);
     writer.key(key);
+    table_.write_touch(state, writer);
     (void)writer.append(&short_length, sizeof short_length);
     (void)writer.append(PyBytes_AS_STRING(bytes.get()), length);
     return true;
@@ -99,6 +109,7 @@ std::size_t ObjectStates::import_range(std::span<const std::byte> bytes) {
   const ObjectRef loads = pickle("loads");
   StateReader reader(bytes, kMagic, layout());
   std::vector<StringView> keys;
+  std::vector<std::int64_t> touches;
   std::vector<ObjectRef> values;
   std::set<std::string_view> seen;  // of `keys`, which stay where they are
   bool seen_null = false;
@@ -108,6 +119,7 @@ std::size_t ObjectStates::import_range(std::span<const std::byte> bytes) {
     if (table_.find(keys.back()) != nullptr) throw StateError("exported state has a key that is here already");
     const bool fresh = is_null_key(keys.back()) ? !std::exchange(seen_null, true) : seen.insert(keys.back().view()).second;
     if (!fresh) throw StateError("exported state has a key twice");
+    touches.push_back(table_.read_touch(reader));
     const std::uint32_t length = reader.length();
     const auto* pickled = reinterpret_cast<const char*>(reader.take(length));
     const ObjectRef view = ObjectRef::take(PyMemoryView_FromMemory(const_cast<char*>(pickled), length, PyBUF_READ));
@@ -116,7 +128,7 @@ std::size_t ObjectStates::import_range(std::span<const std::byte> bytes) {
   }
   if (!reader.empty()) throw StateError("exported state has bytes after its last key");
   std::vector<void*> slots(keys.size());
-  table_.lookup_keys(keys.data(), keys.size(), slots.data());
+  table_.lookup_keys(keys.data(), keys.size(), slots.data(), touches.data());
   for (std::size_t i = 0; i < slots.size(); ++i) {
     PyObject* old = std::exchange(object_in(slots[i]), Py_NewRef(values[i].get()));
     Py_XDECREF(old);

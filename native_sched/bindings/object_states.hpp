@@ -2,8 +2,8 @@
 // factory when the key comes first, owned by the table.
 //
 // An export is a header (magic "RELPICK1", layout of the keys, number of keys, bytes that follow; 8 bytes each), then for each key its
-// length (4), 1 if it is null (1), its bytes, the length of the pickled value (4), the pickled value. Import unpickles: bytes are only ever
-// taken from Ray's own authenticated channel or with a signature that was checked, never from a port.
+// length (4), 1 if it is null (1), its bytes, with a time to live the last touch (8), the length of the pickled value (4), the pickled value.
+// Import unpickles: bytes are only ever taken from Ray's own authenticated channel or with a signature that was checked, never from a port.
 #pragma once
 
 #include <Python.h>
@@ -22,10 +22,13 @@ namespace rayelastic::python {
 class ObjectStates final : public StateTable {
  public:
   // GIL. A table for keys of `input` whose values `factory()` makes.
-  ObjectStates(std::shared_ptr<const Schema> input, const std::vector<std::string>& keys, PyObject* factory);
+  ObjectStates(std::shared_ptr<const Schema> input, const std::vector<std::string>& keys, PyObject* factory, const TimeToLive& ttl = {});
   ~ObjectStates() override;  // takes the GIL itself
 
   [[nodiscard]] KeyedState& table() noexcept { return table_; }
+
+  // GIL. KeyedState::begin_run; lets go of the values of keys that were forgotten.
+  void begin_run(std::int64_t watermark, std::size_t records);
 
   // GIL. New reference to the list of the values in `slots`, those that are new made now. Null with a Python error and `*failed` set
   // to the index of the slot whose factory raised.

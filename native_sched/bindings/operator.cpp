@@ -173,11 +173,11 @@ OperatorObject tolerant(const OperatorObject& inner, const SchemaObject* letters
 }
 
 OperatorObject aggregate(std::string name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
-                         const std::vector<NamedAggregate>& aggregates, const std::string& emit) {
+                         const std::vector<NamedAggregate>& aggregates, const std::string& emit, const GivenTtl& ttl) {
   if (emit != "final" && emit != "update")
     throw std::invalid_argument("operator '" + name + "': emit is '" + emit + "', not 'final' or 'update'");
   return {.spec = make_aggregate(std::move(name), input.schema, output.schema, keys, aggregates_of(aggregates),
-                                 emit == "final" ? Emit::Final : Emit::Update)};
+                                 emit == "final" ? Emit::Final : Emit::Update, ttl_of(ttl))};
 }
 
 OperatorObject arrow_sink(std::string name, const SchemaObject& input, nb::object function, std::size_t batch_rows) {
@@ -273,8 +273,9 @@ void bind_operator(nb::module_& module) {
           },
           nb::arg("choice"), nb::arg("ports"), "Each record to the output port whose number the compiled operator `choice` gives for it.")
       .def_static("aggregate", aggregate, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("aggregates"),
-                  nb::arg("emit") = "final",
-                  "The built-in aggregate: (function, field, field of weights, two parameters); field '' for a count of tuples.")
+                  nb::arg("emit") = "final", nb::arg("ttl") = GivenTtl(),
+                  "The built-in aggregate: (function, field, field of weights, two parameters); field '' for a count of tuples. ttl as of "
+                  "KeyedState.")
       .def_static(
           "text_source",
           [](std::string name, const SchemaObject& output, std::vector<std::string> paths) {

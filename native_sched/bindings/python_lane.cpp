@@ -36,11 +36,12 @@ std::int64_t fail(const PythonLane& lane, std::size_t index, std::size_t count, 
 }
 
 // Calls the function and takes its result into lane.view or lane.mask. Token held. False: a Python error is set.
-bool call(PythonLane& lane, const std::byte* in, std::size_t count, std::size_t* failed) {
+bool call(PythonLane& lane, const std::byte* in, std::size_t count, const rel_context* context, std::size_t* failed) {
   const bool is_filter = (lane.flags & REL_FILTER) != 0;
   PyObject* states = nullptr;
   if (lane.states != nullptr) {
     lane.slots.resize(count);
+    lane.states->begin_run(context->watermark(), count);
     lane.states->table().lookup(in, count, lane.slots.data());
     states = lane.states->values(lane.slots.data(), count, failed);
     if (states == nullptr) return false;
@@ -82,7 +83,7 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
   const auto* records = static_cast<const std::byte*>(in);
   const auto count = static_cast<std::size_t>(n);
   std::size_t failed = kUnknownIndex;
-  if (!call(lane, records, count, &failed)) return fail(lane, failed, count, context);
+  if (!call(lane, records, count, context, &failed)) return fail(lane, failed, count, context);
   if ((lane.flags & REL_SINK) != 0) return 0;
   if ((lane.flags & REL_FILTER) != 0) return keep_marked(lane, records, count, static_cast<std::byte*>(out));
   return lane.view->submit(static_cast<std::byte*>(out), capacity, context);

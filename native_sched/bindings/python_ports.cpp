@@ -67,8 +67,10 @@ PyObject* runs_of(PortLane& lane, const std::byte* in, std::size_t n, rel_contex
   return runs;
 }
 
-PyObject* states_of(PortLane& lane, const std::byte* in, std::size_t n, std::size_t port, std::size_t* failed) {
+PyObject* states_of(PortLane& lane, const std::byte* in, std::size_t n, const rel_context* context, std::size_t* failed) {
+  const auto port = static_cast<std::size_t>(context->port());
   lane.slots.resize(n);
+  lane.states->begin_run(context->watermark(), n);
   if (port == 0) {
     lane.states->table().lookup(in, n, lane.slots.data());
   } else {
@@ -130,7 +132,7 @@ bool call(PortLane& lane, const std::byte* in, std::size_t n, rel_context* conte
   PyObject* states = nullptr;
   bool done = runs != nullptr && number != nullptr;
   if (done && lane.states != nullptr && !at_end) {
-    states = states_of(lane, in, n, static_cast<std::size_t>(context->port()), failed);
+    states = states_of(lane, in, n, context, failed);
     done = states != nullptr;
   }
   PyObject* result = nullptr;
@@ -198,6 +200,8 @@ OperatorSpec make_python_ports(const PythonPorts& function, std::shared_ptr<Pyth
     refuse("keyed state needs view='tuples' and no demands");
   if (function.letters && (function.inputs.size() != 1 || function.outputs.size() < 2 || !function.demands.empty()))
     refuse("has dead letters: it needs a single input port without demand, and another output port");
+  if (function.states != nullptr && function.states->table().is_mortal() && function.inputs.size() > 1)
+    refuse("has keys with a time to live: it needs a single input port");
   if (function.states != nullptr && function.keys.size() + 1 != function.inputs.size())
     refuse("needs the key fields of each further input port");
 

@@ -3,10 +3,14 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <tuple>
 
 #include "object_states.hpp"
 #include "python_failure.hpp"
@@ -29,6 +33,12 @@ struct KeyedStateObject {
   std::shared_ptr<KeyedState> records;    // null unless it is one of records that a compiled function may have
   std::shared_ptr<ObjectStates> objects;  // null unless it is one of Python values
 };
+
+// A time to live as Python gives it: ticks (0: none), field of the event time (empty: by the clock), ticks to be added to it.
+using GivenTtl = std::tuple<std::int64_t, std::string, std::int64_t>;
+inline TimeToLive ttl_of(const GivenTtl& given) {
+  return {.ticks = std::get<0>(given), .field = std::get<1>(given), .shift = std::get<2>(given)};
+}
 
 struct FeederObject {
   std::shared_ptr<ArrowFeeder> feeder;

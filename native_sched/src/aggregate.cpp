@@ -83,6 +83,7 @@ std::int64_t update_each(const void* in, std::int64_t n, void* out, std::int64_t
   const auto count = static_cast<std::size_t>(n);
   const std::size_t stride = aggregate.input->record_size();
   void* states[kBatch];
+  aggregate.table->begin_run(context->watermark(), count);
   for (std::size_t first = 0; first < count; first += kBatch) {
     const std::size_t batch = std::min(kBatch, count - first);
     aggregate.table->lookup(records + first * stride, batch, states);
@@ -137,10 +138,12 @@ Type type_of_aggregate(AggregateFunction function, Type field) {
 }
 
 OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
-                            const std::vector<std::string>& keys, const std::vector<Aggregate>& aggregates, Emit emit) try {
+                            const std::vector<std::string>& keys, const std::vector<Aggregate>& aggregates, Emit emit,
+                            const TimeToLive& ttl) try {
+  if (emit == Emit::Final && ttl.ticks != 0) throw std::invalid_argument("aggregates at the end have no time to live");
   auto state = std::make_shared<AggregateState>(AggregateState{input, output, {input, output, keys.size(), aggregates}});
   const std::vector<std::byte> initial(state->accumulators.state_size());
-  state->table = std::make_unique<KeyedState>(input, keys, initial.size(), initial, state->accumulators.text_offsets());
+  state->table = std::make_unique<KeyedState>(input, keys, initial.size(), initial, state->accumulators.text_offsets(), ttl);
   state->accumulators.keep_in(state->table->texts());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const Field& key = *state->table->extractor().fields()[i];

@@ -6,6 +6,7 @@
 #include <limits>
 #include <new>
 
+#include "keyed_state_lives.hpp"
 #include "rayelastic/hash.hpp"
 
 namespace rayelastic {
@@ -23,7 +24,7 @@ std::uint32_t tag_of(std::uint64_t hash) noexcept { return static_cast<std::uint
 void KeyedState::FreeBlock::operator()(std::byte* block) const noexcept { ::operator delete[](block, std::align_val_t{kCacheLine}); }
 
 KeyedState::KeyedState(std::shared_ptr<const Schema> input, std::span<const std::string> keys, std::size_t state_size,
-                       std::span<const std::byte> initial, std::span<const std::size_t> text_offsets)
+                       std::span<const std::byte> initial, std::span<const std::size_t> text_offsets, const TimeToLive& ttl)
     : extractor_(std::move(input), keys), state_size_(state_size), text_offsets_(text_offsets.begin(), text_offsets.end()) {
   if (initial.size() < state_size) throw std::invalid_argument("the initial state has fewer bytes than the state record");
   initial_.assign(initial.begin(), initial.begin() + static_cast<std::ptrdiff_t>(state_size));
@@ -43,6 +44,10 @@ KeyedState::KeyedState(std::shared_ptr<const Schema> input, std::span<const std:
     std::memcpy(initial_.data() + offset, &text, sizeof text);
   }
   stride_ = (sizeof(Slot) + state_size + 7) / 8 * 8;
+  if (ttl.ticks != 0) {
+    lives_ = std::make_unique<Lives>(extractor_.schema(), ttl);
+    stride_ += sizeof(std::int64_t);
+  }
   const std::size_t slots = std::bit_floor(std::max<std::size_t>(1, kBlockBytes / stride_));
   block_shift_ = static_cast<std::size_t>(std::countr_zero(slots));
   block_mask_ = slots - 1;
@@ -50,22 +55,38 @@ KeyedState::KeyedState(std::shared_ptr<const Schema> input, std::span<const std:
   publish();
 }
 
+KeyedState::~KeyedState() = default;
+
 void KeyedState::lookup(const std::byte* records, std::size_t count, void** slots) {
   StringView keys[kBatch];
+  std::int64_t times[kBatch];
   const std::size_t stride = extractor_.schema().record_size();
   for (std::size_t first = 0; first < count; first += kBatch) {
     const std::size_t n = std::min(kBatch, count - first);
     extractor_.extract(records + first * stride, n, keys);
-    lookup_batch(keys, n, slots + first);
+    if (lives_ == nullptr) {
+      lookup_batch<false>(keys, n, slots + first, nullptr);
+    } else {
+      lives_->times_of(records + first * stride, n, stride, times);
+      lookup_batch<true>(keys, n, slots + first, times);
+    }
   }
 }
 
-void KeyedState::lookup_keys(const StringView* keys, std::size_t count, void** slots) {
-  for (std::size_t first = 0; first < count; first += kBatch) lookup_batch(keys + first, std::min(kBatch, count - first), slots + first);
+void KeyedState::lookup_keys(const StringView* keys, std::size_t count, void** slots, const std::int64_t* touched) {
+  for (std::size_t first = 0; first < count; first += kBatch) {
+    const std::size_t n = std::min(kBatch, count - first);
+    if (lives_ == nullptr) {
+      lookup_batch<false>(keys + first, n, slots + first, nullptr);
+    } else {
+      lookup_batch<true>(keys + first, n, slots + first, touched + first);
+    }
+  }
 }
 
 // Three passes, so that the memory of one key arrives while others are worked on: hashes, slots that are likely, comparison.
-void KeyedState::lookup_batch(const StringView* keys, std::size_t count, void** slots) {
+template <bool kMortal>
+void KeyedState::lookup_batch(const StringView* keys, std::size_t count, void** slots, const std::int64_t* times) {
   reserve(size() + count);
   std::uint64_t hashes[kBatch];
   for (std::size_t i = 0; i < count; ++i) {
@@ -78,7 +99,15 @@ void KeyedState::lookup_batch(const StringView* keys, std::size_t count, void** 
   }
   for (std::size_t i = 0; i < count; ++i) {
     Slot* slot = find_slot(keys[i], hashes[i]);
-    if (slot == nullptr) slot = insert(keys[i], hashes[i]);
+    if constexpr (kMortal) {
+      if (slot != nullptr && is_expired(slot, times[i])) {
+        forget(slot);
+        slot = nullptr;
+      }
+    }
+    const bool fresh = slot == nullptr;
+    if (fresh) slot = insert(keys[i], hashes[i]);
+    if constexpr (kMortal) touch_of(slot) = fresh ? times[i] : std::max(touch_of(slot), times[i]);
     slots[i] = state_of(slot);
   }
 }
@@ -113,6 +142,7 @@ KeyedState::Slot* KeyedState::insert(const StringView& key, std::uint64_t hash) 
   const StringView owned = is_null_key(key) ? key : texts_.copy(key.data(), key.length);
   Slot* slot = new (slot_at(number)) Slot{hash, owned};  // nothing throws from here on
   std::memcpy(state_of(slot), initial_.data(), state_size_);
+  if (lives_ != nullptr) touch_of(slot) = 0;
   if (free_slots_.empty()) {
     ++slot_count_;
   } else {
@@ -142,7 +172,7 @@ void KeyedState::rebuild(std::size_t buckets) {
   bucket_mask_ = buckets_.size() - 1;
   for (std::size_t index = 0; index < slot_count_; ++index) {
     const Slot* slot = slot_at(index);
-    if (!is_removed(slot->key)) place(slot->hash, static_cast<std::uint32_t>(index));
+    if (is_kept(slot)) place(slot->hash, static_cast<std::uint32_t>(index));
   }
 }
 
@@ -150,12 +180,17 @@ void KeyedState::publish() noexcept {
   bytes_.store(buckets_.size() * sizeof(Bucket) + blocks_.size() * (block_mask_ + 1) * stride_ + texts_.bytes(), std::memory_order_relaxed);
 }
 
-// The buckets behind it move up, as far as they were pushed down by it: lookups stop at the first empty one.
 void KeyedState::remove(void* state) {
-  Slot* slot = static_cast<Slot*>(state) - 1;
+  release(unlink(static_cast<Slot*>(state) - 1));
+  publish();
+}
+
+// Lookups don't find it any more; its number. The buckets behind it move up, as far as they were pushed down by it: lookups stop at the
+// first empty one.
+std::uint32_t KeyedState::unlink(const Slot* slot) noexcept {
   std::size_t hole = slot->hash & bucket_mask_;
   while (buckets_[hole].slot == 0 || slot_at(buckets_[hole].slot - 1) != slot) hole = (hole + 1) & bucket_mask_;
-  free_slots_.push_back(buckets_[hole].slot - 1);
+  const std::uint32_t number = buckets_[hole].slot - 1;
   for (std::size_t next = (hole + 1) & bucket_mask_; buckets_[next].slot != 0; next = (next + 1) & bucket_mask_) {
     const std::size_t home = slot_at(buckets_[next].slot - 1)->hash & bucket_mask_;
     if (((next - home) & bucket_mask_) < ((next - hole) & bucket_mask_)) continue;
@@ -163,11 +198,18 @@ void KeyedState::remove(void* state) {
     hole = next;
   }
   buckets_[hole] = {0, 0};
-  for (const std::size_t offset : text_offsets_) texts_.clear(*reinterpret_cast<StringView*>(static_cast<std::byte*>(state) + offset));
+  size_.store(size() - 1, std::memory_order_relaxed);
+  return number;
+}
+
+// The place of an unlinked slot is free for another key.
+void KeyedState::release(std::uint32_t number) {
+  free_slots_.push_back(number);
+  Slot* slot = slot_at(number);
+  for (const std::size_t offset : text_offsets_)
+    texts_.clear(*reinterpret_cast<StringView*>(static_cast<std::byte*>(state_of(slot)) + offset));
   texts_.clear(slot->key);
   slot->key.prefix[0] = 2;  // is_removed
-  size_.store(size() - 1, std::memory_order_relaxed);
-  publish();
 }
 
 std::size_t KeyedState::remove_range(std::uint64_t low, std::uint64_t high) {
@@ -175,7 +217,7 @@ std::size_t KeyedState::remove_range(std::uint64_t low, std::uint64_t high) {
   std::size_t removed = 0;
   for (std::size_t index = 0; index < slot_count_; ++index) {
     Slot* slot = slot_at(index);
-    if (is_removed(slot->key) || slot->hash < low || slot->hash > high) continue;
+    if (!is_kept(slot) || slot->hash < low || slot->hash > high) continue;
     auto* state = static_cast<std::byte*>(state_of(slot));
     for (const std::size_t offset : text_offsets_) texts_.clear(*reinterpret_cast<StringView*>(state + offset));
     texts_.clear(slot->key);

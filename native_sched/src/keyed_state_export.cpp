@@ -1,10 +1,12 @@
 // Keyed state as flat bytes, for migration and checkpoints. Little-endian, without padding:
 //   header   magic "RELKEYS1" (the format), layout of key and state record, number of keys, bytes after the header (8 bytes each)
-//   per key  key length (4), 1 if null (1), key bytes, state record (a long text's pointer as zero), bytes of its long texts
+//   per key  key length (4), 1 if null (1), key bytes, with a time to live the last touch (8), state record (a long text's pointer as
+//            zero), bytes of its long texts
 // Import trusts nothing: everything is parsed and compared before anything is changed.
 #include <algorithm>
 #include <cstring>
 
+#include "keyed_state_lives.hpp"
 #include "rayelastic/hash.hpp"
 #include "rayelastic/keyed_state.hpp"
 #include "rayelastic/state_bytes.hpp"
@@ -18,6 +20,7 @@ constexpr char kMagic[8] = {'R', 'E', 'L', 'K', 'E', 'Y', 'S', '1'};
 struct Entry {
   StringView key;
   std::uint64_t hash;
+  std::int64_t touch;
   const std::byte* state;  // texts of it follow
 };
 
@@ -35,7 +38,7 @@ std::uint64_t KeyedState::layout() const noexcept {
   for (const Field* field : extractor_.fields()) {
     digest = hash_of(digest ^ (static_cast<std::uint64_t>(field->type) * 2 + (field->nullable ? 1 : 0)));
   }
-  return digest;
+  return lives_ == nullptr ? digest : lives_->layout(digest);
 }
 
 std::vector<std::byte> KeyedState::export_chunk(std::uint64_t low, std::uint64_t high, std::uint64_t& at, std::size_t max_bytes) {
@@ -45,6 +48,7 @@ std::vector<std::byte> KeyedState::export_chunk(std::uint64_t low, std::uint64_t
     if (hash < low || hash > high) return true;
     if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
     writer.key(key);
+    write_touch(state, writer);
     std::byte* const record = writer.append(state, state_size_);
     for (const std::size_t offset : text_offsets_) {
       const StringView text = text_at(state, offset);
@@ -68,6 +72,7 @@ std::size_t KeyedState::import_range(std::span<const std::byte> bytes) {
     Entry entry;
     entry.key = reader.key(extractor_);
     entry.hash = hash_of(entry.key);
+    entry.touch = read_touch(reader);
     entry.state = reader.take(state_size_);
     for (const std::size_t offset : text_offsets_) {
       const StringView field = text_at(entry.state, offset);
@@ -89,7 +94,9 @@ std::size_t KeyedState::import_range(std::span<const std::byte> bytes) {
 
   reserve(size() + entries.size());
   for (const Entry& entry : entries) {
-    auto* state = static_cast<std::byte*>(state_of(insert(entry.key, entry.hash)));
+    Slot* const slot = insert(entry.key, entry.hash);
+    if (lives_ != nullptr) touch_of(slot) = entry.touch;
+    auto* state = static_cast<std::byte*>(state_of(slot));
     std::memcpy(state, entry.state, state_size_);
     const auto* next = reinterpret_cast<const char*>(entry.state + state_size_);
     for (const std::size_t offset : text_offsets_) {

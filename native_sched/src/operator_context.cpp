@@ -219,6 +219,7 @@ std::int64_t OperatorContext::process(std::byte* out, std::int64_t capacity) {
   try {
     void* state = state_;
     if (keyed_) {
+      spec_.keyed->begin_run(watermark_, input_.count);
       spec_.keyed->lookup(input_.records, input_.count, slots_.data());
       state = slots_.data();
     }

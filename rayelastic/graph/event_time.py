@@ -19,7 +19,7 @@ from rayelastic.graph.ports import OUT, operator_of, port_of
 from rayelastic.graph.schema import Field, Schema
 from rayelastic.graph.shown import shown
 
-__all__ = ["EventTime", "Seconds", "TimeInfo", "TimeUnit", "event_time_of", "time_of_field"]
+__all__ = ["EventTime", "Seconds", "TimeInfo", "TimeUnit", "event_time_of", "seconds_of", "time_of_field"]
 
 TimeUnit = Literal["s", "ms", "us", "ns"]
 Seconds = float | dt.timedelta
@@ -52,11 +52,7 @@ class TimeInfo:
         Raises:
             GraphError: no length of time, too short or too long, or no whole number of ticks.
         """
-        if isinstance(span, dt.timedelta):
-            span = span.total_seconds()
-        if isinstance(span, bool) or not isinstance(span, (int, float)) or not math.isfinite(span):
-            raise GraphError(f"{what}={shown(span)} is no length of time", way_out="Give seconds, or a timedelta")
-        exact = span * TICKS_PER_SECOND[self.unit]
+        exact = seconds_of(span, what) * TICKS_PER_SECOND[self.unit]
         ticks = round(exact)
         if not least <= ticks <= LONGEST_SPAN or not math.isclose(exact, ticks, rel_tol=1e-12):
             raise GraphError(
@@ -84,6 +80,18 @@ class EventTime:
     def output_time(self) -> TimeInfo:
         """The event time of what it gives."""
         return self.time
+
+
+def seconds_of(span: object, what: str) -> float:
+    """Turn a length of time into seconds.
+
+    Raises:
+        GraphError: it is none, or one without end.
+    """
+    given = span.total_seconds() if isinstance(span, dt.timedelta) else span
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not abs(given) <= LONGEST_SPAN:
+        raise GraphError(f"{what}={shown(span)} is no length of time", way_out="Give seconds, or a timedelta")
+    return given
 
 
 def time_of_field(schema: Schema, name: str, unit: str | None) -> TimeInfo:

@@ -16,8 +16,10 @@ from rayelastic.graph.location import caller_location
 from rayelastic.graph.schema import Schema, laid_out
 from rayelastic.graph.shown import shown
 from rayelastic.graph.stream import check_at
+from rayelastic.graph.time_to_live import check_updates
 
 if TYPE_CHECKING:
+    from rayelastic.graph.event_time import Seconds
     from rayelastic.graph.keyed_stream import KeyedStream
     from rayelastic.graph.stream import Stream
 
@@ -58,7 +60,9 @@ class _Reduce:
         return made
 
 
-def scan(stream: KeyedStream, name: str, fn: Together, start: Any, schema: object) -> Stream:
+def scan(
+    stream: KeyedStream, name: str, fn: Together, start: Any, schema: object, ttl: Seconds | None = None
+) -> Stream:
     """See ``KeyedStream.scan``."""
     location = caller_location()
     check_at(name, location)
@@ -76,7 +80,7 @@ def scan(stream: KeyedStream, name: str, fn: Together, start: Any, schema: objec
         error.at(name, location)
         raise
     fields = tuple(stream.schema.names.index(field) for field in stream.keys)
-    return stream.map(name, _Scan(fn, fields, plain), state=_Start(start), schema=gives, lane="python")
+    return stream.map(name, _Scan(fn, fields, plain), state=_Start(start), ttl=ttl, schema=gives, lane="python")
 
 
 def fold(stream: KeyedStream, name: str, fn: Together, start: Any, schema: object) -> Stream:
@@ -85,7 +89,7 @@ def fold(stream: KeyedStream, name: str, fn: Together, start: Any, schema: objec
     return _latest(name, stream, scan(stream, f"{name}.scan", fn, start, schema))
 
 
-def reduce(stream: KeyedStream, name: str, fn: Together, emit: str | Emit) -> Stream:
+def reduce(stream: KeyedStream, name: str, fn: Together, emit: str | Emit, ttl: Seconds | None) -> Stream:
     """See ``KeyedStream.reduce``."""
     location = caller_location()
     check_at(name, location)
@@ -95,13 +99,14 @@ def reduce(stream: KeyedStream, name: str, fn: Together, emit: str | Emit) -> St
             when = Emit(emit)
         except ValueError:
             raise GraphError(f"emit={shown(emit)}", way_out="Choose 'final' or 'update'") from None
+        check_updates(ttl, when)
         if set(stream.schema.names) <= set(stream.keys):
             raise GraphError("there is nothing but keys to be reduced", way_out="Use .deduplicate(name)")
     except DeclarationError as error:
         error.at(name, location)
         raise
     inner = name if when is Emit.UPDATE else f"{name}.scan"
-    made = stream.map(inner, _Reduce(fn), state=_Start(None), schema=stream.schema, lane="python")
+    made = stream.map(inner, _Reduce(fn), state=_Start(None), ttl=ttl, schema=stream.schema, lane="python")
     return made if when is Emit.UPDATE else _latest(name, stream, made)
 
 

@@ -48,6 +48,7 @@ class KeyedStream(Stream, KeyedLibraryOperators):
         fn: Callable[..., Any],
         *,
         state: Callable[[], Any] | None = None,
+        ttl: Seconds | None = None,
         schema: object = None,
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
@@ -60,12 +61,37 @@ class KeyedStream(Stream, KeyedLibraryOperators):
             fn: `fn(t)`, or `fn(t, s)` with state=.
             state: NamedTuple class with defaults, whose fields fn sets (fixed layout, can be compiled), or any callable
                 without arguments that makes a key's first state (python lane).
+            ttl: seconds, or a timedelta, without a tuple of a key after which its state is forgotten, so that its next
+                tuple finds the first state again; None: never. See below.
             schema: of what it gives, see Schema.of; found out by default.
             lane: 'auto', 'compiled', 'vectorised' or 'python'.
             on_error: as of Stream.map.
             sides: as of Stream.map.
+
+        Where the stream has an event time, ttl is of that time: a key is forgotten for a tuple whose time, or the
+        watermark, is more than ttl after the latest tuple of the key. What comes out then depends on the tuples alone,
+        as long as none is late. Else it goes by the clock, read once for each run of tuples; while a job is stopped
+        into a snapshot that clock stands still. The memory of keys that don't come again is freed bit by bit, as
+        others come.
+
+        Source: StateTtlConfig of Apache Flink, as with OnReadAndWrite and NeverReturnExpired.
+
+        >>> import rayelastic as rel
+        >>> class Count(NamedTuple):
+        ...     n: int = 0
+        >>> def count(t, s):
+        ...     s.n += 1
+        ...     return s.n
+        >>> topology = rel.Topology("visits")
+        >>> rows = rel.rows([("a", 0), ("b", 40), ("a", 60), ("a", 200)], schema={"who": str, "at": int})
+        >>> timed = topology.source("visits", rows).event_time("time", "at")
+        >>> timed.key_by("who").map("count", count, state=Count, schema=int, ttl=100).sink("out", rel.list())
+        <sink out>
+        >>> [t.value for t in rel.run(topology)["out"]]
+        [1, 1, 2, 1]
         """
-        return self._operator(OperatorKind.MAP, name, fn, state, schema, lane, self._keys_of(state), on_error, sides)
+        keys = self._keys_of(state)
+        return self._operator(OperatorKind.MAP, name, fn, state, schema, lane, keys, on_error, sides, ttl)
 
     def filter(
         self,
@@ -73,11 +99,12 @@ class KeyedStream(Stream, KeyedLibraryOperators):
         fn: Callable[..., Any],
         *,
         state: Callable[[], Any] | None = None,
+        ttl: Seconds | None = None,
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
     ) -> Stream:
         """Keep the tuples for which fn is true. Arguments as for ``map``."""
-        return self._operator(OperatorKind.FILTER, name, fn, state, None, lane, self._keys_of(state), on_error)
+        return self._operator(OperatorKind.FILTER, name, fn, state, None, lane, self._keys_of(state), on_error, ttl=ttl)
 
     def flat_map(
         self,
@@ -85,6 +112,7 @@ class KeyedStream(Stream, KeyedLibraryOperators):
         fn: Callable[..., Any],
         *,
         state: Callable[[], Any] | None = None,
+        ttl: Seconds | None = None,
         schema: object = None,
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
@@ -92,7 +120,7 @@ class KeyedStream(Stream, KeyedLibraryOperators):
     ) -> Stream:
         """Give any number of tuples for each: fn yields them. Arguments as for ``map``."""
         keys = self._keys_of(state)
-        return self._operator(OperatorKind.FLAT_MAP, name, fn, state, schema, lane, keys, on_error, sides)
+        return self._operator(OperatorKind.FLAT_MAP, name, fn, state, schema, lane, keys, on_error, sides, ttl)
 
     def join(
         self,
@@ -150,10 +178,11 @@ class KeyedStream(Stream, KeyedLibraryOperators):
         joined = join(self, name if fn is None else f"{name}.joined", right, keep, within, window, how)
         return joined if fn is None else joined.map(name, fn, schema=schema, lane=lane)
 
-    def deduplicate(self, name: str) -> Stream:
+    def deduplicate(self, name: str, *, ttl: Seconds | None = None) -> Stream:
         """Keep the first tuple of each key.
 
-        The state holds every key. Errors as for ``filter``.
+        The state holds every key; with ttl= those that came within so many seconds, as for ``map``. A key passes again
+        when it hasn't come for longer. Errors as for ``filter``.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("once")
@@ -163,7 +192,7 @@ class KeyedStream(Stream, KeyedLibraryOperators):
         >>> [t.word for t in rel.run(topology)["out"]]
         ['a', 'b']
         """
-        return self.filter(name, _is_first, state=_Seen)
+        return self.filter(name, _is_first, state=_Seen, ttl=ttl)
 
     def _keys_of(self, state: object) -> tuple[str, ...]:
         """Drop the keys where there is no state: such a function doesn't depend on them."""

@@ -240,7 +240,9 @@ class KeyedLibraryOperators:
     def _keyed(self) -> KeyedStream:
         return cast("KeyedStream", self)
 
-    def scan(self, name: str, fn: Callable[[Any, Any], Any], start: Any, *, schema: object = None) -> Stream:
+    def scan(
+        self, name: str, fn: Callable[[Any, Any], Any], start: Any, *, schema: object = None, ttl: Seconds | None = None
+    ) -> Stream:
         """Give after each tuple what has come together of its key: `accumulated = fn(accumulated, t)`.
 
         In the python lane; ``map`` with state= does the same compiled, with a state that fn changes.
@@ -250,6 +252,7 @@ class KeyedLibraryOperators:
             fn: of what came together and the next tuple.
             start: the first `accumulated` of each key: a plain value, or a NamedTuple; copied.
             schema: of what fn gives, see Schema.of; that of `start` by default.
+            ttl: as of ``map``: a key without tuples for so many seconds begins with `start` again.
 
         Returns:
             A stream of the key fields, then those of what came together; a plain value is called `value`.
@@ -268,7 +271,7 @@ class KeyedLibraryOperators:
         """
         from rayelastic.graph.folds import scan
 
-        return scan(self._keyed, name, fn, start, schema)
+        return scan(self._keyed, name, fn, start, schema, ttl)
 
     def fold(self, name: str, fn: Callable[[Any, Any], Any], start: Any, *, schema: object = None) -> Stream:
         """Give what has come together of each key when the input has ended; arguments and errors as for ``scan``.
@@ -285,19 +288,23 @@ class KeyedLibraryOperators:
 
         return fold(self._keyed, name, fn, start, schema)
 
-    def reduce(self, name: str, fn: Callable[[Any, Any], Any], *, emit: str | Emit = "final") -> Stream:
+    def reduce(
+        self, name: str, fn: Callable[[Any, Any], Any], *, emit: str | Emit = "final", ttl: Seconds | None = None
+    ) -> Stream:
         """Make one tuple of all of a key: `reduced = fn(reduced, t)`, the first one being its first tuple.
 
         Args:
             name: of the operator.
             fn: of two tuples; gives one of the same schema.
             emit: 'final': one tuple per key when the input has ended; 'update': what it is after each tuple.
+            ttl: with emit='update', as of ``map``.
 
         Returns:
             A stream of the key fields, then the others; they come from the key's tuples as fn says.
 
         Raises:
-            GraphError: the name is taken or bad, fn is no such function, or there are no fields but keys.
+            GraphError: the name is taken or bad, fn is no such function, there are no fields but keys, or ttl= with
+                emit='final'.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("best")
@@ -310,7 +317,7 @@ class KeyedLibraryOperators:
         """
         from rayelastic.graph.folds import reduce
 
-        return reduce(self._keyed, name, fn, emit)
+        return reduce(self._keyed, name, fn, emit, ttl)
 
     def enrich(
         self, name: str, table: Mapping[Any, Any], *, how: Literal["inner", "left"] = "inner", schema: object = None

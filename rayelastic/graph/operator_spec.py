@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from rayelastic.graph.aggregates import Aggregation
 from rayelastic.graph.dead_letters import OnError
 from rayelastic.graph.ports import IN, OUT, Demand, InputPort, OutputPort, endpoint, operator_of, stream_name
 from rayelastic.graph.schema import Schema
+
+if TYPE_CHECKING:
+    from rayelastic.graph.time_to_live import TimeToLive
 
 __all__ = [
     "CompiledFunction",
@@ -243,6 +246,7 @@ class OperatorSpec:
         feedback: streams that come back to its first input port in a loop, of which it is the head.
         optional: whether nobody needs to take what leaves its first output port.
         on_error: what happens to a tuple on which its function raises.
+        ttl: after how long without a tuple a key of it is forgotten; None: never.
     """
 
     name: str
@@ -262,6 +266,7 @@ class OperatorSpec:
     feedback: tuple[str, ...] = ()
     optional: bool = False
     on_error: OnError = OnError.FAIL
+    ttl: TimeToLive | None = None
 
     @property
     def input_ports(self) -> tuple[InputPort, ...]:

@@ -30,6 +30,7 @@ from rayelastic.graph.ports import operator_of, side_ports, stream_name
 from rayelastic.graph.schema import Schema
 from rayelastic.graph.shown import shown
 from rayelastic.graph.sinks import CountSink
+from rayelastic.graph.time_to_live import check_updates, time_to_live
 
 if TYPE_CHECKING:
     from rayelastic.graph.composition import Streams
@@ -368,12 +369,21 @@ class Stream(LibraryOperators):
 
         return merge_by_time(name, (self, *others))
 
-    def aggregate(self, name: str, /, emit: str | Emit = Emit.FINAL, **aggregates: AggregateSpec | TopK) -> Stream:
+    def aggregate(
+        self,
+        name: str,
+        /,
+        emit: str | Emit = Emit.FINAL,
+        *,
+        ttl: Seconds | None = None,
+        **aggregates: AggregateSpec | TopK,
+    ) -> Stream:
         """Aggregate the tuples of each key, natively; all tuples together where there is no key_by before.
 
         Args:
             name: of the operator.
             emit: 'final': one tuple per key when the input has ended; 'update': the key's new values after each tuple.
+            ttl: with emit='update' and keys, as of KeyedStream.map.
             aggregates: output field = rel.count(), or rel.sum, mean, weighted_mean, min, max, first, last, stddev,
                 distinct, quantile or top_k of a field.
 
@@ -381,7 +391,7 @@ class Stream(LibraryOperators):
             A stream of the key fields and then the aggregates.
 
         Raises:
-            GraphError: no aggregate, or one named like a key field.
+            GraphError: no aggregate, or one named like a key field; a time to live without keys or with emit='final'.
             SchemaError: unknown field, or a sum or mean of something that is no number.
 
         >>> import rayelastic as rel
@@ -407,9 +417,20 @@ class Stream(LibraryOperators):
             wanted = expanded(aggregates)
             gives = aggregated_schema(name, self.schema, self.keys, wanted)
             body = Aggregation(tuple(wanted.items()), when)
+            check_updates(ttl, when)
+            lives = time_to_live(ttl, self, None if self.keys else "key_by(...)")
             state = StateKind.PARTITIONED if self.keys else StateKind.STATEFUL
             spec = OperatorSpec(
-                name, OperatorKind.AGGREGATE, self.inputs, self.schema, gives, self.keys, state, body, location
+                name,
+                OperatorKind.AGGREGATE,
+                self.inputs,
+                self.schema,
+                gives,
+                self.keys,
+                state,
+                body,
+                location,
+                ttl=lives,
             )
         return self.topology._add(spec)
 
@@ -468,6 +489,7 @@ class Stream(LibraryOperators):
         keys: tuple[str, ...] = (),
         on_error: object = OnError.FAIL,
         sides: Mapping[str, object] = NO_SIDES,
+        ttl: Seconds | None = None,
     ) -> Stream:
         location = caller_location()
         check_at(name, location)
@@ -476,6 +498,7 @@ class Stream(LibraryOperators):
             if state is not None:
                 check_state(state)
             check_function(function, kind, state)
+            lives = time_to_live(ttl, self, None if state is not None else "state=")
             output = None if schema is None else Schema.of(schema)
             policy = on_error_of(on_error)
             further = side_ports(sides)
@@ -490,7 +513,7 @@ class Stream(LibraryOperators):
                 further += (dead_letters(self.schema),)
             spec = OperatorSpec(
                 name, kind, self.inputs, self.schema, gives, keys, state_kind, compiled, location,
-                further_outputs=further, on_error=policy,
+                further_outputs=further, on_error=policy, ttl=lives,
             )  # fmt: skip
         return self.topology._add(spec)
 

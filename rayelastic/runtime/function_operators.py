@@ -12,7 +12,7 @@ from rayelastic.graph.dead_letters import OnError
 from rayelastic.graph.operator_spec import Lane
 from rayelastic.graph.splits import Split
 from rayelastic.runtime.native_schema import native_schema
-from rayelastic.runtime.tolerant_operators import tolerant_operator
+from rayelastic.runtime.tolerant_operators import tolerant_operator, ttl_of
 
 if TYPE_CHECKING:
     from rayelastic.graph.aggregates import AggregateSpec
@@ -32,7 +32,7 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
         keyed = None
         if code.state_schema is not None:
             texts = [field.offset for field in code.state_schema.fields if field.type.is_text]
-            keyed = _native.KeyedState(source, keys, loaded.state_size, loaded.state_initial, texts)
+            keyed = _native.KeyedState(source, keys, loaded.state_size, loaded.state_initial, texts, ttl_of(spec))
         owner = loaded.owner
         made = _native.Operator.compiled(spec.name, loaded.address, loaded.flags, source, target, keyed, owner=owner)
         return made if spec.on_error is OnError.FAIL else tolerant_operator(spec, loaded, made)
@@ -47,7 +47,7 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
         code.input_schema.tuple_type,
         view=code.view.value,
         flags=loaded.flags,
-        keyed=_native.KeyedState.objects(source, keys, code.state) if code.state is not None else None,
+        keyed=_native.KeyedState.objects(source, keys, code.state, ttl_of(spec)) if code.state is not None else None,
     )
 
 
@@ -89,4 +89,5 @@ def aggregate_operator(spec: OperatorSpec) -> _native.Operator:
         list(spec.keys),
         native_aggregates(body.aggregates),
         body.emit.value,
+        ttl_of(spec),
     )

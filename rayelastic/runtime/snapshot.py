@@ -114,6 +114,8 @@ def state_form(spec: OperatorSpec) -> str | None:
         f"{f.name}: {f.format}" for f in (spec.input_schema.fields if spec.input_schema else ()) if f.name in spec.keys
     ]
     of = f"by key ({', '.join(keys)})"
+    if spec.ttl is not None:
+        of += f", {spec.ttl.form}"
     if spec.kind is OperatorKind.AGGREGATE:
         made = (f"{one.function.value}({one.field or ''})" for _, one in getattr(spec.body, "aggregates", ()))
         return f"{of}, aggregates {', '.join(made)}"

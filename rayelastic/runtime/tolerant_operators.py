@@ -39,7 +39,7 @@ def tolerant_operator(spec: OperatorSpec, loaded: LoadedFunction, native: _nativ
         schemas,
         [code.input_schema.tuple_type],
         view=code.view.value,
-        keyed=_states(code),
+        keyed=_states(spec, code),
         letters=diverts,
     )
 
@@ -50,7 +50,12 @@ def _per_run(spec: OperatorSpec, code: OperatorCode) -> Any:
     return tolerant(code, ports, spec.on_error, checks)
 
 
-def _states(code: OperatorCode) -> _native.KeyedState | None:
+def ttl_of(spec: OperatorSpec) -> tuple[int, str, int]:
+    """The time to live of an operator's keys, as the native layer takes it."""
+    return (0, "", 0) if spec.ttl is None else spec.ttl.described
+
+
+def _states(spec: OperatorSpec, code: OperatorCode) -> _native.KeyedState | None:
     if code.state is None or code.lane is Lane.VECTORISED:
         return None
-    return _native.KeyedState.objects(native_schema(code.input_schema), list(code.keys), code.state)
+    return _native.KeyedState.objects(native_schema(code.input_schema), list(code.keys), code.state, ttl_of(spec))

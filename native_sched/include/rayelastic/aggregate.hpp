@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rayelastic/keyed_state.hpp"
 #include "rayelastic/operator.hpp"
 
 namespace rayelastic {
@@ -50,9 +51,10 @@ enum class Emit : std::uint8_t {
 // `output` is the key fields, then one field an aggregate, in order; an aggregate (not a count) of a nullable field is nullable, and so are
 // Stddev and Largest.
 // Throws std::invalid_argument naming operator and field if input, keys, aggregates and output don't fit. An int64 sum that
-// overflows fails the operator. The operator looks its keys up itself: it is not REL_KEYED for the engine.
+// overflows fails the operator; nor is there a time to live for aggregates at the end. The operator looks its keys up itself: it is not REL_KEYED for the engine.
 [[nodiscard]] OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
-                                          const std::vector<std::string>& keys, const std::vector<Aggregate>& aggregates, Emit emit);
+                                          const std::vector<std::string>& keys, const std::vector<Aggregate>& aggregates, Emit emit,
+                                          const TimeToLive& ttl = {});
 
 // The table of an operator that make_aggregate made.
 [[nodiscard]] KeyedState& table_of_aggregate(const OperatorSpec& spec);

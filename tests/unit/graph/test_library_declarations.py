@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pytest
@@ -30,6 +31,10 @@ class Named(NamedTuple):
 
 def same(t: Any) -> Any:
     return t
+
+
+def add(sum_: int, t: Any) -> int:
+    return sum_ + 1
 
 
 def remember(t: Any, s: Any) -> Any:
@@ -214,6 +219,35 @@ BAD: dict[str, Case] = {
     "a reduce of no function": (GraphError, "fn\\(reduced, t\\)", lambda s: s.key_by("k").reduce("x", 3)),  # type: ignore[arg-type]
     "a reduce of keys alone": (GraphError, "nothing but keys", lambda s: s.key_by("k", "n").reduce("x", remember)),
     "a reduce now and then": (GraphError, "emit='often'", lambda s: s.key_by("k").reduce("x", remember, emit="often")),
+    "no time to live": (GraphError, "ttl=0 ", lambda s: s.key_by("k").deduplicate("x", ttl=0)),
+    "a negative time to live": (GraphError, "ttl=-2", lambda s: s.key_by("k").scan("x", add, 0, ttl=-2)),
+    "a time to live for ever": (
+        GraphError,
+        "is no time that a key could live",
+        lambda s: s.key_by("k").deduplicate("x", ttl=1e10),
+    ),
+    "a googol to live": (GraphError, "no length of time", lambda s: s.key_by("k").deduplicate("x", ttl=10**100)),
+    "an endless time to live": (GraphError, "no length of time", lambda s: s.key_by("k").deduplicate("x", ttl=1e300)),
+    "a boolean to live": (GraphError, "no length of time", lambda s: s.key_by("k").deduplicate("x", ttl=True)),
+    "a time to live in words": (
+        GraphError,
+        "no length of time",
+        lambda s: s.key_by("k").filter("x", remember, state=Counted, ttl="1 h"),  # type: ignore[arg-type]
+    ),
+    "a time to live of nothing": (GraphError, "without state=", lambda s: s.key_by("k").map("x", same, ttl=9)),
+    "a filter of nothing": (GraphError, "without state=", lambda s: s.key_by("k").filter("x", same, ttl=9)),
+    "tuples of nothing": (GraphError, "without state=", lambda s: s.key_by("k").flat_map("x", same, ttl=9)),
+    "a time to live at the end": (
+        GraphError,
+        "emit='final' gives every key when the input has ended",
+        lambda s: s.key_by("k").aggregate("x", ttl=9, n=aggregates.count()),
+    ),
+    "a reduce that forgets": (GraphError, "emit='final'", lambda s: s.key_by("k").reduce("x", remember, ttl=9)),
+    "a time to live of no keys": (
+        GraphError,
+        "without key_by",
+        lambda s: s.aggregate("x", emit="update", ttl=9, n=aggregates.count()),
+    ),
     "a table of pairs": (GraphError, "is no table", lambda s: s.key_by("k").enrich("x", [("a", 1)])),  # type: ignore[arg-type]
     "an empty table": (GraphError, "nobody knows the fields", lambda s: s.key_by("k").enrich("x", {})),
     "rows without names": (GraphError, "nobody knows the fields", lambda s: s.key_by("k").enrich("x", {"a": (1, 2)})),
@@ -237,3 +271,13 @@ def test_is_refused(case: str) -> None:
     assert raised.value.operator is not None or "name" in text
     assert raised.value.way_out
     assert list(topology.operators) == before
+
+
+@pytest.mark.parametrize("ttl", [0.5, timedelta(), -1, float("nan")])
+def test_a_time_to_live_has_whole_ticks_of_the_event_time(ttl: Any) -> None:
+    _, rows = declared()
+    keyed = rows.event_time("t", "n").key_by("k")
+    with pytest.raises(GraphError, match=r"ttl=.* of field 'n' in s|no length of time") as raised:
+        keyed.deduplicate("x", ttl=ttl)
+    assert raised.value.operator == "x"
+    keyed.deduplicate("x", ttl=timedelta(minutes=1))
