@@ -64,7 +64,7 @@ class RateAdaptation:
         self._rejected: dict[str, set[Shape]] = {}
         self._in_vain: set[str] = set()  # nodes whose relief didn't help
         self._costs = {"split": self._t.split_cost, "merge": self._t.split_cost, "rebalance": self._t.rebalance_cost}
-        self._age = self._waited = self._grow = self._shrink = self._stable = 0
+        self._age = self._waited = self._doubts = self._grow = self._shrink = self._stable = 0
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
         """Take one period's averages and return the plan for the next one."""
@@ -97,7 +97,8 @@ class RateAdaptation:
             )
         if self._trial is not None:
             return self._judge(seen)
-        if self._known.doubtful:
+        self._doubts = self._doubts + 1 if self._known.doubtful else 0
+        if 0 < self._doubts <= self._t.shift_periods:  # a change is known by then: what goes on to and fro is noise
             return self._hold(seen, "the load seems to change")
         return self._decide(seen)
 
@@ -190,7 +191,7 @@ class RateAdaptation:
         """Another plan comes into force: what was measured belongs to the old one."""
         self._plan = plan
         self._known.forget(plan)
-        self._age = self._waited = self._stable = 0
+        self._age = self._waited = self._doubts = self._stable = 0
 
     def _charge(self, seen: PlanObservation) -> None:
         """Remember what the last change cost, by its dearest kind of action."""

@@ -2,7 +2,8 @@
 
 Pure. The engine's pipelines share the threads of their element, so a pipeline's CPU time is that of its operators, with
 their share of what the element used outside of operators. Costs come from the native profiler; a source is held back as
-long as its thread isn't in its function, for then it runs or waits for what is downstream.
+long as its thread isn't in its function, for then it runs or waits for what is downstream. But one that has time to
+wait for its next tuple makes all that it is offered, whatever else its thread does meanwhile.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from rayelastic.runtime.status import OperatorSample, PESample
 __all__ = ["observe_regions"]
 
 SHORTEST = 1e-9  # seconds
+SPARE = 0.1  # of its time that a source waits in its function if nothing holds it back; less may be noise
 MOST_OVERHEAD = 2.0  # times the operators' CPU time: beyond, it is wake-ups and timers, which don't grow with the load
 
 Samples = Mapping[str, PESample]
@@ -58,6 +60,8 @@ def observe_regions(
         cost: of the last change, seconds of throughput.
     """
     gone = {pe: _gone(before.get(pe), sample) for pe, sample in after.items()}
+    sources = {p.region.operators[0] for p in plan.regions if p.region.kind is RegionKind.SOURCE}
+    stretches = {pe: _stretch(here, sources) for pe, here in gone.items()}
     factors = {pe: _factor(before.get(pe), sample) for pe, sample in after.items()}
     periods = [s.seconds - (before[pe].seconds if pe in before else 0.0) for pe, s in after.items()]
     settled = all(pe in before and _same_shape(before[pe], sample) for pe, sample in after.items())
@@ -65,7 +69,7 @@ def observe_regions(
         time=at,
         period=max(periods, default=0.0),
         plan=plan,
-        regions=tuple(_region(planned, gone, factors) for planned in plan.regions),
+        regions=tuple(_region(planned, gone, factors, stretches) for planned in plan.regions),
         nodes=tuple(nodes),
         settled=settled,
         adapted=adapted,
@@ -101,17 +105,29 @@ def _factor(before: PESample | None, after: PESample) -> float:
     return min(max(1.0, total / inside), MOST_OVERHEAD) if inside > 0 else 1.0
 
 
+def _stretch(gone: Mapping[str, _Gone], sources: set[str]) -> float:
+    """Time in operators for each second of CPU time: they wait for a CPU or the Python token, as sources do."""
+    others = [one for name, one in gone.items() if name not in sources]
+    cpu = sum(one.cpu for one in others)
+    return max(1.0, sum(one.inside for one in others) / cpu) if cpu > 0 else 1.0
+
+
 def _same_shape(before: PESample, after: PESample) -> bool:
     models = [[sample.model for sample in one.operators] for one in (before, after)]
     return before.threads == after.threads and models[0] == models[1]
 
 
 def _region(
-    planned: RegionPlan, gone: Mapping[str, Mapping[str, _Gone]], factors: Mapping[str, float]
+    planned: RegionPlan,
+    gone: Mapping[str, Mapping[str, _Gone]],
+    factors: Mapping[str, float],
+    stretches: Mapping[str, float],
 ) -> RegionObservation:
     source = planned.region.kind is RegionKind.SOURCE
-    first = [gone.get(pe, {}).get(planned.region.operators[0], _Gone()) for pe in planned.pipelines[0].pes]
-    held_back = max(0.0, 1.0 - max(one.inside for one in first))
+    pes = planned.pipelines[0].pes
+    first = [gone.get(pe, {}).get(planned.region.operators[0], _Gone()) for pe in pes]
+    spare = max(one.inside - stretches.get(pe, 1.0) * one.cpu for pe, one in zip(pes, first, strict=True))
+    held_back = 0.0 if spare > SPARE else max(0.0, 1.0 - max(one.inside for one in first))
     return RegionObservation(
         region=planned.region.name,
         throughput=sum(one.given if source else one.taken for one in first),

@@ -49,6 +49,16 @@ def test_shares_of_the_period_not_of_the_life() -> None:
     assert region.pipelines[0].overhead == pytest.approx(0.4)
 
 
+@pytest.mark.parametrize(("inside", "blocked"), [(6.0, 0.0), (2.5, 0.75)])
+def test_a_source_that_waits_for_its_next_tuple_is_not_held_back(inside: float, blocked: float) -> None:
+    """What else its thread does meanwhile doesn't matter; waits for a CPU, which all have, are no spare time."""
+    after = {
+        "pe0": sample("pe0", 10.0, 3.0, operator("lines", 0, 100, 1.0, inside), operator("parse", 100, 9, 2.0, 4.0))
+    }
+    source, _ = observe_regions(PLAN, {}, after, at=10.0).regions
+    assert source.blocked == pytest.approx(blocked)
+
+
 def test_replicas_are_summed_and_a_new_one_starts_at_nothing() -> None:
     plan = PLAN.with_replicas("r1", 2, ("pe0", "pe1"))
     before = {"pe0": sample("pe0", 10.0, 1.0, operator("parse", 100, 100, 1.0), operator("count", 100, 0, 0.0))}
