@@ -120,7 +120,7 @@ std::size_t ObjectStates::import_range(std::span<const std::byte> bytes) {
     const bool fresh = is_null_key(keys.back()) ? !std::exchange(seen_null, true) : seen.insert(keys.back().view()).second;
     if (!fresh) throw StateError("exported state has a key twice");
     touches.push_back(table_.read_touch(reader));
-    const std::uint32_t length = reader.length();
+    const auto length = reader.number<std::uint32_t>();
     const auto* pickled = reinterpret_cast<const char*>(reader.take(length));
     const ObjectRef view = ObjectRef::take(PyMemoryView_FromMemory(const_cast<char*>(pickled), length, PyBUF_READ));
     values.push_back(ObjectRef::take(view ? PyObject_CallOneArg(loads.get(), view.get()) : nullptr));

@@ -1,10 +1,12 @@
 #include "accumulators.hpp"
 
+#include <bit>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
 
 #include "numbers.hpp"
+#include "rayelastic/hash.hpp"
 
 namespace rayelastic {
 
@@ -88,6 +90,16 @@ Accumulators::Accumulators(std::shared_ptr<const Schema> input, std::shared_ptr<
 void Accumulators::keep_in(TextRooms& rooms) noexcept {
   rooms_ = &rooms;
   for (AggregateStep& step : steps_) step.rooms = &rooms;
+}
+
+std::uint64_t Accumulators::layout() const noexcept {
+  std::uint64_t digest = hash_of(state_size_);
+  for (const AggregateStep& step : steps_) {
+    const std::uint64_t type = step.field == nullptr ? 0 : static_cast<std::uint64_t>(step.field->type) + 1;
+    digest = hash_of(digest ^ (static_cast<std::uint64_t>(step.aggregate.function) << 32 | type << 16 | step.state_offset));
+    digest = hash_of(digest ^ std::bit_cast<std::uint64_t>(step.aggregate.second));
+  }
+  return digest;
 }
 
 std::ptrdiff_t Accumulators::update(const std::byte* records, std::size_t count, void* const* states) {

@@ -23,6 +23,9 @@ class Accumulators {
   [[nodiscard]] std::size_t state_size() const noexcept { return state_size_; }  // a new state is zero
   [[nodiscard]] std::span<const std::size_t> text_offsets() const noexcept { return text_offsets_; }
 
+  // Of what the states are made of: equal ones can be read by one another.
+  [[nodiscard]] std::uint64_t layout() const noexcept;
+
   // Record i into states[i]. The index of a record whose sum overflows, or -1; problem() tells.
   [[nodiscard]] std::ptrdiff_t update(const std::byte* records, std::size_t count, void* const* states);
   // Adds the state of later records. False: a sum overflows.

@@ -1,8 +1,10 @@
 // Windows by count: of a key's records size, one every slide.
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "pane_queue.hpp"
+#include "timed_state.hpp"
 #include "window_kinds.hpp"
 
 namespace rayelastic {
@@ -15,7 +17,7 @@ struct CountKey {
   PaneQueue panes;            // full ones, no more than a window has
 };
 
-struct CountWindow {
+struct CountWindow final : TimedState {
   WindowCore core;
   std::uint64_t size;
   std::uint64_t slide;
@@ -26,10 +28,12 @@ struct CountWindow {
       : core(std::move(made)),
         size(static_cast<std::uint64_t>(options.size)),
         slide(static_cast<std::uint64_t>(options.slide)),
-        rest(options.rest) {}
+        rest(options.rest) {
+    keep(&core.table(), nullptr);
+  }
   CountWindow(const CountWindow&) = delete;
   CountWindow& operator=(const CountWindow&) = delete;
-  ~CountWindow() {
+  ~CountWindow() override {
     core.table().for_each([](const StringView&, std::byte* slot) { delete kept_in<CountKey>(slot); });
   }
 
@@ -78,6 +82,38 @@ struct CountWindow {
     }
     return give(slot, key, writer);
   }
+
+  // --- TimedState: per key records seen (8), 1 if a pane is open (1) and its state, then the full panes
+  [[nodiscard]] std::uint64_t form() const noexcept override { return form_of(WindowKind::Count, size, slide, core.layout()); }
+  [[nodiscard]] std::size_t kept_bytes() const noexcept override { return core.bytes() + TimedState::size() * sizeof(CountKey); }
+
+  void write(const void* slot, StateWriter& writer) const override {
+    const auto& key = kept_in<CountKey>(slot);
+    writer.number(key.seen);
+    writer.number(static_cast<std::uint8_t>(key.open != nullptr ? 1 : 0));
+    if (key.open != nullptr) core.write(key.open, writer);
+    key.panes.write(core, writer);
+  }
+
+  void read(StateReader& reader, void* slot, std::int64_t) override {
+    CountKey key;
+    key.seen = reader.number<std::uint64_t>();
+    if (const auto open = reader.number<std::uint8_t>(); open > 1) {
+      throw StateError("exported state has a damaged window");
+    } else if (open == 1) {
+      key.open = core.read(reader, slot != nullptr);
+    }
+    const std::uint64_t full = pane == size ? 0 : std::min(key.seen, size) / pane;
+    if (key.panes.read(core, reader, slot != nullptr) != full) throw StateError("exported state has a window of another size");
+    if (slot != nullptr) kept_in<CountKey>(slot) = new CountKey(std::move(key));
+  }
+
+  void forget(void* slot) noexcept override {
+    CountKey* const key = std::exchange(kept_in<CountKey>(slot), nullptr);
+    if (key->open != nullptr) core.drop(key->open);
+    key->panes.clear(core);
+    delete key;
+  }
 };
 
 std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) {
@@ -100,7 +136,7 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
     if (outcome == CountWindow::Outcome::Failed) return failed(window.core, i, context);
     if (outcome == CountWindow::Outcome::Stopped) return REL_STOPPED;
   }
-  window.core.table().publish();
+  window.publish();
   return writer.result();
 }
 
@@ -110,7 +146,9 @@ void make_count_window(OperatorSpec& spec, const std::vector<std::string>& keys,
                        const std::vector<Aggregate>& aggregates) {
   spec.process = process;
   spec.flags = options.rest ? static_cast<std::uint32_t>(REL_ON_FINISH) : 0;
-  spec.state = std::make_shared<CountWindow>(WindowCore(spec.input, spec.output, keys, 0, aggregates), options);
+  auto window = std::make_shared<CountWindow>(WindowCore(spec.input, spec.output, keys, 0, aggregates), options);
+  spec.store = window;
+  spec.state = std::move(window);
 }
 
 }  // namespace rayelastic

@@ -3,19 +3,23 @@
 #include <algorithm>
 
 #include "time_field.hpp"
+#include "timed_state.hpp"
 
 namespace rayelastic {
 
 namespace {
 
-struct EventTime {
+// `reached`: the greatest time so far. What was announced isn't kept: who goes on from it announces it again, for those downstream who don't.
+struct EventTime final : TimedState {
   TimeField time;
-  std::int64_t lateness = 0;
-  std::size_t stride = 0;
-  std::int64_t greatest = kNoWatermark;
+  std::int64_t lateness;
+  std::size_t stride;
   std::int64_t announced = kNoWatermark;
 
-  [[nodiscard]] std::int64_t watermark() const noexcept { return greatest == kNoWatermark ? kNoWatermark : greatest - lateness - 1; }
+  EventTime(TimeField field, std::int64_t late, std::size_t record_size) : time(field), lateness(late), stride(record_size) {}
+
+  [[nodiscard]] std::uint64_t form() const noexcept override { return time.form(); }
+  [[nodiscard]] std::int64_t watermark() const noexcept { return reached == kNoWatermark ? kNoWatermark : reached - lateness - 1; }
   // What has become known since the last mark.
   void announce(rel_context* context) {
     if (watermark() <= announced) return;
@@ -39,7 +43,7 @@ std::int64_t process(const void* in, std::int64_t n, void*, std::int64_t, void* 
       if (!send(i)) return REL_STOPPED;
       event.announce(context);
     }
-    event.greatest = std::max(event.greatest, time);
+    event.reached = std::max(event.reached, time);
   }
   if (!send(n)) return REL_STOPPED;
   event.announce(context);
@@ -53,7 +57,9 @@ OperatorSpec make_event_time(std::string name, std::shared_ptr<const Schema> sch
   OperatorSpec spec;
   spec.process = process;
   spec.marked = [](void*, Mark mark, rel_context*) { return mark.kind != MarkKind::Watermark || mark.value == kIdle; };  // others end here
-  spec.state = std::make_shared<EventTime>(EventTime{TimeField(*schema, field), lateness, schema->record_size()});
+  auto event = std::make_shared<EventTime>(TimeField(*schema, field), lateness, schema->record_size());
+  spec.store = event;
+  spec.state = std::move(event);
   spec.input = schema;
   spec.output = std::move(schema);
   spec.name = std::move(name);

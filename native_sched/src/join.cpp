@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <queue>
 #include <stdexcept>
 #include <utility>
 
@@ -13,6 +12,8 @@
 #include "output_writer.hpp"
 #include "record_pool.hpp"
 #include "time_field.hpp"
+#include "timed_state.hpp"
+#include "waiting_records.hpp"
 #include "window_kinds.hpp"
 
 namespace rayelastic {
@@ -44,7 +45,8 @@ void copy_fields(const std::vector<FieldCopy>& fields, const Schema& from, const
   }
 }
 
-struct Join {
+// `reached`: the watermark.
+struct Join final : TimedState {
   JoinOptions options;
   std::shared_ptr<const Schema> left;
   std::shared_ptr<const Schema> right;
@@ -55,17 +57,18 @@ struct Join {
   std::optional<TimeField> right_time = {};
   KeyExtractor left_keys{left, options.left_keys};
   KeyedState table{right, options.right_keys, sizeof(void*), std::array<std::byte, sizeof(void*)>{}};  // of right keys
-  RecordPool lefts{left};
   RecordPool rights{right};
-  std::priority_queue<Waiting> waiting = {};
-  std::uint64_t taken = 0;
+  WaitingRecords waiting{left, 1, [this](const std::byte* record) { return is_timed() ? left_time->of(record) : 0; },
+                         [this](std::int64_t at) { return last_match(at); }, &left_keys};  // left ones
   DueKeys due = {};
 
   Join(JoinOptions wanted, std::shared_ptr<const Schema> one, std::shared_ptr<const Schema> other, std::shared_ptr<const Schema> gives)
-      : options(std::move(wanted)), left(std::move(one)), right(std::move(other)), output(std::move(gives)) {}
+      : options(std::move(wanted)), left(std::move(one)), right(std::move(other)), output(std::move(gives)) {
+    keep(&table, &waiting);
+  }
   Join(const Join&) = delete;
   Join& operator=(const Join&) = delete;
-  ~Join() {
+  ~Join() override {
     table.for_each([](const StringView&, std::byte* slot) { delete kept_in<RightKey>(slot); });
   }
 
@@ -161,13 +164,52 @@ struct Join {
     }
     return found || !options.outer || give(record, nullptr, writer);
   }
+
+  // --- TimedState: per key how many right records (4), and them, in the order of their times
+  [[nodiscard]] std::uint64_t form() const noexcept override {
+    std::uint64_t digest = hash_of(rights.layout() ^ static_cast<std::uint64_t>(options.kind));
+    if (is_timed()) digest = hash_of(hash_of(digest ^ left_time->form()) ^ right_time->form());
+    return hash_of(hash_of(digest ^ static_cast<std::uint64_t>(options.before)) ^ static_cast<std::uint64_t>(options.after));
+  }
+  [[nodiscard]] std::size_t kept_bytes() const noexcept override { return rights.bytes() + size() * sizeof(RightKey); }
+
+  void write(const void* slot, StateWriter& writer) const override {
+    const std::vector<Kept>& records = kept_in<RightKey>(slot).records;
+    writer.number(static_cast<std::uint32_t>(records.size()));
+    for (const Kept& each : records) writer.record(each.record, rights.shape());
+  }
+
+  void read(StateReader& reader, void* slot, std::int64_t) override {
+    const auto count = reader.number<std::uint32_t>();
+    if (count == 0) throw StateError("exported state has a key without records");
+    RightKey key;
+    std::int64_t last = kNoWatermark;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::byte* const exported = reader.record(rights.shape());
+      const std::int64_t at = is_timed() ? right_time->of(exported) : 0;
+      if (at < last) throw StateError("exported state has records that aren't in the order of their times");
+      if (slot != nullptr) key.records.push_back({at, rights.restore(exported)});
+      last = at;
+    }
+    if (slot == nullptr) return;
+    if (options.kind != JoinKind::Latest) {
+      key.due = end_of(key.records.front().time);
+      due.note(key.due, slot);
+    }
+    kept_in<RightKey>(slot) = new RightKey(std::move(key));
+  }
+
+  void forget(void* slot) noexcept override {
+    RightKey* const key = std::exchange(kept_in<RightKey>(slot), nullptr);
+    for (const Kept& each : key->records) rights.drop(each.record);
+    delete key;
+  }
 };
 
 std::int64_t advance(Join& join, std::int64_t watermark, OutputWriter& writer, rel_context* context) {
-  while (!join.waiting.empty() && join.waiting.top().due <= watermark) {
-    const Waiting next = join.waiting.top();
+  while (join.waiting.is_due(watermark)) {
+    const Waiting& next = join.waiting.top();
     if (!join.match(next.record, next.time, writer)) return REL_STOPPED;
-    join.lefts.drop(next.record);
     join.waiting.pop();
   }
   (void)join.due.take(watermark, [&join](std::int64_t now, void* slot) {
@@ -182,7 +224,7 @@ std::int64_t advance(Join& join, std::int64_t watermark, OutputWriter& writer, r
 
 std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
   auto& join = *static_cast<Join*>(state);
-  const std::int64_t watermark = context->watermark();
+  const std::int64_t watermark = join.reached = std::max(join.reached, context->watermark());
   OutputWriter writer(*join.output, out, capacity, context);
   if (n == 0) return advance(join, watermark, writer, context);
   const bool from_left = context->port() == 0;
@@ -194,12 +236,12 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
     } else if (!join.is_timed()) {
       if (!join.match(record, 0, writer)) return REL_STOPPED;
     } else if (const std::int64_t at = join.left_time->of(record); at > watermark) {
-      join.waiting.push({join.last_match(at), at, 0, join.taken++, join.lefts.keep(record)});
+      join.waiting.push(record, at, 0);
     } else if (!context->emit(1, record, 1)) {
       return REL_STOPPED;
     }
   }
-  join.table.publish();
+  join.publish();
   return writer.result();
 }
 
@@ -242,6 +284,7 @@ OperatorSpec make_join(std::string name, std::shared_ptr<const Schema> left, std
     join->right_time.emplace(*right, options.right_time, options.right_shift);
   }
   OperatorSpec spec;
+  spec.store = join;
   spec.process = process;
   spec.flags = timed ? REL_ON_FINISH | REL_ON_WATERMARK : 0U;
   spec.state = std::move(join);

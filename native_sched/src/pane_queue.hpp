@@ -42,6 +42,26 @@ class PaneQueue {
     return back_.empty() || core.accumulators().merge(into, total_);
   }
 
+  // As exported bytes: how many are in front (4) and in the back (4), their states, that of the total if there is one of the back.
+  void write(const WindowCore& core, StateWriter& writer) const {
+    writer.number(static_cast<std::uint32_t>(front_.size()));
+    writer.number(static_cast<std::uint32_t>(back_.size()));
+    for (const std::byte* state : front_) core.write(state, writer);
+    for (const std::byte* state : back_) core.write(state, writer);
+    if (!back_.empty()) core.write(total_, writer);
+  }
+  // Into an empty queue, or checks only; how many panes they are.
+  std::uint64_t read(WindowCore& core, StateReader& reader, bool make_them) {
+    const auto front = reader.number<std::uint32_t>();
+    const auto back = reader.number<std::uint32_t>();
+    for (std::uint64_t i = 0; i < std::uint64_t{front} + back; ++i) {
+      std::byte* const state = core.read(reader, make_them);
+      if (make_them) (i < front ? front_ : back_).push_back(state);
+    }
+    if (back > 0) total_ = core.read(reader, make_them);
+    return std::uint64_t{front} + back;
+  }
+
   void clear(WindowCore& core) noexcept {
     for (std::byte* state : front_) core.drop(state);
     for (std::byte* state : back_) core.drop(state);

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "numbers.hpp"
+#include "rayelastic/hash.hpp"
 #include "rayelastic/schema.hpp"
+#include "rayelastic/state_bytes.hpp"
 #include "rayelastic/text_rooms.hpp"
 
 namespace rayelastic {
@@ -21,19 +23,18 @@ class RecordPool {
   }
 
   [[nodiscard]] std::byte* keep(const std::byte* record) {
-    if (free_.empty()) {
-      const std::size_t words = schema_->record_size() / 8;
-      blocks_.push_back(std::make_unique_for_overwrite<std::uint64_t[]>(words * kBlockRecords));
-      free_.reserve(blocks_.size() * kBlockRecords);  // so that drop() never fails
-      for (std::size_t i = kBlockRecords; i-- > 0;) free_.push_back(reinterpret_cast<std::byte*>(blocks_.back().get() + i * words));
-    }
-    std::byte* kept = free_.back();
-    free_.pop_back();
+    std::byte* kept = take();
     std::memcpy(kept, record, schema_->record_size());
     for (const std::size_t offset : texts_) {
       const auto text = load<StringView>(record + offset);
       *reinterpret_cast<StringView*>(kept + offset) = rooms_.copy(text.data(), text.length);
     }
+    return kept;
+  }
+  // One that StateReader::record() gave.
+  [[nodiscard]] std::byte* restore(const std::byte* exported) {
+    std::byte* kept = take();
+    shape().restore(exported, kept, rooms_);
     return kept;
   }
 
@@ -42,30 +43,37 @@ class RecordPool {
     free_.push_back(kept);
   }
 
+  [[nodiscard]] RecordShape shape() const noexcept { return {schema_->record_size(), texts_}; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return blocks_.size() * words() * 8 * kBlockRecords + rooms_.bytes(); }
+  // Of what its records are.
+  [[nodiscard]] std::uint64_t layout() const noexcept {
+    std::uint64_t digest = hash_of(schema_->record_size());
+    for (const Field& field : schema_->fields()) {
+      digest = hash_of(digest ^ (field.offset * 256 + static_cast<std::uint64_t>(field.type) * 2 + (field.nullable ? 1 : 0)));
+    }
+    return digest;
+  }
+
  private:
   static constexpr std::size_t kBlockRecords = 64;
+
+  [[nodiscard]] std::size_t words() const noexcept { return schema_->record_size() / 8; }
+  [[nodiscard]] std::byte* take() {
+    if (free_.empty()) {
+      blocks_.push_back(std::make_unique_for_overwrite<std::uint64_t[]>(words() * kBlockRecords));
+      free_.reserve(blocks_.size() * kBlockRecords);  // so that drop() never fails
+      for (std::size_t i = kBlockRecords; i-- > 0;) free_.push_back(reinterpret_cast<std::byte*>(blocks_.back().get() + i * words()));
+    }
+    std::byte* taken = free_.back();
+    free_.pop_back();
+    return taken;
+  }
 
   std::shared_ptr<const Schema> schema_;
   std::vector<std::size_t> texts_;
   TextRooms rooms_;
   std::vector<std::unique_ptr<std::uint64_t[]>> blocks_;
   std::vector<std::byte*> free_;
-};
-
-// A kept record that waits for the watermark: first those that are due first, then by time, port and arrival.
-struct Waiting {
-  std::int64_t due;
-  std::int64_t time;
-  std::size_t port;
-  std::uint64_t number;
-  std::byte* record;
-
-  // For a heap whose top comes first.
-  friend bool operator<(const Waiting& one, const Waiting& other) noexcept {
-    if (one.due != other.due) return one.due > other.due;
-    if (one.time != other.time) return one.time > other.time;
-    return one.port != other.port ? one.port > other.port : one.number > other.number;
-  }
 };
 
 }  // namespace rayelastic

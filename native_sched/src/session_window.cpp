@@ -5,6 +5,7 @@
 
 #include "due_keys.hpp"
 #include "time_field.hpp"
+#include "timed_state.hpp"
 #include "window_kinds.hpp"
 
 namespace rayelastic {
@@ -22,17 +23,19 @@ struct SessionKey {
   std::int64_t due = kEndOfTime;  // when the first has ended, at the latest
 };
 
-struct SessionWindow {
+// `reached`: the watermark.
+struct SessionWindow final : TimedState {
   WindowCore core;
   TimeField time;
   std::int64_t gap;
-  std::int64_t watermark = -kLatestTime - 1;
   DueKeys due = {};
 
-  SessionWindow(WindowCore made, TimeField field, std::int64_t size) : core(std::move(made)), time(field), gap(size) {}
+  SessionWindow(WindowCore made, TimeField field, std::int64_t size) : core(std::move(made)), time(field), gap(size) {
+    keep(&core.table(), nullptr);
+  }
   SessionWindow(const SessionWindow&) = delete;
   SessionWindow& operator=(const SessionWindow&) = delete;
-  ~SessionWindow() {
+  ~SessionWindow() override {
     core.table().for_each([](const StringView&, std::byte* slot) { delete kept_in<SessionKey>(slot); });
   }
 
@@ -44,7 +47,7 @@ struct SessionWindow {
     std::vector<Session>* sessions = kept == nullptr ? nullptr : &kept->sessions;
     const auto is_near = [&](const Session& each) { return each.last + gap >= at && each.start - gap <= at; };
     const bool joins = sessions != nullptr && std::ranges::any_of(*sessions, is_near);
-    if (!joins && at + gap <= watermark) {
+    if (!joins && at + gap <= reached) {
       if (kept == nullptr) core.table().remove(slot);
       return Outcome::Late;
     }
@@ -95,13 +98,55 @@ struct SessionWindow {
   }
 
   Outcome advance(std::int64_t to, OutputWriter& writer) {
-    watermark = std::max(watermark, to);
+    reached = std::max(reached, to);
     Outcome outcome = Outcome::Ok;
-    (void)due.take(watermark, [&](std::int64_t now, void* slot) {
+    (void)due.take(reached, [&](std::int64_t now, void* slot) {
       outcome = give(slot, now, writer);
       return outcome == Outcome::Ok;
     });
     return outcome;
+  }
+
+  // --- TimedState: per key how many sessions (4), and of each its first and its last time (8 each) and state
+  [[nodiscard]] std::uint64_t form() const noexcept override {
+    return form_of(WindowKind::Session, static_cast<std::uint64_t>(gap), 0, core.layout() ^ time.form());
+  }
+  [[nodiscard]] std::size_t kept_bytes() const noexcept override { return core.bytes() + TimedState::size() * sizeof(SessionKey); }
+
+  void write(const void* slot, StateWriter& writer) const override {
+    const std::vector<Session>& sessions = kept_in<SessionKey>(slot).sessions;
+    writer.number(static_cast<std::uint32_t>(sessions.size()));
+    for (const Session& each : sessions) {
+      writer.number(each.start);
+      writer.number(each.last);
+      core.write(each.state, writer);
+    }
+  }
+
+  void read(StateReader& reader, void* slot, std::int64_t) override {
+    const auto count = reader.number<std::uint32_t>();
+    if (count == 0) throw StateError("exported state has a key without sessions");
+    SessionKey key;
+    std::int64_t free_from = kFirstTime;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto start = reader.number<std::int64_t>();
+      const auto last = reader.number<std::int64_t>();
+      if (start < free_from || last < start || last > kLastTime)
+        throw StateError("exported state has a session at a time that there isn't");
+      std::byte* const state = core.read(reader, slot != nullptr);
+      if (slot != nullptr) key.sessions.push_back({start, last, state});
+      free_from = last + gap + 1;
+    }
+    if (slot == nullptr) return;
+    key.due = key.sessions.front().last + gap;
+    due.note(key.due, slot);
+    kept_in<SessionKey>(slot) = new SessionKey(std::move(key));
+  }
+
+  void forget(void* slot) noexcept override {
+    SessionKey* const key = std::exchange(kept_in<SessionKey>(slot), nullptr);
+    for (const Session& each : key->sessions) core.drop(each.state);
+    delete key;
   }
 };
 
@@ -127,7 +172,7 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
     if (outcome == Outcome::Failed) return failed(window.core, i, context);
     if (outcome == Outcome::Late && !context->emit(1, record, 1)) return REL_STOPPED;
   }
-  window.core.table().publish();
+  window.publish();
   return 0;
 }
 
@@ -137,8 +182,10 @@ void make_session_window(OperatorSpec& spec, const std::vector<std::string>& key
                          const std::vector<Aggregate>& aggregates) {
   spec.process = process;
   spec.flags = REL_ON_FINISH | REL_ON_WATERMARK;
-  spec.state = std::make_shared<SessionWindow>(WindowCore(spec.input, spec.output, keys, 2, aggregates),
-                                               TimeField(*spec.input, options.time, options.shift), options.size);
+  auto window = std::make_shared<SessionWindow>(WindowCore(spec.input, spec.output, keys, 2, aggregates),
+                                                TimeField(*spec.input, options.time, options.shift), options.size);
+  spec.store = window;
+  spec.state = std::move(window);
 }
 
 }  // namespace rayelastic

@@ -1,6 +1,9 @@
 #include "rayelastic/state_bytes.hpp"
 
+#include <algorithm>
 #include <cstring>
+
+#include "rayelastic/hash.hpp"
 
 namespace rayelastic {
 
@@ -39,7 +42,24 @@ void check_key(const KeyExtractor& extractor, const StringView& key) {
   if (at != key.length) refuse();
 }
 
+StringView text_at(const std::byte* record, std::size_t offset) {
+  StringView text;
+  std::memcpy(static_cast<void*>(&text), record + offset, sizeof text);
+  return text;
+}
+
 }  // namespace
+
+void RecordShape::restore(const std::byte* exported, std::byte* record, TextRooms& rooms) const {
+  std::memcpy(record, exported, size);
+  const auto* next = reinterpret_cast<const char*>(exported + size);
+  for (const std::size_t offset : texts) {
+    const StringView text = text_at(exported, offset);
+    const StringView owned = rooms.copy(text.is_inline() ? text.prefix : next, text.length);
+    if (!text.is_inline()) next += text.length;
+    std::memcpy(record + offset, &owned, sizeof owned);
+  }
+}
 
 StateWriter::StateWriter(const StateMagic& magic, std::uint64_t layout)
     : header_{.magic = {}, .layout = layout, .keys = 0, .bytes = 0}, bytes_(sizeof header_) {
@@ -58,6 +78,18 @@ std::byte* StateWriter::append(const void* data, std::size_t size) {
   const auto* begin = static_cast<const std::byte*>(data);
   bytes_.insert(bytes_.end(), begin, begin + size);
   return bytes_.data() + bytes_.size() - size;
+}
+
+void StateWriter::record(const std::byte* record, const RecordShape& shape) {
+  std::byte* const copy = append(record, shape.size);
+  for (const std::size_t offset : shape.texts) {
+    const StringView text = text_at(record, offset);
+    if (!text.is_inline()) std::memset(copy + offset + offsetof(StringView, rest), 0, sizeof text.rest);
+  }
+  for (const std::size_t offset : shape.texts) {
+    const StringView text = text_at(record, offset);
+    if (!text.is_inline()) (void)append(text.pointer, text.length);
+  }
 }
 
 std::vector<std::byte> StateWriter::finish() {
@@ -80,8 +112,8 @@ StateReader::StateReader(std::span<const std::byte> bytes, const StateMagic& mag
 }
 
 StringView StateReader::key(const KeyExtractor& extractor) {
-  const std::uint32_t size = length();
-  const auto null = std::to_integer<std::uint8_t>(*take(1));
+  const auto size = number<std::uint32_t>();
+  const auto null = number<std::uint8_t>();
   if (null > 1 || (null == 1 && size != 0)) throw StateError("exported state has a damaged key");
   const auto* text = reinterpret_cast<const char*>(take(size));
   const StringView key = null == 1 ? null_key() : StringView(text, size);
@@ -96,10 +128,29 @@ const std::byte* StateReader::take(std::size_t size) {
   return taken;
 }
 
-std::uint32_t StateReader::length() {
-  std::uint32_t length = 0;
-  std::memcpy(&length, take(sizeof length), sizeof length);
-  return length;
+const std::byte* StateReader::record(const RecordShape& shape) {
+  const std::byte* const record = take(shape.size);
+  for (const std::size_t offset : shape.texts) {
+    const StringView text = text_at(record, offset);
+    if (!text.is_inline()) (void)take(text.length);
+  }
+  return record;
+}
+
+void check_distinct(std::span<const StringView> keys) {
+  struct Hashed {
+    std::uint64_t hash;
+    const StringView* key;
+  };
+  std::vector<Hashed> sorted;
+  sorted.reserve(keys.size());
+  for (const StringView& key : keys) sorted.push_back({hash_of(key), &key});
+  std::ranges::sort(sorted, {}, &Hashed::hash);
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    for (std::size_t k = i + 1; k < sorted.size() && sorted[k].hash == sorted[i].hash; ++k) {
+      if (*sorted[k].key == *sorted[i].key) throw StateError("exported state has a key twice");
+    }
+  }
 }
 
 }  // namespace rayelastic

@@ -9,11 +9,16 @@
 #include <string>
 
 #include "numbers.hpp"
+#include "rayelastic/hash.hpp"
 
 namespace rayelastic {
 
 inline constexpr std::int64_t kLatestTime = std::int64_t{1} << 62;
 inline constexpr std::int64_t kLongestSpan = std::int64_t{1} << 60;  // of windows, gaps, lateness
+
+// Of times that were read from somewhere: outside of these, what is computed with them might overflow.
+inline constexpr std::int64_t kFirstTime = -kLatestTime - kLongestSpan;
+inline constexpr std::int64_t kLastTime = kLatestTime + kLongestSpan;
 
 class TimeField {
  public:
@@ -42,6 +47,11 @@ class TimeField {
         return static_cast<std::int64_t>(std::clamp(ticks, -static_cast<double>(kLatestTime), static_cast<double>(kLatestTime))) + shift_;
       }
     });
+  }
+
+  // Of what it takes from a record.
+  [[nodiscard]] std::uint64_t form() const noexcept {
+    return hash_of(hash_of(static_cast<std::uint64_t>(shift_)) ^ (offset_ * 256 + static_cast<std::uint64_t>(type_)));
   }
 
   // Writes a time to a field of the same type in another record.

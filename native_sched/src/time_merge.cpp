@@ -1,35 +1,45 @@
 // Several streams in the order of their times. Records wait until the watermark, the least of all inputs', has come to them.
-#include <queue>
+#include <algorithm>
 #include <stdexcept>
 
 #include "output_writer.hpp"
 #include "rayelastic/join.hpp"
-#include "record_pool.hpp"
 #include "time_field.hpp"
+#include "timed_state.hpp"
+#include "waiting_records.hpp"
 
 namespace rayelastic {
 
 namespace {
 
-struct Merge {
+// `reached`: the watermark.
+struct Merge final : TimedState {
   std::shared_ptr<const Schema> schema;
   TimeField time;
-  RecordPool pool{schema};
-  std::priority_queue<Waiting> waiting = {};
-  std::uint64_t taken = 0;
+  WaitingRecords waiting;
+
+  Merge(std::shared_ptr<const Schema> records, TimeField field, std::size_t ports)
+      : schema(std::move(records)),
+        time(field),
+        waiting(
+            schema, static_cast<std::uint32_t>(ports), [this](const std::byte* record) { return time.of(record); },
+            [](std::int64_t at) { return at; }) {
+    keep(nullptr, &waiting);
+  }
+
+  [[nodiscard]] std::uint64_t form() const noexcept override { return time.form(); }
 };
 
 std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
   auto& merge = *static_cast<Merge*>(state);
-  const std::int64_t watermark = context->watermark();
+  const std::int64_t watermark = merge.reached = std::max(merge.reached, context->watermark());
   if (n == 0) {
     OutputWriter writer(*merge.schema, out, capacity, context);
-    while (!merge.waiting.empty() && merge.waiting.top().due <= watermark) {
+    while (merge.waiting.is_due(watermark)) {
       std::byte* record = writer.next();
       if (record == nullptr) return REL_STOPPED;
       std::memcpy(record, merge.waiting.top().record, merge.schema->record_size());
       writer.detach(record);
-      merge.pool.drop(merge.waiting.top().record);
       merge.waiting.pop();
     }
     if (watermark == kEndOfTime) return writer.result();
@@ -41,11 +51,12 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
   for (std::int64_t i = 0; i < n; ++i, record += merge.schema->record_size()) {
     const std::int64_t at = merge.time.of(record);
     if (at > watermark) {
-      merge.waiting.push({at, at, static_cast<std::size_t>(context->port()), merge.taken++, merge.pool.keep(record)});
+      merge.waiting.push(record, at, static_cast<std::uint32_t>(context->port()));
     } else if (!context->emit(1, record, 1)) {
       return REL_STOPPED;
     }
   }
+  merge.publish();
   return 0;
 }
 
@@ -57,7 +68,9 @@ OperatorSpec make_merge(std::string name, std::shared_ptr<const Schema> schema, 
   OperatorSpec spec;
   spec.process = process;
   spec.flags = REL_ON_FINISH | REL_ON_WATERMARK;
-  spec.state = std::make_shared<Merge>(Merge{.schema = schema, .time = TimeField(*schema, time, shift)});
+  auto merge = std::make_shared<Merge>(schema, TimeField(*schema, time, shift), ports);
+  spec.store = merge;
+  spec.state = std::move(merge);
   spec.input = schema;
   spec.further_inputs.assign(ports - 1, schema);
   spec.output = schema;

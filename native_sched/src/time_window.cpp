@@ -7,6 +7,7 @@
 
 #include "due_keys.hpp"
 #include "time_field.hpp"
+#include "timed_state.hpp"
 #include "window_kinds.hpp"
 
 namespace rayelastic {
@@ -23,20 +24,22 @@ struct TimeKey {
   std::int64_t due = kEndOfTime;  // the end of the next window that is to be given
 };
 
-struct TimeWindow {
+// `reached`: windows that end here or before were given, or would have been.
+struct TimeWindow final : TimedState {
   WindowCore core;
   TimeField time;
   std::int64_t size;
   std::int64_t slide;
   std::int64_t pane = std::gcd(size, slide);
-  std::int64_t given = -kLatestTime;  // windows that end here or before were given, or would have been
   DueKeys due = {};
 
   TimeWindow(WindowCore made, TimeField field, const WindowOptions& options)
-      : core(std::move(made)), time(field), size(options.size), slide(options.slide) {}
+      : core(std::move(made)), time(field), size(options.size), slide(options.slide) {
+    keep(&core.table(), nullptr);
+  }
   TimeWindow(const TimeWindow&) = delete;
   TimeWindow& operator=(const TimeWindow&) = delete;
-  ~TimeWindow() {
+  ~TimeWindow() override {
     core.table().for_each([](const StringView&, std::byte* slot) { delete kept_in<TimeKey>(slot); });
   }
 
@@ -47,14 +50,16 @@ struct TimeWindow {
   [[nodiscard]] std::int64_t last_end_of(std::int64_t at) const noexcept { return floor_divide(at, slide) * slide + size; }
   // With a slide longer than the size.
   [[nodiscard]] bool is_between_windows(std::int64_t at) const noexcept { return last_end_of(at) <= at; }
-  [[nodiscard]] bool is_late(std::int64_t at) const noexcept { return at < given && last_end_of(at) <= given && !is_between_windows(at); }
+  [[nodiscard]] bool is_late(std::int64_t at) const noexcept {
+    return at < reached && last_end_of(at) <= reached && !is_between_windows(at);
+  }
 
   // The pane of a record that isn't late, in the key that the slot belongs to.
   std::byte* pane_for(void* slot, std::int64_t at) {
     TimeKey*& kept = kept_in<TimeKey>(slot);
     if (kept == nullptr) kept = new TimeKey;
     TimeKey& key = *kept;
-    const std::int64_t end = first_end_after(std::max(at, given));
+    const std::int64_t end = first_end_after(std::max(at, reached));
     if (end < key.due) {
       key.due = end;
       due.note(end, slot);
@@ -101,13 +106,53 @@ struct TimeWindow {
   }
 
   Outcome advance(std::int64_t watermark, OutputWriter& writer) {
-    given = std::max(given, std::min(watermark, kLatestTime) + 1);
+    reached = std::max(reached, std::min(watermark, kLatestTime) + 1);
     Outcome outcome = Outcome::Ok;
-    (void)due.take(watermark == kEndOfTime ? kEndOfTime - 1 : given, [&](std::int64_t end, void* slot) {
+    (void)due.take(watermark == kEndOfTime ? kEndOfTime - 1 : reached, [&](std::int64_t end, void* slot) {
       outcome = give(slot, end, writer);
       return outcome == Outcome::Ok;
     });
     return outcome;
+  }
+
+  // --- TimedState: per key how many panes (4), and of each its number (8) and state; when the key is due follows
+  [[nodiscard]] std::uint64_t form() const noexcept override {
+    return form_of(WindowKind::Time, static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(slide), core.layout() ^ time.form());
+  }
+  [[nodiscard]] std::size_t kept_bytes() const noexcept override { return core.bytes() + TimedState::size() * sizeof(TimeKey); }
+
+  void write(const void* slot, StateWriter& writer) const override {
+    const std::vector<Pane>& panes = kept_in<TimeKey>(slot).panes;
+    writer.number(static_cast<std::uint32_t>(panes.size()));
+    for (const Pane& each : panes) {
+      writer.number(each.number);
+      core.write(each.state, writer);
+    }
+  }
+
+  void read(StateReader& reader, void* slot, std::int64_t until) override {
+    const auto count = reader.number<std::uint32_t>();
+    if (count == 0) throw StateError("exported state has a key without windows");
+    TimeKey key;
+    std::int64_t last = kNoWatermark;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto number = reader.number<std::int64_t>();
+      if (number <= last || number < kFirstTime / pane || number > kLastTime / pane)
+        throw StateError("exported state has a window at a time that there isn't");
+      std::byte* const state = core.read(reader, slot != nullptr);
+      if (slot != nullptr) key.panes.push_back({number, state});
+      last = number;
+    }
+    if (slot == nullptr) return;
+    key.due = first_end_after(std::max(key.panes.front().number * pane, until));
+    due.note(key.due, slot);
+    kept_in<TimeKey>(slot) = new TimeKey(std::move(key));
+  }
+
+  void forget(void* slot) noexcept override {
+    TimeKey* const key = std::exchange(kept_in<TimeKey>(slot), nullptr);
+    for (const Pane& each : key->panes) core.drop(each.state);
+    delete key;
   }
 };
 
@@ -151,7 +196,7 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
     if (late && !context->emit(1, record, 1)) return REL_STOPPED;
     first = i + 1;
   }
-  window.core.table().publish();
+  window.publish();
   return 0;
 }
 
@@ -161,8 +206,10 @@ void make_time_window(OperatorSpec& spec, const std::vector<std::string>& keys, 
                       const std::vector<Aggregate>& aggregates) {
   spec.process = process;
   spec.flags = REL_ON_FINISH | REL_ON_WATERMARK;
-  spec.state = std::make_shared<TimeWindow>(WindowCore(spec.input, spec.output, keys, 2, aggregates),
-                                            TimeField(*spec.input, options.time, options.shift), options);
+  auto window = std::make_shared<TimeWindow>(WindowCore(spec.input, spec.output, keys, 2, aggregates),
+                                             TimeField(*spec.input, options.time, options.shift), options);
+  spec.store = window;
+  spec.state = std::move(window);
 }
 
 }  // namespace rayelastic

@@ -28,11 +28,10 @@ WindowCore::WindowCore(std::shared_ptr<const Schema> input, std::shared_ptr<cons
 }
 
 std::byte* WindowCore::make() {
-  const std::size_t words = (accumulators_.state_size() + 7) / 8;
   if (free_.empty()) {
-    blocks_.push_back(std::make_unique<std::uint64_t[]>(words * kBlockStates));
+    blocks_.push_back(std::make_unique<std::uint64_t[]>(words() * kBlockStates));
     free_.reserve(blocks_.size() * kBlockStates);  // so that drop() never fails
-    for (std::size_t i = kBlockStates; i-- > 0;) free_.push_back(reinterpret_cast<std::byte*>(blocks_.back().get() + i * words));
+    for (std::size_t i = kBlockStates; i-- > 0;) free_.push_back(reinterpret_cast<std::byte*>(blocks_.back().get() + i * words()));
   }
   std::byte* state = free_.back();
   free_.pop_back();
@@ -42,6 +41,14 @@ std::byte* WindowCore::make() {
 void WindowCore::drop(std::byte* state) noexcept {
   accumulators_.clear(state);
   free_.push_back(state);
+}
+
+std::byte* WindowCore::read(StateReader& reader, bool make_it) {
+  const std::byte* const exported = reader.record(shape());
+  if (!make_it) return nullptr;
+  std::byte* const state = make();
+  shape().restore(exported, state, table_->texts());
+  return state;
 }
 
 bool WindowCore::give(const void* slot, const std::byte* state, const std::int64_t* bounds, OutputWriter& writer) {

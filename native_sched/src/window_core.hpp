@@ -9,6 +9,7 @@
 #include "accumulators.hpp"
 #include "output_writer.hpp"
 #include "rayelastic/keyed_state.hpp"
+#include "rayelastic/state_bytes.hpp"
 #include "rayelastic/window.hpp"
 
 namespace rayelastic {
@@ -31,11 +32,21 @@ class WindowCore {
   [[nodiscard]] std::byte* make();
   void drop(std::byte* state) noexcept;
 
+  // State records as exported bytes. Reading gives a new one, or checks only and gives null.
+  void write(const std::byte* state, StateWriter& writer) const { writer.record(state, shape()); }
+  std::byte* read(StateReader& reader, bool make_it);
+  // Of what the records are made of.
+  [[nodiscard]] std::uint64_t layout() const noexcept { return accumulators_.layout(); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return blocks_.size() * kBlockStates * words() * 8; }
+
   // Gives a window of a key. Null bounds: of a count. False: stop.
   [[nodiscard]] bool give(const void* slot, const std::byte* state, const std::int64_t* bounds, OutputWriter& writer);
 
  private:
   static constexpr std::size_t kBlockStates = 64;
+
+  [[nodiscard]] std::size_t words() const noexcept { return (accumulators_.state_size() + 7) / 8; }
+  [[nodiscard]] RecordShape shape() const noexcept { return {accumulators_.state_size(), accumulators_.text_offsets()}; }
 
   std::shared_ptr<const Schema> input_;
   std::shared_ptr<const Schema> output_;
@@ -52,6 +63,10 @@ class WindowCore {
 template <typename Kept>
 [[nodiscard]] Kept*& kept_in(void* slot) noexcept {
   return *static_cast<Kept**>(slot);
+}
+template <typename Kept>
+[[nodiscard]] const Kept& kept_in(const void* slot) noexcept {
+  return **static_cast<Kept* const*>(slot);
 }
 
 }  // namespace rayelastic

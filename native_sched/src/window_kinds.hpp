@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "rayelastic/hash.hpp"
 #include "rayelastic/window.hpp"
 #include "window_core.hpp"
 
@@ -21,6 +22,11 @@ void make_session_window(OperatorSpec& spec, const std::vector<std::string>& key
 [[nodiscard]] inline std::int64_t failed(WindowCore& core, std::int64_t index, rel_context* context) {
   context->fail(core.accumulators().problem());
   return REL_FAILED(index);
+}
+
+// Of what a window keeps, for TimedState.
+[[nodiscard]] inline std::uint64_t form_of(WindowKind kind, std::uint64_t size, std::uint64_t slide, std::uint64_t kept) noexcept {
+  return hash_of(hash_of(hash_of(kept ^ static_cast<std::uint64_t>(kind)) ^ size) ^ slide);
 }
 
 // Rounds down, unlike division.

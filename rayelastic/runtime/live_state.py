@@ -1,4 +1,4 @@
-"""The keyed state of a processing element's operators: read while they are held, written before they start.
+"""The state of a processing element's operators: read while they are held, written before they start.
 
 Knows the native operators and a snapshot's folder, neither threads nor other processing elements.
 """
@@ -58,11 +58,16 @@ def check_exportable(
         if spec.state_kind is StateKind.STATELESS:
             continue
         if natives[spec.name].state is None or any(port.demand is not None for port in spec.input_ports):
+            delays = spec.kind is OperatorKind.DELAY
             raise StateError(
-                "what it keeps can't be saved: only the state of keys and aggregates can",
+                "the tuples that it delays can't be saved"
+                if delays
+                else "what it keeps can't be saved: only the state of keys, aggregates, windows and joins can",
                 operator=spec.name,
                 location=spec.location,
-                way_out="Keep it in state by key, or declare the operator stateless",
+                way_out="Stop the job with job.cancel(), which lets them out, or leave the delay out"
+                if delays
+                else "Keep it in state by key, declare the operator stateless, or stop the job with job.cancel()",
             )
 
 

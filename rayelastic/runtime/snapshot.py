@@ -1,6 +1,6 @@
 """Snapshots of jobs in a directory or object store: what was written, by whom, and whether it still is what it was.
 
-A snapshot is a folder of chunks, each an export of one operator's keyed state (native `export_chunk`), and of
+A snapshot is a folder of chunks, each an export of one operator's state (native `export_chunk`), and of
 `manifest.json`, which is written last: a folder without one isn't a snapshot. The manifest has the SHA-256 of every
 chunk, and of itself an HMAC under the user's key, if there is one (reliability rule D7, R15). Python values are only
 ever unpickled when that HMAC is right. Knows neither processing elements nor schedulers.
@@ -13,16 +13,21 @@ import hmac
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import ConfigError, StateError
+from rayelastic.graph.event_time import EventTime
+from rayelastic.graph.joins import Join, Merge
 from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.windows import Windowing
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
+
+    from rayelastic.graph.schema import Schema
 
 FORMAT = 1  # of the manifest; a reader takes no other
 MANIFEST = "manifest.json"
@@ -110,19 +115,35 @@ def state_form(spec: OperatorSpec) -> str | None:
         return None
     if spec.state_kind is StateKind.STATELESS:
         return None
-    keys = [
-        f"{f.name}: {f.format}" for f in (spec.input_schema.fields if spec.input_schema else ()) if f.name in spec.keys
-    ]
-    of = f"by key ({', '.join(keys)})"
+    of = f"by key ({_fields(spec.input_schema, spec.keys)})"
     if spec.ttl is not None:
         of += f", {spec.ttl.form}"
+    body = spec.body
+    match body:
+        case Windowing():
+            time = f" of {body.window.time.field}" if body.window.time is not None else ""
+            return f"{of}, {body.window}{time}, {_aggregates(body)}"
+        case EventTime():
+            return f"the latest {body.time.field} in {body.time.unit}"
+        case Join():
+            sides = " and ".join(f"({_fields(port.schema)})" for port in spec.input_ports)
+            return f"{of}, {sides} joined {body.reason}"
+        case Merge():
+            return f"{len(spec.input_ports)} streams of ({_fields(spec.input_schema)}) by {body.time.field}"
     if spec.kind is OperatorKind.AGGREGATE:
-        made = (f"{one.function.value}({one.field or ''})" for _, one in getattr(spec.body, "aggregates", ()))
-        return f"{of}, aggregates {', '.join(made)}"
-    schema = getattr(spec.body, "state_schema", None)
-    if schema is None:
-        return f"{of}, {PICKLED}"
-    return f"{of}, record ({', '.join(f'{f.name}: {f.format}' for f in schema.fields)})"
+        return f"{of}, {_aggregates(body)}"
+    schema = getattr(body, "state_schema", None)
+    return f"{of}, {PICKLED}" if schema is None else f"{of}, record ({_fields(schema)})"
+
+
+def _fields(schema: Schema | None, names: Container[str] | None = None) -> str:
+    fields = () if schema is None else schema.fields
+    return ", ".join(f"{f.name}: {f.format}" for f in fields if names is None or f.name in names)
+
+
+def _aggregates(body: object) -> str:
+    made = (f"{one.function.value}({one.field or ''})" for _, one in getattr(body, "aggregates", ()))
+    return f"aggregates {', '.join(made)}"
 
 
 class SnapshotFolder:

@@ -1,0 +1,97 @@
+#include "timed_state.hpp"
+
+#include <algorithm>
+
+#include "rayelastic/hash.hpp"
+#include "time_field.hpp"
+#include "waiting_records.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+constexpr char kMagic[8] = {'R', 'E', 'L', 'T', 'I', 'M', 'E', '1'};
+constexpr std::uint64_t kWaiting = std::uint64_t{1} << 63;  // places from here on are of records that wait
+
+bool is_kept(const std::byte* slot) noexcept { return load<void*>(slot) != nullptr; }
+
+}  // namespace
+
+std::uint64_t TimedState::layout() const noexcept {
+  std::uint64_t digest = form();
+  if (keys_ != nullptr) digest = hash_of(digest ^ keys_->layout());
+  if (waiting_ != nullptr) digest = hash_of(digest ^ waiting_->layout());
+  return digest;
+}
+
+std::vector<std::byte> TimedState::export_chunk(std::uint64_t low, std::uint64_t high, std::uint64_t& at, std::size_t max_bytes) {
+  StateWriter writer(kMagic, layout());
+  writer.number(reached);
+  if (at < kWaiting) {
+    at = keys_ == nullptr ? 0 : keys_->for_each_from(at, [&](const StringView& key, const std::byte* slot) {
+      const std::uint64_t hash = KeyedState::hash_of_slot(slot);
+      if (hash < low || hash > high || !is_kept(slot)) return true;
+      if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
+      writer.key(key);
+      write(slot, writer);
+      return true;
+    });
+    if (at != 0) return writer.finish();
+    at = kWaiting;
+  }
+  std::uint64_t place = at - kWaiting;
+  at = waiting_ != nullptr && waiting_->write(writer, low, high, place, max_bytes) ? kWaiting + place : 0;
+  return writer.finish();
+}
+
+std::size_t TimedState::import_range(std::span<const std::byte> bytes) {
+  StateReader reader(bytes, kMagic, layout());
+  const auto until = reader.number<std::int64_t>();
+  if (until != kNoWatermark && (until < kFirstTime - kLongestSpan || until > kLastTime))
+    throw StateError("exported state is of a time that there isn't");
+  if (reader.keys() > 0 && keys_ == nullptr) throw StateError("exported state has keys, and this operator has none");
+  const StateReader start = reader;
+  std::vector<StringView> keys;
+  keys.reserve(static_cast<std::size_t>(reader.keys()));
+  for (std::uint64_t i = 0; i < reader.keys(); ++i) {
+    keys.push_back(reader.key(keys_->extractor()));
+    if (keys_->find(keys.back()) != nullptr) throw StateError("exported state has a key that is here already");
+    read(reader, nullptr, until);
+  }
+  check_distinct(keys);
+  while (waiting_ != nullptr && !reader.empty()) waiting_->read(reader, false);
+  if (!reader.empty()) throw StateError("exported state has bytes after its last key");
+
+  reader = start;
+  for (std::uint64_t i = 0; i < reader.keys(); ++i) {
+    const StringView key = reader.key(keys_->extractor());
+    void* slot = nullptr;
+    keys_->lookup_keys(&key, 1, &slot);
+    read(reader, slot, until);
+  }
+  while (!reader.empty()) waiting_->read(reader, true);
+  reached = std::max(reached, until);
+  publish();
+  return keys.size();
+}
+
+std::size_t TimedState::remove_range(std::uint64_t low, std::uint64_t high) {
+  std::size_t removed = 0;
+  if (keys_ != nullptr) {
+    keys_->for_each([&](const StringView&, std::byte* slot) {
+      const std::uint64_t hash = KeyedState::hash_of_slot(slot);
+      if (hash >= low && hash <= high && is_kept(slot)) forget(slot);
+    });
+    removed = keys_->remove_range(low, high);
+  }
+  if (waiting_ != nullptr) waiting_->remove(low, high);
+  publish();
+  return removed;
+}
+
+void TimedState::publish() noexcept {
+  if (keys_ != nullptr) keys_->publish();
+  kept_bytes_.store(kept_bytes() + (waiting_ == nullptr ? 0 : waiting_->bytes()), std::memory_order_relaxed);
+}
+
+}  // namespace rayelastic

@@ -1,0 +1,154 @@
+"""What goes by time, in snapshots: stopped anywhere, any number of times, nothing is lost, doubled or late for it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import rayelastic as rel
+from rayelastic import testing
+from rayelastic.errors import StateError
+from rayelastic.graph.stream import Stream
+from rayelastic.testing.collect import topology_of
+
+PATIENCE = 60.0
+MANUAL = rel.JobConfig(threading="manual", threads=1, elasticity="off")
+ROWS = 600
+
+Outputs = dict[str, list[tuple[Any, ...]]]
+
+
+class Row(NamedTuple):
+    at: int
+    user: str | None
+    x: float
+
+
+def rows_of(seed: int) -> list[Row]:
+    dice = random.Random(seed)
+    users = [None, "", "a", "b", "a user with a long name", "another one of more than twelve bytes"]
+    time, made = 0, []
+    for _ in range(ROWS):
+        time += dice.choice((0, 0, 1, 1, 2, 9))
+        made.append(Row(time - dice.choice((0, 0, 1, 2, 5, 30)), dice.choice(users), dice.random()))
+    return made
+
+
+def declare(rows: Any) -> rel.Topology:
+    topology = rel.Topology("timed")
+    timed = topology.source("rows", testing.script(rows, Row)).event_time("time", "at", lateness=3)
+    keyed = timed.key_by("user")
+    counts = keyed.window(count=6, slide=2).aggregate("counts", mean=rel.mean("x"), last=rel.last("x"))
+    tumbling = timed.window(seconds=10).aggregate("tumbling", n=rel.count(), users=rel.distinct("user"))
+    sliding = keyed.window(seconds=12, slide=4).aggregate("sliding", total=rel.sum("x"), middle=rel.quantile("x", 0.5))
+    sessions = keyed.session(gap=5).aggregate("sessions", first=rel.first("x"), least=rel.min("at"))
+    coarse = sliding.window(seconds=48).aggregate("coarse", n=rel.count())
+    low, high = timed.filter("low", lambda t: t.x < 0.5), timed.filter("high", lambda t: t.x >= 0.5)
+    interval = low.key_by("user").join("interval", high.key_by("user"), within=(4, 2), how="left")
+    latest = low.key_by("user").join("latest", high.key_by("user"), keep="latest")
+    same = low.key_by("user").join("same", high.key_by("user"), window=10)
+    merged = low.merge_by_time("merged", high)
+    counts.sink("counts out", rel.list())
+    timely: list[Any] = [tumbling, sliding, sessions, coarse, interval, latest, same, merged]
+    for stream in timely:
+        name = stream.inputs[0]
+        stream.sink(f"{name} out", rel.list())
+        stream.late().sink(f"{name} late", rel.list())
+    return topology
+
+
+def outputs(result: Mapping[str, Any], names: list[str]) -> Outputs:
+    return {name: [tuple(row) for row in result[name]] for name in names}
+
+
+def interrupted(rows: list[Row], cuts: list[int], folder: Path, config: rel.JobConfig, names: list[str]) -> Outputs:
+    """What comes of the rows when the job is stopped after each of some numbers of them, and another goes on."""
+    total: Outputs = {name: [] for name in names}
+    restore: rel.Snapshot | None = None
+    done = 0
+    for number, cut in enumerate(cuts):
+        gate = testing.Gate()
+        job = rel.start(declare([*rows[:cut], gate]), config, restore=restore)
+        try:
+            assert gate.wait_reached(PATIENCE)
+            while job.metrics().operator("rows").tuples_out < cut - done:
+                assert not job.status.state.is_final
+            restore, done = rel.Snapshot(folder / str(number)), cut
+            for name, some in outputs(job.stop(restore), names).items():
+                total[name] += some
+        finally:
+            job.close()
+    for name, some in outputs(rel.run(declare(rows), config, restore=restore), names).items():
+        total[name] += some
+    return total
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_stopped_anywhere_they_give_what_one_run_gives(seed: int, tmp_path: Path) -> None:
+    rows = rows_of(seed)
+    names = [name for name in declare(rows).operators if name.endswith(("out", "late"))]
+    expected = outputs(rel.run(declare(rows), MANUAL), names)
+    assert all(expected[name] for name in names if not name.startswith("coarse late")), "nothing to compare"
+    dice = random.Random(seed)
+    cuts = sorted(dice.randrange(ROWS + 1) for _ in range(4))
+    assert interrupted(rows, cuts, tmp_path, MANUAL, names) == expected
+
+
+def test_they_go_on_in_other_processing_elements(tmp_path: Path) -> None:
+    rows = rows_of(99)
+    names = ["counts out", *(f"{n} {port}" for n in ("tumbling", "sliding", "sessions") for port in ("out", "late"))]
+    expected = outputs(rel.run(declare(rows), MANUAL), names)
+    config = rel.JobConfig(pes=2, threading="dynamic", threads=2)
+    assert interrupted(rows, [123, 456], tmp_path, config, names) == expected
+
+
+def windowed(stream: Stream) -> Stream:
+    timed = stream.event_time("time", "at", lateness=3).key_by("user")
+    return timed.window(seconds=12, slide=4).aggregate("sums", total=rel.sum("x"), last=rel.last("user"))
+
+
+def test_a_window_is_the_same_under_every_condition() -> None:
+    report = testing.verify_operator(windowed, rows_of(5)[:200], Row, snapshots=5)
+    assert len(report.output) > 50
+    assert "restored after 100 rows" in report.conditions
+
+
+def other_size(stream: Stream) -> Stream:
+    timed = stream.event_time("time", "at", lateness=3).key_by("user")
+    return timed.window(seconds=12, slide=6).aggregate("sums", total=rel.sum("x"), last=rel.last("user"))
+
+
+def test_a_window_of_another_size_is_refused(tmp_path: Path) -> None:
+    gate = testing.Gate()
+    job = rel.start(topology_of(windowed, testing.script([*rows_of(1)[:50], gate], Row)))
+    assert gate.wait_reached(PATIENCE)
+    job.stop(tmp_path / "saved")
+    with pytest.raises(
+        StateError, match=r"operator 'sums'.*its state was .*windows of 12 s, one every 4 s of at.*every 6 s"
+    ):
+        testing.collect(other_size, rows_of(1), Row, restore=tmp_path / "saved")
+
+
+def delayed(stream: Stream) -> Stream:
+    return stream.delay("wait", seconds=0.001)
+
+
+def gated(stream: Stream) -> Stream:
+    return stream.gate("wait", stream.filter("control", lambda t: t.x < 2), most=1)
+
+
+@pytest.mark.parametrize(("held", "way_out"), [(delayed, "lets them out"), (gated, "Keep it in state by key")])
+def test_what_cannot_be_saved_is_refused_and_the_job_goes_on(
+    held: Callable[[Stream], Stream], way_out: str, tmp_path: Path
+) -> None:
+    rows, gate = rows_of(2)[:100], testing.Gate()
+    job = rel.start(topology_of(held, testing.script([*rows[:50], gate, *rows[50:]], Row)))
+    assert gate.wait_reached(PATIENCE)
+    with pytest.raises(StateError, match=rf"operator 'wait'.*can't be saved.*{way_out}"):
+        job.stop(tmp_path / "saved")
+    gate.open()
+    assert len(job.wait(PATIENCE)["collected"]) == len(rows)
