@@ -34,7 +34,7 @@ REASONS = {
     "tests, under all threading models and elasticity (tests/component/applications/test_packet_analysis.py)",
     "C000-16": "the period of our loop is 1 s; a sweep over periods wasn't done",
     "C000-17": "run-to-run spread is in the figure `noise`: 1,000 simulated runs, R14",
-    "C002-3": "context switches and load averages of 1,000 dedicated threads weren't counted",
+    "C002-3": "measured at 2 threads: context switches beside a thread an operator, in the engine's table below",
     "C002-7": "a method, not a figure: here `./dev test`, `./dev prove` and `./dev soak`",
     "C004-4": "the observatory's data isn't public; gridding of made-up samples runs in the tests "
     "(tests/component/applications/test_radio_imaging.py), 5x needs more cores",

@@ -43,13 +43,20 @@ def main() -> int:
     known = works()
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
     parser.add_argument("--work", choices=known, default="word_count")
-    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS), metavar="SYSTEM")
+    parser.add_argument(
+        "--systems",
+        nargs="+",
+        choices=SYSTEMS,
+        metavar="SYSTEM",
+        help="by default all that have a program for the work",
+    )
     parser.add_argument("--rounds", type=int, default=5, help="rounds over all systems (default: %(default)s)")
     parser.add_argument("--items", type=int, help="a smaller input, to try things out")
     options = parser.parse_args()
     work = known[options.work]
     items = options.items or work.items
-    measured = [prepare(work, SYSTEMS[name]) for name in options.systems]
+    wanted = options.systems or [name for name in SYSTEMS if work.program(name).exists()]
+    measured = [prepare(work, SYSTEMS[name]) for name in wanted]
     present = [one for one in measured if not one.absent]
     full, small = work.input(RESULTS / "input", items), work.input(RESULTS / "input", SMALL)
 
@@ -111,7 +118,8 @@ def run_once(work: Work, one: Measured, *inputs: Path) -> dict[str, float | int 
         one.absent = f"took longer than {TIMEOUT} s"
         return None
     if done.returncode:
-        one.absent = "failed: " + (done.stderr.strip().splitlines() or ["no message"])[-1]
+        lines = done.stderr.strip().splitlines() or ["no message"]
+        one.absent = "failed: " + next((line.strip() for line in lines if "Error: " in line), lines[-1])
         return None
     found: dict[str, float | int | str] = json.loads(done.stdout.strip().splitlines()[-1])
     return found

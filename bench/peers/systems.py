@@ -66,6 +66,8 @@ SYSTEMS = {
         System("pathway", ("pathway==0.33.0",)),
         System("polars", ("polars==2.1.0",)),
         System("duckdb", ("duckdb==2.0.0",)),
+        System("spark"),
+        System("ray_data"),
         System("rayelastic"),
         System("rayelastic_python"),
     )
