@@ -194,7 +194,38 @@ def test_one_operator_under_every_condition() -> None:
         timed = s.event_time("time", "at", lateness=LATENESS)
         return timed.key_by("who").map("count", counted, state=Seen, schema=Counted, lane=lane, ttl=TTL)
 
-    assert list(testing.verify_operator(declare, rows, Visit, snapshots=0).output) == forgetting(rows, TTL, LATENESS)
+    assert list(testing.verify_operator(declare, rows, Visit).output) == forgetting(rows, TTL, LATENESS)
+
+
+def stopped_after(
+    count: int, rows: list[Visit], topology: Callable[[Any], rel.Topology], snapshot: rel.Snapshot
+) -> Any:
+    """Stops a job into a snapshot when it has had so many rows; what it gave until then."""
+    gate = testing.Gate()
+    job = start(topology(testing.script([*rows[:count], gate], Visit)))
+    try:
+        assert gate.wait_reached(PATIENCE)
+        while job.metrics().operator("rows").tuples_out < count:
+            assert not job.status.state.is_final
+        return [tuple(t) for t in job.stop(snapshot)["out"]]
+    finally:
+        job.close()
+
+
+@pytest.mark.parametrize("name", ["compiled map", "python values", "aggregate"])
+def test_what_is_restored_has_its_touches_by_event_time(name: str, tmp_path: Path) -> None:
+    rows = stream_of(400, keys=12)
+
+    def topology(source: Any) -> rel.Topology:
+        topology = rel.Topology("saved")
+        timed = topology.source("rows", source).event_time("time", "at", lateness=LATENESS)
+        COUNTING[name][0](timed.key_by("who"), "op", TTL).sink("out", rel.list())
+        return topology
+
+    snapshot = rel.Snapshot(tmp_path / "saved", key=b"0123456789abcdef")
+    found = stopped_after(200, rows, topology, snapshot)
+    found += [tuple(t) for t in rel.run(topology(rel.rows(rows, Visit)), restore=snapshot)["out"]]
+    assert found == forgetting(rows, TTL, LATENESS)
 
 
 @pytest.mark.parametrize("name", ["compiled map", "python values", "aggregate", "scan"])
@@ -206,15 +237,8 @@ def test_what_is_restored_has_its_touches(name: str, tmp_path: Path) -> None:
         COUNTING[name][0](topology.source("rows", source).key_by("who"), "op", ttl).sink("out", rel.list())
         return topology
 
-    gate, snapshot = testing.Gate(), rel.Snapshot(tmp_path / "saved", key=b"0123456789abcdef")
-    job = start(topology(testing.script([*rows[:200], gate], Visit)))
-    try:
-        assert gate.wait_reached(PATIENCE)
-        while job.metrics().operator("rows").tuples_out < 200:
-            assert not job.status.state.is_final
-        found = [tuple(t) for t in job.stop(snapshot)["out"]]
-    finally:
-        job.close()
+    snapshot = rel.Snapshot(tmp_path / "saved", key=b"0123456789abcdef")
+    found = stopped_after(200, rows, topology, snapshot)
     found += [tuple(t) for t in rel.run(topology(rel.rows(rows, Visit), ttl=7200), restore=snapshot)["out"]]
     assert found == forgetting(rows, 10**9, LATENESS)
     found = [tuple(t) for t in rel.run(topology(rel.rows(rows, Visit), ttl=1e-9), restore=snapshot)["out"]]
