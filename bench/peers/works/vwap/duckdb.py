@@ -8,7 +8,7 @@ QUERY = """
     select symbol, count(*), sum(((value - price * total) * volume) // total)::bigint
     from (
         select *, sum(is_trade * price * volume) over w::bigint as value, sum(is_trade * volume) over w::bigint as total
-        from trades window w as (partition by symbol order by at rows unbounded preceding)
+        from trades window w as (partition by symbol order by place rows unbounded preceding)
     )
     where is_trade = 0 and value > price * total
     group by symbol
@@ -18,7 +18,7 @@ QUERY = """
 def prepare(path: str) -> Callable[[], list[tuple[str, int, int]]]:
     connection = duckdb.connect()
     connection.execute(
-        f"create table trades as select *, row_number() over () as at from read_csv('{path}', parallel = false)"
+        f"create table trades as select *, row_number() over () as place from read_csv('{path}', parallel = false)"
     )
     return lambda: connection.execute(QUERY).fetchall()
 
