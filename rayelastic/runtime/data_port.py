@@ -164,7 +164,7 @@ class DataPort:
         if self._closing:
             return
         self._closing = True
-        self._waker.send(b"x")
+        self._waker.close()  # the other end becomes readable; this one isn't the thread's, which may have ended already
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
@@ -192,7 +192,7 @@ class DataPort:
     def _serve(self) -> None:
         with selectors.DefaultSelector() as selector, contextlib.ExitStack() as resources:
             resources.callback(self._remove_unix)
-            for owned in (self._waker, self._wakeable, *self._listeners):
+            for owned in (self._wakeable, *self._listeners):
                 resources.enter_context(owned)
             selector.register(self._wakeable, selectors.EVENT_READ)
             for listener in self._listeners:

@@ -373,3 +373,20 @@ def test_the_secret_is_shown_nowhere(make_port, caplog):
     shown = repr(port) + str(port) + repr(port.address) + repr(caught.value) + str(caught.value) + caplog.text
     assert SECRET.hex() not in shown
     assert repr(SECRET) not in shown
+
+
+def test_a_peer_may_wake_the_thread_before_close_does(make_port, monkeypatch):
+    port = make_port()
+    stranger(port).close()
+    until(port, "lost", 1)  # the thread runs
+    waker = port._waker
+
+    class Overtaken:
+        def __getattr__(self, name: str):
+            stranger(port).close()  # the thread wakes, sees that it's to end, and ends
+            port._thread.join(10)
+            assert not port._thread.is_alive()
+            return getattr(waker, name)
+
+    monkeypatch.setattr(port, "_waker", Overtaken())
+    port.close()
