@@ -4,7 +4,9 @@
 #pragma once
 
 #include <pthread.h>
+#include <sys/types.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -41,6 +43,7 @@ struct EngineThread {
   Counter reschedules;
   Counter sleeps;
   clockid_t cpu_clock = 0;          // published by `alive`
+  pid_t tid = 0;                    // likewise
   std::atomic<bool> alive{false};   // release: cpu_clock can be read
   std::atomic<bool> parked{false};  // suspension is in force
 
@@ -56,10 +59,19 @@ struct EngineThread {
 
   // The profiler's own.
   struct Watch {
-    std::uint64_t cpu_ns = 0;    // of the thread at the last tick
-    std::uint64_t visits = 0;    // at the last tick
-    bool paused = false;         // they hadn't moved at the last tick
-    std::uint64_t stuck_ns = 0;  // since when `visits` hasn't moved, while an operator ran
+    Watch() = default;
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+    ~Watch() {
+      if (state_file >= 0) close(state_file);
+    }
+
+    int state_file = -1;            // of /proc: whether the thread runs
+    std::uint64_t cpu_ns = 0;       // of the thread at the last tick
+    std::uint64_t unplaced_ns = 0;  // that it used since it was last seen to run
+    std::uint64_t visits = 0;       // at the last tick
+    bool paused = false;            // they hadn't moved at the last tick
+    std::uint64_t stuck_ns = 0;     // since when `visits` hasn't moved, while an operator ran
     std::atomic<bool> stuck{false};
   };
   alignas(64) Watch watch;

@@ -46,6 +46,7 @@ template <class Body>
 void run_engine_thread(Engine& engine, EngineThread& own, Body&& body) {
   const ThreadHooks& hooks = engine.options.hooks;
   current_thread = &own;
+  own.tid = gettid();
   own.alive.store(pthread_getcpuclockid(pthread_self(), &own.cpu_clock) == 0, std::memory_order_release);
   if (hooks.started != nullptr) hooks.started(hooks.owner, &own.user);
   try {

@@ -3,6 +3,8 @@
 #include <time.h>
 
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
 
 #include "pipeline.hpp"
 
@@ -110,6 +112,32 @@ TEST(an_operator_that_waits_costs_nothing_and_an_idle_thread_is_idle) {
   gate->let_go();
   CHECK(rig.scheduler.wait_for(300s));
   rig.scheduler.stop(true);
+}
+
+TEST(what_runs_in_the_thread_of_a_source_that_waits_is_not_the_source) {
+  Rig rig({.profile_period = 2ms});
+  OperatorSpec waiting = source(0, -1);
+  waiting.process = [](const void*, std::int64_t, void* out, std::int64_t, void*, rel_context*) -> std::int64_t {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable().wait_for(lock, 8ms, [] { return false; });
+    static_cast<Row*>(out)[0] = {0, 0};
+    return 1;
+  };
+  const OperatorId from = rig.add(waiting);
+  const OperatorId dear = rig.add(busy("dear", 2e-3));
+  rig.scheduler.connect(from, dear);
+  rig.scheduler.connect(dear, rig.add(sink()));
+  rig.scheduler.start({.thread_count = 1});
+  Sample sample;
+  CHECK(eventually([&] {
+    (void)rig.scheduler.wait_for(10ms);  // the profiler wants the lock of samples, too
+    sample = rig.scheduler.sample();
+    return sample.operators[dear].cpu_ns + sample.operators[from].cpu_ns > 200'000'000;
+  }));
+  rig.scheduler.stop(false);
+  CHECK(sample.operators[dear].cpu_ns > 2 * sample.operators[from].cpu_ns);
+  CHECK(sample.operators[from].time_ns > sample.operators[dear].time_ns);
 }
 
 TEST(waiting_for_room_is_told_of_the_operator_that_waits) {
