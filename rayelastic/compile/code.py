@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, IntFlag
 from typing import Any
 
+from rayelastic.compile.kept_fields import kept_fields
 from rayelastic.graph.operator_spec import Lane, OperatorKind
 from rayelastic.graph.schema import Schema
 
@@ -94,6 +95,16 @@ class OperatorCode:
     view: View = View.TUPLES
     machine: MachineCode | None = None
     location: str = ""
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """The fields that every tuple has as the one had that it was made of, as far as can be told."""
+        if self.kind is OperatorKind.FILTER:
+            return frozenset(self.input_schema.names)
+        if self.view is not View.TUPLES:
+            return frozenset()
+        flat = self.kind is OperatorKind.FLAT_MAP
+        return kept_fields(self.function, self.input_schema, self.output_schema, flat=flat)
 
     @property
     def flags(self) -> Flags:

@@ -22,7 +22,7 @@ from typing import Any
 from rayelastic.compile.exceptions import Narrowing
 from rayelastic.compile.format_strings import Formats
 
-__all__ = ["FORMAT", "rewritten"]
+__all__ = ["FORMAT", "definition", "rewritten", "value_of"]
 
 FORMAT = "rel_formatted"  # the name by which new functions know what formats
 _FUTURES = functools.reduce(
@@ -50,13 +50,13 @@ def rewritten(
         nullable: fields that may be None.
         record: class of its first argument where known.
     """
-    found = _definition(function)
+    found = definition(function)
     if found is None:
         return function
     before = ast.dump(found)
     node = copy.deepcopy(found)
     names = set(function.__code__.co_names) | set(function.__code__.co_freevars)
-    values = {name: _value(function, name) for name in names}
+    values = {name: value_of(function, name) for name in names}
     first = next(iter(function.__code__.co_varnames[: function.__code__.co_argcount]), None)
     if record is not None and first is not None:
         node = _Replaced(first, record).visit(node)
@@ -79,7 +79,8 @@ def _reads_one_of(node: ast.AST, names: frozenset[str], record: str | None) -> b
     return whole or any(n.attr in names for n in attributes)
 
 
-def _value(function: Any, name: str) -> Any:
+def value_of(function: Any, name: str) -> Any:
+    """Return what a name that isn't local stands for in a function; None if nothing."""
     for at, free in enumerate(function.__code__.co_freevars):
         if free == name:
             try:
@@ -123,8 +124,8 @@ def _imported(source: str) -> tuple[str, ...]:
     return tuple(one for one in found if one.isidentifier())
 
 
-def _definition(function: Any) -> ast.FunctionDef | None:
-    """The function's own definition, a lambda as a def."""
+def definition(function: Any) -> ast.FunctionDef | None:
+    """Return the function's own definition, a lambda as a def; None where its source isn't known."""
     source = "".join(linecache.getlines(function.__code__.co_filename, function.__globals__))
     if not source:
         return None

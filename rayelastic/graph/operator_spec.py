@@ -169,6 +169,11 @@ class CompiledFunction(Protocol):
         """Of the tuples that it emits."""
         ...
 
+    @property
+    def kept(self) -> frozenset[str]:
+        """The fields that every tuple has as the one had that it was made of, as far as can be told."""
+        ...
+
 
 class FunctionCompiler(Protocol):
     """Makes operator functions of Python functions."""

@@ -427,7 +427,6 @@ class ExecPlan:
                     "name": planned.region.name,
                     "kind": planned.region.kind.value,
                     "keys": list(planned.region.keys),
-                    "carriers": list(planned.region.carriers),
                     "token_bound": list(planned.region.token_bound),
                     "replicas": planned.replicas,
                     "pipelines": [{"operators": list(p.operators), "pes": list(p.pes)} for p in planned.pipelines],
@@ -452,7 +451,6 @@ class ExecPlan:
                 RegionKind(told["kind"]),
                 tuple(operator for p in pipelines for operator in p.operators),
                 tuple(told["keys"]),
-                tuple(told["carriers"]),
                 tuple(told["token_bound"]),
             )
             regions.append(RegionPlan(region, pipelines))

@@ -51,9 +51,6 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
 def _notes(graph: Graph, region: Region) -> list[str]:
     python = [name for name in region.operators if graph.operators[name].lane.needs_python]
     notes = []
-    if region.carriers:
-        keys = ", ".join(region.keys)
-        notes.append(f"replicas need {keys} to pass unchanged through {', '.join(region.carriers)}")
     if python and region.kind is not RegionKind.SOURCE:
         notes.append(f"{', '.join(python)} need{'s' if len(python) == 1 else ''} Python: grows by more processes")
     return [line for note in notes for line in _wrapped(f"    note: {note}", 10)]

@@ -16,8 +16,10 @@ tuples out to the channels of an elastic stage and the first operator of each ch
 Within a chain the search goes from the source on, so early regions get as much as they can. Stateless operators in
 front of the first partitioned operator belong to its region as far back as they hold its keys.
 
-By the paper's rules a region is sound only if its keys pass unchanged through the functions before its last partitioned
-operator; ``Region.carriers`` names those operators, which a replicated region has to be able to trust.
+The paper takes it that keys pass unchanged through the functions between a region's start and its last partitioned
+operator, for tuples are dealt out by them at the start. Here it has to be known (``CompiledFunction.kept``): a function
+that may give another key than it got stays outside before a region's first partitioned operator, and ends what can hold
+another.
 """
 
 from __future__ import annotations
@@ -25,10 +27,11 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import cast
 
 from rayelastic.graph.channels import channel_heads
 from rayelastic.graph.loops import loops
-from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.operator_spec import CompiledFunction, OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.order import Graph, consumers, topological_order
 
 __all__ = ["Region", "RegionKind", "regions"]
@@ -58,7 +61,6 @@ class Region:
         kind: how it can be parallelised.
         operators: names, in the order in which tuples pass them.
         keys: fields by which tuples go to replicas; empty unless data-parallel.
-        carriers: operators through which the keys must pass unchanged; empty unless data-parallel.
         token_bound: operators that need the Python token, so that replicas pay as processes only.
     """
 
@@ -66,7 +68,6 @@ class Region:
     kind: RegionKind
     operators: tuple[str, ...]
     keys: tuple[str, ...] = ()
-    carriers: tuple[str, ...] = ()
     token_bound: tuple[str, ...] = ()
 
 
@@ -135,9 +136,13 @@ def _split(chain: list[OperatorSpec]) -> list[tuple[RegionKind, list[OperatorSpe
             continue
         first = chain[at]
         start, end = at, at + 1
-        while start > rest_from and _keeps(chain[start - 1], first):
+        while start > rest_from and _fits(chain[start - 1], first) and _keeps_keys(chain[start - 1], first):
             start -= 1
-        while end < len(chain) and _keeps(chain[end], first):
+        known = True
+        while end < len(chain) and _fits(chain[end], first):
+            known = known and _keeps_keys(chain[end - 1], first)
+            if not known and chain[end].state_kind is StateKind.PARTITIONED:
+                break
             end += 1
         if start > rest_from:
             found.append((RegionKind.PIPELINE, chain[rest_from:start]))
@@ -148,7 +153,7 @@ def _split(chain: list[OperatorSpec]) -> list[tuple[RegionKind, list[OperatorSpe
     return found
 
 
-def _keeps(spec: OperatorSpec, first: OperatorSpec) -> bool:
+def _fits(spec: OperatorSpec, first: OperatorSpec) -> bool:
     """Tell whether an operator can share a data-parallel region with its first partitioned one: rule 4."""
     if spec.state_kind is StateKind.STATEFUL or spec.input_schema is None or first.input_schema is None:
         return False
@@ -161,13 +166,20 @@ def _keeps(spec: OperatorSpec, first: OperatorSpec) -> bool:
     return True
 
 
+def _keeps_keys(spec: OperatorSpec, first: OperatorSpec) -> bool:
+    """Tell whether the keys of a region's first partitioned operator are known to pass an operator unchanged."""
+    match spec.kind:
+        case OperatorKind.MAP | OperatorKind.FLAT_MAP:
+            return cast("CompiledFunction", spec.body).kept.issuperset(first.keys)
+        case OperatorKind.OPERATOR:
+            return False
+    return True
+
+
 def _region(name: str, kind: RegionKind, members: list[OperatorSpec]) -> Region:
     operators = tuple(m.name for m in members)
     token_bound = tuple(m.name for m in members if m.lane.needs_python)
     if kind is not RegionKind.DATA_PARALLEL:
         return Region(name, kind, operators, token_bound=token_bound)
-    partitioned = [i for i, m in enumerate(members) if m.state_kind is StateKind.PARTITIONED]
-    keys = members[partitioned[0]].keys
-    rewriting = (OperatorKind.MAP, OperatorKind.FLAT_MAP, OperatorKind.OPERATOR)
-    carriers = tuple(m.name for m in members[: partitioned[-1]] if m.kind in rewriting)
-    return Region(name, kind, operators, keys, carriers, token_bound)
+    keys = next(m.keys for m in members if m.state_kind is StateKind.PARTITIONED)
+    return Region(name, kind, operators, keys, token_bound)

@@ -125,15 +125,17 @@ def why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec]) -> str
         planned: the region.
         operators: of the topology, by name.
     """
+    return _why_fixed(planned, operators, _taken(operators))
+
+
+def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken: frozenset[str]) -> str:
     region = planned.region
     members = [operators[name] for name in region.operators]
     if region.kind is not RegionKind.DATA_PARALLEL:
         return f"it is {region.kind.value}"
     if not region.keys:
         return "it has one group of all tuples"
-    if region.carriers:
-        return f"nobody knows whether {', '.join(region.carriers)} leave the keys as they are"
-    if any(len(member.input_ports) != 1 or len(member.output_ports) != 1 or member.loop_edges for member in members):
+    if any(len(m.input_ports) != 1 or not taken.isdisjoint(m.streams[1:]) or m.loop_edges for m in members):
         return "an operator in it has several ports, or is the head of a loop"
     if is_in_turn(operators, members[0].name):
         return "it stands in a channel whose order is restored"
@@ -145,9 +147,15 @@ def why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec]) -> str
     return ""
 
 
+def _taken(operators: Mapping[str, OperatorSpec]) -> frozenset[str]:
+    """The streams that somebody takes; side outputs need not be among them."""
+    return frozenset(stream for spec in operators.values() for stream, _ in spec.edges)
+
+
 def elastic_regions(plan: ExecPlan, operators: Mapping[str, OperatorSpec]) -> tuple[str, ...]:
     """Return the names of the regions that can get more replicas while the job runs."""
-    return tuple(planned.region.name for planned in plan.regions if not why_fixed(planned, operators))
+    taken = _taken(operators)
+    return tuple(planned.region.name for planned in plan.regions if not _why_fixed(planned, operators, taken))
 
 
 def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:

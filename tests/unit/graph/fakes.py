@@ -8,6 +8,8 @@ from typing import Any
 from rayelastic.graph import FunctionRequest, Lane, OperatorKind, Schema
 from rayelastic.graph.operator_spec import OperatorRequest
 
+CHANGES = "it changes all fields"  # of a function
+
 
 @dataclass(frozen=True)
 class FakeCode:
@@ -15,6 +17,11 @@ class FakeCode:
     reason: str
     output_schema: Schema
     function: Any = None
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """What it reads it leaves as it is, unless it says otherwise."""
+        return frozenset() if self.reason == CHANGES else frozenset(self.output_schema.names)
 
 
 class FakeCompiler:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from rayelastic.graph import Lane, OperatorKind, OperatorSpec, Schema, StateKind
-from tests.unit.graph.fakes import FakeCode
+from tests.unit.graph.fakes import CHANGES, FakeCode
 
 STATELESS, PARTITIONED, STATEFUL = StateKind.STATELESS, StateKind.PARTITIONED, StateKind.STATEFUL
 
@@ -19,7 +19,9 @@ class FakeGraph:
 
 
 def graph(*lines: str) -> FakeGraph:
-    """Each line: `name kind[keys] <- inputs | input fields`, kind one of source, map, filter, state, part, sink.
+    """Each line: `name kind[keys] <- inputs | input fields`.
+
+    The kind is source, map, change, filter, state, part or sink; all but change leave the fields as they are.
 
     Fields are single letters of type int; an upper-case letter is the same field as text.
     """
@@ -41,12 +43,13 @@ def _spec(name: str, kind: str, inputs: tuple[str, ...], keys: tuple[str, ...], 
         "source": (OperatorKind.SOURCE, STATEFUL),
         "sink": (OperatorKind.SINK, STATEFUL),
         "map": (OperatorKind.MAP, STATELESS),
+        "change": (OperatorKind.MAP, STATELESS),
         "filter": (OperatorKind.FILTER, STATELESS),
         "state": (OperatorKind.MAP, STATEFUL),
         "part": (OperatorKind.FLAT_MAP, PARTITIONED),
     }
     operator_kind, state = kinds[kind]
-    body = FakeCode(Lane.COMPILED, "made by hand", schema)
+    body = FakeCode(Lane.COMPILED, CHANGES if kind == "change" else "made by hand", schema)
     return OperatorSpec(name, operator_kind, inputs, schema if inputs else None, schema, keys, state, body)
 
 
@@ -55,7 +58,9 @@ def graphs(draw: st.DrawFn) -> FakeGraph:
     lines = ["o0 source"]
     for i in range(1, draw(st.integers(1, 14))):
         kind = draw(
-            st.sampled_from(["source", "map", "map", "filter", "state", "part[a]", "part[b]", "part[a b]", "sink"])
+            st.sampled_from(
+                ["source", "map", "map", "change", "filter", "state", "part[a]", "part[b]", "part[a b]", "sink"]
+            )
         )
         if kind == "source":
             lines.append(f"o{i} source")

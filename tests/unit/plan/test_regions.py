@@ -112,18 +112,15 @@ def test_early_regions_take_what_they_can() -> None:
     ]
 
 
-def test_carriers_are_the_functions_before_the_last_keyed_operator() -> None:
-    found = regions(
-        graph(
-            "s source",
-            "m map <- s | a",
-            "f filter <- m | a",
-            "p part[a] <- f | a",
-            "q part[a] <- p | a",
-            "n map <- q | a",
-        )
-    )
-    assert found[1].carriers == ("m", "p")
+def test_a_function_that_may_change_the_keys_stays_in_front() -> None:
+    assert formed("s source", "m change <- s | a", "n map <- m | a", "p part[a] <- n | a") == ["S:s", "P:m", "Da:n+p"]
+
+
+def test_behind_a_function_that_may_change_the_keys_there_are_others() -> None:
+    """It may stay where it is: what comes after it doesn't go by the region's keys."""
+    assert formed(
+        "s source", "p part[a] <- s | a", "m change <- p | a", "n map <- m | a", "q part[a] <- n | a"
+    ) == ["S:s", "Da:p+m+n", "Da:q"]  # fmt: skip
 
 
 def test_a_cycle_is_refused() -> None:
