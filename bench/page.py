@@ -126,7 +126,11 @@ def peers_part(peers: Mapping[str, Sequence[Mapping[str, str]]]) -> Iterator[str
     if not peers:
         yield "Not run: `./dev bench peers --work word_count`, and the other works."
         yield ""
-    for work, rows in peers.items():
+    for work, every in peers.items():
+        absent = {row["system"]: row["absent"] for row in every if row.get("absent")}
+        rows = [row for row in every if row["system"] not in absent]
+        if not rows:
+            continue
         medians = {name: median_of(rows, name, "seconds") for name in dict.fromkeys(row["system"] for row in rows)}
         ours = medians.get("rayelastic")
         yield f"### {work}"
@@ -147,6 +151,10 @@ def peers_part(peers: Mapping[str, Sequence[Mapping[str, str]]]) -> Iterator[str
             )
             yield f"| {' | '.join(cells)} |"
         yield ""
+        for name, reason in absent.items():
+            yield f"- {name} {reason}"
+        if absent:
+            yield ""
 
 
 def faster(ratio: float) -> str:

@@ -188,10 +188,15 @@ def save(work: Work, items: int, measured: list[Measured]) -> None:
         for one in measured
         for number, run in enumerate(one.runs)
     ]
+    rows += [
+        made | {"work": work.name, "items": items, "system": one.system.name, "absent": one.absent}
+        for one in measured
+        if one.absent
+    ]
     (RESULTS / f"peers-{work.name}.json").write_text(json.dumps(rows, indent=1))
     if rows:
         with (RESULTS / f"peers-{work.name}.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
+            writer = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)))
             writer.writeheader()
             writer.writerows(rows)
     print(f"every measurement: {(RESULTS / f'peers-{work.name}.csv').relative_to(ROOT)}")

@@ -25,7 +25,7 @@ CLAIM = {
 OURS = CLAIM | {"id": "R14", "ours": "96 %", "holds": "NO", "remark": "because"}
 
 
-def peer(system: str, seconds: float) -> dict[str, Any]:
+def peer(system: str, seconds: float, absent: str = "") -> dict[str, Any]:
     return {
         "date": "2025-01-02 03:04",
         "commit": "abc1234",
@@ -38,6 +38,7 @@ def peer(system: str, seconds: float) -> dict[str, Any]:
         "seconds": seconds,
         "cpu_seconds": 1.0,
         "peak_bytes": 1 << 30,
+        "absent": absent,
     }
 
 
@@ -58,7 +59,10 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
 
 def test_it_shows_what_there_is(results: Path) -> None:
     write(results / "figures" / "some.claims.csv", [CLAIM, OURS])
-    write(results / "peers-word_count.csv", [peer("rayelastic", 0.5), peer("cpython", 2.0), peer("polars", 0.25)])
+    write(
+        results / "peers-word_count.csv",
+        [peer("rayelastic", 0.5), peer("cpython", 2.0), peer("polars", 0.25), peer("ray", 0, "failed: E")],
+    )
     row = {"what": "a hop", "value": 2.0, "limit": [1.0, 3.0], "unit": "ns", "ratio": 1.0, "limit_what": "SPSC"}
     micro = {"machine": {"CPU": "a CPU", "commit": "abc1234"}, "rows": [row]}
     (results / "micro-abc1234.json").write_text(json.dumps(micro))
@@ -68,6 +72,8 @@ def test_it_shows_what_there_is(results: Path) -> None:
     assert "| R14 | up to 22x / at 16 KiB | 96 % | differs, measured | because |" in text
     assert "| cpython | 0.5 | 4.00x |" in text
     assert "| polars | 4 | 0.50x: it is slower |" in text
+    assert "| ray |" not in text
+    assert "- ray failed: E" in text
     assert "| a hop | 2 | 2 | ns | 1 | SPSC |" in text
     assert "2025-01-02 03:04, commit abc1234" in text
 
