@@ -94,8 +94,8 @@ def cases(folder: str, small: bool) -> dict[str, Callable[[], rel.Topology]]:
     turns = 20 if small else 200
     return {
         "VWAP, 52 operators": lambda: vwap.build(None, folder, channels=vwap.PAPERS_CHANNELS, days=10 * turns),
-        "packets, 387 operators": lambda: packet_analysis.build(None, folder, 387, repeat=turns),
-        "packets, 2305 operators": lambda: packet_analysis.build(None, folder, 2305, repeat=turns),
+        "packets, 387 operators": lambda: packet_analysis.build(None, folder, 387, repeat=10 * turns),
+        "packets, 2305 operators": lambda: packet_analysis.build(None, folder, 2305, repeat=10 * turns),
         "radio imaging": lambda: radio_imaging.build(folder, samples=100_000 * turns),
     }
 

@@ -14,12 +14,10 @@ from typing import Any
 from bench.figures.drawing import bars
 from bench.figures.figure import Claim, Figure, Kind, Row
 from bench.figures.plants import ours
-from bench.figures.real import RealGraph, alternated, elastic_rate, static_rate
-from rayelastic.plan.config import ThreadingModel
+from bench.figures.real import RealGraph, alternated, found_beside
 from rayelastic.runtime.machine_load import available_cpus
 from rayelastic.sim.best_static import placements
 from rayelastic.sim.graph import PlantGraph, PlantOperator, Stream
-from rayelastic.sim.segments import Models
 from topologies import shapes as shapes_of
 
 COSTS = {"cheap": 1, "medium": 100, "dear": 1000}  # multiplications per tuple
@@ -28,7 +26,7 @@ COLD = 20.0  # s from cold in which the best is to be found
 PERIOD = 1.0  # s
 TARGET = 0.95  # of the best static configuration
 MOST_PLACEMENTS = 12
-FINALISTS = 3  # configurations that take turns with the elastic one
+FINALISTS = 3  # configurations that take turns with what was found
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ def graph_of(feeding: list[list[int]], payload: int) -> PlantGraph:
 
 
 def measured(name: str, real: RealGraph, seconds: float, rounds: int, cold: float) -> Measured:
-    """Search the best static configuration by short looks, then let the best ones and the loop take turns."""
+    """Find the best static configurations by short looks; what the loop finds takes turns with them in the same run."""
     graph = real.graph.with_costs([float(real.flops.get(n, 0)) for n in range(len(real.graph.operators))])
     every = list(placements(graph))
     step = max(1, len(every) // MOST_PLACEMENTS)
@@ -75,37 +73,33 @@ def measured(name: str, real: RealGraph, seconds: float, rounds: int, cold: floa
     configurations = [(threads, models) for models in chosen for threads in levels]
     looks = dict(zip(configurations, alternated(real, configurations, seconds, 1), strict=True))
     finalists = sorted(looks, key=looks.__getitem__, reverse=True)[:FINALISTS]
-    rates: dict[tuple[int, Models], list[float]] = {one: [] for one in finalists}
-    found = []
+    baselines = [
+        max((one for one in configurations if one[1] == models), key=looks.__getitem__) for models in chosen[:2]
+    ]
+    others = list(dict.fromkeys([*baselines, *finalists]))
+    runs = []
     for _ in range(rounds):
-        rate, journal = elastic_rate(real, ours(graph), cold, PERIOD)
-        found.append(rate)
-        for threads, models in finalists:
-            rates[threads, models].append(static_rate(real, threads, models, 2 * seconds))
+        rates, journal = found_beside(real, ours(graph), cold, others, PERIOD)
+        runs.append(rates)
     last = journal.since(0)[-1]
-    best = max(statistics.median(each) for each in rates.values())
-    manual = max(rate for (_, models), rate in looks.items() if _is_manual(models))
-    dynamic = max(rate for (_, models), rate in looks.items() if models == chosen[1])
-    return Measured(
-        name, manual, dynamic, best, statistics.median(found), last.thread_count, len(last.observation.queued)
-    )
-
-
-def _is_manual(models: Models) -> bool:
-    return all(model is ThreadingModel.MANUAL for model in models)
+    elastic, *static = (statistics.median(column) for column in zip(*runs, strict=True))
+    manual, dynamic = (static[others.index(one)] for one in baselines)
+    return Measured(name, manual, dynamic, max(static), elastic, last.thread_count, len(last.observation.queued))
 
 
 def figure(small: bool) -> Figure:
     seconds, rounds, cold = (0.1, 1, 4.0) if small else (0.5, 3, COLD)
-    found: dict[tuple[str, str, int], Measured] = {}
-    for (shape, feeding), (cost, flops), payload in itertools.product(shapes().items(), COSTS.items(), PAYLOADS):
+    found: dict[tuple[str, str], Measured] = {}
+    chosen = itertools.product(enumerate(shapes().items()), enumerate(COSTS.items()))
+    for (row, (shape, feeding)), (column, (cost, flops)) in chosen:
+        payload = PAYLOADS[(row + column + 1) % 2]  # each shape and each cost has both
         if small and (shape != "pipeline" or cost == "dear"):
             continue
         graph = graph_of(feeding, payload)
         inner = range(1, len(graph.operators) - 1)
         real = RealGraph(graph, dict.fromkeys(inner, flops), payload)
-        found[shape, cost, payload] = measured(f"{shape}, {cost}, {payload} B", real, seconds, rounds, cold)
-        print(f"  {found[shape, cost, payload]}", flush=True)
+        found[shape, cost] = measured(f"{shape}, {cost}, {payload} B", real, seconds, rounds, cold)
+        print(f"  {found[shape, cost]}", flush=True)
     pipe = graph_of(shapes()["pipeline"], PAYLOADS[1])
     copied = RealGraph(pipe, dict.fromkeys(range(1, 21), 100), PAYLOADS[1], deep_copy=True)
     copies = measured("pipeline, medium, 16384 B copied", copied, seconds, rounds, cold)
@@ -147,7 +141,7 @@ def figure(small: bool) -> Figure:
                 Kind.MEASURED,
             )
         )
-        cheap = found["data parallel", "cheap", 128]
+        cheap = found["data parallel", "cheap"]
         claims.append(
             Claim(
                 "C002-4",

@@ -28,6 +28,8 @@ from rayelastic.sim.segments import Models
 ENDLESS = 1 << 60  # tuples
 QUEUE_RECORDS = 1024
 LONGEST_FILL = 10.0  # s that a pipeline may take to fill
+CHANGED = 0.3  # s after a change of configuration that aren't measured
+TURN = 0.5  # s that a configuration is measured
 LOOK = 0.02  # s between two looks at a counter
 FACTOR = 1.0000001  # of each multiplication: a thousand of them leave a number about as large as it was
 
@@ -175,10 +177,22 @@ def elastic_loop(real: RealGraph, run: RealRun, controller: Controller, period: 
     return AdaptationLoop(run.scheduler, controller, settings, Journal(Setting(Elasticity.GUIDED, upstream, period)))
 
 
-def elastic_rate(
-    real: RealGraph, controller: Controller, seconds: float, period: float = 0.5, measured: float = 1.0
-) -> tuple[float, Journal]:
-    """Let the adaptation loop find a configuration from cold in so many seconds, then measure; with its journal."""
+def found_beside(
+    real: RealGraph,
+    controller: Controller,
+    seconds: float,
+    others: Sequence[tuple[int, Models]],
+    period: float = 0.5,
+    turns: int = 2,
+) -> tuple[list[float], Journal]:
+    """Let the adaptation loop find a configuration from cold, then let it take turns with others in the same run.
+
+    So what is compared has the same memory, the same clock and the same neighbours.
+
+    Returns:
+        Median tuples/s of what was found and of each of the others; the journal of the search.
+    """
+    inner = [number for number, operator in enumerate(real.graph.operators) if not operator.source]
     with RealRun(real, threads=1) as run:
         loop = elastic_loop(real, run, controller, period)
         loop.start()
@@ -186,4 +200,13 @@ def elastic_rate(
             time.sleep(seconds)
         finally:
             loop.stop()
-        return run.rate(measured, fill=0.0), loop.journal
+        kept = run.scheduler.in_force()
+        configurations = [(kept["thread_count"], {number: kept["models"][number] for number in inner})]
+        configurations += [(threads, {number: models[number].value for number in inner}) for threads, models in others]
+        rates: list[list[float]] = [[] for _ in configurations]
+        for _ in range(turns):
+            for (threads, chosen), found in zip(configurations, rates, strict=True):
+                run.scheduler.apply(threads, chosen)
+                time.sleep(CHANGED)
+                found.append(run.rate(TURN, fill=0.0))
+        return [statistics.median(found) for found in rates], loop.journal

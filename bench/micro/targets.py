@@ -65,4 +65,5 @@ TARGETS = {
     "compiled.engine": Target(Of.OURS, most=1),
     "compiled.split": Target(Of.OURS, most=100),
     "log.filter": Target(Of.OURS, least=10),
+    "stage.elastic": Target(Of.RATIO, least=1.7),
 }
