@@ -77,9 +77,10 @@ class KeyedState:
         State of the keys whose hash is in [low, high]. Python values are pickled: only ever import what you trust.
         """
 
-    def export_chunk(self, low: int = 0, high: int = 18446744073709551615, at: int = 0, max_bytes: int = 1048576) -> tuple[bytes, int]:
+    def export_chunk(self, ranges: Sequence[tuple[int, int]], at: int = 0, max_bytes: int = 1048576) -> tuple[bytes, int]:
         """
-        About max_bytes of the same, an export of its own, and where to go on; 0 when there is no more.
+        State of keys whose hash is in one of the ranges, which don't overlap: about max_bytes, an export of its own, and where to go on; 0 when there is
+        no more.
         """
 
     def import_(self, data: bytes) -> int:
@@ -89,6 +90,11 @@ class KeyedState:
 
     def remove(self, low: int = 0, high: int = 18446744073709551615) -> int:
         """Forgets the keys whose hash is in [low, high]; returns how many."""
+
+    def remove_chunk(self, ranges: Sequence[tuple[int, int]], at: int = 0, max_keys: int = 4096) -> tuple[int, int]:
+        """
+        Forgets some of the keys whose hash is in one of the ranges; how many, and where to go on, 0 when there is no more.
+        """
 
 class ArrowFeeder:
     """

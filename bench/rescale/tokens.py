@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from concurrent.futures import ProcessPoolExecutor
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import rayelastic as rel
 from bench.micro.row import Row
@@ -22,11 +24,11 @@ class Kept(NamedTuple):
     n: int = 0
 
 
-def slow(t: Keyed, s: Kept) -> Keyed:
+def slow(t: Keyed, s: Any) -> Keyed:
     x = t.key
     for _ in range(ROUNDS_OF_LOOP):
         x = x * 31 % 65537
-    s.n += x >= 0  # type: ignore[misc]
+    s.n += x >= 0
     return t
 
 
@@ -35,6 +37,25 @@ def topology() -> rel.Topology:
     keyed = made.source("numbers", rel.sequence(1 << 60)).map("keyed", lambda t: t.value % KEYS, schema=Keyed)
     keyed.key_by("key").map("slow", slow, state=Kept, schema=Keyed, lane="python").sink("out", rel.count())
     return made
+
+
+def turns(seconds: float) -> float:
+    """How often a second the operator's loop goes round in this process, with nothing around it."""
+    count, began = 0, time.monotonic()
+    while time.monotonic() < began + seconds:
+        slow(Keyed(count % KEYS), SimpleNamespace(n=0))
+        count += 1
+    return count / (time.monotonic() - began)
+
+
+def machine(rounds: int, seconds: float) -> Row:
+    """Two processes that share nothing against one, in turns: no two replicas can be better than that."""
+    one, two = [], []
+    with ProcessPoolExecutor(2) as processes:
+        for _ in range(rounds):
+            one.append(processes.submit(turns, seconds).result())
+            two.append(sum(processes.map(turns, [seconds] * 2)))
+    return Row("rescale.machine", "the same loop alone, in two processes", "tuples/s", two, one, "one process")
 
 
 def rate(job: rel.Job, seconds: float) -> float:

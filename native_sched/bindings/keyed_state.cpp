@@ -1,10 +1,12 @@
 // rayelastic._native.KeyedState: the table of a keyed operator, of records (compiled lane) or of Python values (python lane).
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <limits>
 #include <span>
 #include <stdexcept>
+#include <utility>
 
 #include "wrappers.hpp"
 
@@ -25,13 +27,32 @@ nb::bytes export_range(const KeyedStateObject& self, std::uint64_t low, std::uin
   return python_bytes(exported);
 }
 
-nb::tuple export_chunk(const KeyedStateObject& self, std::uint64_t low, std::uint64_t high, std::uint64_t at, std::size_t max_bytes) {
+using GivenRanges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+HashRanges ranges_of(const GivenRanges& given) {
+  std::vector<HashRange> ranges;
+  for (const auto& [low, high] : given) ranges.push_back({low, high});
+  return HashRanges(std::move(ranges));
+}
+
+nb::tuple export_chunk(const KeyedStateObject& self, const GivenRanges& given, std::uint64_t at, std::size_t max_bytes) {
+  const HashRanges ranges = ranges_of(given);
   std::vector<std::byte> exported;
   {
     const nb::gil_scoped_release released;
-    exported = self.store->export_chunk(low, high, at, max_bytes);
+    exported = self.store->export_chunk(ranges, at, max_bytes);
   }
   return nb::make_tuple(python_bytes(exported), at);
+}
+
+nb::tuple remove_chunk(const KeyedStateObject& self, const GivenRanges& given, std::uint64_t at, std::size_t max_keys) {
+  const HashRanges ranges = ranges_of(given);
+  std::size_t removed = 0;
+  {
+    const nb::gil_scoped_release released;
+    removed = self.store->remove_chunk(ranges, at, max_keys);
+  }
+  return nb::make_tuple(removed, at);
 }
 
 std::size_t import_range(const KeyedStateObject& self, const nb::bytes& bytes) {
@@ -85,11 +106,11 @@ void bind_keyed_state(nb::module_& module) {
           "Of keys and state record: states of the same layout can import from one another.")
       .def("export", export_range, nb::arg("low") = std::uint64_t{0}, nb::arg("high") = kAll,
            "State of the keys whose hash is in [low, high]. Python values are pickled: only ever import what you trust.")
-      .def("export_chunk", export_chunk, nb::arg("low") = std::uint64_t{0}, nb::arg("high") = kAll, nb::arg("at") = std::uint64_t{0},
-           nb::arg("max_bytes") = std::size_t{1} << 20,
-           nb::sig("def export_chunk(self, low: int = 0, high: int = 18446744073709551615, at: int = 0, max_bytes: int = 1048576) -> "
+      .def("export_chunk", export_chunk, nb::arg("ranges"), nb::arg("at") = std::uint64_t{0}, nb::arg("max_bytes") = std::size_t{1} << 20,
+           nb::sig("def export_chunk(self, ranges: collections.abc.Sequence[tuple[int, int]], at: int = 0, max_bytes: int = 1048576) -> "
                    "tuple[bytes, int]"),
-           "About max_bytes of the same, an export of its own, and where to go on; 0 when there is no more.")
+           "State of keys whose hash is in one of the ranges, which don't overlap: about max_bytes, an export of its own, and where to go "
+           "on; 0 when there is\nno more.")
       .def("import_", import_range, nb::arg("data"),
            "All or nothing; StateError for keys that are here already, and for bytes of another format or layout. Returns the number of "
            "keys.")
@@ -99,7 +120,11 @@ void bind_keyed_state(nb::module_& module) {
             const nb::gil_scoped_release released;
             return self.store->remove_range(low, high);
           },
-          nb::arg("low") = std::uint64_t{0}, nb::arg("high") = kAll, "Forgets the keys whose hash is in [low, high]; returns how many.");
+          nb::arg("low") = std::uint64_t{0}, nb::arg("high") = kAll, "Forgets the keys whose hash is in [low, high]; returns how many.")
+      .def("remove_chunk", remove_chunk, nb::arg("ranges"), nb::arg("at") = std::uint64_t{0}, nb::arg("max_keys") = std::size_t{1} << 12,
+           nb::sig("def remove_chunk(self, ranges: collections.abc.Sequence[tuple[int, int]], at: int = 0, max_keys: int = 4096) -> "
+                   "tuple[int, int]"),
+           "Forgets some of the keys whose hash is in one of the ranges; how many, and where to go on, 0 when there is no more.");
 }
 
 }  // namespace rayelastic::python

@@ -78,17 +78,17 @@ PyObject* ObjectStates::values(void* const* slots, std::size_t count, std::size_
 
 std::uint64_t ObjectStates::layout() const noexcept { return table_.layout(); }
 
-std::vector<std::byte> ObjectStates::export_chunk(std::uint64_t low, std::uint64_t high, std::uint64_t& at, std::size_t max_bytes) {
+std::vector<std::byte> ObjectStates::export_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) {
   const GilScope gil;
   if (!gil) throw StateError("the interpreter is gone");
   const ObjectRef dumps = pickle("dumps");
   const ObjectRef protocol = ObjectRef::take(PyLong_FromLong(kPickleProtocol));
   StateWriter writer(kMagic, layout());
+  std::size_t visits = visits_for(max_bytes);
   at = table_.for_each_from(at, [&](const StringView& key, std::byte* state) {
-    const std::uint64_t hash = KeyedState::hash_of_slot(state);
+    if (visits-- == 0 || (writer.keys() > 0 && writer.size() >= max_bytes)) return false;
     PyObject* object = object_in(state);
-    if (hash < low || hash > high || object == nullptr) return true;
-    if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
+    if (object == nullptr || !of.contains(KeyedState::hash_of_slot(state))) return true;
     const ObjectRef bytes = ObjectRef::take(PyObject_CallFunctionObjArgs(dumps.get(), object, protocol.get(), nullptr));
     if (!bytes) raise_error("a value can't be pickled");
     const auto length = static_cast<std::uint64_t>(PyBytes_GET_SIZE(bytes.get()));
@@ -136,15 +136,16 @@ std::size_t ObjectStates::import_range(std::span<const std::byte> bytes) {
   return keys.size();
 }
 
-std::size_t ObjectStates::remove_range(std::uint64_t low, std::uint64_t high) {
+std::size_t ObjectStates::remove_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_keys) {
   const GilScope gil;
-  if (!gil) return 0;
+  if (!gil) {
+    at = 0;
+    return 0;
+  }
   std::vector<PyObject*> dropped;
-  table_.for_each([&](const StringView&, std::byte* state) {
-    const std::uint64_t hash = KeyedState::hash_of_slot(state);
-    if (hash >= low && hash <= high && object_in(state) != nullptr) dropped.push_back(std::exchange(object_in(state), nullptr));
+  const std::size_t removed = table_.remove_chunk(of, at, max_keys, [&dropped](std::byte* state) {
+    if (object_in(state) != nullptr) dropped.push_back(std::exchange(object_in(state), nullptr));
   });
-  const std::size_t removed = table_.remove_range(low, high);
   for (PyObject* object : dropped) Py_DECREF(object);  // a finaliser may run anything: the table is whole again
   return removed;
 }

@@ -212,24 +212,4 @@ void KeyedState::release(std::uint32_t number) {
   slot->key.prefix[0] = 2;  // is_removed
 }
 
-std::size_t KeyedState::remove_range(std::uint64_t low, std::uint64_t high) {
-  free_slots_.reserve(slot_count_);
-  std::size_t removed = 0;
-  for (std::size_t index = 0; index < slot_count_; ++index) {
-    Slot* slot = slot_at(index);
-    if (!is_kept(slot) || slot->hash < low || slot->hash > high) continue;
-    auto* state = static_cast<std::byte*>(state_of(slot));
-    for (const std::size_t offset : text_offsets_) texts_.clear(*reinterpret_cast<StringView*>(state + offset));
-    texts_.clear(slot->key);
-    slot->key.prefix[0] = 2;  // is_removed
-    free_slots_.push_back(static_cast<std::uint32_t>(index));
-    ++removed;
-  }
-  if (removed == 0) return 0;
-  size_.store(size() - removed, std::memory_order_relaxed);
-  rebuild(buckets_.size());
-  publish();
-  return removed;
-}
-
 }  // namespace rayelastic

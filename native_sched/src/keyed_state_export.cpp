@@ -25,12 +25,12 @@ std::uint64_t KeyedState::layout() const noexcept {
   return lives_ == nullptr ? digest : lives_->layout(digest);
 }
 
-std::vector<std::byte> KeyedState::export_chunk(std::uint64_t low, std::uint64_t high, std::uint64_t& at, std::size_t max_bytes) {
+std::vector<std::byte> KeyedState::export_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) {
   StateWriter writer(kMagic, layout());
+  std::size_t visits = visits_for(max_bytes);
   at = for_each_from(at, [&](const StringView& key, std::byte* state) {
-    const std::uint64_t hash = hash_of_slot(state);
-    if (hash < low || hash > high) return true;
-    if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
+    if (visits-- == 0 || (writer.keys() > 0 && writer.size() >= max_bytes)) return false;
+    if (!of.contains(hash_of_slot(state))) return true;
     writer.key(key);
     write_touch(state, writer);
     writer.record(state, {state_size_, text_offsets_});

@@ -10,7 +10,7 @@ namespace rayelastic {
 
 namespace {
 
-constexpr char kMagic[8] = {'R', 'E', 'L', 'T', 'I', 'M', 'E', '1'};
+constexpr char kMagic[8] = {'R', 'E', 'L', 'T', 'I', 'M', 'E', '2'};
 constexpr std::uint64_t kWaiting = std::uint64_t{1} << 63;  // places from here on are of records that wait
 
 bool is_kept(const std::byte* slot) noexcept { return load<void*>(slot) != nullptr; }
@@ -24,14 +24,15 @@ std::uint64_t TimedState::layout() const noexcept {
   return digest;
 }
 
-std::vector<std::byte> TimedState::export_chunk(std::uint64_t low, std::uint64_t high, std::uint64_t& at, std::size_t max_bytes) {
+std::vector<std::byte> TimedState::export_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) {
   StateWriter writer(kMagic, layout());
   writer.number(reached);
+  writer.number(static_cast<std::uint8_t>(of.has_all() ? 1 : 0));
   if (at < kWaiting) {
+    std::size_t visits = visits_for(max_bytes);
     at = keys_ == nullptr ? 0 : keys_->for_each_from(at, [&](const StringView& key, const std::byte* slot) {
-      const std::uint64_t hash = KeyedState::hash_of_slot(slot);
-      if (hash < low || hash > high || !is_kept(slot)) return true;
-      if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
+      if (visits-- == 0 || (writer.keys() > 0 && writer.size() >= max_bytes)) return false;
+      if (!of.contains(KeyedState::hash_of_slot(slot)) || !is_kept(slot)) return true;
       writer.key(key);
       write(slot, writer);
       return true;
@@ -40,7 +41,7 @@ std::vector<std::byte> TimedState::export_chunk(std::uint64_t low, std::uint64_t
     at = kWaiting;
   }
   std::uint64_t place = at - kWaiting;
-  at = waiting_ != nullptr && waiting_->write(writer, low, high, place, max_bytes) ? kWaiting + place : 0;
+  at = waiting_ != nullptr && waiting_->write(writer, of, place, max_bytes) ? kWaiting + place : 0;
   return writer.finish();
 }
 
@@ -49,6 +50,8 @@ std::size_t TimedState::import_range(std::span<const std::byte> bytes) {
   const auto until = reader.number<std::int64_t>();
   if (until != kNoWatermark && (until < kFirstTime - kLongestSpan || until > kLastTime))
     throw StateError("exported state is of a time that there isn't");
+  const auto all = reader.number<std::uint8_t>();
+  if (all > 1) throw StateError("exported state is of all keys or of some, and this of neither");
   if (reader.keys() > 0 && keys_ == nullptr) throw StateError("exported state has keys, and this operator has none");
   const StateReader start = reader;
   std::vector<StringView> keys;
@@ -70,21 +73,17 @@ std::size_t TimedState::import_range(std::span<const std::byte> bytes) {
     read(reader, slot, until);
   }
   while (!reader.empty()) waiting_->read(reader, true);
-  reached = std::max(reached, until);
+  if (all == 1) reached = std::max(reached, until);
   publish();
   return keys.size();
 }
 
-std::size_t TimedState::remove_range(std::uint64_t low, std::uint64_t high) {
-  std::size_t removed = 0;
-  if (keys_ != nullptr) {
-    keys_->for_each([&](const StringView&, std::byte* slot) {
-      const std::uint64_t hash = KeyedState::hash_of_slot(slot);
-      if (hash >= low && hash <= high && is_kept(slot)) forget(slot);
-    });
-    removed = keys_->remove_range(low, high);
-  }
-  if (waiting_ != nullptr) waiting_->remove(low, high);
+std::size_t TimedState::remove_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_keys) {
+  const auto forgotten = [this](std::byte* slot) {
+    if (is_kept(slot)) forget(slot);
+  };
+  const std::size_t removed = keys_ == nullptr ? 0 : keys_->remove_chunk(of, at, max_keys, forgotten);
+  if (at == 0 && waiting_ != nullptr) waiting_->remove(of);
   publish();
   return removed;
 }

@@ -1,11 +1,13 @@
 // What operators that go by time or by count keep, as a table (Joker J05, J16): by key, what the kind of operator keeps; records that wait for
 // a watermark; and the time up to which all is done. Knows no kind of operator.
 //
-//   chunk  header (state_bytes.hpp; its keys are those of the table), the time reached (8), the keys, then records that wait
+//   chunk  header (state_bytes.hpp; its keys are those of the table), the time reached (8), 1 if it was asked for all keys (1), the keys,
+//          then records that wait
 //
-// The time reached belongs to no key. Every chunk has it, an empty one too, and an import takes the later one: what was late stays late, and
-// no window is given twice. That is sound where all keys of an operator go to one that hasn't started, as in a snapshot. To move some of them
-// to a replica that lags behind would make records of its own keys late; windows and joins have no replicas (graph: STATEFUL).
+// The time reached belongs to no key. Every chunk has it, an empty one too. With all keys of an operator, as in a snapshot, it goes along: an
+// import takes the later one, so that what was late stays late and no window is given twice. With some of its keys, which go to another
+// replica, it doesn't: that one may lag behind, and records of its own keys would become late. It comes to that time by itself before the
+// first record of a moved key, for a router gives each watermark to all replicas, and none while a key waits.
 #pragma once
 
 #include <atomic>
@@ -32,10 +34,9 @@ class TimedState : public StateTable {
     return (keys_ == nullptr ? 0 : keys_->bytes()) + kept_bytes_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t layout() const noexcept override;
-  [[nodiscard]] std::vector<std::byte> export_chunk(std::uint64_t low, std::uint64_t high, std::uint64_t& at,
-                                                    std::size_t max_bytes) override;
+  [[nodiscard]] std::vector<std::byte> export_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) override;
   std::size_t import_range(std::span<const std::byte> bytes) override;
-  std::size_t remove_range(std::uint64_t low, std::uint64_t high) override;
+  std::size_t remove_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_keys) override;
 
   // For those who look from other threads.
   void publish() noexcept;

@@ -8,6 +8,7 @@
 #include <queue>
 #include <vector>
 
+#include "rayelastic/hash_ranges.hpp"
 #include "rayelastic/key_extractor.hpp"
 #include "rayelastic/state_bytes.hpp"
 #include "record_pool.hpp"
@@ -52,10 +53,10 @@ class WaitingRecords {
   // --- see TimedState: records as port (4), record; in the order in which they are due
   [[nodiscard]] std::uint64_t layout() const noexcept;
   // From the record at place `at` on, which is set to where to go on. False: there is no more.
-  [[nodiscard]] bool write(StateWriter& writer, std::uint64_t low, std::uint64_t high, std::uint64_t& at, std::size_t max_bytes);
+  [[nodiscard]] bool write(StateWriter& writer, const HashRanges& of, std::uint64_t& at, std::size_t max_bytes);
   // One record; throws StateError for what it can't be.
   void read(StateReader& reader, bool keep);
-  void remove(std::uint64_t low, std::uint64_t high);
+  void remove(const HashRanges& of);
 
  private:
   struct Heap : std::priority_queue<Waiting> {
@@ -63,7 +64,7 @@ class WaitingRecords {
     [[nodiscard]] const std::vector<Waiting>& heap() const noexcept { return c; }
   };
 
-  [[nodiscard]] bool is_in(const std::byte* record, std::uint64_t low, std::uint64_t high);
+  [[nodiscard]] bool is_of(const std::byte* record, const HashRanges& of);
 
   RecordPool pool_;
   std::uint32_t ports_;

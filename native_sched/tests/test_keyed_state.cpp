@@ -238,6 +238,44 @@ TEST(ranges_move_between_tables) {
   CHECK_EQ(whole.size(), 3000U);
 }
 
+TEST(keys_of_several_ranges_leave_in_chunks) {
+  constexpr std::size_t kKeys = 200'000;  // more places than are looked at for a chunk
+  KeyedState whole = counts();
+  for (std::size_t i = 0; i < kKeys; ++i) count_of(look_up(whole, name_of(i))) = static_cast<std::int64_t>(i);
+  const std::uint64_t part = kAll / 16;
+  const HashRanges some({{6 * part, 7 * part}, {0, part}, {kAll - part, kAll}});
+  std::size_t wanted = 0;
+  for (std::size_t i = 0; i < kKeys; ++i) wanted += some.contains(hash_of(view(name_of(i)))) ? 1 : 0;
+  CHECK(wanted > kKeys / 8 && wanted < kKeys / 4);
+  KeyedState moved = counts();
+  std::uint64_t at = 0;
+  std::size_t chunks = 0;
+  for (; at != 0 || chunks == 0; ++chunks) {
+    const std::vector<std::byte> chunk = whole.export_chunk(some, at, 1 << 14);
+    CHECK(chunk.size() < (1 << 14) + 100);
+    (void)moved.import_range(chunk);
+  }
+  CHECK(chunks > 10);
+  CHECK_EQ(moved.size(), wanted);
+  std::size_t removed = 0;
+  for (std::size_t calls = 0; at != 0 || calls == 0; ++calls) {
+    const std::size_t now = whole.remove_chunk(some, at, 1000);
+    CHECK(now <= 1000);
+    removed += now;
+  }
+  CHECK_EQ(removed, wanted);
+  CHECK_EQ(whole.size(), kKeys - wanted);
+  for (std::size_t i = 0; i < kKeys; ++i) {
+    const bool gone = some.contains(hash_of(view(name_of(i))));
+    CHECK(whole.find(view(name_of(i))) == nullptr == gone);
+    CHECK_EQ(count_of((gone ? moved : whole).find(view(name_of(i)))), static_cast<std::int64_t>(i));
+  }
+  CHECK_THROWS(HashRanges({{5, 4}}), std::invalid_argument);
+  CHECK_THROWS(HashRanges({{0, 4}, {4, 9}}), std::invalid_argument);
+  CHECK(!HashRanges(std::vector<HashRange>()).contains(0));
+  CHECK(HashRanges().has_all() && !some.has_all());
+}
+
 TEST(damaged_exports_are_refused_and_change_nothing) {
   KeyedState table = notes();
   for (std::size_t i = 0; i < 20; ++i) set_note(table, look_up(table, name_of(i)), "a note of more than twelve bytes");

@@ -151,7 +151,7 @@ class WindowedStream:
                 stream.schema,
                 gives,
                 stream.keys,
-                StateKind.STATEFUL,  # open windows of a key can't move to another replica
+                StateKind.PARTITIONED if stream.keys else StateKind.STATEFUL,
                 Windowing(self.window, tuple(wanted.items())),
                 location,
                 further_outputs=(OutputPort(LATE, stream.schema, optional=True),) if by_time else (),

@@ -17,25 +17,21 @@ from rayelastic.runtime.source_operators import SourceOperator
 if TYPE_CHECKING:
     from rayelastic._native import KeyedState
 
-EVERYTHING = (0, (1 << 64) - 1)  # all hashes
+EVERYTHING = ((0, (1 << 64) - 1),)  # all hashes
 
 
-def export_chunks(
-    state: KeyedState, low: int = EVERYTHING[0], high: int = EVERYTHING[1], max_bytes: int = CHUNK_BYTES
-) -> Iterator[bytes]:
-    """Gives the state of the keys whose hash is in [low, high], chunk by chunk, as the taker asks for them.
+def export_chunks(state: KeyedState, max_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
+    """Gives the state of all keys, chunk by chunk, as the taker asks for them.
 
     Each chunk is an export of its own. The operator has to be held from the first to the last.
 
     Args:
         state: of an operator.
-        low: smallest hash.
-        high: greatest hash.
         max_bytes: about as large is a chunk; memory for one is all that is needed.
     """
     at = 0
     while True:
-        chunk, at = state.export_chunk(low, high, at, max_bytes)
+        chunk, at = state.export_chunk(EVERYTHING, at, max_bytes)
         yield chunk
         if at == 0:
             return

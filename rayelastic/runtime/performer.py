@@ -221,14 +221,20 @@ class AdaptationPerformer:
             )
             self._passing("commit")
             done()
+        self._passing(
+            "forget"
+        )  # before anything flows: a watermark, or the end, would have both copies give their windows
+        self._drop(source, operators, batch)
         for pe, edge in routers:
             self._passing("route")
             self._command(pe, "route", edge.name, batch.partitions, batch.target, self._epoch(change))
         if done is not None:
             self._counters[batch.region] = self._counted(batch.region).with_move(keys, size, self._clock() - began)
-        self._passing("forget")
-        if self._cluster.is_running(source):
-            self._call(source, "drop_state", operators, batch.ranges, timeout=COPY_TIMEOUT)
+
+    def _drop(self, pe: str, operators: list[str], batch: _Batch) -> None:
+        """Has an element forget the keys of a batch; safe to repeat. One that is gone has dropped everything."""
+        if self._cluster.is_running(pe):
+            self._call(pe, "drop_state", operators, batch.ranges, timeout=COPY_TIMEOUT)
 
     def _flush(self, plan: ExecPlan, region: str, source: str, mark: int, count: int) -> None:
         """Waits until nothing of the held keys is in their old owner, nor under way to who takes its output (J11)."""
@@ -259,15 +265,13 @@ class AdaptationPerformer:
         if here.moved < len(batches) and undone == 0:
             batch = batches[here.moved]  # it may be held, and its state copied in part: its old owner has it still
             wide = self._wider(change, batch.region)
+            target = wide.region(batch.region).pipelines[0].pes[batch.target]
+            with contextlib.suppress(PELostError):
+                self._drop(target, list(wide.region(batch.region).region.operators), batch)
             for pe, edge in routers_of(wide, batch.region):
                 if self._cluster.is_running(pe):
                     self._passing("route back")
                     self._command(pe, "route", edge.name, batch.partitions, batch.source, self._epoch(change))
-            target = wide.region(batch.region).pipelines[0].pes[batch.target]
-            if self._cluster.is_running(target):
-                operators = list(wide.region(batch.region).region.operators)
-                with contextlib.suppress(PELostError):  # then it has dropped everything
-                    self._call(target, "drop_state", operators, batch.ranges, timeout=COPY_TIMEOUT)
         back = [batch.back() for batch in reversed(batches[: here.moved])]
         for number, batch in enumerate(back):
             if number < undone:

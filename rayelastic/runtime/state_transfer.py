@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 1 << 20  # of state that is read or written while its operator is held
 MOST_BYTES = 64 << 20  # of a frame: the state of one key may be larger than a chunk
+CHUNK_KEYS = 1 << 12  # that are forgotten while their operator is held
 HOLD_TIMEOUT = 10.0  # seconds for an operator to come to its safe point
 SILENCE = 30.0  # seconds without a byte after which the other side is lost
 
@@ -80,14 +81,13 @@ class StateStores:
 
     def chunks(self, operator: str, ranges: Ranges) -> Iterator[bytes]:
         """Gives the state of the keys in some hash ranges, chunk by chunk."""
-        for low, high in ranges:
-            at = 0
-            while True:
-                with self.held(operator) as state:
-                    chunk, at = state.export_chunk(low, high, at, CHUNK_BYTES)
-                yield chunk
-                if at == 0:
-                    break
+        at = 0
+        while True:
+            with self.held(operator) as state:
+                chunk, at = state.export_chunk(ranges, at, CHUNK_BYTES)
+            yield chunk
+            if at == 0:
+                return
 
     def take(self, operator: str, chunk: bytes) -> int:
         """Adds keys to the state of an operator; returns how many."""
@@ -96,11 +96,13 @@ class StateStores:
 
     def drop(self, operator: str, ranges: Ranges) -> int:
         """Forgets the keys in some hash ranges; returns how many there were."""
-        dropped = 0
-        for low, high in ranges:
+        dropped = at = 0
+        while True:
             with self.held(operator) as state:
-                dropped += state.remove(low, high)
-        return dropped
+                count, at = state.remove_chunk(ranges, at, CHUNK_KEYS)
+            dropped += count
+            if at == 0:
+                return dropped
 
     def size(self, operators: Sequence[str]) -> tuple[int, int]:
         """Returns the keys and the bytes of some operators."""

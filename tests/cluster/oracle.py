@@ -5,15 +5,17 @@ Its load is what a file says, so that whoever has the folder steers it: tuples a
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import rayelastic as rel
 from tests.component.rescaling import Counted, Event, Seen, count
 
+T = TypeVar("T")
 KEYS = 400
 GROUPS = 20
 PRIME = 1000000007
@@ -43,18 +45,26 @@ class Load:
     def rate(self) -> float:
         return float(self._file.read_text())
 
-    def events(self) -> Iterator[Event]:
-        following, clock, due, turn, now = [0] * KEYS, threading.Event(), 0.0, 0, time.monotonic()
+    def paced(self, events: Iterator[T]) -> Iterator[T]:
+        """As many of some events as there are to be."""
+        clock, due, now = threading.Event(), 0.0, time.monotonic()
         while (rate := self.rate) >= 0:
             clock.wait(TICK)
             before, now = now, time.monotonic()
             due += rate * (now - before)
-            for _ in range(int(due)):
-                turn += 1
-                key = turn * 7919 % KEYS
-                following[key] += 1
-                yield Event(key, following[key] - 1)
+            yield from itertools.islice(events, int(due))
             due -= int(due)
+
+    def events(self) -> Iterator[Event]:
+        return self.paced(events())
+
+
+def events() -> Iterator[Event]:
+    following = [0] * KEYS
+    for turn in itertools.count(1):
+        key = turn * 7919 % KEYS
+        following[key] += 1
+        yield Event(key, following[key] - 1)
 
 
 class Tagged(NamedTuple):
@@ -101,11 +111,11 @@ def topology(folder: Path, *, costs: bool = False) -> rel.Topology:
     return made
 
 
-def flows(job: rel.Job, tuples: int = 300, patience: float = 60.0) -> None:
-    """Waits until more tuples have been verified."""
+def flows(job: rel.Job, tuples: int = 300, patience: float = 60.0, operator: str = "out") -> None:
+    """Waits until more tuples have been verified, or have come to an operator."""
     until = time.monotonic() + patience
-    before = job.metrics().operator("out").tuples_in
-    while job.metrics().operator("out").tuples_in < before + tuples:
+    before = job.metrics().operator(operator).tuples_in
+    while job.metrics().operator(operator).tuples_in < before + tuples:
         assert not job.status.state.is_final, job.status
         assert time.monotonic() < until, "nothing comes through"
         job.pause(0.05)

@@ -1,21 +1,25 @@
 """Changes of regions on the cluster that RAY_ADDRESS names; what happened goes to the output as JSON.
 
     python -m tests.cluster.rescale_on_nodes FOLDER random [--seconds 60] [--seed 1]
+    python -m tests.cluster.rescale_on_nodes FOLDER vwap
     python -m tests.cluster.rescale_on_nodes FOLDER by-itself
     python -m tests.cluster.rescale_on_nodes FOLDER lose-node STEP OCCURRENCE
 
-The folder is one that all nodes see. `random`: rescales at random, as often as fits. `by-itself`: the load grows and
-falls, the job follows. `lose-node`: halts at a step of a change until the node of the new replica has been ended. The
-job verifies itself, see oracle.py.
+The folder is one that all nodes see. `random`: rescales at random, as often as fits. `vwap`: to two, three and one
+replica, and the bargains are those of a run without. `by-itself`: the load grows and falls, the job follows. `lose-
+node`: halts at a step of a change until the node of the new replica has been ended. The job verifies itself, see
+oracle.py.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +29,15 @@ from rayelastic.job import Job, prepare
 from rayelastic.on_ray.jobs import start_coordinator
 from tests.cluster.mortal import COORDINATOR_PATH
 from tests.cluster.oracle import Load, finish, flows, topology
+from topologies import vwap
 
 RATE = 5000.0  # tuples/s, which is little: what is tested is the protocol
 TARGET = 0.2  # of a CPU for each replica, so that three fit a small machine
 ENOUGH = 0.5  # seconds of CPU time, to know what a tuple costs
 PATIENCE = 120.0  # seconds
+STEP = 8.0  # seconds that a rate is offered before the next higher one
+GROWTH = 1.12  # from one rate to the next: less than what makes two replicas more of one
+EVENTS_OF_DAY = 30_000
 CONFIG = rel.JobConfig(regions="manual", elasticity="off")
 
 
@@ -56,27 +64,71 @@ def at_random(folder: Path, seconds: float, seed: int) -> dict[str, Any]:
     return {"changes": len(took), "longest": max(took), "tuples": arrived, "nodes": sorted(nodes)}
 
 
+def trades_and_quotes() -> Iterator[vwap.Event]:
+    day = [vwap.Event(**row) for row in vwap.synthetic(EVENTS_OF_DAY).to_pylist()]
+    for number in itertools.count():
+        yield from (event._replace(at=event.at + number * vwap.DAY) for event in day)
+
+
+def moved_vwap(folder: Path) -> dict[str, Any]:
+    load = Load(folder)
+    load.set(RATE)
+
+    def bargains(source: Any) -> rel.Topology:
+        made = rel.Topology("vwap")
+        vwap.bargains(made.source("events", source)).sink("out", rel.list())
+        return made
+
+    job = rel.submit(bargains(rel.callable(lambda: load.paced(trades_and_quotes()), vwap.Event)), CONFIG)
+    region, nodes, seen = job.plan().region_of("pre_vwap").region.name, nodes_of(job), []
+    for replicas in (2, 3, 1):
+        flows(job, operator="pre_vwap")
+        seen.append(job.rescale(region, replicas).region(region).replicas)
+        nodes |= nodes_of(job)
+    flows(job, operator="pre_vwap")
+    load.end()
+    rows = job.wait(timeout=PATIENCE)["out"]
+    events = list(itertools.islice(trades_and_quotes(), job.metrics().operator("events").tuples_out))
+    expected = rel.run(bargains(rel.rows(events, schema=vwap.Event)), rel.JobConfig(elasticity="off"))["out"]
+    given, right = by_symbol(rows), by_symbol(expected)
+    wrong = [symbol for symbol in right if given.get(symbol) != right[symbol]]
+    return {"replicas": seen, "bargains": len(rows), "expected": len(expected), "wrong": wrong, "nodes": sorted(nodes)}
+
+
+def by_symbol(rows: list[Any]) -> dict[str, list[tuple[Any, ...]]]:
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for row in rows:
+        found.setdefault(row.symbol, []).append(tuple(row))
+    return found
+
+
 def by_itself(folder: Path) -> dict[str, Any]:
     load = Load(folder)
-    load.set(500.0)
+    load.set(1000.0)
     config = rel.JobConfig(regions="elastic", region_period=1.0, region_target=TARGET, elasticity="off")
     job = rel.submit(topology(folder, costs=True), config)
-    seen, nodes = [], nodes_of(job)
+    seen, nodes, until = [1], nodes_of(job), time.monotonic() + PATIENCE
 
-    def reaches(rate: float, replicas: int) -> None:
+    def follows(rate: float) -> None:
+        """Offers a rate, and notes what the plan becomes within a step."""
         load.set(rate)
-        until = time.monotonic() + PATIENCE
-        while (now := job.plan().region("r1").replicas) != replicas and time.monotonic() < until:
+        step = time.monotonic() + STEP
+        while (now := job.plan().region("r1").replicas) == seen[-1] and time.monotonic() < step:
             job.pause(0.5)
-        nodes.update(nodes_of(job))
-        seen.append(now)
+        if now != seen[-1]:
+            seen.append(now)
+            nodes.update(nodes_of(job))
 
     while job.metrics().operator("count").cpu_seconds < ENOUGH:
         job.pause(0.5)
     counted = job.metrics().operator("count")
-    one = TARGET * counted.tuples_in / counted.cpu_seconds
-    for load_of, replicas in ((0.5, 1), (1.5, 2), (2.4, 3), (0.5, 1)):
-        reaches(load_of * one, replicas)
+    rate = 0.8 * TARGET * counted.tuples_in / counted.cpu_seconds
+    while seen[-1] < 3 and time.monotonic() < until:
+        follows(rate)
+        rate *= GROWTH
+    low, until = rate / 10, time.monotonic() + PATIENCE
+    while seen[-1] > 1 and time.monotonic() < until:
+        follows(low)
     told = [str(one) for one in job.adaptations() if one.pe == "regions"]
     return {"replicas": seen, "adaptations": told, "tuples": finish(job, load), "nodes": sorted(nodes)}
 
@@ -116,6 +168,7 @@ def main() -> int:
     randomly = parts.add_parser("random")
     randomly.add_argument("--seconds", type=float, default=60.0)
     randomly.add_argument("--seed", type=int, default=1)
+    parts.add_parser("vwap")
     parts.add_parser("by-itself")
     losing = parts.add_parser("lose-node")
     losing.add_argument("step")
@@ -124,6 +177,8 @@ def main() -> int:
     match given.part:
         case "random":
             told = at_random(given.folder, given.seconds, given.seed)
+        case "vwap":
+            told = moved_vwap(given.folder)
         case "by-itself":
             told = by_itself(given.folder)
         case _:

@@ -18,7 +18,7 @@ from tests.cluster.oracle import Load, finish, flows, topology
 
 pytestmark = pytest.mark.timeout(180)
 
-STEPS = ["begin", "start", "attach", "hold", "flush", "copy", "commit", "route", "forget", "end"]
+STEPS = ["begin", "start", "attach", "hold", "flush", "copy", "commit", "forget", "route", "end"]
 CONFIG = rel.JobConfig(regions="manual", elasticity="off")
 SETTLED = 10.0  # seconds until the change has been ended or undone (R11)
 CALL = 30.0  # seconds

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import rayelastic as rel
+from rayelastic.job import Job
 
 
 class Event(NamedTuple):
@@ -32,6 +33,17 @@ def count(t: Event, s: Seen) -> Counted:
     s.count += 1
     s.digest = (s.digest * 31 + t.sequence + 1) % 1000000007
     return Counted(t.key, t.sequence, s.count, s.digest)
+
+
+def taken(job: Job, operator: str) -> int:
+    return job.metrics().operator(operator).tuples_in
+
+
+def flows(job: Job, operator: str = "out", tuples: int = 200) -> None:
+    """Waits until an operator has taken more tuples."""
+    before = taken(job, operator)
+    while taken(job, operator) < before + tuples:
+        assert not job.status.state.is_final, job.status
 
 
 class Feed:

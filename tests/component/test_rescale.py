@@ -11,22 +11,11 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import ConfigError
-from rayelastic.job import Job, start
-from tests.component.rescaling import Feed, check, topology_of, two_regions
+from rayelastic.job import start
+from tests.component.rescaling import Feed, check, flows, topology_of, two_regions
 from topologies.word_count import Line, Word, words
 
 ELASTIC = rel.JobConfig(regions="manual", elasticity="off")
-
-
-def taken(job: Job, operator: str) -> int:
-    return job.metrics().operator(operator).tuples_in
-
-
-def flows(job: Job, operator: str = "out", tuples: int = 200) -> None:
-    """Waits until more tuples have arrived."""
-    before = taken(job, operator)
-    while taken(job, operator) < before + tuples:
-        assert not job.status.state.is_final, job.status
 
 
 @pytest.mark.parametrize("lane", ["compiled", "python"])

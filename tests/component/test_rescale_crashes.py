@@ -21,7 +21,7 @@ from rayelastic.runtime.performer import ChangeError
 from rayelastic.runtime.specs import PESpec
 from tests.component.rescaling import Feed, check, topology_of
 
-STEPS = ["begin", "start", "attach", "hold", "flush", "copy", "commit", "route", "forget", "end"]
+STEPS = ["begin", "start", "attach", "hold", "flush", "copy", "commit", "forget", "route", "end"]
 BACK = ["undo", "route back", "detach", "end undo"]
 ELASTIC = rel.JobConfig(regions="manual", elasticity="off", threads=2)
 

@@ -90,7 +90,7 @@ class KeyedState final : public StateTable {
   [[nodiscard]] static const StringView& key_of(const void* state) noexcept { return static_cast<const Slot*>(state)[-1].key; }
   [[nodiscard]] static std::uint64_t hash_of_slot(const void* state) noexcept { return static_cast<const Slot*>(state)[-1].hash; }
 
-  // Calls visit(key, state) for all keys in the order in which they came (after remove_range new keys take old places).
+  // Calls visit(key, state) for all keys in the order in which they came (new keys take the places of removed ones).
   template <typename Visit>
   void for_each(Visit&& visit) {
     (void)for_each_from(0, [&visit](const StringView& key, std::byte* state) {
@@ -114,10 +114,28 @@ class KeyedState final : public StateTable {
   void write_touch(const void* state, StateWriter& writer) const;
   [[nodiscard]] std::int64_t read_touch(StateReader& reader) const;
 
-  [[nodiscard]] std::vector<std::byte> export_chunk(std::uint64_t low, std::uint64_t high, std::uint64_t& at,
-                                                    std::size_t max_bytes) override;
+  [[nodiscard]] std::vector<std::byte> export_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) override;
   std::size_t import_range(std::span<const std::byte> bytes) override;
-  std::size_t remove_range(std::uint64_t low, std::uint64_t high) override;
+  std::size_t remove_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_keys) override {
+    return remove_chunk(of, at, max_keys, [](std::byte*) {});
+  }
+  // Calls dropped(state) for each before.
+  template <typename Dropped>
+  std::size_t remove_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_keys, Dropped&& dropped) {
+    const std::size_t visits = visits_for(max_keys);
+    const std::size_t end = slot_count_ - at > visits ? at + visits : slot_count_;
+    std::size_t removed = 0;
+    for (; at < end && removed < max_keys; ++at) {
+      Slot* slot = slot_at(at);
+      if (!is_kept(slot) || !of.contains(slot->hash)) continue;
+      dropped(static_cast<std::byte*>(state_of(slot)));
+      release(unlink(slot));
+      ++removed;
+    }
+    if (at == slot_count_) at = 0;
+    if (removed > 0) publish();
+    return removed;
+  }
 
   [[nodiscard]] std::size_t size() const noexcept override { return size_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_.load(std::memory_order_relaxed); }

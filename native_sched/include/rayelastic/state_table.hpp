@@ -2,7 +2,8 @@
 // there is inside. Knows no operator and no file.
 //
 // Chunks: each one is an export of its own, which says of which format and layout it is, and can be imported alone. So an export of
-// any size needs the memory of one chunk, can be interrupted between two, and go on at another's pace.
+// any size needs the memory of one chunk, can be interrupted between two, and go on at another's pace. Keys are forgotten in chunks, too: the
+// operator is never held for long.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,8 @@
 #include <span>
 #include <stdexcept>
 #include <vector>
+
+#include "rayelastic/hash_ranges.hpp"
 
 namespace rayelastic {
 
@@ -35,19 +38,30 @@ class StateTable {
 
   // --- while the operator isn't running: it is held, or over, or hasn't started
 
-  // Keys whose hash lies in [low, high], both included, from place `at` on (0 at first): about max_bytes of them, one at least. Sets
-  // `at` to where to go on, 0 when there is no more. Places mean something only while the table isn't changed.
-  [[nodiscard]] virtual std::vector<std::byte> export_chunk(std::uint64_t low, std::uint64_t high, std::uint64_t& at,
-                                                            std::size_t max_bytes) = 0;
+  // Keys of some hashes, from place `at` on (0 at first): about max_bytes of them, fewer or none after kMostVisits places. Sets `at` to where
+  // to go on, 0 when there is no more. Places mean something only while nobody adds or removes such keys.
+  [[nodiscard]] virtual std::vector<std::byte> export_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) = 0;
   // All or nothing; the number of keys. Throws StateError for bytes that aren't an export of a table like this, and for keys that are here
   // already.
   virtual std::size_t import_range(std::span<const std::byte> bytes) = 0;
-  virtual std::size_t remove_range(std::uint64_t low, std::uint64_t high) = 0;
+  // Forgets keys of some hashes likewise, max_keys at most; returns how many.
+  virtual std::size_t remove_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_keys) = 0;
 
+  // At once.
   [[nodiscard]] std::vector<std::byte> export_range(std::uint64_t low, std::uint64_t high) {
     std::uint64_t at = 0;
-    return export_chunk(low, high, at, std::numeric_limits<std::size_t>::max());
+    return export_chunk({low, high}, at, kUnbounded);
   }
+  std::size_t remove_range(std::uint64_t low, std::uint64_t high) {
+    std::uint64_t at = 0;
+    return remove_chunk({low, high}, at, kUnbounded);
+  }
+
+ protected:
+  static constexpr std::size_t kUnbounded = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t kMostVisits = std::size_t{1} << 16;  // places, about a millisecond
+
+  [[nodiscard]] static constexpr std::size_t visits_for(std::size_t most) noexcept { return most == kUnbounded ? kUnbounded : kMostVisits; }
 };
 
 }  // namespace rayelastic

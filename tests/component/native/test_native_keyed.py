@@ -146,7 +146,7 @@ def test_a_live_operator_is_held_while_its_values_move_in_chunks(pipelines: Any,
     assert sample[0]["tuples_out"] == sample[2]["tuples_in"] == len(got)
     at, chunks = 0, 0
     while chunks == 0 or at:
-        chunk, at = operator.state.export_chunk(at=at, max_bytes=1)
+        chunk, at = operator.state.export_chunk([(0, ALL)], at, max_bytes=1)
         assert moved.import_(chunk) == 1
         chunks += 1
     assert moved.size == keys == operator.state.remove()

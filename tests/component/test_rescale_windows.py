@@ -1,0 +1,110 @@
+"""Windows in regions whose replicas change: every window as if one operator had had all keys all the time (R3)."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.job import start
+from tests.component.rescaling import flows
+from topologies import vwap
+
+KEYS = 200
+LATENESS = 20  # ticks
+ELASTIC = rel.JobConfig(regions="manual", elasticity="off")
+
+
+class Event(NamedTuple):
+    key: int
+    at: int
+    number: int
+
+
+WINDOWS: dict[str, Callable[[Any], Any]] = {
+    "count": lambda keyed: keyed.window(count=7, slide=3),
+    "tumbling": lambda keyed: keyed.window(seconds=500),
+    "sliding": lambda keyed: keyed.window(seconds=600, slide=200),
+    "session": lambda keyed: keyed.session(gap=40),
+}
+
+
+def windows(window: str) -> Callable[[Any], Any]:
+    def declared(events: Any) -> Any:
+        timed = events.event_time("time", "at", lateness=LATENESS)
+        keyed = timed.map("doubled", lambda t: Event(t.key, t.at, 2 * t.number)).key_by("key")
+        sums = {"n": rel.count(), "first": rel.first("number"), "total": rel.sum("number")}
+        return WINDOWS[window](keyed).aggregate("windows", **sums)
+
+    return declared
+
+
+def topology_of(source: Any, declared: Callable[[Any], Any]) -> rel.Topology:
+    topology = rel.Topology("windows")
+    declared(topology.source("events", source)).sink("out", rel.list())
+    return topology
+
+
+def events() -> Iterator[Event]:
+    dice = random.Random(7)
+    for number in itertools.count():
+        yield Event(dice.randrange(KEYS), number - dice.randrange(LATENESS), number)
+
+
+def trades_and_quotes() -> Iterator[vwap.Event]:
+    day = [vwap.Event(**row) for row in vwap.synthetic(30_000).to_pylist()]
+    for number in itertools.count():
+        yield from (event._replace(at=event.at + number * vwap.DAY) for event in day)
+
+
+def by_key(rows: list[Any]) -> dict[Any, list[tuple[Any, ...]]]:
+    found: dict[Any, list[tuple[Any, ...]]] = {}
+    for row in rows:
+        found.setdefault(row[0], []).append(tuple(row))
+    return found
+
+
+def check_moving(
+    declared: Callable[[Any], Any], source: Callable[[], Iterator[Any]], schema: type, inside: list[str]
+) -> None:
+    """Some operators get more and fewer replicas while the stream flows; then what came out is compared."""
+    enough, made = threading.Event(), list[Any]()
+
+    def until_enough() -> Iterator[Any]:
+        for event in source():
+            made.append(event)
+            yield event
+            if enough.is_set():
+                return
+
+    job = start(topology_of(rel.callable(until_enough, schema), declared), ELASTIC)
+    try:
+        region = job.plan().region_of(inside[0]).region
+        assert set(inside) <= set(region.operators), job.plan().text()
+        for replicas in (2, 3, 1, 2, 1):
+            flows(job, inside[0], 5000)
+            assert job.rescale(region.name, replicas).region(region.name).replicas == replicas
+        flows(job, inside[0], 5000)
+        enough.set()
+        rows = job.wait()["out"]
+    finally:
+        enough.set()
+        job.close()
+    expected = rel.run(topology_of(rel.rows(made, schema=schema), declared), rel.JobConfig(elasticity="off"))["out"]
+    assert len(expected) > KEYS
+    assert by_key(rows) == by_key(expected)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_windows_are_given_as_if_nothing_had_moved(window: str) -> None:
+    check_moving(windows(window), events, Event, ["windows", "doubled"])
+
+
+def test_vwap_is_what_it_would_have_been() -> None:
+    """Windows by count move; the quotes that wait for their averages stay."""
+    check_moving(vwap.bargains, trades_and_quotes, vwap.Event, ["pre_vwap", "trades", "vwap"])
