@@ -43,6 +43,9 @@ class RecordCheck:
 class StateError(ValueError):
     pass
 
+class KeySelection:
+    """Some keys of a KeyedState."""
+
 class KeyedState:
     """
     The state of a keyed operator. Exported, imported and removed from only while the operator isn't running (Scheduler.hold); size at any time.
@@ -72,15 +75,23 @@ class KeyedState:
         Of keys and state record: states of the same layout can import from one another.
         """
 
+    @property
+    def pickled(self) -> bool:
+        """Whether exports hold pickled values: only ever import what you trust."""
+
     def export(self, low: int = 0, high: int = 18446744073709551615) -> bytes:
         """
         State of the keys whose hash is in [low, high]. Python values are pickled: only ever import what you trust.
         """
 
-    def export_chunk(self, ranges: Sequence[tuple[int, int]], at: int = 0, max_bytes: int = 1048576) -> tuple[bytes, int]:
+    def select(self, ranges: Sequence[tuple[int, int]]) -> KeySelection:
         """
-        State of keys whose hash is in one of the ranges, which don't overlap: about max_bytes, an export of its own, and where to go on; 0 when there is
-        no more.
+        The keys whose hash is in one of the ranges, which don't overlap; it holds as long as nobody adds such keys.
+        """
+
+    def export_chunk(self, keys: KeySelection, at: int = 0, max_bytes: int = 1048576) -> tuple[bytes, int]:
+        """
+        State of some of the keys: about max_bytes, an export of its own, and where to go on; 0 when there is no more.
         """
 
     def import_(self, data: bytes) -> int:
@@ -91,9 +102,9 @@ class KeyedState:
     def remove(self, low: int = 0, high: int = 18446744073709551615) -> int:
         """Forgets the keys whose hash is in [low, high]; returns how many."""
 
-    def remove_chunk(self, ranges: Sequence[tuple[int, int]], at: int = 0, max_keys: int = 4096) -> tuple[int, int]:
+    def remove_chunk(self, keys: KeySelection, at: int = 0, max_keys: int = 4096) -> tuple[int, int]:
         """
-        Forgets some of the keys whose hash is in one of the ranges; how many, and where to go on, 0 when there is no more.
+        Forgets some of the keys; how many, and where to go on, 0 when there is no more.
         """
 
 class ArrowFeeder:

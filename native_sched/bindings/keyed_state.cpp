@@ -35,22 +35,26 @@ HashRanges ranges_of(const GivenRanges& given) {
   return HashRanges(std::move(ranges));
 }
 
-nb::tuple export_chunk(const KeyedStateObject& self, const GivenRanges& given, std::uint64_t at, std::size_t max_bytes) {
-  const HashRanges ranges = ranges_of(given);
+KeySelection select_keys(const KeyedStateObject& self, const GivenRanges& given) {
+  HashRanges ranges = ranges_of(given);
+  const nb::gil_scoped_release released;
+  return self.store->select(std::move(ranges));
+}
+
+nb::tuple export_chunk(const KeyedStateObject& self, const KeySelection& keys, std::uint64_t at, std::size_t max_bytes) {
   std::vector<std::byte> exported;
   {
     const nb::gil_scoped_release released;
-    exported = self.store->export_chunk(ranges, at, max_bytes);
+    exported = self.store->export_chunk(keys, at, max_bytes);
   }
   return nb::make_tuple(python_bytes(exported), at);
 }
 
-nb::tuple remove_chunk(const KeyedStateObject& self, const GivenRanges& given, std::uint64_t at, std::size_t max_keys) {
-  const HashRanges ranges = ranges_of(given);
+nb::tuple remove_chunk(const KeyedStateObject& self, const KeySelection& keys, std::uint64_t at, std::size_t max_keys) {
   std::size_t removed = 0;
   {
     const nb::gil_scoped_release released;
-    removed = self.store->remove_chunk(ranges, at, max_keys);
+    removed = self.store->remove_chunk(keys, at, max_keys);
   }
   return nb::make_tuple(removed, at);
 }
@@ -66,6 +70,7 @@ std::size_t import_range(const KeyedStateObject& self, const nb::bytes& bytes) {
 void bind_keyed_state(nb::module_& module) {
   constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
   nb::exception<StateError>(module, "StateError", PyExc_ValueError);
+  nb::class_<KeySelection>(module, "KeySelection", "Some keys of a KeyedState.");
   nb::class_<KeyedStateObject>(
       module, "KeyedState",
       "The state of a keyed operator. Exported, imported and removed from only while the operator isn't running (Scheduler.hold); size "
@@ -104,13 +109,17 @@ void bind_keyed_state(nb::module_& module) {
       .def_prop_ro(
           "layout", [](const KeyedStateObject& self) { return self.store->layout(); },
           "Of keys and state record: states of the same layout can import from one another.")
+      .def_prop_ro(
+          "pickled", [](const KeyedStateObject& self) { return self.objects != nullptr; },
+          "Whether exports hold pickled values: only ever import what you trust.")
       .def("export", export_range, nb::arg("low") = std::uint64_t{0}, nb::arg("high") = kAll,
            "State of the keys whose hash is in [low, high]. Python values are pickled: only ever import what you trust.")
-      .def("export_chunk", export_chunk, nb::arg("ranges"), nb::arg("at") = std::uint64_t{0}, nb::arg("max_bytes") = std::size_t{1} << 20,
-           nb::sig("def export_chunk(self, ranges: collections.abc.Sequence[tuple[int, int]], at: int = 0, max_bytes: int = 1048576) -> "
-                   "tuple[bytes, int]"),
-           "State of keys whose hash is in one of the ranges, which don't overlap: about max_bytes, an export of its own, and where to go "
-           "on; 0 when there is\nno more.")
+      .def("select", select_keys, nb::arg("ranges"),
+           nb::sig("def select(self, ranges: collections.abc.Sequence[tuple[int, int]]) -> KeySelection"),
+           "The keys whose hash is in one of the ranges, which don't overlap; it holds as long as nobody adds such keys.")
+      .def("export_chunk", export_chunk, nb::arg("keys"), nb::arg("at") = std::uint64_t{0}, nb::arg("max_bytes") = std::size_t{1} << 20,
+           nb::sig("def export_chunk(self, keys: KeySelection, at: int = 0, max_bytes: int = 1048576) -> tuple[bytes, int]"),
+           "State of some of the keys: about max_bytes, an export of its own, and where to go on; 0 when there is no more.")
       .def("import_", import_range, nb::arg("data"),
            "All or nothing; StateError for keys that are here already, and for bytes of another format or layout. Returns the number of "
            "keys.")
@@ -121,10 +130,9 @@ void bind_keyed_state(nb::module_& module) {
             return self.store->remove_range(low, high);
           },
           nb::arg("low") = std::uint64_t{0}, nb::arg("high") = kAll, "Forgets the keys whose hash is in [low, high]; returns how many.")
-      .def("remove_chunk", remove_chunk, nb::arg("ranges"), nb::arg("at") = std::uint64_t{0}, nb::arg("max_keys") = std::size_t{1} << 12,
-           nb::sig("def remove_chunk(self, ranges: collections.abc.Sequence[tuple[int, int]], at: int = 0, max_keys: int = 4096) -> "
-                   "tuple[int, int]"),
-           "Forgets some of the keys whose hash is in one of the ranges; how many, and where to go on, 0 when there is no more.");
+      .def("remove_chunk", remove_chunk, nb::arg("keys"), nb::arg("at") = std::uint64_t{0}, nb::arg("max_keys") = std::size_t{1} << 12,
+           nb::sig("def remove_chunk(self, keys: KeySelection, at: int = 0, max_keys: int = 4096) -> tuple[int, int]"),
+           "Forgets some of the keys; how many, and where to go on, 0 when there is no more.");
 }
 
 }  // namespace rayelastic::python

@@ -78,17 +78,16 @@ PyObject* ObjectStates::values(void* const* slots, std::size_t count, std::size_
 
 std::uint64_t ObjectStates::layout() const noexcept { return table_.layout(); }
 
-std::vector<std::byte> ObjectStates::export_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) {
+std::vector<std::byte> ObjectStates::export_chunk(const KeySelection& selected, std::uint64_t& at, std::size_t max_bytes) {
   const GilScope gil;
   if (!gil) throw StateError("the interpreter is gone");
   const ObjectRef dumps = pickle("dumps");
   const ObjectRef protocol = ObjectRef::take(PyLong_FromLong(kPickleProtocol));
-  StateWriter writer(kMagic, layout());
-  std::size_t visits = visits_for(max_bytes);
-  at = table_.for_each_from(at, [&](const StringView& key, std::byte* state) {
-    if (visits-- == 0 || (writer.keys() > 0 && writer.size() >= max_bytes)) return false;
+  StateWriter writer(kMagic, layout(), max_bytes);
+  at = table_.for_each_of(selected, at, [&](const StringView& key, std::byte* state) {
+    if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
     PyObject* object = object_in(state);
-    if (object == nullptr || !of.contains(KeyedState::hash_of_slot(state))) return true;
+    if (object == nullptr) return true;
     const ObjectRef bytes = ObjectRef::take(PyObject_CallFunctionObjArgs(dumps.get(), object, protocol.get(), nullptr));
     if (!bytes) raise_error("a value can't be pickled");
     const auto length = static_cast<std::uint64_t>(PyBytes_GET_SIZE(bytes.get()));
@@ -136,14 +135,14 @@ std::size_t ObjectStates::import_range(std::span<const std::byte> bytes) {
   return keys.size();
 }
 
-std::size_t ObjectStates::remove_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_keys) {
+std::size_t ObjectStates::remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) {
   const GilScope gil;
   if (!gil) {
     at = 0;
     return 0;
   }
   std::vector<PyObject*> dropped;
-  const std::size_t removed = table_.remove_chunk(of, at, max_keys, [&dropped](std::byte* state) {
+  const std::size_t removed = table_.remove_chunk(keys, at, max_keys, [&dropped](std::byte* state) {
     if (object_in(state) != nullptr) dropped.push_back(std::exchange(object_in(state), nullptr));
   });
   for (PyObject* object : dropped) Py_DECREF(object);  // a finaliser may run anything: the table is whole again

@@ -3,6 +3,9 @@
 //   per key  key length (4), 1 if null (1), key bytes, with a time to live the last touch (8), state record (a long text's pointer as
 //            zero), bytes of its long texts
 // Import trusts nothing: everything is parsed and compared before anything is changed.
+#include <bit>
+#include <utility>
+
 #include "keyed_state_lives.hpp"
 #include "rayelastic/hash.hpp"
 #include "rayelastic/keyed_state.hpp"
@@ -25,12 +28,33 @@ std::uint64_t KeyedState::layout() const noexcept {
   return lives_ == nullptr ? digest : lives_->layout(digest);
 }
 
-std::vector<std::byte> KeyedState::export_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) {
-  StateWriter writer(kMagic, layout());
-  std::size_t visits = visits_for(max_bytes);
-  at = for_each_from(at, [&](const StringView& key, std::byte* state) {
-    if (visits-- == 0 || (writer.keys() > 0 && writer.size() >= max_bytes)) return false;
-    if (!of.contains(hash_of_slot(state))) return true;
+// By the buckets, which have half of each hash and lie close together; then in the order of the places, as memory likes it.
+KeySelection KeyedState::select(HashRanges of) const {
+  constexpr unsigned kTop = 12;  // bits of a hash that tell for most buckets that they aren't meant
+  constexpr std::uint64_t kLowHalf = UINT32_MAX;
+  KeySelection found{.of = std::move(of)};
+  std::vector<std::uint8_t> may_be(std::size_t{1} << kTop);
+  for (std::uint64_t top = 0; top < may_be.size(); ++top) {
+    may_be[top] = found.of.overlaps({top << (64 - kTop), (top << (64 - kTop)) | (UINT64_MAX >> kTop)}) ? 1 : 0;
+  }
+  std::vector<std::uint64_t> chosen(slot_count_ / 64 + 1);  // a bit a slot
+  for (const Bucket& bucket : buckets_) {
+    if (bucket.slot == 0 || may_be[bucket.tag >> (32 - kTop)] == 0) continue;
+    const std::uint64_t least = static_cast<std::uint64_t>(bucket.tag) << 32;
+    if (found.of.overlaps({least, least | kLowHalf})) chosen[(bucket.slot - 1) / 64] |= std::uint64_t{1} << (bucket.slot - 1) % 64;
+  }
+  for (std::size_t word = 0; word < chosen.size(); ++word) {
+    for (std::uint64_t bits = chosen[word]; bits != 0; bits &= bits - 1) {
+      found.slots.push_back(static_cast<std::uint32_t>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits))));
+    }
+  }
+  return found;
+}
+
+std::vector<std::byte> KeyedState::export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) {
+  StateWriter writer(kMagic, layout(), max_bytes);
+  at = for_each_of(keys, at, [&](const StringView& key, std::byte* state) {
+    if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
     writer.key(key);
     write_touch(state, writer);
     writer.record(state, {state_size_, text_offsets_});

@@ -9,7 +9,8 @@ namespace rayelastic {
 
 namespace {
 
-constexpr std::size_t kLeastPerKey = 5;  // bytes
+constexpr std::size_t kLeastPerKey = 5;                       // bytes
+constexpr std::size_t kMostExpected = std::size_t{16} << 20;  // bytes; more is a bound, not what will come
 
 // Keys that extract() can't have made would crash restore() later.
 void check_key(const KeyExtractor& extractor, const StringView& key) {
@@ -61,8 +62,10 @@ void RecordShape::restore(const std::byte* exported, std::byte* record, TextRoom
   }
 }
 
-StateWriter::StateWriter(const StateMagic& magic, std::uint64_t layout)
-    : header_{.magic = {}, .layout = layout, .keys = 0, .bytes = 0}, bytes_(sizeof header_) {
+StateWriter::StateWriter(const StateMagic& magic, std::uint64_t layout, std::size_t expected)
+    : header_{.magic = {}, .layout = layout, .keys = 0, .bytes = 0} {
+  if (expected <= kMostExpected) bytes_.reserve(expected + expected / 8 + sizeof header_);
+  bytes_.resize(sizeof header_);
   std::memcpy(header_.magic, magic, sizeof magic);
 }
 

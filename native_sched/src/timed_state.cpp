@@ -24,15 +24,18 @@ std::uint64_t TimedState::layout() const noexcept {
   return digest;
 }
 
-std::vector<std::byte> TimedState::export_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) {
-  StateWriter writer(kMagic, layout());
+KeySelection TimedState::select(HashRanges of) const {
+  return keys_ == nullptr ? KeySelection{.of = std::move(of)} : keys_->select(std::move(of));
+}
+
+std::vector<std::byte> TimedState::export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) {
+  StateWriter writer(kMagic, layout(), max_bytes);
   writer.number(reached);
-  writer.number(static_cast<std::uint8_t>(of.has_all() ? 1 : 0));
+  writer.number(static_cast<std::uint8_t>(keys.of.has_all() ? 1 : 0));
   if (at < kWaiting) {
-    std::size_t visits = visits_for(max_bytes);
-    at = keys_ == nullptr ? 0 : keys_->for_each_from(at, [&](const StringView& key, const std::byte* slot) {
-      if (visits-- == 0 || (writer.keys() > 0 && writer.size() >= max_bytes)) return false;
-      if (!of.contains(KeyedState::hash_of_slot(slot)) || !is_kept(slot)) return true;
+    at = keys_ == nullptr ? 0 : keys_->for_each_of(keys, at, [&](const StringView& key, const std::byte* slot) {
+      if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
+      if (!is_kept(slot)) return true;
       writer.key(key);
       write(slot, writer);
       return true;
@@ -41,7 +44,7 @@ std::vector<std::byte> TimedState::export_chunk(const HashRanges& of, std::uint6
     at = kWaiting;
   }
   std::uint64_t place = at - kWaiting;
-  at = waiting_ != nullptr && waiting_->write(writer, of, place, max_bytes) ? kWaiting + place : 0;
+  at = waiting_ != nullptr && waiting_->write(writer, keys.of, place, max_bytes) ? kWaiting + place : 0;
   return writer.finish();
 }
 
@@ -78,12 +81,12 @@ std::size_t TimedState::import_range(std::span<const std::byte> bytes) {
   return keys.size();
 }
 
-std::size_t TimedState::remove_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_keys) {
+std::size_t TimedState::remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) {
   const auto forgotten = [this](std::byte* slot) {
     if (is_kept(slot)) forget(slot);
   };
-  const std::size_t removed = keys_ == nullptr ? 0 : keys_->remove_chunk(of, at, max_keys, forgotten);
-  if (at == 0 && waiting_ != nullptr) waiting_->remove(of);
+  const std::size_t removed = keys_ == nullptr ? 0 : keys_->remove_chunk(keys, at, max_keys, forgotten);
+  if (at == 0 && waiting_ != nullptr) waiting_->remove(keys.of);
   publish();
   return removed;
 }

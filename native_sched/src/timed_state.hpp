@@ -34,9 +34,10 @@ class TimedState : public StateTable {
     return (keys_ == nullptr ? 0 : keys_->bytes()) + kept_bytes_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t layout() const noexcept override;
-  [[nodiscard]] std::vector<std::byte> export_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) override;
+  [[nodiscard]] KeySelection select(HashRanges of) const override;
+  [[nodiscard]] std::vector<std::byte> export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) override;
   std::size_t import_range(std::span<const std::byte> bytes) override;
-  std::size_t remove_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_keys) override;
+  std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) override;
 
   // For those who look from other threads.
   void publish() noexcept;

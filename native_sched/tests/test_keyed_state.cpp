@@ -239,7 +239,7 @@ TEST(ranges_move_between_tables) {
 }
 
 TEST(keys_of_several_ranges_leave_in_chunks) {
-  constexpr std::size_t kKeys = 200'000;  // more places than are looked at for a chunk
+  constexpr std::size_t kKeys = 200'000;
   KeyedState whole = counts();
   for (std::size_t i = 0; i < kKeys; ++i) count_of(look_up(whole, name_of(i))) = static_cast<std::int64_t>(i);
   const std::uint64_t part = kAll / 16;
@@ -248,10 +248,12 @@ TEST(keys_of_several_ranges_leave_in_chunks) {
   for (std::size_t i = 0; i < kKeys; ++i) wanted += some.contains(hash_of(view(name_of(i)))) ? 1 : 0;
   CHECK(wanted > kKeys / 8 && wanted < kKeys / 4);
   KeyedState moved = counts();
+  const KeySelection keys = whole.select(some);
+  CHECK(keys.slots.size() >= wanted && keys.slots.size() < wanted + 10);  // by half of each hash
   std::uint64_t at = 0;
   std::size_t chunks = 0;
   for (; at != 0 || chunks == 0; ++chunks) {
-    const std::vector<std::byte> chunk = whole.export_chunk(some, at, 1 << 14);
+    const std::vector<std::byte> chunk = whole.export_chunk(keys, at, 1 << 14);
     CHECK(chunk.size() < (1 << 14) + 100);
     (void)moved.import_range(chunk);
   }
@@ -259,19 +261,21 @@ TEST(keys_of_several_ranges_leave_in_chunks) {
   CHECK_EQ(moved.size(), wanted);
   std::size_t removed = 0;
   for (std::size_t calls = 0; at != 0 || calls == 0; ++calls) {
-    const std::size_t now = whole.remove_chunk(some, at, 1000);
+    const std::size_t now = whole.remove_chunk(keys, at, 1000);
     CHECK(now <= 1000);
     removed += now;
   }
   CHECK_EQ(removed, wanted);
   CHECK_EQ(whole.size(), kKeys - wanted);
+  CHECK_EQ(whole.remove_chunk(keys, at, kAll), 0U);
   for (std::size_t i = 0; i < kKeys; ++i) {
     const bool gone = some.contains(hash_of(view(name_of(i))));
-    CHECK(whole.find(view(name_of(i))) == nullptr == gone);
+    CHECK_EQ(whole.find(view(name_of(i))) == nullptr, gone);
     CHECK_EQ(count_of((gone ? moved : whole).find(view(name_of(i)))), static_cast<std::int64_t>(i));
   }
   CHECK_THROWS(HashRanges({{5, 4}}), std::invalid_argument);
   CHECK_THROWS(HashRanges({{0, 4}, {4, 9}}), std::invalid_argument);
+  CHECK(!some.contains(part + 1) && some.overlaps({part + 1, kAll}) && !some.overlaps({part + 1, 2 * part}));
   CHECK(!HashRanges(std::vector<HashRange>()).contains(0));
   CHECK(HashRanges().has_all() && !some.has_all());
 }

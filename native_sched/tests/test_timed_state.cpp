@@ -152,9 +152,10 @@ std::vector<std::string> uninterrupted(const Make& make, const Script& script) {
 // What it has, in another one.
 OperatorSpec moved(const OperatorSpec& spec, const Make& make) {
   OperatorSpec fresh = make();
+  const KeySelection all = spec.store->select({0, kEverything});
   std::size_t keys = 0;
   std::uint64_t at = 0;
-  do keys += fresh.store->import_range(spec.store->export_chunk({0, kEverything}, at, kSmallChunk));
+  do keys += fresh.store->import_range(spec.store->export_chunk(all, at, kSmallChunk));
   while (at != 0);
   CHECK_EQ(keys, spec.store->size());
   CHECK_EQ(fresh.store->size(), spec.store->size());

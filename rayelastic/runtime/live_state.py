@@ -29,9 +29,9 @@ def export_chunks(state: KeyedState, max_bytes: int = CHUNK_BYTES) -> Iterator[b
         state: of an operator.
         max_bytes: about as large is a chunk; memory for one is all that is needed.
     """
-    at = 0
+    keys, at = state.select(EVERYTHING), 0
     while True:
-        chunk, at = state.export_chunk(EVERYTHING, at, max_bytes)
+        chunk, at = state.export_chunk(keys, at, max_bytes)
         yield chunk
         if at == 0:
             return

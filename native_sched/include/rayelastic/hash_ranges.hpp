@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -27,9 +28,10 @@ class HashRanges {
     }
   }
 
-  [[nodiscard]] bool contains(std::uint64_t hash) const noexcept {
-    const auto behind = std::ranges::upper_bound(ranges_, hash, {}, &HashRange::low);
-    return behind != ranges_.begin() && hash <= std::prev(behind)->high;
+  [[nodiscard]] bool contains(std::uint64_t hash) const noexcept { return overlaps({hash, hash}); }
+  [[nodiscard]] bool overlaps(HashRange range) const noexcept {
+    const auto behind = std::ranges::upper_bound(ranges_, range.high, {}, &HashRange::low);
+    return behind != ranges_.begin() && range.low <= std::prev(behind)->high;
   }
   [[nodiscard]] bool has_all() const noexcept { return ranges_.size() == 1 && ranges_[0].low == 0 && ranges_[0].high == UINT64_MAX; }
 

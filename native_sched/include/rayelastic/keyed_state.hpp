@@ -114,25 +114,34 @@ class KeyedState final : public StateTable {
   void write_touch(const void* state, StateWriter& writer) const;
   [[nodiscard]] std::int64_t read_touch(StateReader& reader) const;
 
-  [[nodiscard]] std::vector<std::byte> export_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) override;
+  [[nodiscard]] KeySelection select(HashRanges of) const override;
+  // Calls visit(key, state) for those of a selection that there still are, from place `at` on, as long as it is true. Where to go on, 0 at
+  // the end.
+  template <typename Visit>
+  [[nodiscard]] std::uint64_t for_each_of(const KeySelection& keys, std::uint64_t at, Visit&& visit) {
+    for (; at < keys.slots.size(); ++at) {
+      Slot* slot = keys.slots[at] < slot_count_ ? slot_at(keys.slots[at]) : nullptr;
+      if (slot == nullptr || !is_kept(slot) || !keys.of.contains(slot->hash)) continue;
+      if (!visit(static_cast<const StringView&>(slot->key), static_cast<std::byte*>(state_of(slot)))) return at;
+    }
+    return 0;
+  }
+  [[nodiscard]] std::vector<std::byte> export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) override;
   std::size_t import_range(std::span<const std::byte> bytes) override;
-  std::size_t remove_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_keys) override {
-    return remove_chunk(of, at, max_keys, [](std::byte*) {});
+  std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) override {
+    return remove_chunk(keys, at, max_keys, [](std::byte*) {});
   }
   // Calls dropped(state) for each before.
   template <typename Dropped>
-  std::size_t remove_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_keys, Dropped&& dropped) {
-    const std::size_t visits = visits_for(max_keys);
-    const std::size_t end = slot_count_ - at > visits ? at + visits : slot_count_;
+  std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys, Dropped&& dropped) {
     std::size_t removed = 0;
-    for (; at < end && removed < max_keys; ++at) {
-      Slot* slot = slot_at(at);
-      if (!is_kept(slot) || !of.contains(slot->hash)) continue;
-      dropped(static_cast<std::byte*>(state_of(slot)));
-      release(unlink(slot));
+    at = for_each_of(keys, at, [&](const StringView&, std::byte* state) {
+      if (removed == max_keys) return false;
+      dropped(state);
+      release(unlink(static_cast<Slot*>(static_cast<void*>(state)) - 1));
       ++removed;
-    }
-    if (at == slot_count_) at = 0;
+      return true;
+    });
     if (removed > 0) publish();
     return removed;
   }

@@ -38,7 +38,8 @@ struct StateHeader {
 
 class StateWriter {
  public:
-  StateWriter(const StateMagic& magic, std::uint64_t layout);
+  // `expected`: about as many bytes will come; no more than some megabytes are set aside for them.
+  StateWriter(const StateMagic& magic, std::uint64_t layout, std::size_t expected);
 
   void key(const StringView& key);
   // Where they are, until the next call.

@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "rayelastic/hash_ranges.hpp"
+#include "rayelastic/key_selection.hpp"
 
 namespace rayelastic {
 
@@ -38,30 +38,28 @@ class StateTable {
 
   // --- while the operator isn't running: it is held, or over, or hasn't started
 
-  // Keys of some hashes, from place `at` on (0 at first): about max_bytes of them, fewer or none after kMostVisits places. Sets `at` to where
-  // to go on, 0 when there is no more. Places mean something only while nobody adds or removes such keys.
-  [[nodiscard]] virtual std::vector<std::byte> export_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) = 0;
+  // Keys of some hashes. It holds as long as nobody adds such keys; those that are gone are left out.
+  [[nodiscard]] virtual KeySelection select(HashRanges of) const = 0;
+  // Some of them, from place `at` on (0 at first): about max_bytes, one at least. Sets `at` to where to go on, 0 when there is no more.
+  [[nodiscard]] virtual std::vector<std::byte> export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) = 0;
   // All or nothing; the number of keys. Throws StateError for bytes that aren't an export of a table like this, and for keys that are here
   // already.
   virtual std::size_t import_range(std::span<const std::byte> bytes) = 0;
-  // Forgets keys of some hashes likewise, max_keys at most; returns how many.
-  virtual std::size_t remove_chunk(const HashRanges& of, std::uint64_t& at, std::size_t max_keys) = 0;
+  // Forgets max_keys of them at most, likewise; returns how many.
+  virtual std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) = 0;
 
   // At once.
   [[nodiscard]] std::vector<std::byte> export_range(std::uint64_t low, std::uint64_t high) {
     std::uint64_t at = 0;
-    return export_chunk({low, high}, at, kUnbounded);
+    return export_chunk(select({low, high}), at, kUnbounded);
   }
   std::size_t remove_range(std::uint64_t low, std::uint64_t high) {
     std::uint64_t at = 0;
-    return remove_chunk({low, high}, at, kUnbounded);
+    return remove_chunk(select({low, high}), at, kUnbounded);
   }
 
  protected:
   static constexpr std::size_t kUnbounded = std::numeric_limits<std::size_t>::max();
-  static constexpr std::size_t kMostVisits = std::size_t{1} << 16;  // places, about a millisecond
-
-  [[nodiscard]] static constexpr std::size_t visits_for(std::size_t most) noexcept { return most == kUnbounded ? kUnbounded : kMostVisits; }
 };
 
 }  // namespace rayelastic

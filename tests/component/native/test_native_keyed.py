@@ -144,9 +144,10 @@ def test_a_live_operator_is_held_while_its_values_move_in_chunks(pipelines: Any,
     scheduler.hold([0, 1, 2], drain=True)
     sample = scheduler.sample()["operators"]
     assert sample[0]["tuples_out"] == sample[2]["tuples_in"] == len(got)
+    keys_of_all = operator.state.select([(0, ALL)])
     at, chunks = 0, 0
     while chunks == 0 or at:
-        chunk, at = operator.state.export_chunk([(0, ALL)], at, max_bytes=1)
+        chunk, at = operator.state.export_chunk(keys_of_all, at, max_bytes=1)
         assert moved.import_(chunk) == 1
         chunks += 1
     assert moved.size == keys == operator.state.remove()

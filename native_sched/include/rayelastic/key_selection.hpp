@@ -1,0 +1,18 @@
+// Some keys of a table: those of some hashes that it had at a moment (Joker J16). Made in one look over the table, so that the rest of the work
+// on them goes by their places and takes no longer the more other keys there are.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "rayelastic/hash_ranges.hpp"
+
+namespace rayelastic {
+
+struct KeySelection {
+  HashRanges of;
+  std::vector<std::uint32_t> slots = {};  // in order; whoever comes by looks whether the key is still one of them
+};
+
+}  // namespace rayelastic
