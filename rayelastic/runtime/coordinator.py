@@ -251,6 +251,10 @@ class Coordinator:
         except ChangeError:
             self._plan = self._journal.plan or self._plan
             raise
+        except Exception as error:  # elements of a job that ends say anything
+            if self._failure is None:
+                raise
+            raise ChangeError(f"the job failed while its plan was changed: {self._failure.reason}") from error
         finally:
             self._forget_retired()
         self._host.make_ready(SPARES)
@@ -457,7 +461,8 @@ class Coordinator:
         here = self._journal.open_change
         if here is not None and pe in here.change.started_pes:
             return here.moved <= (here.undoing or 0)
-        return pe not in self._plan.pes
+        in_force = self._journal.plan or self._plan  # the journal's is newer where an element is retired in a change
+        return pe not in in_force.pes
 
     def _watch(self, handle: PEHandle) -> None:
         """Stays with one processing element until it is final; its loss or failure fails the job."""

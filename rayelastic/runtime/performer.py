@@ -179,7 +179,8 @@ class AdaptationPerformer:
         for pe in change.stopped_pes:
             self._cluster.retire(pe)
         for pe in change.new.pes:
-            self._call(pe, "advance", change.epoch)
+            with contextlib.suppress(PELostError, TimeoutError):  # it has been made; who watches the element tells
+                self._call(pe, "advance", change.epoch)
         return change.new
 
     def _attach(self, change: PlanChange, region: str, replica: int) -> None:

@@ -114,10 +114,10 @@ def by_itself(folder: Path) -> dict[str, Any]:
         load.set(rate)
         step = time.monotonic() + STEP
         while (now := job.plan().region("r1").replicas) == seen[-1] and time.monotonic() < step:
+            nodes.update(nodes_of(job))
             job.pause(0.5)
         if now != seen[-1]:
             seen.append(now)
-            nodes.update(nodes_of(job))
 
     while job.metrics().operator("count").cpu_seconds < ENOUGH:
         job.pause(0.5)
@@ -126,6 +126,8 @@ def by_itself(folder: Path) -> dict[str, Any]:
     while seen[-1] < 3 and time.monotonic() < until:
         follows(rate)
         rate *= GROWTH
+    flows(job)
+    nodes.update(nodes_of(job))
     low, until = rate / 10, time.monotonic() + PATIENCE
     while seen[-1] > 1 and time.monotonic() < until:
         follows(low)

@@ -242,3 +242,20 @@ def test_random_rescales_with_coordinators_that_die_now_and_then() -> None:
 @pytest.mark.parametrize("seed", range(100))
 def test_500_random_rescales(seed: int) -> None:
     random_rescales(seed, changes=5)
+
+
+def test_a_replica_that_has_been_retired_is_no_loss() -> None:
+    """Who watches it may see it go before the change has returned."""
+    with running() as run:
+        run.job.rescale("r1", 2)
+        handle = run.host.handles["pe1"]
+        kill = handle.kill
+
+        def seen_to_go() -> None:
+            run.coordinator._lose(handle, "its watcher saw it go")
+            kill()
+
+        handle.kill = seen_to_go  # type: ignore[method-assign]
+        run.job.rescale("r1", 1)
+        run.flows()
+        run.finish()
