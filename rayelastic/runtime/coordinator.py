@@ -243,8 +243,11 @@ class Coordinator:
         try:
             try:
                 self._plan = self._performer.perform(change)
-            except TimeoutError:  # by now it is known whether the one that didn't answer is gone
+            except TimeoutError as error:  # by now it is known whether the one that didn't answer is gone
                 self._plan = self._performer.recover() or self._plan
+                changed = [part.region for part in change.regions]
+                if any(self._plan.region(name).replicas != wanted.region(name).replicas for name in changed):
+                    raise ChangeError(f"the change to epoch {change.epoch} was undone: {error}") from error
         except (PELostError, TimeoutError) as error:
             self._end(State.FAILED, Failure(f"a change of plan can neither be ended nor undone: {error}"))
             raise

@@ -70,7 +70,7 @@ def test_a_job_follows_its_load_over_the_hosts_by_itself(tmp_path: Path) -> None
         report = told(nodes, str(tmp_path), "by-itself")
     assert report["replicas"][:3] == [1, 2, 3], report
     assert report["replicas"][-1] == 1, report
-    assert report["nodes"] == HOSTS, report
+    assert set(report["nodes"]) <= set(HOSTS), report  # replicas of a fifth of a CPU may share a host
 
 
 @pytest.mark.parametrize(("step", "occurrence"), [("attach", 1), ("hold", 1), ("copy", 1), ("commit", 1), ("end", 1)])
