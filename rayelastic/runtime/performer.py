@@ -222,9 +222,8 @@ class AdaptationPerformer:
             )
             self._passing("commit")
             done()
-        self._passing(
-            "forget"
-        )  # before anything flows: a watermark, or the end, would have both copies give their windows
+        # Before anything flows again: a watermark, or the end, would have both copies give their windows.
+        self._passing("forget")
         self._drop(source, operators, batch)
         for pe, edge in routers:
             self._passing("route")
