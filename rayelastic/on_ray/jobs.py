@@ -17,6 +17,7 @@ from rayelastic.runtime.host import PELostError
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     from rayelastic.runtime.specs import JobSpec
     from rayelastic.runtime.status import JobStatus
@@ -25,6 +26,7 @@ PREFIX = "job:"  # of the name of a coordinator's actor
 QUESTIONS = ("status", "plan", "metrics", "adaptations", "wait", "results", "ingest_address")  # that change nothing
 RETRY = 0.2  # seconds until a question is asked again of a coordinator that is being replaced
 STATUS_TIMEOUT = 10.0  # seconds for a coordinator to say how its job is
+SOME_MEMORY = 1 << 20  # bytes; Ray puts an actor that needs nothing anywhere, whatever node it was asked for
 CLOSE_TIMEOUT = 30.0  # seconds for a coordinator to end its processing elements
 
 
@@ -107,8 +109,10 @@ def start_coordinator(
                 namespace=NAMESPACE,
                 lifetime="detached",
                 num_cpus=0,
+                memory=SOME_MEMORY,
                 max_restarts=-1 if spec.job_id else 0,  # the next one goes on from the journal
                 max_concurrency=2 * CONTROL_THREADS,
+                scheduling_strategy=_near_driver(),
             )
             .remote(coordinator_class, pickled, settings)
         )
@@ -117,6 +121,14 @@ def start_coordinator(
             GcsStore(spec.job_id).close()
         raise _exists(spec.name) from error
     return RayControl(spec.name, actor)
+
+
+def _near_driver() -> NodeAffinitySchedulingStrategy:
+    """On the node of this driver, so that no cut cable parts the two; anywhere else if that node is gone."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
 
 
 def shipped(spec: JobSpec) -> bytes:

@@ -38,14 +38,17 @@ pytestmark = [
 ]
 
 COUNT = """
-import json, sys
+import json, socket, sys
+import ray
 import rayelastic as rel
 from topologies import word_count
 text, output = sys.argv[1:]
 job = rel.submit(word_count.build(input=text, output=output), rel.JobConfig(pes=2))
+coordinator = ray.get(job._control._actor.__ray_call__.remote(lambda _: socket.gethostname()))
 result = job.wait(timeout=120)
 print(json.dumps({
     "nodes": sorted({pe.node for pe in job.status.pes}),
+    "coordinator": coordinator,
     "records": sum(link["records_sent"] for pe in result.metrics.pes for link in pe.links.values()),
 }))
 """
@@ -66,6 +69,7 @@ def test_word_count_over_two_nodes(nodes: Any, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout.splitlines()[-1])
     assert report["nodes"] == ["rel-node0", "rel-node1"]
+    assert report["coordinator"] == "rel-node0", "it is with its driver"
     assert report["records"] > 0
     table = parquet.read_table(output)
     counted = dict(zip(table["word"].to_pylist(), table["n"].to_pylist(), strict=True))
