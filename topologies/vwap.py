@@ -11,7 +11,7 @@ and the more is offered, the better. The papers' graph of 52 operators deals the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import rayelastic as rel
@@ -68,6 +68,11 @@ def trade(t: Event) -> Iterator[Paid]:
     """What was paid in a trade."""
     if t.kind == "Trade" and t.price > 0 and t.volume > 0:
         yield Paid(t.symbol, t.at, t.price * t.volume, t.volume)
+
+
+def average(t: Any) -> Average:
+    """The average price of what was traded, by volume."""
+    return Average(t.symbol, t.at, t.paid / t.volume)
 
 
 def bargain_index(t: Any) -> Bargain:
@@ -164,23 +169,26 @@ def build(
     return topology
 
 
-def bargains(events: Any, trades: int = 15) -> Any:
+def bargains(events: Any, trades: int = 15, averaged: Callable[[Any], Average] = average) -> Any:
     """Declares what comes between source and sink.
 
     Args:
         events: a stream of Event, in the order of their times.
         trades: how many make an average.
+        averaged: the average of their sums; another one may cost more.
     """
-    return bargains_of(events.event_time("time", "at", unit="ms"), trades, "")
+    return bargains_of(events.event_time("time", "at", unit="ms"), trades, "", averaged)
 
 
-def bargains_of(stream: rel.Stream, trades: int, suffix: str) -> rel.Stream:
+def bargains_of(
+    stream: rel.Stream, trades: int, suffix: str, averaged: Callable[[Any], Average] = average
+) -> rel.Stream:
     """The bargains of a stream of events."""
     traded = stream.flat_map(f"trades{suffix}", trade)
     quoted = stream.filter(f"quotes{suffix}", lambda t: t.kind == "Quote" and t.ask > 0 and t.ask_size > 0)
     sums = {"at": rel.last("at"), "paid": rel.sum("paid"), "volume": rel.sum("volume")}
     last = traded.key_by("symbol").window(count=trades, slide=1).aggregate(f"pre_vwap{suffix}", **sums)
-    vwap = last.map(f"vwap{suffix}", lambda t: Average(t.symbol, t.at, t.paid / t.volume)).key_by("symbol")
+    vwap = last.map(f"vwap{suffix}", averaged).key_by("symbol")
     keyed = quoted.key_by("symbol")
     return keyed.join(f"bargains{suffix}", vwap, keep="latest", fn=bargain_index, schema=Bargain)
 

@@ -1,8 +1,10 @@
 """Where new replicas run: native ones inside the processing element first, token-bound ones as processes of their own.
 
-A processing element runs any number of native replicas on its threads, so it is filled up to the CPUs of its node
-before another one starts on another node. The Python token is one per process, so a second token-bound replica in it
-would only wait for the first. Pure: what is free is worked out from the rates that are planned for.
+A processing element runs any number of native replicas on its threads, so it is filled before another one starts on
+another node. The Python token is one per process, so a second token-bound replica in it would only wait for the first.
+A node is filled up to the utilisation that replicas are sized for, which is their room for bursts; beyond it, up to all
+that may be used of it, only when no node has room below. Pure: what is free is worked out from the rates that are
+planned for, which are measured ones.
 """
 
 from __future__ import annotations
@@ -23,23 +25,28 @@ class Hosting:
         plan: tells which processing elements there are, and on which nodes.
         nodes: that may be used; empty: one host that is not to be left, and never full.
         used: {processing element: CPUs that its replicas will use}.
-        busy: share of a node's CPUs that may be used.
+        aim: share of a node's CPUs that is used by choice.
+        busy: share of them that may be used if need be.
 
-    >>> hosting = Hosting(ExecPlan("t", ()), [Node("a", 2), Node("b", 2)], {"front": 1.0}, busy=1.0)
-    >>> hosting.host(["front"], 3, cpus=1.0, own_process=False), hosting.started
-    (('front', 'front', 'pe0'), {'pe0': 'b'})
+    >>> hosting = Hosting(ExecPlan("t", ()), [Node("a", 2), Node("b", 2)], {"front": 1.0}, aim=0.8, busy=1.0)
+    >>> hosting.host(["front"], 4, cpus=0.8, own_process=False), hosting.started
+    (('front', 'pe0', 'pe0', 'front'), {'pe0': 'b'})
     """
 
-    def __init__(self, plan: ExecPlan, nodes: Sequence[Node], used: Mapping[str, float], busy: float) -> None:
+    def __init__(
+        self, plan: ExecPlan, nodes: Sequence[Node], used: Mapping[str, float], *, aim: float, busy: float
+    ) -> None:
         self._plan = plan
         self._home = nodes[0].name if nodes else ""
-        self._free = FreeNodes([replace(node, cpus=node.cpus * busy) for node in nodes])
+        shares = dict.fromkeys((aim, max(aim, busy)))
+        self._free = [FreeNodes([replace(node, cpus=node.cpus * share) for node in nodes]) for share in shares]
+        self._nodes = self._free[0].nodes
         self.started: dict[str, str] = {}  # new processing element -> node
         self._native: dict[str, str] = {}  # node -> new processing element for native replicas
         self._names = 0
         for pe, cpus in used.items():
-            if self.node_of(pe) in self._free.nodes:
-                self._free.take(self.node_of(pe), Demand(cpus))
+            if self.node_of(pe) in self._nodes:
+                self._take(self.node_of(pe), Demand(cpus))
 
     def node_of(self, pe: str) -> str:
         """Return the node of a processing element; one that isn't placed counts on the first node."""
@@ -56,8 +63,7 @@ class Hosting:
         """
         found = list(present[:replicas])
         while len(found) < replicas:
-            pe = None if own_process else self._with_room(found, cpus)
-            pe = pe or self.start(found[0], cpus, native=not own_process)
+            pe = self._another(found, cpus, own_process=own_process)
             if pe is None:
                 break
             found.append(pe)
@@ -71,17 +77,33 @@ class Hosting:
             cpus: that will be used.
             native: whether one that was started for another native region will do.
         """
-        if not self._free.nodes:
+        if not self._nodes:
             return self._fresh()
-        home, demand = self.node_of(near), Demand(cpus)
+        for free in self._free:
+            pe = self._started(free, near, Demand(cpus), native=native)
+            if pe is not None:
+                return pe
+        return None
+
+    def _another(self, present: Sequence[str], cpus: float, *, own_process: bool) -> str | None:
+        if not self._nodes:
+            return self._fresh() if own_process else present[0]
+        for free in self._free:
+            pe = None if own_process else self._with_room(free, present, Demand(cpus))
+            pe = pe or self._started(free, present[0], Demand(cpus), native=not own_process)
+            if pe is not None:
+                return pe
+        return None
+
+    def _started(self, free: FreeNodes, near: str, demand: Demand, *, native: bool) -> str | None:
+        home = self.node_of(near)
         node: str | None = None
-        if home in self._free.nodes:
-            fits = self._free.fits(home, demand)
-            node = home if fits else self._free.freest(demand, self._free.nodes[home].zone)
-        node = node or self._free.freest(demand)
+        if home in self._nodes:
+            node = home if free.fits(home, demand) else free.freest(demand, self._nodes[home].zone)
+        node = node or free.freest(demand)
         if node is None:
             return None
-        self._free.take(node, demand)
+        self._take(node, demand)
         if native and node in self._native:
             return self._native[node]
         pe = self._fresh()
@@ -90,15 +112,17 @@ class Hosting:
             self._native[node] = pe
         return pe
 
-    def _with_room(self, present: Sequence[str], cpus: float) -> str | None:
-        if not self._free.nodes:
-            return present[0]
+    def _with_room(self, free: FreeNodes, present: Sequence[str], demand: Demand) -> str | None:
         for pe in dict.fromkeys(present):
             node = self.node_of(pe)
-            if node in self._free.nodes and self._free.fits(node, Demand(cpus)):
-                self._free.take(node, Demand(cpus))
+            if node in self._nodes and free.fits(node, demand):
+                self._take(node, demand)
                 return pe
         return None
+
+    def _take(self, node: str, demand: Demand) -> None:
+        for free in self._free:
+            free.take(node, demand)
 
     def _fresh(self) -> str:
         while f"pe{self._names}" in self._plan.pes:

@@ -58,7 +58,8 @@ def propose(
         if replicas < plan.region(name).replicas:
             plan = plan.with_replicas(name, replicas)
     used = load_of(plan, each)
-    hosting = Hosting(sizing.plan, [n for n in nodes if n.name not in relieve] or nodes, used, sizing.thresholds.busy)
+    may_take = [node for node in nodes if node.name not in relieve] or nodes
+    hosting = Hosting(sizing.plan, may_take, used, aim=sizing.thresholds.aim, busy=sizing.thresholds.busy)
     plan, missing = sizing.plan, 0.0
     actions: list[AdaptationAction] = []
     for name, shape in wanted.items():

@@ -210,7 +210,7 @@ def test_native_replicas_fill_the_process_before_another_one_starts() -> None:
     sim = simulation(ONE, 500e3, nodes)
     sim.run(12)
     planned = sim.plan.region("r1")
-    assert planned.pipelines[0].pes == ("pe0",) * 5 + ("pe1",) * 2  # 0.71 CPUs each
+    assert planned.pipelines[0].pes == ("pe0",) * 4 + ("pe1",) * 3  # 0.71 CPUs each, and 3.2 of each node by choice
     assert sim.plan.nodes["pe1"] == "b"
     assert sim.trace[-1].throughput == pytest.approx(500e3)
 
@@ -221,6 +221,32 @@ def test_token_bound_replicas_are_processes() -> None:
     sim.run(12)
     assert sim.plan.region("r1").pipelines[0].pes == ("pe0", "pe1", "pe2", "pe3")
     assert sim.trace[-1].throughput == pytest.approx(250e3)
+
+
+@pytest.mark.parametrize("token", [False, True])
+@pytest.mark.parametrize("target", [0.2, 0.8])
+def test_busy_replicas_go_where_cpus_are_free(target: float, token: bool) -> None:
+    """Three hosts of one CPU: beside the first, a second replica would have no CPU of its own, nor room for bursts."""
+    region = SimulatedRegion((SimulatedOperator("count", 10 * MICRO, token=token),))
+    nodes, job = [SimulatedNode(name, 1) for name in "abc"], ClusterJob.chain("words", 0.05 * MICRO, region)
+    most = target * 100e3  # tuples/s of one replica
+    sim = simulation(
+        job, lambda time: most * (0.9 + time / 200), nodes, None, OrganicThresholds.of_running_jobs(target)
+    )
+    while sim.plan.region("r1").replicas < 3:
+        sim.step()
+    assert [step.decision.plan.region("r1").replicas for step in sim.changes()] == [2, 3]
+    assert [sim.plan.nodes[pe] for pe in sim.plan.region("r1").pipelines[0].pes] == ["a", "b", "c"]
+
+
+def test_beyond_that_nodes_are_filled_up() -> None:
+    """Two nodes of one CPU and a target of a fifth: the third replica has to share, as there is nothing else."""
+    nodes = [SimulatedNode(name, 1) for name in "ab"]
+    sim = simulation(ONE, 50e3, nodes, thresholds=OrganicThresholds.of_running_jobs(0.2))
+    sim.run(12)
+    assert sim.plan.region("r1").replicas == 3
+    assert [sim.plan.nodes[pe] for pe in sim.plan.region("r1").pipelines[0].pes] == ["a", "b", "a"]
+    assert sim.trace[-1].decision.request is None
 
 
 def test_two_token_bound_regions_in_one_process_part() -> None:
@@ -274,7 +300,7 @@ def test_what_fits_nowhere_is_over_booked_rather_than_left_out() -> None:
     """Four replicas of 0.8 CPUs were on the lost node; the two that are left have 1.2 free each at full load."""
     sim = simulation(ONE, 640e3, [SimulatedNode("a", 4), SimulatedNode("b", 2), SimulatedNode("c", 2)])
     sim.run(12)
-    assert sim.plan.region("r1").pipelines[0].pes == ("pe0",) * 4 + ("pe1",) * 2 + ("pe2",) * 2
+    assert sim.plan.region("r1").pipelines[0].pes == ("pe0",) * 3 + ("pe1",) * 2 + ("pe2",) * 2 + ("pe0",)
     sim.plant.fail("a")
     assert sim.step().decision.reason in ("a is gone: pe0 to b", "a is gone: pe0 to c")
     assert sim.step().throughput > 200e3

@@ -240,7 +240,7 @@ def test_a_node_dies_and_another_one_gets_slow() -> None:
     assert simulation.trace[-1].throughput == pytest.approx(200e3, rel=0.02)
     slow = simulation.plan.nodes["pe0"]
     simulation.plant.set_speed(slow, 0.6)
-    simulation.run(8)
+    simulation.run(10)
     assert simulation.trace[-1].throughput == pytest.approx(200e3, rel=0.02)
     assert any("move replicas of r2" in step.decision.reason for step in simulation.changes())
     simulation.run(30)
