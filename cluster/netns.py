@@ -123,6 +123,17 @@ class Nodes:
         self._holders[number].kill()
         self._holders[number].wait()
 
+    def revive(self, number: int) -> None:
+        """Switches a node on again that was killed: it has its address, and nothing of what it held.
+
+        Raises:
+            ValueError: node 0, which carries the switch.
+        """
+        with contextlib.suppress(subprocess.CalledProcessError):  # the kernel has taken the cable away by now
+            self._ip(0, f"link del {self._port(number)}")
+        self._add_node(number)
+        self._start_ray(number)
+
     def close(self) -> None:
         """Ends every node; safe to repeat."""
         for number in reversed(range(len(self._holders))):
@@ -143,7 +154,7 @@ class Nodes:
             stdin=subprocess.PIPE,  # the node ends with it, and so with this process
             stdout=subprocess.PIPE,
         )
-        self._holders.append(holder)
+        self._holders[number : number + 1] = [holder]
         assert holder.stdout is not None
         if holder.stdout.readline() != b"ready\n":
             raise RuntimeError(f"node {number} could not be made")
@@ -152,7 +163,8 @@ class Nodes:
             self._ip(0, f"link add switch type bridge; addr add {address} dev switch; link set switch up")
             return
         port = self._port(number)
-        self._ip(0, f"link add {port} type veth peer name eth0 netns {self._pid(number)}")
+        card = f"02:00:0a:53:00:{number + 1:02x}"  # the same when it is switched on again: its neighbours remember it
+        self._ip(0, f"link add {port} type veth peer name eth0 address {card} netns {self._pid(number)}")
         self._ip(0, f"link set {port} master switch; link set {port} up")
         self._ip(number, f"addr add {address} dev eth0; link set eth0 up")
 

@@ -28,7 +28,7 @@ from rayelastic.runtime.change_journal import ChangeJournal
 from rayelastic.runtime.event_log import tell
 from rayelastic.runtime.host import PELostError
 from rayelastic.runtime.job_cluster import START_TIMEOUT, JobCluster
-from rayelastic.runtime.performer import AdaptationPerformer, ChangeError
+from rayelastic.runtime.performer import AdaptationPerformer, ChangeError, has_given_all
 from rayelastic.runtime.region_adaptation import REGIONS, RegionAdaptation, RegionJournal
 from rayelastic.runtime.region_loop import RegionLoop
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, state_form
@@ -127,7 +127,10 @@ class Coordinator:
             with self._changing:
                 for pe in self._plan.pes:
                     if pe not in self._cluster.handles and not self._is_dispensable(pe):
-                        raise PELostError(f"processing element {pe} was lost while nobody watched")
+                        self._end(
+                            State.FAILED, self._loss(f"processing element {pe} was lost while nobody watched", pe)
+                        )
+                        return
                 if self._journal.open_change is not None:
                     self._recover()
                 for pe in self._cluster.handles:
@@ -135,7 +138,7 @@ class Coordinator:
                         self._cluster.retire(pe)
                 self._forget_retired()
         except (RayelasticError, TimeoutError) as error:
-            self._end(State.FAILED, Failure(f"its coordinator died, and the next one can't go on: {error}"))
+            self._end(State.FAILED, self._loss(f"its coordinator died, and the next one can't go on: {error}"))
             return
         self._runs()
 
@@ -249,7 +252,7 @@ class Coordinator:
                 if any(self._plan.region(name).replicas != wanted.region(name).replicas for name in changed):
                     raise ChangeError(f"the change to epoch {change.epoch} was undone: {error}") from error
         except (PELostError, TimeoutError) as error:
-            self._end(State.FAILED, Failure(f"a change of plan can neither be ended nor undone: {error}"))
+            self._end(State.FAILED, self._loss(f"a change of plan can neither be ended nor undone: {error}"))
             raise
         except ChangeError:
             self._plan = self._journal.plan or self._plan
@@ -277,7 +280,7 @@ class Coordinator:
         try:
             self._plan = self._performer.recover() or self._plan
         except (PELostError, TimeoutError) as error:
-            self._end(State.FAILED, Failure(f"a change of plan can neither be ended nor undone: {error}"))
+            self._end(State.FAILED, self._loss(f"a change of plan can neither be ended nor undone: {error}"))
             raise
         finally:
             self._forget_retired()
@@ -464,6 +467,8 @@ class Coordinator:
         here = self._journal.open_change
         if here is not None and pe in here.change.started_pes:
             return here.moved <= (here.undoing or 0)
+        if here is not None and has_given_all(here, pe):
+            return True
         in_force = self._journal.plan or self._plan  # the journal's is newer where an element is retired in a change
         return pe not in in_force.pes
 
@@ -498,10 +503,11 @@ class Coordinator:
                     self._adaptations[handle.pe] = adaptations
                 self._results.update(results)
                 all_finished = self._are_all_finished()
-            lost = [why for peer, why in status.lost_peers.items() if not self._is_dispensable(peer)]
+            lost = [(peer, why) for peer, why in status.lost_peers.items() if not self._is_dispensable(peer)]
             if lost:
+                peer, why = lost[0]
                 self._await_cause()
-                self._end(State.FAILED, Failure(lost[0], lost_link=True))
+                self._end(State.FAILED, replace(self._loss(why, peer), lost_link=True))
                 return
             if status.state is State.FAILED and self._is_dispensable(handle.pe):
                 return
@@ -533,7 +539,16 @@ class Coordinator:
             if self._state.is_final or pe not in self._statuses:
                 return
             self._statuses[pe] = replace(self._statuses[pe], state=State.FAILED, failure=Failure(reason))
-        self._end(State.FAILED, Failure(reason))
+        self._end(State.FAILED, self._loss(reason, pe))
+
+    def _loss(self, reason: str, pe: str = "") -> Failure:
+        """Says what goes with an element that is lost: nothing of it was saved."""
+        here = self._journal.open_change
+        plans = (here.change.new if here is not None else self._plan, self._journal.plan or self._plan)
+        operators = next((plan.pes[pe] for plan in plans if pe in plan.pes), ())
+        keeping = [repr(name) for name in operators if state_form(self._job.operators[name]) is not None]
+        what = f"the state of {', '.join(keeping)} there" if keeping else "what was in it"
+        return Failure(f"{reason}; {what} is lost: there is no checkpoint to go on from")
 
     def _end(self, state: State, failure: Failure | None) -> None:
         """Makes the job final, once, and ends every processing element."""

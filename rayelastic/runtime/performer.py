@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
@@ -166,7 +167,7 @@ class AdaptationPerformer:
         for part in change.regions:
             for replica in part.started:
                 self._attach(change, part.region, replica)
-        for number, batch in enumerate(self._batches(here)):
+        for number, batch in enumerate(batches_of(here)):
             done = None if number < here.moved else functools.partial(self._journal.moved, number + 1)
             self._move(change, batch, done)
         for part in change.regions:
@@ -233,8 +234,9 @@ class AdaptationPerformer:
 
     def _drop(self, pe: str, operators: list[str], batch: _Batch) -> None:
         """Has an element forget the keys of a batch; safe to repeat. One that is gone has dropped everything."""
-        if self._cluster.is_running(pe):
-            self._call(pe, "drop_state", operators, batch.ranges, timeout=COPY_TIMEOUT)
+        with contextlib.suppress(PELostError):
+            if self._cluster.is_running(pe):
+                self._call(pe, "drop_state", operators, batch.ranges, timeout=COPY_TIMEOUT)
 
     def _flush(self, plan: ExecPlan, region: str, source: str, mark: int, count: int) -> None:
         """Waits until nothing of the held keys is in their old owner, nor under way to who takes its output (J11)."""
@@ -257,7 +259,7 @@ class AdaptationPerformer:
         """Gives every batch back to its old owner, then stops what was started."""
         here = self._journal.open_change
         assert here is not None
-        change, batches = here.change, list(self._batches(here))
+        change, batches = here.change, list(batches_of(here))
         undone = here.undoing or 0
         if here.undoing is None:
             self._passing("undo")
@@ -265,9 +267,8 @@ class AdaptationPerformer:
         if here.moved < len(batches) and undone == 0:
             batch = batches[here.moved]  # it may be held, and its state copied in part: its old owner has it still
             wide = self._wider(change, batch.region)
-            target = wide.region(batch.region).pipelines[0].pes[batch.target]
-            with contextlib.suppress(PELostError):
-                self._drop(target, list(wide.region(batch.region).region.operators), batch)
+            target = plan_pe(wide, batch.region, batch.target)
+            self._drop(target, list(wide.region(batch.region).region.operators), batch)
             for pe, edge in routers_of(wide, batch.region):
                 if self._cluster.is_running(pe):
                     self._passing("route back")
@@ -297,13 +298,6 @@ class AdaptationPerformer:
 
     def _counted(self, region: str) -> RegionCounters:
         return self._counters.get(region, RegionCounters())
-
-    def _batches(self, here: OpenChange) -> Iterator[_Batch]:
-        for part in here.change.regions:
-            for moves in part.moved:
-                for first in range(0, len(moves.partitions), here.batch):
-                    partitions = moves.partitions[first : first + here.batch]
-                    yield _Batch(part.region, moves.source, moves.target, partitions)
 
     def _batch_size(self, change: PlanChange) -> int:
         """Returns how many partitions have about BATCH_BYTES of state."""
@@ -336,6 +330,23 @@ class AdaptationPerformer:
 
     def _call(self, pe: str, method: str, *arguments: Any, timeout: float = COMMAND_TIMEOUT) -> Any:
         return self._cluster.call(pe, method, *arguments, timeout=timeout)
+
+
+def batches_of(here: OpenChange) -> Iterator[_Batch]:
+    """Give the batches of a change in the order in which they move."""
+    for part in here.change.regions:
+        for moves in part.moved:
+            for first in range(0, len(moves.partitions), here.batch):
+                partitions = moves.partitions[first : first + here.batch]
+                yield _Batch(part.region, moves.source, moves.target, partitions)
+
+
+def has_given_all(here: OpenChange, pe: str) -> bool:
+    """Tell whether an element that a change takes out has no keys any more, and won't get them back."""
+    if here.undoing is not None or pe not in here.change.stopped_pes:
+        return False
+    left = itertools.islice(batches_of(here), here.moved, None)
+    return all(plan_pe(here.change.old, batch.region, batch.source) != pe for batch in left)
 
 
 def plan_pe(plan: ExecPlan, region: str, replica: int) -> str:

@@ -296,7 +296,8 @@ class ProcessingElement:
 
     def drop_state(self, operators: Sequence[str], ranges: Ranges) -> int:
         """Forgets the state of some keys; returns how many there were."""
-        assert self._stores is not None
+        if self._stores is None:  # it couldn't be started
+            return 0
         return sum(self._stores.drop(operator, ranges) for operator in operators if operator in self._stores)
 
     def state_size(self, operators: Sequence[str]) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import rayelastic as rel
-from rayelastic.errors import JobExistsError, JobFailedError
+from rayelastic.errors import JobExistsError, JobFailedError, LinkError
 from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime import performer
 from rayelastic.runtime.change_journal import ChangeJournal, FileStore
@@ -148,6 +148,38 @@ def test_a_new_replica_that_dies_before_it_has_keys_is_given_up(step: str) -> No
         run.finish()
 
 
+def test_a_new_replica_that_cannot_be_started_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def call(self: MortalHandle, method: str, *arguments: Any, timeout: float) -> Any:
+        if method == "connect" and self.pe == "pe1":
+            raise LinkError("nobody answers")
+        return InProcessHandle.call(self, method, *arguments, timeout=timeout)
+
+    with running() as run:
+        monkeypatch.setattr(MortalHandle, "call", call)
+        with pytest.raises(ChangeError, match="undone: nobody answers"):
+            run.job.rescale("r1", 2)
+        run.flows()
+        run.finish()
+
+
+@pytest.mark.parametrize("step", ["forget", "route", "detach", "end"])
+def test_a_replica_that_dies_once_it_has_given_its_keys_is_no_loss(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(performer, "BATCH_BYTES", 1 << 20)  # all at once
+    with running() as run:
+        run.job.rescale("r1", 2)
+        run.flows()
+        handle = run.host.handles["pe1"]
+
+        def dies() -> None:
+            handle.die()
+            run.coordinator._lose(handle, "its watcher saw it go")
+
+        run.at(step, 1, dies)
+        assert run.job.rescale("r1", 1).region("r1").replicas == 1
+        run.flows()
+        run.finish()
+
+
 @pytest.mark.parametrize("step", BACK)
 def test_a_change_is_undone_by_another_coordinator_too(step: str) -> None:
     with running() as run:
@@ -174,7 +206,7 @@ def test_keys_that_died_with_their_replica_fail_the_job_and_say_so() -> None:
         run.job.rescale("r1", 2)
         run.flows()
         run.host.handles["pe1"].die()
-        with pytest.raises(JobFailedError, match="pe1"):
+        with pytest.raises(JobFailedError, match="pe1.*the state of 'count' there is lost: there is no checkpoint"):
             run.job.wait(timeout=60)
 
 
