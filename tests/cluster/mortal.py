@@ -2,50 +2,93 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
+from rayelastic.errors import LinkError
+from rayelastic.runtime import performer
 from rayelastic.runtime.coordinator import Coordinator
 
 COORDINATOR_PATH = f"{__name__}:MortalCoordinator"
 ITSELF = "coordinator"
+OUTSIDE = ""  # whoever waits outside kills
+LOOK = 0.02  # seconds between two looks whether that is done
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """When who dies.
+
+    Args:
+        victim: ITSELF, an element, or OUTSIDE: then the step waits until that is done.
+        step: as the performer calls it.
+        folder: the file `hit` there tells how far the change was, and on which node the element `node_of` is; for
+            OUTSIDE the step waits for a file `go`.
+        occurrence: of the step in the change, from 1.
+        undoing: the change is made to fail, and the steps are those of undoing it.
+        batch_bytes: of state that moves at once.
+        node_of: an element.
+    """
+
+    victim: str
+    step: str
+    folder: Path
+    occurrence: int = 1
+    undoing: bool = False
+    batch_bytes: int = performer.BATCH_BYTES
+    node_of: str = "pe1"
+
+    @property
+    def hit(self) -> Path:
+        return self.folder / "hit"
+
+    @property
+    def go(self) -> Path:
+        return self.folder / "go"
 
 
 class MortalCoordinator(Coordinator):
     """Its commands are those of any coordinator."""
 
-    def arm(self, step: str, occurrence: int, victim: str, folder: str = "") -> None:
-        """Has a victim die when the next change comes to a step for the given time.
-
-        Args:
-            step: as the performer calls it.
-            occurrence: from 1.
-            victim: 'coordinator', an element, or nobody: then the folder is told where pe1 is, and the step
-                waits for an answer.
-            folder: where.
-        """
-        seen = 0
+    def arm(self, shot: Shot) -> None:
+        """Has a victim die in the next change."""
+        passed: list[str] = []
+        performer.BATCH_BYTES = shot.batch_bytes
 
         def passing(name: str) -> None:
-            nonlocal seen
-            if name != step:
+            passed.append(name)
+            back = "undo" in passed
+            if shot.undoing and not back:
+                if passed.count("commit") and name == "copy":
+                    raise LinkError("it was made to fail")
                 return
-            seen += 1
-            if seen != occurrence:
-                return
-            if victim == ITSELF:
-                os.kill(os.getpid(), signal.SIGKILL)
-            elif victim:
-                import ray
-
-                ray.kill(self._cluster.handles[victim]._actor)  # type: ignore[attr-defined]
-            else:
-                new = Path(folder) / "new"
-                new.write_text(self._statuses["pe1"].node)
-                new.rename(Path(folder) / "at")
-                while not (Path(folder) / "go").exists():
-                    threading.Event().wait(0.02)
+            since = passed[passed.index("undo") :] if back else passed
+            if name == shot.step and since.count(name) == shot.occurrence and not shot.hit.exists():
+                self._shoot(shot)
 
         self._performer._passing = passing
+
+    def _shoot(self, shot: Shot) -> None:
+        here = self._journal.open_change
+        status = self._statuses.get(shot.node_of)
+        told = {
+            "step": shot.step,
+            "moved": here.moved if here else 0,
+            "undoing": here.undoing if here else None,
+            "batches": len(list(performer.batches_of(here))) if here else 0,
+            "node": status.node if status is not None else "",
+            "time": time.time(),
+        }
+        written = shot.folder / "written"
+        written.write_text(json.dumps(told))
+        written.rename(shot.hit)
+        if shot.victim == OUTSIDE:
+            while not shot.go.exists():
+                threading.Event().wait(LOOK)
+        else:
+            os.kill(os.getpid() if shot.victim == ITSELF else self._statuses[shot.victim].pid, signal.SIGKILL)

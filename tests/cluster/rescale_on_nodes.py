@@ -4,12 +4,10 @@
     python -m tests.cluster.rescale_on_nodes FOLDER vwap
     python -m tests.cluster.rescale_on_nodes FOLDER by-itself
     python -m tests.cluster.rescale_on_nodes FOLDER vwap-by-itself
-    python -m tests.cluster.rescale_on_nodes FOLDER lose-node STEP OCCURRENCE
 
 The folder is one that all nodes see. `random`: rescales at random, as often as fits. `vwap`: to two, three and one
 replica, and the bargains are those of a run without. `by-itself`, `vwap-by-itself`: the load grows and falls, the job
-follows. `lose-node`: halts at a step of a change until the node of the new replica has been ended. The job verifies
-itself, see oracle.py; the bargains are compared.
+follows. The job verifies itself, see oracle.py; the bargains are compared. Hosts that die: kills.py.
 """
 
 from __future__ import annotations
@@ -25,10 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import rayelastic as rel
-from rayelastic.errors import JobFailedError, RayelasticError
-from rayelastic.job import Job, prepare
-from rayelastic.on_ray.jobs import start_coordinator
-from tests.cluster.mortal import COORDINATOR_PATH
+from rayelastic.job import Job
 from tests.cluster.oracle import Load, finish, flows, topology
 from topologies import vwap
 
@@ -169,34 +164,6 @@ def followed(job: Job, load: Load, operator: str) -> dict[str, Any]:
     return {"replicas": seen, "busy": busy, "adaptations": told}
 
 
-def lose_node(folder: Path, step: str, occurrence: int) -> dict[str, Any]:
-    load = Load(folder)
-    load.set(RATE)
-    made = topology(folder)
-    job = Job(made.name, start_coordinator(prepare(made, CONFIG), coordinator_class=COORDINATOR_PATH), made)
-    job._start()
-    flows(job)
-    job._control.call("arm", step, occurrence, "", str(folder), timeout=PATIENCE)
-    outcome, began = "completed", time.monotonic()
-    try:
-        job.rescale("r1", 2)
-    except (RayelasticError, TimeoutError) as error:
-        outcome = f"{type(error).__name__}: {error}"
-    halted = (folder / "go").stat().st_mtime - (folder / "at").stat().st_mtime if (folder / "go").exists() else 0.0
-    told: dict[str, Any] = {"outcome": outcome, "seconds": time.monotonic() - began - halted}
-    try:
-        flows(job)
-        told["replicas"] = job.plan().region("r1").replicas
-        told["tuples"] = finish(job, load)
-    except (AssertionError, JobFailedError):
-        failure = job.status.failure
-        told["failure"] = failure.reason if failure is not None else "none, and yet nothing comes through"
-    finally:
-        load.end()
-        job.close()
-    return told
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -207,9 +174,6 @@ def main() -> int:
     parts.add_parser("vwap")
     parts.add_parser("by-itself")
     parts.add_parser("vwap-by-itself")
-    losing = parts.add_parser("lose-node")
-    losing.add_argument("step")
-    losing.add_argument("occurrence", type=int)
     given = parser.parse_args()
     match given.part:
         case "random":
@@ -218,10 +182,8 @@ def main() -> int:
             told = moved_vwap(given.folder)
         case "by-itself":
             told = by_itself(given.folder)
-        case "vwap-by-itself":
-            told = vwap_by_itself(given.folder)
         case _:
-            told = lose_node(given.folder, given.step, given.occurrence)
+            told = vwap_by_itself(given.folder)
     sys.stdout.write(json.dumps(told) + "\n")
     return 0
 

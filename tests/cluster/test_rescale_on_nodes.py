@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cluster.killing import Victim
+from tests.cluster.kills import DETECTION, on_hosts
 from tests.cluster.test_nodes import load_netns
 
 netns = load_netns()
@@ -25,13 +25,6 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 400.0  # seconds
 HOSTS = [f"rel-node{number}" for number in range(1, 4)]  # the head, 0, has the driver alone
-DETECTION = {  # of a host that died: in 1.5 seconds; by default Ray takes 15
-    "RAY_health_check_initial_delay_ms": "1000",
-    "RAY_health_check_period_ms": "500",
-    "RAY_health_check_timeout_ms": "500",
-    "RAY_health_check_failure_threshold": "3",
-}
-SETTLED = 10.0  # seconds until a change has been ended or undone (R11)
 
 
 @contextmanager
@@ -76,20 +69,9 @@ def test_a_job_follows_its_load_over_the_hosts_by_itself(part: str, tmp_path: Pa
     assert (report.get("bargains"), report.get("wrong", [])) == (report.get("expected"), []), report
 
 
-@pytest.mark.parametrize(("step", "occurrence"), [("attach", 1), ("hold", 1), ("copy", 1), ("commit", 1), ("end", 1)])
-def test_a_host_dies_during_a_change(step: str, occurrence: int, tmp_path: Path) -> None:
-    with hosts() as nodes, ThreadPoolExecutor(1) as pool:
-        running = pool.submit(told, nodes, str(tmp_path), "lose-node", step, str(occurrence))
-        waiting = threading.Event()
-        while not (tmp_path / "at").exists() and not running.done():
-            waiting.wait(0.05)
-        if not running.done():
-            nodes.kill(int((tmp_path / "at").read_text().removeprefix("rel-node")))
-        (tmp_path / "go").touch()
-        report = running.result(TIMEOUT)
-    assert report["seconds"] < SETTLED, report
-    if "failure" in report:
-        assert "pe1" in report["failure"], report
-        assert step in ("commit", "end"), report
-    else:
-        assert report["replicas"] == (2 if report["outcome"] == "completed" else 1), report
+@pytest.mark.parametrize("victim", [Victim.NODE_OF_NEW, Victim.NODE_OF_GIVER])
+def test_a_host_dies_during_a_change(victim: Victim, tmp_path: Path) -> None:
+    """At some steps, once; at all of them twenty times: `./dev kills`."""
+    rows = list(on_hosts([victim], ["attach", "hold", "copy", "commit", "end"], 1, tmp_path))
+    assert [row.wrong for row in rows if row.wrong] == []
+    assert sum(row.kills for row in rows) == len(rows) >= 4
