@@ -35,7 +35,7 @@ CPUS = 4  # that the Ray of this machine offers; elements count shares of them
 HOSTS = 4  # with one CPU each, beside the head: two elements, a spare, and one that starts anew
 TRIES = 3  # changes in a row that don't come to a step
 OCCURRENCES = 3  # of a step that is taken for each batch
-DETECTION = {  # of a host that died: in 1.5 seconds; by default Ray takes 15
+DETECTION = {  # of a host that died, as in cluster/launcher.yaml: in 1.5 seconds; by default Ray takes 15 and more
     "RAY_health_check_initial_delay_ms": "1000",
     "RAY_health_check_period_ms": "500",
     "RAY_health_check_timeout_ms": "500",
@@ -171,6 +171,7 @@ def switch_off(nodes: Any, folder: Path, over: threading.Event) -> None:
                 continue
             number = int(json.loads(hit.read_text())["node"].removeprefix("rel-node"))
             settled.unlink(missing_ok=True)
+            nodes.cut(number)  # so that nobody hears it end: a power cut says no goodbye
             nodes.kill(number)
             go.touch()
             done = written

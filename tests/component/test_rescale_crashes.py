@@ -148,16 +148,23 @@ def test_a_new_replica_that_dies_before_it_has_keys_is_given_up(step: str) -> No
         run.finish()
 
 
-def test_a_new_replica_that_cannot_be_started_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_new_replica_that_cannot_be_started_is_given_up(dies: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def call(self: MortalHandle, method: str, *arguments: Any, timeout: float) -> Any:
         if method == "connect" and self.pe == "pe1":
-            raise LinkError("nobody answers")
-        return InProcessHandle.call(self, method, *arguments, timeout=timeout)
+            if not dies:
+                raise LinkError("nobody answers")
+            self.die()
+        return living(self, method, *arguments, timeout=timeout)
 
+    living = MortalHandle.call
     with running() as run:
-        monkeypatch.setattr(MortalHandle, "call", call)
-        with pytest.raises(ChangeError, match="undone: nobody answers"):
-            run.job.rescale("r1", 2)
+        with monkeypatch.context() as patch:
+            patch.setattr(MortalHandle, "call", call)
+            with pytest.raises(ChangeError, match="was undone: (nobody answers|the process of pe1 is gone)"):
+                run.job.rescale("r1", 2)
+        run.flows()
+        run.job.rescale("r1", 2)
         run.flows()
         run.finish()
 
