@@ -71,12 +71,13 @@ class RayHandle:
         reference = self._actor.call.remote(method, arguments)
         return answer(reference, f"processing element {self._pe!r}", method, timeout)
 
-    def kill(self) -> None:
+    def kill(self, *, at_once: bool = False) -> None:
         """Ends the actor: it closes what it holds if it still answers, then its process goes. Safe to repeat."""
         import ray
 
-        with contextlib.suppress(Exception):  # it may be stuck, dead, or closed: its process ends in any case
-            self.call("close", timeout=CLOSE_TIMEOUT)
+        if not at_once:
+            with contextlib.suppress(Exception):  # it may be stuck, dead, or closed: its process ends in any case
+                self.call("close", timeout=CLOSE_TIMEOUT)
         ray.kill(self._actor, no_restart=True)
 
 

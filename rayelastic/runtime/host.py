@@ -46,8 +46,12 @@ class PEHandle(Protocol):
         """
         ...
 
-    def kill(self) -> None:
-        """Ends the processing element and frees what it holds; safe to repeat."""
+    def kill(self, *, at_once: bool = False) -> None:
+        """Ends the processing element and frees what it holds; safe to repeat.
+
+        Args:
+            at_once: don't ask it, as it doesn't answer.
+        """
         ...
 
 
@@ -94,7 +98,7 @@ class InProcessHandle:
         """Calls the method right away."""
         return getattr(self._element, method)(*arguments)
 
-    def kill(self) -> None:
+    def kill(self, *, at_once: bool = False) -> None:  # noqa: ARG002  (it does answer)
         """Ends the processing element; the process goes on."""
         self._element.close()
 

@@ -31,6 +31,8 @@ START_TIMEOUT = (
 )
 ADOPT_TIMEOUT = 5.0  # seconds for an element to tell a new coordinator how it is
 RETIRE_TIMEOUT = 30.0  # seconds for one that gets no more tuples to pass on what it has and to end
+RETIRE_LOOK = 1.0  # seconds between two questions whether it has
+ANSWER_TIMEOUT = 3.0  # seconds for its answer, as a link waits; Ray may take a minute to know that a host is gone
 
 
 class JobCluster:
@@ -149,17 +151,30 @@ class JobCluster:
         """Waits for an element that gets no more tuples to end, and frees what it holds; safe to repeat."""
         if (handle := self.handles.get(pe)) is None:
             return
-        with contextlib.suppress(PELostError, TimeoutError):
-            if self.is_running(pe):
-                status: PEStatus = handle.call("wait", RETIRE_TIMEOUT, timeout=2 * RETIRE_TIMEOUT)
-                if not status.state.is_final:
-                    raise TimeoutError
-        self.ends(pe)
+        try:
+            for _ in range(round(RETIRE_TIMEOUT / RETIRE_LOOK)):
+                if not self.is_running(pe):
+                    break
+                status: PEStatus = handle.call("wait", RETIRE_LOOK, timeout=RETIRE_LOOK + ANSWER_TIMEOUT)
+                if status.state.is_final:
+                    break
+        except (PELostError, TimeoutError):
+            self.give_up(pe)
+        else:
+            self._remove(handle, at_once=False)
+
+    def give_up(self, pe: str) -> None:
+        """Ends an element that doesn't answer, without asking it; safe to repeat."""
+        if (handle := self.handles.get(pe)) is not None:
+            self._remove(handle, at_once=True)
+
+    def _remove(self, handle: PEHandle, *, at_once: bool) -> None:
+        self.ends(handle.pe)
         with contextlib.suppress(PELostError):
-            handle.kill()
+            handle.kill(at_once=at_once)
         with self._lock:
-            self._handles.pop(pe, None)
-        self._sweep(self._addresses.pop(pe, None))
+            self._handles.pop(handle.pe, None)
+        self._sweep(self._addresses.pop(handle.pe, None))
 
     def kill(self) -> None:
         """Ends every element."""

@@ -36,6 +36,9 @@ BATCH_BYTES = 16 << 20  # of state that moves at once; its keys wait meanwhile
 COMMAND_TIMEOUT = 30.0  # seconds for a command to a router, and for its answer to come back
 FLUSH_TIMEOUT = 60.0  # seconds for what is under way to a replica to be processed there
 COPY_TIMEOUT = 120.0  # seconds for the state of a batch to be copied
+GIVE_UP = (
+    2.0  # seconds for a new element to forget what it was given; nothing is lost with it, and 10 are allowed (R11)
+)
 INCARNATIONS = 16  # bits of a command's epoch that tell coordinators apart, so that the older one is refused
 MARKS = 20  # bits of a mark that tell those of one command epoch apart
 
@@ -65,6 +68,10 @@ class Cluster(Protocol):
 
     def retire(self, pe: str) -> None:
         """Waits for an element that gets no more tuples to end, and frees what it holds; safe to repeat."""
+        ...
+
+    def give_up(self, pe: str) -> None:
+        """Ends an element that doesn't answer, without asking it; safe to repeat."""
         ...
 
 
@@ -232,11 +239,11 @@ class AdaptationPerformer:
         if done is not None:
             self._counters[batch.region] = self._counted(batch.region).with_move(keys, size, self._clock() - began)
 
-    def _drop(self, pe: str, operators: list[str], batch: _Batch) -> None:
+    def _drop(self, pe: str, operators: list[str], batch: _Batch, timeout: float = COPY_TIMEOUT) -> None:
         """Has an element forget the keys of a batch; safe to repeat. One that is gone has dropped everything."""
         with contextlib.suppress(PELostError):
             if self._cluster.is_running(pe):
-                self._call(pe, "drop_state", operators, batch.ranges, timeout=COPY_TIMEOUT)
+                self._call(pe, "drop_state", operators, batch.ranges, timeout=timeout)
 
     def _flush(self, plan: ExecPlan, region: str, source: str, mark: int, count: int) -> None:
         """Waits until nothing of the held keys is in their old owner, nor under way to who takes its output (J11)."""
@@ -268,7 +275,14 @@ class AdaptationPerformer:
             batch = batches[here.moved]  # it may be held, and its state copied in part: its old owner has it still
             wide = self._wider(change, batch.region)
             target = plan_pe(wide, batch.region, batch.target)
-            self._drop(target, list(wide.region(batch.region).region.operators), batch)
+            is_new = target in change.started_pes
+            try:
+                operators = list(wide.region(batch.region).region.operators)
+                self._drop(target, operators, batch, GIVE_UP if is_new else COPY_TIMEOUT)
+            except TimeoutError:
+                if not is_new:
+                    raise
+                self._cluster.give_up(target)
             for pe, edge in routers_of(wide, batch.region):
                 if self._cluster.is_running(pe):
                     self._passing("route back")

@@ -169,6 +169,30 @@ def test_a_new_replica_that_cannot_be_started_is_given_up(dies: bool, monkeypatc
         run.finish()
 
 
+def test_a_new_replica_that_stops_answering_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray may take a minute to know that its host is gone."""
+    gone = False
+
+    def call(self: MortalHandle, method: str, *arguments: Any, timeout: float) -> Any:
+        if gone and self.pe == "pe1":
+            raise TimeoutError(f"{method} isn't answered")
+        return living(self, method, *arguments, timeout=timeout)
+
+    def goes() -> None:
+        nonlocal gone
+        gone = True
+        raise LinkError("nobody answers")
+
+    living = MortalHandle.call
+    monkeypatch.setattr(MortalHandle, "call", call)
+    with running() as run:
+        run.at("copy", 1, goes)
+        with pytest.raises(ChangeError, match="was undone: nobody answers"):
+            run.job.rescale("r1", 2)
+        run.flows()
+        run.finish()
+
+
 @pytest.mark.parametrize("step", ["forget", "route", "detach", "end"])
 def test_a_replica_that_dies_once_it_has_given_its_keys_is_no_loss(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(performer, "BATCH_BYTES", 1 << 20)  # all at once
@@ -290,7 +314,7 @@ def test_a_replica_that_has_been_retired_is_no_loss() -> None:
         handle = run.host.handles["pe1"]
         kill = handle.kill
 
-        def seen_to_go() -> None:
+        def seen_to_go(*, at_once: bool = False) -> None:
             run.coordinator._lose(handle, "its watcher saw it go")
             kill()
 
