@@ -193,6 +193,7 @@ nb::dict sample(const SchedulerObject& self) {
     entry["tuples_out"] = one.tuples_out;
     entry["cpu_seconds"] = seconds(one.cpu_ns);
     entry["inside_seconds"] = seconds(one.time_ns);
+    entry["waited_seconds"] = seconds(one.waited_ns);
     entry["blocked_seconds"] = seconds(one.blocked_ns);
     entry["queued"] = one.queued;
     entry["queue_capacity"] = one.queue_capacity;

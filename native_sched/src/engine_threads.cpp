@@ -142,6 +142,7 @@ void EngineThreads::tell(Sample& sample) const {
   for (std::size_t id = 0; id < sample.operators.size(); ++id) {
     sample.operators[id].cpu_ns = profile.operator_cpu[id];
     sample.operators[id].time_ns = profile.operator_time[id];
+    sample.operators[id].waited_ns = profile.operator_waited[id];
     sample.operators[id].blocked_ns = profile.operator_blocked[id];
   }
   sample.engine_cpu_ns = profile.engine_cpu;

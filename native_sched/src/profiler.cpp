@@ -41,6 +41,7 @@ Profiler::Profiler(std::size_t operators, std::chrono::nanoseconds stuck_after)
     : stuck_after_ns_(static_cast<std::uint64_t>(stuck_after.count())), last_(Clock::now()) {
   profile_.operator_cpu.resize(operators, 0);
   profile_.operator_time.resize(operators, 0);
+  profile_.operator_waited.resize(operators, 0);
   profile_.operator_blocked.resize(operators, 0);
 }
 
@@ -61,11 +62,13 @@ void Profiler::see(EngineThread& thread, bool of_scheduler) {
   const bool in_operator = doing < profile_.operator_cpu.size();
   thread.watch.unplaced_ns += used;
   const bool ran_on = used >= elapsed_ns_ - elapsed_ns_ / 8;
-  if (used > 0 && (ran_on || !is_asleep(thread))) {
+  const bool asleep = !ran_on && (used > 0 || in_operator) && is_asleep(thread);
+  if (used > 0 && !asleep) {
     (in_operator ? profile_.operator_cpu[doing] : profile_.engine_cpu) += thread.watch.unplaced_ns;
     thread.watch.unplaced_ns = 0;
   }
   if (in_operator) profile_.operator_time[doing] += elapsed_ns_;
+  if (in_operator && asleep) profile_.operator_waited[doing] += elapsed_ns_;
   if (doing != EngineThread::kSuspended) {
     profile_.thread_time += elapsed_ns_;
     if (of_scheduler) profile_.scheduler_time += elapsed_ns_;

@@ -21,6 +21,7 @@ namespace rayelastic {
 struct Profile {
   std::vector<std::uint64_t> operator_cpu = {};      // by operator: CPU time inside its function
   std::vector<std::uint64_t> operator_time = {};     // by operator: time that threads were inside its function, running or not
+  std::vector<std::uint64_t> operator_waited = {};   // by operator: of that, asleep, whatever for
   std::vector<std::uint64_t> operator_blocked = {};  // by operator: time that threads waited for room for its output
   std::uint64_t engine_cpu = 0;                      // CPU time outside all operators
   std::uint64_t scheduler_time = 0;                  // of scheduler threads that aren't suspended, summed

@@ -91,6 +91,7 @@ TEST(cost_goes_to_the_operator_that_ran) {
     const double heavy = static_cast<double>(sample.operators[2].cpu_ns);
     CHECK(heavy / (light + heavy) > 0.6 && heavy / (light + heavy) < 0.9);
     CHECK(static_cast<double>(sample.operators[3].cpu_ns) < 0.1 * heavy);
+    CHECK(sample.operators[2].waited_ns < sample.operators[2].time_ns / 10);  // waiting for a CPU is no sleep
     CHECK(sample.thread_ns >= sample.scheduler_ns && sample.scheduler_ns >= sample.idle_ns && sample.ticks > 0);
   }
 }
@@ -108,6 +109,8 @@ TEST(an_operator_that_waits_costs_nothing_and_an_idle_thread_is_idle) {
     return sample.ticks > before + 100;
   }));
   CHECK(static_cast<double>(sample.operators[1].cpu_ns) < 0.2 * static_cast<double>(sample.scheduler_ns));
+  CHECK(sample.operators[1].waited_ns <= sample.operators[1].time_ns);
+  CHECK(static_cast<double>(sample.operators[1].waited_ns) > 0.8 * static_cast<double>(sample.operators[1].time_ns));
   CHECK(static_cast<double>(sample.idle_ns) > 0.25 * static_cast<double>(sample.scheduler_ns));
   gate->let_go();
   CHECK(rig.scheduler.wait_for(300s));

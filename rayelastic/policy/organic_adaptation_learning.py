@@ -79,10 +79,11 @@ class _Region:
     """Averages of one region; per-tuple times are ratios of averages, which a change of load leaves alone."""
 
     planned: RegionPlan
-    work: SteadyAverage  # s of CPU per tuple
+    work: SteadyAverage  # s of useful time per tuple
     limit: ExponentialAverage  # what it took as a bottleneck
     busy: list[float]  # CPUs of each operator
-    replicas: list[float]  # CPUs of each replica's busiest thread
+    waits: list[float]  # threads that sleep in each operator, mean
+    replicas: list[float]  # useful share of each replica's busiest thread
     threads: list[float]  # CPUs of each replica, all its threads
     taken: float = 0.0
     given: float = 0.0
@@ -97,12 +98,15 @@ class _Region:
         cpus = [sum(p.cpu) for p in pipelines]
         busy = [cpu * cost for p, cpu in zip(pipelines, cpus, strict=True) for cost in p.costs]
         outside = sum(cpu * p.overhead for p, cpu in zip(pipelines, cpus, strict=True)) / len(pipelines)
+        waits = [sum(p.waiting) * share for p in pipelines for share in (p.waits or [0.0] * len(p.operators))]
         of_replicas = list(zip(*(p.cpu for p in pipelines), strict=True))
+        useful = list(zip(*(p.useful for p in pipelines), strict=True))
         self.taken += share * (observed.throughput - self.taken)
         self.given += share * (pipelines[-1].emitted - self.given)
         self.overhead += share * (outside - self.overhead)
         self.busy = [old + share * (new - old) for old, new in zip(self.busy, busy, strict=True)]
-        self.replicas = [old + share * (max(new) - old) for old, new in zip(self.replicas, of_replicas, strict=True)]
+        self.waits = [old + share * (new - old) for old, new in zip(self.waits, waits, strict=True)]
+        self.replicas = [old + share * (max(new) - old) for old, new in zip(self.replicas, useful, strict=True)]
         self.threads = [old + share * (sum(new) - old) for old, new in zip(self.threads, of_replicas, strict=True)]
 
 
@@ -194,7 +198,7 @@ class Known:
 
     def _learn_region(self, observed: RegionObservation, planned: RegionPlan, *, limits: bool) -> None:
         name, weight = observed.region, self._t.weight
-        work = sum(sum(p.cpu) for p in observed.pipelines) / observed.throughput
+        work = sum(sum(p.useful) for p in observed.pipelines) / observed.throughput
         region = self._regions.get(name)
         if region is not None:
             region.work.add(work)
@@ -203,8 +207,8 @@ class Known:
                 region = None
         if region is None or region.planned != planned:
             idle = [0.0] * planned.replicas
-            operators = [0.0] * len(planned.region.operators)
-            region = _Region(planned, SteadyAverage(self._t), ExponentialAverage(weight), operators, idle, idle)
+            none = [0.0] * len(planned.region.operators)
+            region = _Region(planned, SteadyAverage(self._t), ExponentialAverage(weight), none, none, idle, idle)
             region.work.add(work)
             self._regions[name] = region
         region.add(observed, weight)
@@ -224,6 +228,7 @@ class Known:
             known.overhead / known.taken,
             known.given / known.taken,
             skew,
+            waits=tuple(sleeping / known.taken for sleeping in known.waits),
         )
         if not known.limit.count or known.planned.region.token_bound:
             return model

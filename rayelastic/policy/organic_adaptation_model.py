@@ -2,7 +2,8 @@
 
 Kalavri et al., "Three steps is all you need" (OSDI'18): an operator's useful time, not its observed rate, tells what it
 could process; all needs follow from the rates that the sources offer, in one pass downstream. So the right number of
-replicas is worked out rather than walked to (J32). Pure arithmetic: no memory, no decisions.
+replicas is worked out rather than walked to (J32). Useful is CPU time, and time in which an operator waits for an
+answer from outside: that keeps its thread as busy, and needs no CPU. Pure arithmetic: no memory, no decisions.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ class RegionModel:
 
     Args:
         region: what it is.
-        times: of each operator, s of useful time.
+        times: of each operator, s of CPU time.
         overhead: s of a pipeline's thread outside operators.
         selectivity: tuples that it gives.
         skew: load of the busiest replica relative to the mean, where there are several: hot keys, or a slow node. Taken
             to stay as it is; if it doesn't, because one key is too hot, growing fails its trial.
-        efficiency: what it carried as a bottleneck, relative to what its CPU time says; below 1, its threads wait.
+        efficiency: what it carried as a bottleneck, relative to what its useful time says; below 1, its threads wait.
+        waits: of each operator, s that its thread sleeps inside it, for an answer from outside; empty: none.
 
     >>> model = RegionModel(Region("r1", RegionKind.DATA_PARALLEL, ("a", "b")), (3e-6, 1e-6), overhead=1e-6)
     >>> round(model.capacity(((), 1))), round(model.capacity((("b",), 2)))
@@ -44,12 +46,20 @@ class RegionModel:
     selectivity: float = 1.0
     skew: float = 1.0
     efficiency: float = 1.0
+    waits: tuple[float, ...] = ()
+
+    @property
+    def useful(self) -> tuple[float, ...]:
+        """Time of each operator that its thread can do nothing else in."""
+        if not self.waits:
+            return self.times
+        return tuple(time + wait for time, wait in zip(self.times, self.waits, strict=True))
 
     @property
     def token_time(self) -> float:
         """Useful time under the Python token."""
         bound = set(self.region.token_bound)
-        return sum(time for name, time in zip(self.region.operators, self.times, strict=True) if name in bound)
+        return sum(time for name, time in zip(self.region.operators, self.useful, strict=True) if name in bound)
 
     def cpu(self, shape: Shape) -> float:
         """Return the CPU time of all pipelines together, s."""
@@ -58,7 +68,7 @@ class RegionModel:
     def longest(self, cuts: Sequence[str]) -> float:
         """Return the time of the slowest pipeline, s."""
         longest, time = 0.0, self.overhead
-        for name, own in zip(self.region.operators, self.times, strict=True):
+        for name, own in zip(self.region.operators, self.useful, strict=True):
             if name in cuts:
                 longest, time = max(longest, time), self.overhead
             time += own
@@ -131,7 +141,7 @@ def shapes(model: RegionModel, now: Shape, capacity: float, most_replicas: int, 
             break
         cuts = now[0] if len(now[0]) + 1 == pipelines else ()
         if pipelines > 1 and cut and not (cuts and whole):
-            best = best_cuts(operators, model.times, pipelines)
+            best = best_cuts(operators, model.useful, pipelines)
             if not cuts or model.longest(cuts) > CLOSE * model.longest(best):
                 cuts = best
         for replicas in range(1, most_replicas + 1):

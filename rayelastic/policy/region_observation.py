@@ -51,6 +51,9 @@ class PipelineObservation:
         costs: of each operator, the share of that CPU time spent in it, mean over the replicas (J19, J20).
         taken: of each operator, tuples/s that all replicas took.
         emitted: tuples/s that the last operator gave.
+        waiting: of each replica, the share of the period in which its thread slept inside operators that ask for
+            something outside the job; empty: never.
+        waits: of each operator, the share of that time that passed in it; empty likewise.
 
     >>> seen = PipelineObservation(("parse", "count"), (0.9, 0.7), (0.5, 0.2), (1e5, 1e5), 1e5)
     >>> seen.utilisation, round(seen.overhead, 2)
@@ -62,11 +65,20 @@ class PipelineObservation:
     costs: tuple[float, ...]
     taken: tuple[float, ...]
     emitted: float = 0.0
+    waiting: tuple[float, ...] = ()
+    waits: tuple[float, ...] = ()
 
     @property
     def utilisation(self) -> float:
         """CPU utilisation, averaged over the replicas (J20)."""
         return sum(self.cpu) / len(self.cpu)
+
+    @property
+    def useful(self) -> tuple[float, ...]:
+        """Of each replica, the share of the period in which its thread could take nothing else (DS2)."""
+        if not self.waiting:
+            return self.cpu
+        return tuple(min(1.0, cpu + wait) for cpu, wait in zip(self.cpu, self.waiting, strict=True))
 
     @property
     def overhead(self) -> float:
@@ -157,7 +169,13 @@ def _values(item: Any) -> dict[str, Any]:
 
 def _pipeline(told: Mapping[str, Any]) -> PipelineObservation:
     return PipelineObservation(
-        tuple(told["operators"]), tuple(told["cpu"]), tuple(told["costs"]), tuple(told["taken"]), told["emitted"]
+        tuple(told["operators"]),
+        tuple(told["cpu"]),
+        tuple(told["costs"]),
+        tuple(told["taken"]),
+        told["emitted"],
+        tuple(told["waiting"]),
+        tuple(told["waits"]),
     )
 
 
@@ -223,7 +241,7 @@ def _numbers(regions: Sequence[RegionObservation]) -> list[float]:
     for r in regions:
         numbers += (r.throughput, r.offered or 0.0, r.blocked, r.fill)
         for p in r.pipelines:
-            numbers += (*p.cpu, *p.costs, *p.taken, p.emitted)
+            numbers += (*p.cpu, *p.costs, *p.taken, *p.waiting, *p.waits, p.emitted)
     return numbers
 
 
@@ -231,8 +249,9 @@ def _averaged(seen: RegionObservation, numbers: Any) -> RegionObservation:
     throughput, offered, blocked, fill = (next(numbers) for _ in range(4))
     pipelines = []
     for p in seen.pipelines:
-        cpu, costs, taken = (tuple(next(numbers) for _ in part) for part in (p.cpu, p.costs, p.taken))
-        pipelines.append(PipelineObservation(p.operators, cpu, costs, taken, next(numbers)))
+        parts = (p.cpu, p.costs, p.taken, p.waiting, p.waits)
+        cpu, costs, taken, waiting, waits = (tuple(next(numbers) for _ in part) for part in parts)
+        pipelines.append(PipelineObservation(p.operators, cpu, costs, taken, next(numbers), waiting, waits))
     return RegionObservation(
         seen.region, throughput, tuple(pipelines), None if seen.offered is None else offered, blocked, fill
     )

@@ -142,7 +142,7 @@ def _source_wait(
     """How long the source that waits least is inside its function without working there, as a share of the time.
 
     Time inside a function is CPU time or waiting. Where CPUs are short, every function waits for one; a source waits
-    for input only as far as it waits more than the other operators do.
+    for input only as far as it waits more than the other operators do. Those that sleep don't wait for a CPU.
     """
 
     def gone(numbers: Sequence[int], counter: str) -> float:
@@ -154,7 +154,8 @@ def _source_wait(
     if not sources:
         return None
     working = gone(others, "cpu_seconds")
-    stretch = max(1.0, gone(others, "inside_seconds") / working) if working > 0 else 1.0
+    awake = gone(others, "inside_seconds") - gone(others, "waited_seconds")
+    stretch = max(1.0, awake / working) if working > 0 else 1.0
     waits = [gone([one], "inside_seconds") - stretch * gone([one], "cpu_seconds") for one in sources]
     return min(1.0, max(0.0, min(waits) / seconds))
 

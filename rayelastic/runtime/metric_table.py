@@ -86,6 +86,9 @@ _ALL = (
     ),
     _counter("operator_cpu_seconds", "CPU time inside its function, seconds.", _OPERATOR),
     _counter("operator_inside_seconds", "Time of threads inside its function, running or waiting, seconds.", _OPERATOR),
+    _counter(
+        "operator_waited_seconds", "Time of threads asleep inside its function, for an answer, seconds.", _OPERATOR
+    ),
     _counter("operator_blocked_seconds", "Time of threads that waited for room for its output, seconds.", _OPERATOR),
     _gauge("operator_queued", "Tuples that wait in front of it.", _OPERATOR),
     _gauge("operator_queue_fill", "Share of its queue that is full, 0 to 1; 0 without a queue.", _OPERATOR),
@@ -130,6 +133,7 @@ _OF_OPERATOR = {
     "rayelastic_operator_tuples_out_total": "tuples_out",
     "rayelastic_operator_cpu_seconds_total": "cpu_seconds",
     "rayelastic_operator_inside_seconds_total": "inside_seconds",
+    "rayelastic_operator_waited_seconds_total": "waited_seconds",
     "rayelastic_operator_blocked_seconds_total": "blocked_seconds",
     "rayelastic_operator_queued": "queued",
     "rayelastic_operator_queue_fill": "queue_fill",

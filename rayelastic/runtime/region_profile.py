@@ -3,7 +3,8 @@
 Pure. The engine's pipelines share the threads of their element, so a pipeline's CPU time is that of its operators, with
 their share of what the element used outside of operators. Costs come from the native profiler; a source is held back as
 long as its thread isn't in its function, for then it runs or waits for what is downstream. But one that has time to
-wait for its next tuple makes all that it is offered, whatever else its thread does meanwhile.
+wait for its next tuple makes all that it is offered, whatever else its thread does meanwhile. An operator in Python
+that sleeps inside its function waits for an answer from outside: that is useful time, as DS2 has it, though no CPU's.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.node_placement import Node
-from rayelastic.plan.regions import RegionKind
+from rayelastic.plan.regions import Region, RegionKind
 from rayelastic.policy.region_observation import PipelineObservation, PlanObservation, RegionObservation
 from rayelastic.runtime.status import OperatorSample, PESample
 
@@ -32,6 +33,7 @@ class _Gone:
 
     cpu: float = 0.0
     inside: float = 0.0
+    waited: float = 0.0
     blocked: float = 0.0
     taken: float = 0.0
     given: float = 0.0
@@ -86,6 +88,7 @@ def _gone(before: PESample | None, after: PESample) -> dict[str, _Gone]:
         return _Gone(
             cpu=(now.cpu_seconds - was.cpu_seconds) / seconds,
             inside=(now.inside_seconds - was.inside_seconds) / seconds,
+            waited=(now.waited_seconds - was.waited_seconds) / seconds,
             blocked=(now.blocked_seconds - was.blocked_seconds) / seconds,
             taken=(now.tuples_in - was.tuples_in) / seconds,
             given=(now.tuples_out - was.tuples_out) / seconds,
@@ -106,10 +109,10 @@ def _factor(before: PESample | None, after: PESample) -> float:
 
 
 def _stretch(gone: Mapping[str, _Gone], sources: set[str]) -> float:
-    """Time in operators for each second of CPU time: they wait for a CPU or the Python token, as sources do."""
+    """Time in operators, but asleep, for each second of CPU time: they wait for a CPU, as sources do."""
     others = [one for name, one in gone.items() if name not in sources]
     cpu = sum(one.cpu for one in others)
-    return max(1.0, sum(one.inside for one in others) / cpu) if cpu > 0 else 1.0
+    return max(1.0, sum(one.inside - one.waited for one in others) / cpu) if cpu > 0 else 1.0
 
 
 def _same_shape(before: PESample, after: PESample) -> bool:
@@ -131,15 +134,16 @@ def _region(
     return RegionObservation(
         region=planned.region.name,
         throughput=sum(one.given if source else one.taken for one in first),
-        pipelines=tuple(_pipeline(pipeline, gone, factors, source) for pipeline in planned.pipelines),
+        pipelines=tuple(_pipeline(planned.region, pipeline, gone, factors) for pipeline in planned.pipelines),
         blocked=min(1.0, held_back if source else max(one.blocked for one in first)),
         fill=max(one.fill for one in first),
     )
 
 
 def _pipeline(
-    pipeline: Pipeline, gone: Mapping[str, Mapping[str, _Gone]], factors: Mapping[str, float], source: bool
+    region: Region, pipeline: Pipeline, gone: Mapping[str, Mapping[str, _Gone]], factors: Mapping[str, float]
 ) -> PipelineObservation:
+    source = region.kind is RegionKind.SOURCE
     here = [[gone.get(pe, {}).get(operator, _Gone()) for operator in pipeline.operators] for pe in pipeline.pes]
     used = [factors.get(pe, 1.0) * sum(o.cpu for o in each) for pe, each in zip(pipeline.pes, here, strict=True)]
     count = len(pipeline.pes)
@@ -148,6 +152,17 @@ def _pipeline(
         for i in range(len(pipeline.operators))
     )
     taken = tuple(sum(e[i].given if source else e[i].taken for e in here) for i in range(len(pipeline.operators)))
+    # Sources sleep until there is a next tuple, native operators for the clock or for room.
+    asks = [not source and operator in region.token_bound for operator in pipeline.operators]
+    waited = [[o.waited if outside else 0.0 for o, outside in zip(each, asks, strict=True)] for each in here]
+    waiting = tuple(min(1.0, sum(each)) for each in waited)
+    total = max(sum(map(sum, waited)), SHORTEST)
     return PipelineObservation(
-        pipeline.operators, tuple(min(1.0, cpu) for cpu in used), costs, taken, sum(each[-1].given for each in here)
+        pipeline.operators,
+        tuple(min(1.0, cpu) for cpu in used),
+        costs,
+        taken,
+        sum(each[-1].given for each in here),
+        waiting,
+        tuple(sum(of) / total for of in zip(*waited, strict=True)),
     )

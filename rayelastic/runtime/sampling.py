@@ -54,6 +54,7 @@ def pe_sample(
                 queue_capacity=counted["queue_capacity"],
                 cpu_seconds=counted["cpu_seconds"],
                 inside_seconds=counted["inside_seconds"],
+                waited_seconds=counted["waited_seconds"],
                 blocked_seconds=counted["blocked_seconds"],
                 errors=int(name == failed),
                 lane=lane.value if lane is not None else "",

@@ -68,6 +68,7 @@ class OperatorSample:
         queue_capacity: tuples that its queue holds; 0 without a queue.
         cpu_seconds: CPU time inside its function, without that of operators downstream.
         inside_seconds: time that threads were inside its function, whether they ran or waited.
+        waited_seconds: of that, time asleep: for an answer from outside, not for a CPU.
         blocked_seconds: time that threads waited for room for what it gave.
         errors: 1 if its function raised, which ends the job; else 0.
         lane: how it runs; empty if unknown.
@@ -86,6 +87,7 @@ class OperatorSample:
     queue_capacity: int = 0
     cpu_seconds: float = 0.0
     inside_seconds: float = 0.0
+    waited_seconds: float = 0.0
     blocked_seconds: float = 0.0
     errors: int = 0
     lane: str = ""
@@ -261,6 +263,7 @@ class JobMetrics:
             queue_capacity=sum(sample.queue_capacity for sample in found),
             cpu_seconds=sum(sample.cpu_seconds for sample in found),
             inside_seconds=sum(sample.inside_seconds for sample in found),
+            waited_seconds=sum(sample.waited_seconds for sample in found),
             blocked_seconds=sum(sample.blocked_seconds for sample in found),
             errors=sum(sample.errors for sample in found),
             lane=found[0].lane,

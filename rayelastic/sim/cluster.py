@@ -124,7 +124,7 @@ class ClusterPlant:
         worst = max(
             busy + stall for _, busy, stall, _ in self._costs(number, pipelines, replicas, self.constants.visit)
         )
-        return 1.0 / (worst * float(self._key_shares(number, replicas).max()))
+        return 1.0 / (worst * float(self.key_shares(number, replicas).max()))
 
     def threads(self, plan: ExecPlan) -> _Threads:
         """Return the pipeline replicas of a plan, kept until the next plan."""
@@ -216,7 +216,7 @@ class ClusterPlant:
         visit = self.constants.visit * (1.0 + self.constants.growth * (plan.threads - 1))
         rows: list[tuple[float, ...]] = []
         for number, planned in enumerate(plan.regions):
-            shares = self._key_shares(number, planned.replicas)
+            shares = self.key_shares(number, planned.replicas)
             pipelines = [pipeline.operators for pipeline in planned.pipelines]
             costs = self._costs(number, pipelines, planned.replicas, visit)
             for position, (arriving, busy, stall, token) in enumerate(costs):
@@ -248,7 +248,8 @@ class ClusterPlant:
             for name in operators:
                 operator = by_name[name]
                 busy += passing * operator.cost
-                token += passing * operator.cost if operator.token else 0.0
+                stall += passing * operator.wait
+                token += passing * (operator.cost + operator.wait) if operator.token else 0.0
                 passing *= operator.selectivity
             if position + 1 < len(pipelines):
                 busy += passing * c.crossing
@@ -271,7 +272,7 @@ class ClusterPlant:
         costs = [0.0 if f == here else (c.link if node_of[f] == node_of[here] else c.network) for f in feeding]
         return sum(costs) / len(costs)
 
-    def _key_shares(self, number: int, replicas: int) -> Floats:
+    def key_shares(self, number: int, replicas: int) -> Floats:
         """The share of a region's tuples that each replica takes, by the partitions that it has."""
         key = (number, replicas)
         if key not in self._shares:

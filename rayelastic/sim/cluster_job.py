@@ -24,12 +24,14 @@ class SimulatedOperator:
         cost: seconds of CPU for a tuple that it takes.
         selectivity: tuples that it gives for one that it takes.
         token: whether it needs the Python token.
+        wait: seconds that its thread sleeps in it for a tuple, for an answer from outside; only with `token`.
     """
 
     name: str
     cost: float
     selectivity: float = 1.0
     token: bool = False
+    wait: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,13 +139,21 @@ class ClusterSimulation:
                 mine = slice(at, at + planned.replicas)
                 at += planned.replicas
                 busy = float(threads.busy[mine].sum())  # s of CPU per tuple of the region
-                costs, taken = [], []
+                costs, taken, sleeps = [], [], []
                 for name in pipeline.operators:
                     costs.append(min(1.0, passing * operators[name].cost / busy * next(noise)) if busy else 0.0)
                     taken.append(passing * rate)
+                    sleeps.append(passing * operators[name].wait)
                     passing *= operators[name].selectivity
+                asleep = sum(sleeps)
                 seen = PipelineObservation(
-                    pipeline.operators, tuple(cpu[mine]), tuple(costs), tuple(taken), passing * rate
+                    pipeline.operators,
+                    tuple(cpu[mine]),
+                    tuple(costs),
+                    tuple(taken),
+                    passing * rate,
+                    tuple(min(1.0, rate * share * asleep) for share in self.plant.key_shares(number, planned.replicas)),
+                    tuple(sleep / asleep if asleep else 0.0 for sleep in sleeps),
                 )
                 pipelines.append(seen)
             offered, factor = None, next(noise)

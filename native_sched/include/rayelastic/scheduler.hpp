@@ -64,6 +64,7 @@ struct OperatorSample {
   std::uint64_t tuples_out = 0;
   std::uint64_t cpu_ns = 0;      // by the profiler's snapshots (M02): CPU time inside its function, without that of operators downstream
   std::uint64_t time_ns = 0;     // likewise, time inside its function, whether it ran or waited (for input, the GIL, a CPU)
+  std::uint64_t waited_ns = 0;   // likewise, of that, time asleep: it waited for something, not for a CPU
   std::uint64_t blocked_ns = 0;  // likewise, time that threads waited for room for what it gave
   std::size_t queued = 0;        // records in its port
   std::size_t queue_capacity = 0;

@@ -84,6 +84,46 @@ def test_a_paced_source_that_doesnt_know_its_load_isnt_taken_for_an_endless_one(
     assert sim.trace[-1].throughput == pytest.approx(150e3)
 
 
+ASKS = ClusterJob.chain(
+    "asks",
+    0.05 * MICRO,
+    SimulatedRegion((SimulatedOperator("parse", 5e-6), SimulatedOperator("ask", 45e-6, token=True, wait=2e-3))),
+)  # 488 tuples/s with one replica, which uses 2.4 % of a CPU
+
+
+def test_an_operator_that_waits_gets_replicas_by_its_waiting_not_by_its_cpu_time() -> None:
+    """1,500 tuples/s at 80 % of 488 each are four replicas, in one change, on two CPUs; fewer when it falls (DS2)."""
+    sim = simulation(ASKS, lambda time: 1500.0 if time < 100 else 600.0, [SimulatedNode("small", 2)])
+    sim.run(50)
+    assert verdicts(sim.trace) == ["try", "keep", "try", "keep"]
+    assert [step.decision.plan.region("r1").replicas for step in sim.changes()] == [4, 2]
+    first = sim.changes()[0].decision.plan
+    assert len(set(first.region("r1").pipelines[0].pes)) == 4  # processes: they sleep with the token
+    assert not first.region("r1").cuts
+    assert sim.trace[19].throughput == pytest.approx(1500.0)
+    assert sim.trace[-1].throughput == pytest.approx(600.0)
+
+
+def test_a_source_that_doesnt_know_its_load_finds_what_waits_for_it() -> None:
+    sim = simulation(ASKS, lambda time: 900.0, offered_known=False)
+    sim.run(60)
+    assert sim.plan.region("r1").replicas == 3
+    assert sim.trace[-1].throughput == pytest.approx(900.0)
+
+
+def test_a_service_that_gets_slower_is_a_change_of_load() -> None:
+    """The same rate and the same CPU time, but answers take twice as long."""
+    sim = simulation(ASKS, 1000.0)
+    sim.run(20)
+    assert sim.plan.region("r1").replicas == 3
+    ask = SimulatedOperator("ask", 45 * MICRO, token=True, wait=4e-3)
+    slower = replace(ASKS.regions[1], operators=(ASKS.regions[1].operators[0], ask))
+    sim.plant = ClusterPlant(replace(ASKS, regions=(ASKS.regions[0], slower)), BIG, ClusterConstants(visit=0.0))
+    sim.run(20)
+    assert sim.plan.region("r1").replicas == 6
+    assert sim.trace[-1].throughput == pytest.approx(1000.0)
+
+
 def test_all_bottlenecks_at_once() -> None:
     """Those that are hidden behind others too, as each operator's true rate is known (J21)."""
     sim = simulation(ClusterJob.chain("three", 0.05 * MICRO, [10 * MICRO], [5 * MICRO], [20 * MICRO]), 150e3)

@@ -26,6 +26,7 @@ def sample(operators: list[dict[str, Any]], **counters: float) -> dict[str, Any]
         "tuples_out": 0,
         "cpu_seconds": 0.0,
         "inside_seconds": 0.0,
+        "waited_seconds": 0.0,
         "queued": 0,
         "queue_capacity": 0,
         "model": "manual",
@@ -89,6 +90,13 @@ def test_a_source_waits_for_input_as_far_as_it_waits_more_than_others(
 ) -> None:
     operators = [{"cpu_seconds": cpu, "inside_seconds": inside} for cpu, inside in (source, work)]
     assert seen(sample(operators)).source_wait == pytest.approx(expected)
+
+
+def test_operators_that_sleep_dont_hide_that_a_source_waits() -> None:
+    """One asks a service for all of its time; the source has a tuple every half of a second."""
+    source = {"cpu_seconds": 0.1, "inside_seconds": 1.0}
+    asks = {"cpu_seconds": 0.1, "inside_seconds": 1.0, "waited_seconds": 0.9}
+    assert seen(sample([source, asks])).source_wait == pytest.approx(0.45)
 
 
 def test_a_source_that_has_ended_says_nothing() -> None:

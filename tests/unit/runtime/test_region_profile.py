@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
@@ -25,9 +27,13 @@ def sample(pe: str, seconds: float, cpu: float, *operators: OperatorSample) -> P
     return PESample(pe, seconds, 1, 0.0, operators, cpu_seconds=cpu)
 
 
-def operator(name: str, taken: int, given: int, cpu: float, inside: float | None = None) -> OperatorSample:
+def operator(
+    name: str, taken: int, given: int, cpu: float, inside: float | None = None, waited: float = 0.0
+) -> OperatorSample:
     inside = cpu if inside is None else inside
-    return OperatorSample(name, "manual", taken, given, 0, cpu_seconds=cpu, inside_seconds=inside)
+    return OperatorSample(
+        name, "manual", taken, given, 0, cpu_seconds=cpu, inside_seconds=inside, waited_seconds=waited
+    )
 
 
 def test_shares_of_the_period_not_of_the_life() -> None:
@@ -57,6 +63,20 @@ def test_a_source_that_waits_for_its_next_tuple_is_not_held_back(inside: float, 
     }
     source, _ = observe_regions(PLAN, {}, after, at=10.0).regions
     assert source.blocked == pytest.approx(blocked)
+
+
+def test_what_python_operators_wait_for_is_told_apart_from_their_cpu_time() -> None:
+    """Only theirs: native ones sleep for the clock or for room. And it is no wait for a CPU, which sources have too."""
+    region = replace(COUNT.region, token_bound=("count",))
+    plan = replace(PLAN, regions=(SOURCE, replace(COUNT, region=region)))
+    lines, parse = operator("lines", 0, 100, 0.5, 1.0), operator("parse", 100, 100, 1.0, 2.0, 0.5)
+    after = {"pe0": sample("pe0", 10.0, 2.5, lines, parse, operator("count", 100, 100, 1.0, 6.5, 5.5))}
+    source, seen = observe_regions(plan, {}, after, at=10.0).regions
+    assert seen.pipelines[0].waiting == (pytest.approx(0.55),)
+    assert seen.pipelines[0].waits == (0.0, pytest.approx(1.0))
+    assert seen.pipelines[0].useful[0] == pytest.approx(seen.pipelines[0].cpu[0] + 0.55)
+    assert source.pipelines[0].waiting == (0.0,)
+    assert source.blocked == pytest.approx(0.9)  # in its function for 1 of 10 s, all of which it worked
 
 
 def test_replicas_are_summed_and_a_new_one_starts_at_nothing() -> None:

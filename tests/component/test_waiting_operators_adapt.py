@@ -1,0 +1,102 @@
+"""An operator that asks a service for each tuple gets replicas by its waiting, which costs no CPU time (J32; DS2)."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.job import start
+from rayelastic.runtime.region_adaptation import RegionAdaptation
+from tests.component.rescaling import Counted, Event, Seen, check
+from tests.component.test_regions_adapt import PATIENCE, PacedFeed, reaches
+
+PERIOD = 0.4  # seconds between two decisions: 40 looks of the profiler
+ANSWER = 0.004  # seconds that the service takes
+ONE = 1 / ANSWER  # tuples/s that one replica can't reach
+
+
+class Service:
+    """Answers each byte after a time, any number of connections at once."""
+
+    def __init__(self) -> None:
+        self._over = threading.Event()
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.address = self._listening.getsockname()
+        self._threads = [threading.Thread(target=self._accept)]
+        self._threads[0].start()
+
+    def _accept(self) -> None:
+        while True:
+            asking, _ = self._listening.accept()
+            if self._over.is_set():
+                asking.close()
+                return
+            self._threads.append(threading.Thread(target=self._answer, args=(asking,)))
+            self._threads[-1].start()
+
+    def _answer(self, asking: socket.socket) -> None:
+        with asking:
+            while question := asking.recv(1):
+                self._over.wait(ANSWER)
+                asking.sendall(question)
+
+    def close(self) -> None:
+        self._over.set()
+        with socket.create_connection(self.address):
+            self._threads[0].join()
+        self._listening.close()
+
+
+@contextmanager
+def service() -> Iterator[Service]:
+    made = Service()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def asking(address: tuple[str, int]) -> Callable[[Event, Seen], Counted]:
+    """The operator: each thread that runs it has a connection."""
+    here = threading.local()
+
+    def ask(t: Event, s: Seen) -> Counted:
+        if not hasattr(here, "connection"):
+            here.connection = socket.create_connection(address)
+        here.connection.sendall(b"?")
+        if here.connection.recv(1) != b"?":
+            raise ConnectionError("no answer")
+        s.count += 1
+        s.digest = (s.digest * 31 + t.sequence + 1) % 1000000007
+        return Counted(t.key, t.sequence, s.count, s.digest)
+
+    return ask
+
+
+@pytest.mark.timeout(200)
+def test_a_region_that_waits_follows_its_load_up_and_down() -> None:
+    feed = PacedFeed(keys=300)
+    with service() as remote:
+        topology = rel.Topology("asking")
+        keyed = topology.source("events", rel.callable(feed, Event)).key_by("key")
+        keyed.map("ask", asking(remote.address), state=Seen, schema=Counted, lane="python").sink("out", rel.list())
+        job = start(topology, rel.JobConfig(regions="elastic", region_period=PERIOD, elasticity="off"))
+        try:
+            feed.rate = 1.8 * ONE
+            reaches(job, range(2, 17))
+            feed.rate = 0.2 * ONE
+            reaches(job, range(1, 2))
+            done = [one for one in job.adaptations() if isinstance(one, RegionAdaptation) and not one.problem]
+            ask = job.metrics().operator("ask")
+            feed.enough.set()
+            check(job.wait(timeout=PATIENCE)["out"], feed)
+        finally:
+            feed.enough.set()
+            job.close()
+    assert any("from 1 replica to" in str(one) for one in done), done
+    assert ask.waited_seconds > 4 * ask.cpu_seconds  # it was no CPU that was short
