@@ -99,7 +99,9 @@ TEST(cost_goes_to_the_operator_that_ran) {
 TEST(an_operator_that_waits_costs_nothing_and_an_idle_thread_is_idle) {
   auto gate = std::make_shared<Gate>();
   Rig rig({.profile_period = 1ms});
-  rig.scheduler.connect(rig.add(source(0, 1)), rig.add(gated(gate)));
+  const OperatorId from = rig.add(source(0, 1));
+  const OperatorId to = rig.add(gated(gate));
+  rig.scheduler.connect(from, to);
   rig.scheduler.start({.thread_count = 2});
   gate->await_entry();
   const std::uint64_t before = rig.scheduler.sample().ticks;
@@ -108,9 +110,10 @@ TEST(an_operator_that_waits_costs_nothing_and_an_idle_thread_is_idle) {
     sample = rig.scheduler.sample();
     return sample.ticks > before + 100;
   }));
-  CHECK(static_cast<double>(sample.operators[1].cpu_ns) < 0.2 * static_cast<double>(sample.scheduler_ns));
-  CHECK(sample.operators[1].waited_ns <= sample.operators[1].time_ns);
-  CHECK(static_cast<double>(sample.operators[1].waited_ns) > 0.8 * static_cast<double>(sample.operators[1].time_ns));
+  const OperatorSample& waits = sample.operators[to];
+  CHECK(static_cast<double>(waits.cpu_ns) < 0.2 * static_cast<double>(sample.scheduler_ns));
+  CHECK(waits.waited_ns <= waits.time_ns);
+  CHECK(static_cast<double>(waits.waited_ns) > 0.8 * static_cast<double>(waits.time_ns));
   CHECK(static_cast<double>(sample.idle_ns) > 0.25 * static_cast<double>(sample.scheduler_ns));
   gate->let_go();
   CHECK(rig.scheduler.wait_for(300s));
