@@ -44,7 +44,12 @@ class StateError(ValueError):
     pass
 
 class KeySelection:
-    """Some keys of a KeyedState."""
+    """Some keys of a KeyedState, by their hashes."""
+
+    def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """
+        None yet, of those whose hash is in one of the ranges, which don't overlap.
+        """
 
 class KeyedState:
     """
@@ -79,6 +84,12 @@ class KeyedState:
     def pickled(self) -> bool:
         """Whether exports hold pickled values: only ever import what you trust."""
 
+    @property
+    def exports_aside(self) -> bool:
+        """
+        Whether keys of which no record comes may be exported while the operator runs.
+        """
+
     def export(self, low: int = 0, high: int = 18446744073709551615) -> bytes:
         """
         State of the keys whose hash is in [low, high]. Python values are pickled: only ever import what you trust.
@@ -89,10 +100,18 @@ class KeyedState:
         The keys whose hash is in one of the ranges, which don't overlap; it holds as long as nobody adds such keys.
         """
 
+    def select_chunk(self, keys: KeySelection, at: int = 0, max_places: int = 65536) -> int:
+        """
+        Looks at some places and adds the keys there that are meant; where to go on, 0 when there is no more. The operator may run in between.
+        """
+
     def export_chunk(self, keys: KeySelection, at: int = 0, max_bytes: int = 1048576) -> tuple[bytes, int]:
         """
         State of some of the keys: about max_bytes, an export of its own, and where to go on; 0 when there is no more.
         """
+
+    def reserve_more(self, keys: int) -> None:
+        """Makes room for so many keys more."""
 
     def import_(self, data: bytes) -> int:
         """
@@ -128,6 +147,9 @@ class ArrowFeeder:
 
     @property
     def queued_bytes(self) -> int: ...
+
+def crc32c(data: bytes) -> int:
+    """CRC-32C of some bytes (RFC 3720), as links have it."""
 
 class Link:
     """

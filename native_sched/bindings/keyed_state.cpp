@@ -41,6 +41,12 @@ KeySelection select_keys(const KeyedStateObject& self, const GivenRanges& given)
   return self.store->select(std::move(ranges));
 }
 
+std::uint64_t select_chunk(const KeyedStateObject& self, KeySelection& keys, std::uint64_t at, std::size_t max_places) {
+  const nb::gil_scoped_release released;
+  self.store->select_chunk(keys, at, max_places);
+  return at;
+}
+
 nb::tuple export_chunk(const KeyedStateObject& self, const KeySelection& keys, std::uint64_t at, std::size_t max_bytes) {
   std::vector<std::byte> exported;
   {
@@ -70,7 +76,11 @@ std::size_t import_range(const KeyedStateObject& self, const nb::bytes& bytes) {
 void bind_keyed_state(nb::module_& module) {
   constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
   nb::exception<StateError>(module, "StateError", PyExc_ValueError);
-  nb::class_<KeySelection>(module, "KeySelection", "Some keys of a KeyedState.");
+  nb::class_<KeySelection>(module, "KeySelection", "Some keys of a KeyedState, by their hashes.")
+      .def(
+          "__init__", [](KeySelection* self, const GivenRanges& given) { new (self) KeySelection{.of = ranges_of(given)}; },
+          nb::arg("ranges"), nb::sig("def __init__(self, ranges: collections.abc.Sequence[tuple[int, int]]) -> None"),
+          "None yet, of those whose hash is in one of the ranges, which don't overlap.");
   nb::class_<KeyedStateObject>(
       module, "KeyedState",
       "The state of a keyed operator. Exported, imported and removed from only while the operator isn't running (Scheduler.hold); size "
@@ -112,14 +122,28 @@ void bind_keyed_state(nb::module_& module) {
       .def_prop_ro(
           "pickled", [](const KeyedStateObject& self) { return self.objects != nullptr; },
           "Whether exports hold pickled values: only ever import what you trust.")
+      .def_prop_ro(
+          "exports_aside", [](const KeyedStateObject& self) { return self.store->exports_aside(); },
+          "Whether keys of which no record comes may be exported while the operator runs.")
       .def("export", export_range, nb::arg("low") = std::uint64_t{0}, nb::arg("high") = kAll,
            "State of the keys whose hash is in [low, high]. Python values are pickled: only ever import what you trust.")
       .def("select", select_keys, nb::arg("ranges"),
            nb::sig("def select(self, ranges: collections.abc.Sequence[tuple[int, int]]) -> KeySelection"),
            "The keys whose hash is in one of the ranges, which don't overlap; it holds as long as nobody adds such keys.")
+      .def("select_chunk", select_chunk, nb::arg("keys"), nb::arg("at") = std::uint64_t{0}, nb::arg("max_places") = std::size_t{1} << 16,
+           nb::sig("def select_chunk(self, keys: KeySelection, at: int = 0, max_places: int = 65536) -> int"),
+           "Looks at some places and adds the keys there that are meant; where to go on, 0 when there is no more. The operator may run in "
+           "between.")
       .def("export_chunk", export_chunk, nb::arg("keys"), nb::arg("at") = std::uint64_t{0}, nb::arg("max_bytes") = std::size_t{1} << 20,
            nb::sig("def export_chunk(self, keys: KeySelection, at: int = 0, max_bytes: int = 1048576) -> tuple[bytes, int]"),
            "State of some of the keys: about max_bytes, an export of its own, and where to go on; 0 when there is no more.")
+      .def(
+          "reserve_more",
+          [](const KeyedStateObject& self, std::size_t keys) {
+            const nb::gil_scoped_release released;
+            self.store->reserve_more(keys);
+          },
+          nb::arg("keys"), "Makes room for so many keys more.")
       .def("import_", import_range, nb::arg("data"),
            "All or nothing; StateError for keys that are here already, and for bytes of another format or layout. Returns the number of "
            "keys.")

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "rayelastic/frame_checksum.hpp"
 #include "wrappers.hpp"
 
 namespace rayelastic::python {
@@ -40,6 +41,13 @@ nb::dict counters(const LinkObject& self) {
 }  // namespace
 
 void bind_link(nb::module_& module) {
+  module.def(
+      "crc32c",
+      [](const nb::bytes& data) {
+        const nb::gil_scoped_release released;
+        return crc32c(0, data.data(), data.size());
+      },
+      nb::arg("data"), "CRC-32C of some bytes (RFC 3720), as links have it.");
   const LinkOptions defaults;
   nb::class_<LinkObject>(module, "Link",
                          "One stream between two PEs over a connected, authenticated socket; see Operator.link_out and link_in.")

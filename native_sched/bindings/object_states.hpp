@@ -38,10 +38,13 @@ class ObjectStates final : public StateTable {
   [[nodiscard]] std::size_t size() const noexcept override { return table_.size(); }
   [[nodiscard]] std::size_t bytes() const noexcept override { return table_.bytes(); }  // without what the values hold
   [[nodiscard]] std::uint64_t layout() const noexcept override;
-  [[nodiscard]] KeySelection select(HashRanges of) const override { return table_.select(std::move(of)); }
+  void select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const override {
+    table_.select_chunk(keys, at, max_places);
+  }
   [[nodiscard]] std::vector<std::byte> export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) override;
   std::size_t import_range(std::span<const std::byte> bytes) override;
   std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) override;
+  void reserve_more(std::size_t keys) override { table_.reserve_more(keys); }
 
  private:
   KeyedState table_;

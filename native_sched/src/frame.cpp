@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "frame_checksum.hpp"
+#include "rayelastic/frame_checksum.hpp"
 
 namespace rayelastic {
 

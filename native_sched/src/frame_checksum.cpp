@@ -1,4 +1,4 @@
-#include "frame_checksum.hpp"
+#include "rayelastic/frame_checksum.hpp"
 
 #include <array>
 #include <cstring>

@@ -202,6 +202,20 @@ std::uint32_t KeyedState::unlink(const Slot* slot) noexcept {
   return number;
 }
 
+// What unlinking the next keys of a selection from place `at` on will look at, so that their memory arrives together. Up to which place.
+std::size_t KeyedState::fetch_for_removal(const KeySelection& keys, std::size_t at) const noexcept {
+  constexpr std::size_t kNeighbours = 8;
+  const std::size_t end = std::min(at + kBatch, keys.slots.size());
+  for (std::size_t i = at; i < end; ++i) __builtin_prefetch(keys.slots[i]);
+  for (std::size_t i = at; i < end; ++i) __builtin_prefetch(&buckets_[static_cast<const Slot*>(keys.slots[i])->hash & bucket_mask_]);
+  for (std::size_t i = at; i < end; ++i) {
+    std::size_t index = static_cast<const Slot*>(keys.slots[i])->hash & bucket_mask_;
+    for (std::size_t n = 0; n < kNeighbours && buckets_[index].slot != 0; ++n, index = (index + 1) & bucket_mask_)
+      __builtin_prefetch(slot_at(buckets_[index].slot - 1));
+  }
+  return end;
+}
+
 // The place of an unlinked slot is free for another key.
 void KeyedState::release(std::uint32_t number) {
   free_slots_.push_back(number);

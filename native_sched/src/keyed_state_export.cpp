@@ -28,27 +28,15 @@ std::uint64_t KeyedState::layout() const noexcept {
   return lives_ == nullptr ? digest : lives_->layout(digest);
 }
 
-// By the buckets, which have half of each hash and lie close together; then in the order of the places, as memory likes it.
-KeySelection KeyedState::select(HashRanges of) const {
-  constexpr unsigned kTop = 12;  // bits of a hash that tell for most buckets that they aren't meant
-  constexpr std::uint64_t kLowHalf = UINT32_MAX;
-  KeySelection found{.of = std::move(of)};
-  std::vector<std::uint8_t> may_be(std::size_t{1} << kTop);
-  for (std::uint64_t top = 0; top < may_be.size(); ++top) {
-    may_be[top] = found.of.overlaps({top << (64 - kTop), (top << (64 - kTop)) | (UINT64_MAX >> kTop)}) ? 1 : 0;
+void KeyedState::select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const {
+  constexpr std::size_t kAhead = 16;  // places whose memory is on its way
+  const std::size_t end = slot_count_ - at > max_places ? at + max_places : slot_count_;
+  for (std::size_t place = at; place < end; ++place) {
+    if (place + kAhead < end) __builtin_prefetch(slot_at(place + kAhead));
+    Slot* const slot = slot_at(place);
+    if (keys.of.contains(slot->hash) && is_kept(slot)) keys.slots.push_back(slot);
   }
-  std::vector<std::uint64_t> chosen(slot_count_ / 64 + 1);  // a bit a slot
-  for (const Bucket& bucket : buckets_) {
-    if (bucket.slot == 0 || may_be[bucket.tag >> (32 - kTop)] == 0) continue;
-    const std::uint64_t least = static_cast<std::uint64_t>(bucket.tag) << 32;
-    if (found.of.overlaps({least, least | kLowHalf})) chosen[(bucket.slot - 1) / 64] |= std::uint64_t{1} << (bucket.slot - 1) % 64;
-  }
-  for (std::size_t word = 0; word < chosen.size(); ++word) {
-    for (std::uint64_t bits = chosen[word]; bits != 0; bits &= bits - 1) {
-      found.slots.push_back(static_cast<std::uint32_t>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits))));
-    }
-  }
-  return found;
+  at = end < slot_count_ ? end : 0;
 }
 
 std::vector<std::byte> KeyedState::export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) {
@@ -67,23 +55,29 @@ std::size_t KeyedState::import_range(std::span<const std::byte> bytes) {
   const RecordShape shape{state_size_, text_offsets_};
   StateReader reader(bytes, kMagic, layout());
   std::vector<StringView> keys;
+  std::vector<std::uint64_t> hashes;
   std::vector<std::int64_t> touches;
   std::vector<const std::byte*> states;
   keys.reserve(static_cast<std::size_t>(reader.keys()));
   touches.reserve(static_cast<std::size_t>(reader.keys()));
   states.reserve(static_cast<std::size_t>(reader.keys()));
+  hashes.reserve(static_cast<std::size_t>(reader.keys()));
   for (std::uint64_t i = 0; i < reader.keys(); ++i) {
     keys.push_back(reader.key(extractor_));
+    hashes.push_back(hash_of(keys.back()));
     touches.push_back(read_touch(reader));
     states.push_back(reader.record(shape));
-    if (find(keys.back()) != nullptr) throw StateError("exported state has a key that is here already");
   }
   if (!reader.empty()) throw StateError("exported state has bytes after its last key");
   check_distinct(keys);
-
   reserve(size() + keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    Slot* const slot = insert(keys[i], hash_of(keys[i]));
+    if (i + kBatch < keys.size()) __builtin_prefetch(&buckets_[hashes[i + kBatch] & bucket_mask_]);
+    if (find_slot(keys[i], hashes[i]) != nullptr) throw StateError("exported state has a key that is here already");
+  }
+
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    Slot* const slot = insert(keys[i], hashes[i]);
     if (lives_ != nullptr) touch_of(slot) = touches[i];
     shape.restore(states[i], static_cast<std::byte*>(state_of(slot)), texts_);
   }

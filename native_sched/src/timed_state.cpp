@@ -24,8 +24,16 @@ std::uint64_t TimedState::layout() const noexcept {
   return digest;
 }
 
-KeySelection TimedState::select(HashRanges of) const {
-  return keys_ == nullptr ? KeySelection{.of = std::move(of)} : keys_->select(std::move(of));
+void TimedState::select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const {
+  if (keys_ == nullptr) {
+    at = 0;
+  } else {
+    keys_->select_chunk(keys, at, max_places);
+  }
+}
+
+void TimedState::reserve_more(std::size_t keys) {
+  if (keys_ != nullptr) keys_->reserve_more(keys);
 }
 
 std::vector<std::byte> TimedState::export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) {

@@ -34,10 +34,11 @@ class TimedState : public StateTable {
     return (keys_ == nullptr ? 0 : keys_->bytes()) + kept_bytes_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t layout() const noexcept override;
-  [[nodiscard]] KeySelection select(HashRanges of) const override;
+  void select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const override;
   [[nodiscard]] std::vector<std::byte> export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) override;
   std::size_t import_range(std::span<const std::byte> bytes) override;
   std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) override;
+  void reserve_more(std::size_t keys) override;
 
   // For those who look from other threads.
   void publish() noexcept;

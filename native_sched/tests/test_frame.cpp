@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "check.hpp"
-#include "frame_checksum.hpp"
 #include "rayelastic/frame.hpp"
+#include "rayelastic/frame_checksum.hpp"
 
 using namespace rayelastic;
 

@@ -1,8 +1,10 @@
 #include "rayelastic/keyed_state.hpp"
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <thread>
 #include <unordered_map>
 
 #include "check.hpp"
@@ -278,6 +280,42 @@ TEST(keys_of_several_ranges_leave_in_chunks) {
   CHECK(!some.contains(part + 1) && some.overlaps({part + 1, kAll}) && !some.overlaps({part + 1, 2 * part}));
   CHECK(!HashRanges(std::vector<HashRange>()).contains(0));
   CHECK(HashRanges().has_all() && !some.has_all());
+}
+
+// The operator goes on with other keys, and the table grows.
+TEST(keys_that_rest_are_exported_while_others_come) {
+  constexpr std::size_t kKeys = 20'000;
+  const HashRanges resting(0, kAll / 2);
+  const auto rests = [&resting](std::size_t i) { return resting.contains(hash_of(view(name_of(i)))); };
+  KeyedState whole = counts();
+  CHECK(whole.exports_aside());
+  for (std::size_t i = 0; i < kKeys; ++i) count_of(look_up(whole, name_of(i))) = static_cast<std::int64_t>(i);
+  KeySelection keys{.of = resting};
+  std::uint64_t at = 0;
+  do whole.select_chunk(keys, at, 1000);
+  while (at != 0);
+  KeyedState moved = counts();
+  std::atomic<bool> begun = false;
+  std::thread running([&] {
+    for (std::size_t i = 0; i < 10 * kKeys; ++i) {
+      if (rests(i)) continue;
+      count_of(look_up(whole, name_of(i))) += 1;
+      if (i == kKeys) begun = true;
+    }
+    begun = true;
+  });
+  while (!begun) std::this_thread::yield();
+  do (void)moved.import_range(whole.export_chunk(keys, at, 1 << 14));
+  while (at != 0);
+  running.join();
+  std::size_t wanted = 0;
+  for (std::size_t i = 0; i < kKeys; ++i) {
+    if (!rests(i)) continue;
+    ++wanted;
+    CHECK_EQ(count_of(moved.find(view(name_of(i)))), static_cast<std::int64_t>(i));
+  }
+  CHECK_EQ(moved.size(), wanted);
+  CHECK_EQ(whole.remove_chunk(keys, at, kAll), wanted);
 }
 
 TEST(damaged_exports_are_refused_and_change_nothing) {

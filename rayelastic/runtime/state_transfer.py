@@ -3,13 +3,14 @@
 Over a connection of its own, whose handshake has proved the job's secret. Every frame is signed with a key that is
 derived for this transfer alone. The state of Python operators is pickled: it is unpickled only after its signature was
 checked, and only in an element of the same job (reliability rule D5). Other state is read by its layout and trusted no
-more than tuples on a link (D6): its checksum is signed in its place, ten times as fast. An operator is held while one
-chunk of its state is read or written, not longer.
+more than tuples on a link (D6): its checksum is signed in its place, a hundred times as fast. An operator is held while
+a chunk of its state is looked for, read, written or forgotten, not longer; and not at all to read what stays as it is
+while no tuple comes.
 
     frame    length of the body (4), sequence (4), operator (2), kind (1), HMAC-SHA256 of these and the body, or of
-             these and its CRC-32 where it is a chunk that holds nothing pickled (32), body
-    begin    number of hash ranges (4), these (16 each), names of the operators; what the receiver has of these keys,
-             of an earlier attempt, is dropped
+             these and its CRC-32C where it is a chunk that holds nothing pickled (32), body
+    begin    number of hash ranges (4), these (16 each), how many keys the sender has in all (8), names of operators;
+             what the receiver has of keys of these ranges, of an earlier attempt, is dropped
     chunk    an export of the operator's state
     end      the receiver answers with an end frame whose sequence is the number of keys that it took
 """
@@ -22,20 +23,19 @@ import hmac
 import socket
 import struct
 import threading
-import zlib
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from rayelastic import _native
 from rayelastic.errors import LinkError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rayelastic import _native
-
 CHUNK_BYTES = 1 << 20  # of state that is read or written while its operator is held
 MOST_BYTES = 64 << 20  # of a frame: the state of one key may be larger than a chunk
 CHUNK_KEYS = 1 << 12  # that are forgotten while their operator is held
+CHUNK_PLACES = 1 << 16  # that are looked at for keys while their operator is held
 HOLD_TIMEOUT = 10.0  # seconds for an operator to come to its safe point
 SILENCE = 30.0  # seconds without a byte after which the other side is lost
 
@@ -43,6 +43,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 _HEADER = struct.Struct("<IIHB")
 _COUNT = struct.Struct("<I")
+_KEYS = struct.Struct("<Q")
 _RANGE = struct.Struct("<QQ")
 _CHECKSUM = struct.Struct("<I")
 _MAC_BYTES = 32
@@ -68,6 +69,8 @@ class StateStores:
         self._scheduler = scheduler
         self._stores = stores
         self._lock = threading.Lock()  # release() lets all go on
+        self._given: dict[str, tuple[Ranges, _native.KeySelection]] = {}  # the last keys that were read, by operator
+        self._came: dict[str, Ranges] = {}  # ranges whose keys have come here since the start
 
     def __contains__(self, operator: object) -> bool:
         return operator in self._stores
@@ -88,16 +91,33 @@ class StateStores:
         return self._stores[operator][1].pickled
 
     def chunks(self, operator: str, ranges: Ranges) -> Iterator[bytes]:
-        """Gives the state of the keys in some hash ranges, chunk by chunk."""
+        """Gives the state of the keys in some hash ranges, of which no tuple comes meanwhile, chunk by chunk."""
+        keys = self._selected(operator, ranges)
+        self._given[operator] = ranges, keys
+        reading = self._aside if self._stores[operator][1].exports_aside else self.held
         at = 0
-        with self.held(operator) as state:
-            keys = state.select(ranges)
         while True:
-            with self.held(operator) as state:
+            with reading(operator) as state:
                 chunk, at = state.export_chunk(keys, at, CHUNK_BYTES)
             yield chunk
             if at == 0:
                 return
+
+    def expect(self, operator: str, ranges: Ranges, keys: int) -> None:
+        """Gets ready to take the keys in some hash ranges: drops those of an earlier attempt.
+
+        Args:
+            operator: whose.
+            ranges: of hashes, both ends included.
+            keys: about how many will be here in the end, as far as none is now.
+        """
+        self._given.pop(operator, None)  # it tells nothing of what comes
+        if _overlap(self._came.get(operator, ()), ranges):
+            self.drop(operator, ranges)
+        elif self._stores[operator][1].size == 0:
+            with self.held(operator) as state:
+                state.reserve_more(keys)
+        self._came[operator] = (*self._came.get(operator, ()), *ranges)
 
     def take(self, operator: str, chunk: bytes) -> int:
         """Adds keys to the state of an operator; returns how many."""
@@ -106,15 +126,30 @@ class StateStores:
 
     def drop(self, operator: str, ranges: Ranges) -> int:
         """Forgets the keys in some hash ranges; returns how many there were."""
+        given, keys = self._given.pop(operator, (None, None))
+        if keys is None or given != ranges:
+            keys = self._selected(operator, ranges)
         dropped = at = 0
-        with self.held(operator) as state:
-            keys = state.select(ranges)
         while True:
             with self.held(operator) as state:
                 count, at = state.remove_chunk(keys, at, CHUNK_KEYS)
             dropped += count
             if at == 0:
-                return dropped
+                break
+        self._came[operator] = tuple(one for one in self._came.get(operator, ()) if one not in ranges)
+        return dropped
+
+    @contextlib.contextmanager
+    def _aside(self, operator: str) -> Iterator[_native.KeyedState]:
+        yield self._stores[operator][1]
+
+    def _selected(self, operator: str, ranges: Ranges) -> _native.KeySelection:
+        keys, at = _native.KeySelection(ranges), 0
+        while True:
+            with self.held(operator) as state:
+                at = state.select_chunk(keys, at, CHUNK_PLACES)
+            if at == 0:
+                return keys
 
     def size(self, operators: Sequence[str]) -> tuple[int, int]:
         """Returns the keys and the bytes of some operators."""
@@ -142,7 +177,7 @@ def send_state(
     """
     with contextlib.closing(connection), _lost_as_link_error():
         connection.settimeout(SILENCE)
-        _send(connection, key, 0, 0, Kind.BEGIN, _beginning(operators, ranges))
+        _send(connection, key, 0, 0, Kind.BEGIN, _beginning(operators, ranges, stores.size(operators)[0]))
         sequence = size = 0
         for number, operator in enumerate(operators):
             for chunk in stores.chunks(operator, ranges):
@@ -167,10 +202,10 @@ def receive_state(connection: socket.socket, key: bytes, stores: StateStores) ->
         _, _, kind, body = _receive(connection, key, ())
         if kind is not Kind.BEGIN:
             raise LinkError("a transfer of state begins with something else than its keys")
-        operators, ranges = _begun(body)
+        operators, ranges, keys = _begun(body)
         by_checksum = [not stores.is_pickled(operator) for operator in operators]
         for operator in operators:
-            stores.drop(operator, ranges)
+            stores.expect(operator, ranges, keys)
         taken = expected = 0
         while True:
             sequence, number, kind, body = _receive(connection, key, by_checksum)
@@ -183,17 +218,22 @@ def receive_state(connection: socket.socket, key: bytes, stores: StateStores) ->
             taken += stores.take(operators[number], body)
 
 
-def _beginning(operators: Sequence[str], ranges: Ranges) -> bytes:
-    return b"".join(
-        (_COUNT.pack(len(ranges)), *(_RANGE.pack(*limits) for limits in ranges), "\0".join(operators).encode())
-    )
+def _beginning(operators: Sequence[str], ranges: Ranges, keys: int) -> bytes:
+    limits = (_RANGE.pack(*one) for one in ranges)
+    return b"".join((_COUNT.pack(len(ranges)), *limits, _KEYS.pack(keys), "\0".join(operators).encode()))
 
 
-def _begun(body: bytes) -> tuple[list[str], Ranges]:
+def _begun(body: bytes) -> tuple[list[str], Ranges, int]:
     (count,) = _COUNT.unpack_from(body)
-    ranges = tuple(_RANGE.unpack_from(body, _COUNT.size + i * _RANGE.size) for i in range(count))
-    names = body[_COUNT.size + count * _RANGE.size :].decode()
-    return names.split("\0") if names else [], tuple((low, high) for low, high in ranges)
+    at = _COUNT.size + count * _RANGE.size
+    limits = tuple(_RANGE.iter_unpack(body[_COUNT.size : at]))
+    (keys,) = _KEYS.unpack_from(body, at)
+    names = body[at + _KEYS.size :].decode()
+    return names.split("\0") if names else [], tuple((low, high) for low, high in limits), keys
+
+
+def _overlap(some: Ranges, others: Ranges) -> bool:
+    return any(low <= to and start <= high for low, high in some for start, to in others)
 
 
 def _send(
@@ -228,7 +268,7 @@ def _receive(connection: socket.socket, key: bytes, by_checksum: Sequence[bool])
 
 def _signature(key: bytes, header: bytes, body: bytes, *, by_checksum: bool) -> bytes:
     signed = hmac.new(key, header, hashlib.sha256)
-    signed.update(_CHECKSUM.pack(zlib.crc32(body)) if by_checksum else body)
+    signed.update(_CHECKSUM.pack(_native.crc32c(body)) if by_checksum else body)
     return signed.digest()
 
 

@@ -23,10 +23,14 @@ HEADER_BYTES = 11 + 32
 
 
 class NothingRuns:
-    """In place of a scheduler whose operators are at rest."""
+    """In place of a scheduler whose operators are at rest; counts how often one was held."""
+
+    def __init__(self) -> None:
+        self.holds = 0
 
     def hold(self, operators: list[int], timeout: float) -> None:
         del operators, timeout
+        self.holds += 1
 
     def release(self) -> None:
         pass
@@ -110,3 +114,26 @@ def test_a_changed_byte_is_noticed(pickled: bool, changed: int) -> None:
     assert isinstance(sent, LinkError)
     assert "isn't as it was signed" in str(received)
     assert into.size == 0
+
+
+@pytest.mark.parametrize(("pickled", "holds"), [(False, 1), (True, 2)])
+def test_an_operator_is_held_to_read_what_may_change_alone(pickled: bool, holds: int) -> None:
+    scheduler: Any = NothingRuns()
+    given = StateStores(scheduler, {"count": (0, filled(pickled))})
+    assert len(list(given.chunks("count", ALL))) == 1
+    assert scheduler.holds == holds, "to look for the keys, and to read those that are Python values"
+    assert given.drop("count", ALL) == 3000
+    assert scheduler.holds == holds + 1, "what was looked for to be read is forgotten without another look"
+
+
+def test_what_came_of_an_earlier_attempt_is_dropped() -> None:
+    half = (1 << 63) - 1
+    low, high = ((0, half),), ((half + 1, (1 << 64) - 1),)
+    state = filled(False)
+    lower, upper = state.export(0, half), state.export(half + 1)
+    into = stores(empty(False))
+    for ranges, chunk in ((low, lower), (high, upper), (low, lower)):
+        into.expect("count", ranges, 3000)
+        assert into.take("count", chunk) > 1000
+    assert into.size(["count"])[0] == 3000
+    assert into.drop("count", low) + into.drop("count", high) == 3000

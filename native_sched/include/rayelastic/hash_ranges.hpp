@@ -25,10 +25,14 @@ class HashRanges {
     for (std::size_t i = 0; i < ranges_.size(); ++i) {
       if (ranges_[i].high < ranges_[i].low || (i > 0 && ranges_[i].low <= ranges_[i - 1].high))
         throw std::invalid_argument("ranges of hashes overlap, or end before they begin");
+      mark(ranges_[i]);
     }
   }
 
-  [[nodiscard]] bool contains(std::uint64_t hash) const noexcept { return overlaps({hash, hash}); }
+  [[nodiscard]] bool contains(std::uint64_t hash) const noexcept {
+    const Share share = shares_[hash >> kBelow];
+    return share == Share::Some ? overlaps({hash, hash}) : share == Share::All;
+  }
   [[nodiscard]] bool overlaps(HashRange range) const noexcept {
     const auto behind = std::ranges::upper_bound(ranges_, range.high, {}, &HashRange::low);
     return behind != ranges_.begin() && range.low <= std::prev(behind)->high;
@@ -36,7 +40,19 @@ class HashRanges {
   [[nodiscard]] bool has_all() const noexcept { return ranges_.size() == 1 && ranges_[0].low == 0 && ranges_[0].high == UINT64_MAX; }
 
  private:
-  std::vector<HashRange> ranges_;  // in order
+  enum class Share : std::uint8_t { None, Some, All };
+  static constexpr unsigned kTop = 12;  // bits of a hash that mostly decide
+  static constexpr unsigned kBelow = 64 - kTop;
+
+  void mark(HashRange range) noexcept {
+    for (std::uint64_t top = range.low >> kBelow; top <= range.high >> kBelow; ++top) {
+      const bool all = range.low <= top << kBelow && ((top << kBelow) | (UINT64_MAX >> kTop)) <= range.high;
+      shares_[top] = all ? Share::All : Share::Some;
+    }
+  }
+
+  std::vector<HashRange> ranges_;                                           // in order
+  std::vector<Share> shares_ = std::vector<Share>(std::size_t{1} << kTop);  // by top bits: how much of what begins so is in a range
 };
 
 }  // namespace rayelastic

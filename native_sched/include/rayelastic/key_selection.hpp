@@ -12,7 +12,8 @@ namespace rayelastic {
 
 struct KeySelection {
   HashRanges of;
-  std::vector<std::uint32_t> slots = {};  // in order; whoever comes by looks whether the key is still one of them
+  std::vector<void*> slots =
+      {};  // in the order of their places, which never move; whoever comes by looks whether the key is still one of them
 };
 
 }  // namespace rayelastic

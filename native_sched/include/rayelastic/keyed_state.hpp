@@ -114,20 +114,22 @@ class KeyedState final : public StateTable {
   void write_touch(const void* state, StateWriter& writer) const;
   [[nodiscard]] std::int64_t read_touch(StateReader& reader) const;
 
-  [[nodiscard]] KeySelection select(HashRanges of) const override;
+  void select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const override;
   // Calls visit(key, state) for those of a selection that there still are, from place `at` on, as long as it is true. Where to go on, 0 at
   // the end.
   template <typename Visit>
   [[nodiscard]] std::uint64_t for_each_of(const KeySelection& keys, std::uint64_t at, Visit&& visit) {
     for (; at < keys.slots.size(); ++at) {
-      Slot* slot = keys.slots[at] < slot_count_ ? slot_at(keys.slots[at]) : nullptr;
-      if (slot == nullptr || !is_kept(slot) || !keys.of.contains(slot->hash)) continue;
+      Slot* slot = static_cast<Slot*>(keys.slots[at]);
+      if (!is_kept(slot) || !keys.of.contains(slot->hash)) continue;
       if (!visit(static_cast<const StringView&>(slot->key), static_cast<std::byte*>(state_of(slot)))) return at;
     }
     return 0;
   }
+  [[nodiscard]] bool exports_aside() const noexcept override { return lives_ == nullptr; }
   [[nodiscard]] std::vector<std::byte> export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) override;
   std::size_t import_range(std::span<const std::byte> bytes) override;
+  void reserve_more(std::size_t keys) override { reserve(size() + keys); }
   std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) override {
     return remove_chunk(keys, at, max_keys, [](std::byte*) {});
   }
@@ -135,8 +137,10 @@ class KeyedState final : public StateTable {
   template <typename Dropped>
   std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys, Dropped&& dropped) {
     std::size_t removed = 0;
+    std::size_t ahead = at;
     at = for_each_of(keys, at, [&](const StringView&, std::byte* state) {
       if (removed == max_keys) return false;
+      if (removed % kBatch == 0) ahead = fetch_for_removal(keys, ahead);
       dropped(state);
       release(unlink(static_cast<Slot*>(static_cast<void*>(state)) - 1));
       ++removed;
@@ -189,6 +193,7 @@ class KeyedState final : public StateTable {
   [[nodiscard]] std::uint32_t unlink(const Slot* slot) noexcept;
   void release(std::uint32_t number);
   void reserve(std::size_t keys);
+  [[nodiscard]] std::size_t fetch_for_removal(const KeySelection& keys, std::size_t at) const noexcept;
   void place(std::uint64_t hash, std::uint32_t slot_number) noexcept;
   void rebuild(std::size_t buckets);
 

@@ -11,6 +11,7 @@
 #include <limits>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "rayelastic/key_selection.hpp"
@@ -36,19 +37,33 @@ class StateTable {
   // Of what is in the bytes: tables with the same layout can import from one another.
   [[nodiscard]] virtual std::uint64_t layout() const noexcept = 0;
 
+  // Whether keys of which no record comes stay as they are, whatever comes of others: then a selection of such may be exported while the
+  // operator runs.
+  [[nodiscard]] virtual bool exports_aside() const noexcept { return false; }
+
   // --- while the operator isn't running: it is held, or over, or hasn't started
 
-  // Keys of some hashes. It holds as long as nobody adds such keys; those that are gone are left out.
-  [[nodiscard]] virtual KeySelection select(HashRanges of) const = 0;
-  // Some of them, from place `at` on (0 at first): about max_bytes, one at least. Sets `at` to where to go on, 0 when there is no more.
+  // Adds keys of the selection's hashes that are among the next max_places, from place `at` on (0 at first). Sets `at` to where to go on, 0
+  // when there is no more. The operator may run in between. What is selected holds as long as nobody adds such keys; those that are gone are
+  // left out.
+  virtual void select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const = 0;
+  // Some of them, from place `at` on: about max_bytes, one at least; likewise.
   [[nodiscard]] virtual std::vector<std::byte> export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) = 0;
   // All or nothing; the number of keys. Throws StateError for bytes that aren't an export of a table like this, and for keys that are here
   // already.
   virtual std::size_t import_range(std::span<const std::byte> bytes) = 0;
   // Forgets max_keys of them at most, likewise; returns how many.
   virtual std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) = 0;
+  // Makes room for so many keys more: their import won't have to.
+  virtual void reserve_more(std::size_t keys) = 0;
 
   // At once.
+  [[nodiscard]] KeySelection select(HashRanges of) const {
+    KeySelection keys{.of = std::move(of)};
+    std::uint64_t at = 0;
+    select_chunk(keys, at, kUnbounded);
+    return keys;
+  }
   [[nodiscard]] std::vector<std::byte> export_range(std::uint64_t low, std::uint64_t high) {
     std::uint64_t at = 0;
     return export_chunk(select({low, high}), at, kUnbounded);
