@@ -165,6 +165,8 @@ bool Router::send_one_way(Mark mark) {
 }
 
 bool Router::marked(Mark mark, rel_context* context) {
+  // A target that is to be attached wants this mark, too: it mustn't wait for the first record to hear of a watermark.
+  if (posted_.load(std::memory_order_relaxed) && mark.kind != MarkKind::Command && !carry_out(context)) return false;
   if (mark.kind == MarkKind::Time) return send_one_way(mark);
   if (mark.kind == MarkKind::Command) {
     (void)carry_out(context);

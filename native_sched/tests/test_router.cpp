@@ -271,4 +271,44 @@ TEST(an_idle_router_hears_commands_and_refuses_old_ones) {
   CHECK(!scheduler.failure().has_value());
 }
 
+// Who takes a replica's output waits for its watermark from the start, or it would run ahead of it.
+TEST(a_target_hears_of_a_watermark_before_there_is_a_record) {
+  auto router = std::make_shared<Router>(
+      row_schema(), RouterOptions{.name = "r", .keys = {"stream"}, .owners = std::vector<std::uint16_t>(8, 0), .locals = {0}});
+  struct Gate : Guarded {
+    bool told = false;
+    std::atomic<bool> open{false};
+  };
+  auto gate = std::make_shared<Gate>();
+  OperatorSpec timed{.name = "timed", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(gate), .output = row_schema()};
+  timed.process = [](const void*, std::int64_t, void*, std::int64_t, void* state, rel_context* context) -> std::int64_t {
+    auto& self = *static_cast<Gate*>(static_cast<Guarded*>(state));
+    if (!std::exchange(self.told, true)) {
+      context->mark({MarkKind::Watermark, 42});
+      return 0;
+    }
+    self.open.wait(false);
+    rel_finish(context);
+    return 0;
+  };
+  Scheduler scheduler;
+  const OperatorId from = scheduler.add_operator(timed);
+  const OperatorId id = scheduler.add_operator(make_router(router));
+  const OperatorId last = scheduler.add_operator(sink());
+  scheduler.connect(from, id);
+  scheduler.connect(id, last);
+  auto [near, far] = link_pair("router>1");
+  far->open_in(row_schema());
+  (void)router->attach(1, near, 1);  // as an element does before it starts
+  scheduler.start({.thread_count = 1});
+  Link::Received received;
+  CHECK(far->receive(received) == Link::Outcome::Ok);
+  CHECK(received.header.kind == FrameKind::Mark);
+  CHECK_EQ(received.header.value, 42);
+  gate->open = true;
+  gate->open.notify_all();
+  far->interrupt();
+  CHECK(scheduler.wait_for(60s));
+}
+
 REL_TEST_MAIN

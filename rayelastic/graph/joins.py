@@ -144,7 +144,7 @@ def join(
             left.schema,
             gives,
             left.keys,
-            StateKind.STATEFUL,  # what a key keeps can't move to another replica
+            StateKind.PARTITIONED,
             body,
             location,
             further_inputs=(InputPort(RIGHT, right.schema, right.inputs, right_keys),),

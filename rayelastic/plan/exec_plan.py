@@ -431,6 +431,7 @@ class ExecPlan:
                     "replicas": planned.replicas,
                     "pipelines": [{"operators": list(p.operators), "pes": list(p.pes)} for p in planned.pipelines],
                 }
+                | _further_keys(planned.region)
                 for planned in self.regions
             ],
             "edges": [list(edge) for edge in self.edges],
@@ -452,6 +453,7 @@ class ExecPlan:
                 tuple(operator for p in pipelines for operator in p.operators),
                 tuple(told["keys"]),
                 tuple(told["token_bound"]),
+                {port: tuple(keys) for port, keys in told.get("further_keys", {}).items()},
             )
             regions.append(RegionPlan(region, pipelines))
         return cls(
@@ -462,3 +464,12 @@ class ExecPlan:
             dict(values["nodes"]),
             values["epoch"],
         )
+
+
+def _further_keys(region: Region) -> dict[str, Any]:
+    """Those of regions that have some: of joins."""
+    return (
+        {"further_keys": {port: list(keys) for port, keys in region.further_keys.items()}}
+        if region.further_keys
+        else {}
+    )

@@ -10,6 +10,9 @@ A region is the longest sequence of compatible operators. The rules, in the pape
    contain them; input schemas of stateless operators must contain them (same name and same type).
 5. What remains is combined by rule 2 into regions that can only be split into pipelines.
 
+An operator with several partitioned input ports, such as a join by key, has several predecessors, and so is the first
+of its region; tuples of each port are dealt out by that port's keys.
+
 Beyond the paper: the operators of a loop are one region, which isn't parallelised; so are the operator that deals
 tuples out to the channels of an elastic stage and the first operator of each channel.
 
@@ -25,7 +28,7 @@ another.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import cast
 
@@ -62,6 +65,7 @@ class Region:
         operators: names, in the order in which tuples pass them.
         keys: fields by which tuples go to replicas; empty unless data-parallel.
         token_bound: operators that need the Python token, so that replicas pay as processes only.
+        further_keys: {further input port of its first operator: fields that are the keys there}.
     """
 
     name: str
@@ -69,6 +73,11 @@ class Region:
     operators: tuple[str, ...]
     keys: tuple[str, ...] = ()
     token_bound: tuple[str, ...] = ()
+    further_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+
+    def keys_at(self, port: str) -> tuple[str, ...]:
+        """Return the fields by which tuples of an input port of its first operator go to replicas."""
+        return self.further_keys.get(port, self.keys)
 
 
 def regions(graph: Graph) -> tuple[Region, ...]:
@@ -136,7 +145,12 @@ def _split(chain: list[OperatorSpec]) -> list[tuple[RegionKind, list[OperatorSpe
             continue
         first = chain[at]
         start, end = at, at + 1
-        while start > rest_from and _fits(chain[start - 1], first) and _keeps_keys(chain[start - 1], first):
+        while (
+            start > rest_from
+            and len(first.input_ports) == 1
+            and _fits(chain[start - 1], first)
+            and _keeps_keys(chain[start - 1], first)
+        ):
             start -= 1
         known = True
         while end < len(chain) and _fits(chain[end], first):
@@ -156,6 +170,8 @@ def _split(chain: list[OperatorSpec]) -> list[tuple[RegionKind, list[OperatorSpe
 def _fits(spec: OperatorSpec, first: OperatorSpec) -> bool:
     """Tell whether an operator can share a data-parallel region with its first partitioned one: rule 4."""
     if spec.state_kind is StateKind.STATEFUL or spec.input_schema is None or first.input_schema is None:
+        return False
+    if len(spec.input_ports) > 1:  # what comes by another port wasn't dealt out with the rest
         return False
     if spec.state_kind is StateKind.PARTITIONED and not set(first.keys) <= set(spec.keys):
         return False
@@ -182,4 +198,4 @@ def _region(name: str, kind: RegionKind, members: list[OperatorSpec]) -> Region:
     if kind is not RegionKind.DATA_PARALLEL:
         return Region(name, kind, operators, token_bound=token_bound)
     keys = next(m.keys for m in members if m.state_kind is StateKind.PARTITIONED)
-    return Region(name, kind, operators, keys, token_bound)
+    return Region(name, kind, operators, keys, token_bound, {p.name: p.keys for p in members[0].further_inputs})

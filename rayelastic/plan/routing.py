@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from rayelastic.graph.channels import is_in_turn
-from rayelastic.graph.operator_spec import OperatorSpec, StateKind
+from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.ports import IN, OUT, operator_of, port_of
 from rayelastic.plan.exec_plan import ExecPlan, PlanLink, RegionPlan
 from rayelastic.plan.regions import RegionKind
@@ -135,8 +135,11 @@ def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken
         return f"it is {region.kind.value}"
     if not region.keys:
         return "it has one group of all tuples"
-    if any(len(m.input_ports) != 1 or not taken.isdisjoint(m.streams[1:]) or m.loop_edges for m in members):
-        return "an operator in it has several ports, or is the head of a loop"
+    several = [m for m in members if len(m.input_ports) != 1]
+    if several not in ([], members[:1]) or any(m.kind is not OperatorKind.JOIN for m in several):
+        return "an operator in it that is no join has several ports"
+    if any(not taken.isdisjoint(m.streams[1:]) or m.loop_edges for m in members):
+        return "an operator in it has several output ports, or is the head of a loop"
     if is_in_turn(operators, members[0].name):
         return "it stands in a channel whose order is restored"
     others = [m.name for m in members if m.state_kind is StateKind.PARTITIONED and m.keys != region.keys]
@@ -193,7 +196,8 @@ def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
 def _router(edge: Edge, pe: str, region: RegionPlan, taking: tuple[str, ...]) -> RouterPlan:
     local = taking.index(pe) if pe in taking else None
     links = {replica: routed_link(edge, pe, other) for replica, other in enumerate(taking) if other != pe}
-    return RouterPlan(edge, region.region.name, region.region.keys, region.ring.owners, local, links)
+    keys = region.region.keys_at(port_of(edge.end, IN))
+    return RouterPlan(edge, region.region.name, keys, region.ring.owners, local, links)
 
 
 def routers_of(plan: ExecPlan, region: str) -> Iterator[tuple[str, Edge]]:

@@ -174,6 +174,10 @@ class AdaptationPerformer:
         for part in change.regions:
             for replica in part.started:
                 self._attach(change, part.region, replica)
+        if here.moved == 0:
+            for part in change.regions:
+                for replica in part.started:
+                    self._announce(change, part.region, replica)
         for number, batch in enumerate(batches_of(here)):
             done = None if number < here.moved else functools.partial(self._journal.moved, number + 1)
             self._move(change, batch, done)
@@ -200,6 +204,13 @@ class AdaptationPerformer:
             self._passing("attach")
             link = routed_link(edge, pe, to_pe)
             self._command(pe, "attach", edge.name, replica, link, address, self._epoch(change), may_have_ended=False)
+
+    def _announce(self, change: PlanChange, region: str, replica: int) -> None:
+        """Waits until all who take a new replica's output have its watermark: from then on they wait for it, too."""
+        routers, mark = list(routers_of(change.new, region)), self._next_mark(change)
+        for pe, edge in routers:
+            self._command(pe, "hold", edge.name, (), replica, mark, self._epoch(change), may_have_ended=False)
+        self._flush(change.new, region, plan_pe(change.new, region, replica), mark, len(routers))
 
     def _detach(self, plan: ExecPlan, region: str, replica: int, change: PlanChange) -> None:
         for pe, edge in routers_of(plan, region):

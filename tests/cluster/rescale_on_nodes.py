@@ -5,9 +5,9 @@
     python -m tests.cluster.rescale_on_nodes FOLDER by-itself
     python -m tests.cluster.rescale_on_nodes FOLDER vwap-by-itself
 
-The folder is one that all nodes see. `random`: rescales at random, as often as fits. `vwap`: to two, three and one
-replica, and the bargains are those of a run without. `by-itself`, `vwap-by-itself`: the load grows and falls, the job
-follows. The job verifies itself, see oracle.py; the bargains are compared. Hosts that die: kills.py.
+The folder is one that all nodes see. `random`: rescales at random, as often as fits. `vwap`: windows and joins to two,
+three and one replica, and the bargains are those of a run without. `by-itself`, `vwap-by-itself`: the load grows and
+falls, the job follows. The job verifies itself, see oracle.py; the bargains are compared. Hosts that die: kills.py.
 """
 
 from __future__ import annotations
@@ -110,11 +110,13 @@ def moved_vwap(folder: Path) -> dict[str, Any]:
     load = Load(folder)
     load.set(RATE)
     job = submitted_vwap(load, CONFIG)
-    region, nodes, seen = job.plan().region_of("pre_vwap").region.name, nodes_of(job), []
+    regions = [job.plan().region_of(operator).region.name for operator in ("pre_vwap", "bargains.joined")]
+    nodes, seen = nodes_of(job), []
     for replicas in (2, 3, 1):
-        flows(job, operator="pre_vwap")
-        seen.append(job.rescale(region, replicas).region(region).replicas)
-        nodes |= nodes_of(job)
+        for region in regions:
+            flows(job, operator="pre_vwap")
+            seen.append(job.rescale(region, replicas).region(region).replicas)
+            nodes |= nodes_of(job)
     flows(job, operator="pre_vwap")
     return {"replicas": seen, "nodes": sorted(nodes), **verified_vwap(job, load)}
 

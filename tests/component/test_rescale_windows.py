@@ -1,4 +1,4 @@
-"""Windows in regions whose replicas change: every window as if one operator had had all keys all the time (R3)."""
+"""Windows and joins in regions whose replicas change: all as if one operator had had all keys all the time (R3)."""
 
 from __future__ import annotations
 
@@ -105,6 +105,43 @@ def test_windows_are_given_as_if_nothing_had_moved(window: str) -> None:
     check_moving(windows(window), events, Event, ["windows", "doubled"])
 
 
+class Quote(NamedTuple):
+    item: int
+    at: int
+    amount: int
+
+
+JOINS: dict[str, dict[str, Any]] = {
+    "latest": {},
+    "interval": {"within": (150, 50)},
+    "window": {"window": 200},
+    "outer": {"within": 20, "how": "left"},
+}
+
+
+def joins(join: str) -> Callable[[Any], Any]:
+    """Odd ones meet even ones, whose key has another name; the operator behind the join is of its region."""
+
+    def declared(events: Any) -> Any:
+        timed = events.event_time("time", "at", lateness=LATENESS)
+        left = timed.filter("left", lambda t: t.number % 2 == 1).key_by("key")
+        right = timed.filter("right", lambda t: t.number % 2 == 0)
+        quotes = right.map("quotes", lambda t: Quote(t.key, t.at, t.number)).key_by("item")
+        joined = left.join("joined", quotes, **JOINS[join])
+        return joined.filter("behind", lambda t: t.key >= 0)
+
+    return declared
+
+
+@pytest.mark.parametrize("join", JOINS)
+def test_joins_are_given_as_if_nothing_had_moved(join: str) -> None:
+    check_moving(joins(join), events, Event, ["joined", "behind"])
+
+
 def test_vwap_is_what_it_would_have_been() -> None:
-    """Windows by count move; the quotes that wait for their averages stay."""
+    """Windows by count move, which feed one port of a join."""
     check_moving(vwap.bargains, trades_and_quotes, vwap.Event, ["pre_vwap", "trades", "vwap"])
+
+
+def test_quotes_that_wait_for_their_averages_move() -> None:
+    check_moving(vwap.bargains, trades_and_quotes, vwap.Event, ["bargains.joined", "bargains"])

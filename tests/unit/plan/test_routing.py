@@ -1,0 +1,64 @@
+"""What may have replicas while a job runs, and by which keys tuples are dealt out to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rayelastic as rel
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.fusion import plan_topology
+from rayelastic.plan.regions import RegionKind
+from rayelastic.plan.routing import elastic_regions, routing_of, why_fixed
+
+TRADE, QUOTE = {"item": int, "price": float}, {"code": int, "ask": float}
+
+
+def joined(**how: Any) -> rel.Topology:
+    topology = rel.Topology("joined")
+    trades = topology.source("trades", rel.rows([], schema=TRADE)).key_by("item")
+    quotes = topology.source("quotes", rel.rows([], schema=QUOTE)).key_by("code")
+    trades.join("bargains", quotes, **how).key_by("item").aggregate("n", n=rel.count()).sink("out", rel.count())
+    return topology
+
+
+def test_a_join_starts_a_region_with_replicas() -> None:
+    topology = joined()
+    plan = plan_topology(topology)
+    planned = plan.region_of("bargains")
+    assert (planned.region.kind, planned.region.operators) == (RegionKind.DATA_PARALLEL, ("bargains", "n"))
+    assert (planned.region.keys, dict(planned.region.further_keys)) == (("item",), {"right": ("code",)})
+    assert elastic_regions(plan, topology.operators) == (planned.region.name,)
+    assert ExecPlan.from_dict(plan.to_dict()) == plan
+
+
+def test_each_port_of_a_join_is_dealt_out_by_its_own_keys() -> None:
+    """Under two names the same key, so that what matches meets in one replica."""
+    topology = joined()
+    plan = plan_topology(topology)
+    region = plan.region_of("bargains").region.name
+    routing = routing_of(plan.with_replicas(region, 2, ("pe0", "pe1")), "pe0", (region,))
+    assert {router.edge.end: router.keys for router in routing.routers} == {
+        "bargains": ("item",),
+        "bargains/right": ("code",),
+    }
+    assert len({router.owners for router in routing.routers}) == 1
+
+
+def test_a_join_of_a_stream_with_itself_deals_both_out_in_front_of_it() -> None:
+    topology = rel.Topology("itself")
+    same = topology.source("same", rel.rows([], schema=TRADE)).filter("some", lambda t: t.price > 0, lane="python")
+    same.key_by("item").join("pairs", same.key_by("item")).sink("out", rel.count())
+    plan = plan_topology(topology)
+    assert plan.region_of("pairs").region.operators == ("pairs",)
+    assert plan.region_of("some").region.kind is RegionKind.PIPELINE
+
+
+def test_late_tuples_that_somebody_takes_keep_a_join_as_it_is() -> None:
+    topology = rel.Topology("late")
+    made = topology.source("trades", rel.rows([], schema={"item": int, "at": int}))
+    timed = made.event_time("time", "at")
+    pairs = timed.key_by("item").join("pairs", timed.key_by("item"), within=5)
+    pairs.sink("out", rel.count())
+    pairs.late().sink("late", rel.count())
+    plan = plan_topology(topology)
+    assert "output ports" in why_fixed(plan.region_of("pairs"), topology.operators)
