@@ -43,6 +43,11 @@ class RecordCheck:
 class StateError(ValueError):
     pass
 
+class OperatorPause:
+    """
+    Has an operator at its safe point for the time of one work on its state; TimeoutError if it doesn't come there.
+    """
+
 class KeySelection:
     """Some keys of a KeyedState, by their hashes."""
 
@@ -100,20 +105,20 @@ class KeyedState:
         The keys whose hash is in one of the ranges, which don't overlap; it holds as long as nobody adds such keys.
         """
 
-    def select_chunk(self, keys: KeySelection, at: int = 0, max_places: int = 65536) -> int:
+    def select_chunk(self, keys: KeySelection, at: int = 0, max_places: int = 65536, pause: OperatorPause | None = None) -> int:
         """
         Looks at some places and adds the keys there that are meant; where to go on, 0 when there is no more. The operator may run in between.
         """
 
-    def export_chunk(self, keys: KeySelection, at: int = 0, max_bytes: int = 1048576) -> tuple[bytes, int]:
+    def export_chunk(self, keys: KeySelection, at: int = 0, max_bytes: int = 1048576, pause: OperatorPause | None = None) -> tuple[bytes, int]:
         """
         State of some of the keys: about max_bytes, an export of its own, and where to go on; 0 when there is no more.
         """
 
-    def reserve_more(self, keys: int) -> None:
+    def reserve_more(self, keys: int, pause: OperatorPause | None = None) -> int:
         """Makes room for so many keys more."""
 
-    def import_(self, data: bytes) -> int:
+    def import_(self, data: bytes, pause: OperatorPause | None = None) -> int:
         """
         All or nothing; StateError for keys that are here already, and for bytes of another format or layout. Returns the number of keys.
         """
@@ -121,7 +126,7 @@ class KeyedState:
     def remove(self, low: int = 0, high: int = 18446744073709551615) -> int:
         """Forgets the keys whose hash is in [low, high]; returns how many."""
 
-    def remove_chunk(self, keys: KeySelection, at: int = 0, max_keys: int = 4096) -> tuple[int, int]:
+    def remove_chunk(self, keys: KeySelection, at: int = 0, max_keys: int = 4096, pause: OperatorPause | None = None) -> tuple[int, int]:
         """
         Forgets some of the keys; how many, and where to go on, 0 when there is no more.
         """
@@ -503,6 +508,11 @@ class Scheduler:
         Keeps operators at their safe points until release(): none of them runs, what comes for them waits, their state may be moved.
         A source is held where it submits nothing: its tuples_out is its position. drain: what waits at those that only held operators feed
         is processed first. May be called again for operators downstream. TimeoutError: not within timeout seconds; then none of them is held.
+        """
+
+    def pause(self, operator: int, timeout: float = 10.0) -> OperatorPause:
+        """
+        How to have an operator at its safe point while its state is worked on; waits for nothing yet. One such work at a time.
         """
 
     def release(self, finish: bool = True) -> None:

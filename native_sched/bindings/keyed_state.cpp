@@ -41,34 +41,50 @@ KeySelection select_keys(const KeyedStateObject& self, const GivenRanges& given)
   return self.store->select(std::move(ranges));
 }
 
-std::uint64_t select_chunk(const KeyedStateObject& self, KeySelection& keys, std::uint64_t at, std::size_t max_places) {
-  const nb::gil_scoped_release released;
-  self.store->select_chunk(keys, at, max_places);
-  return at;
+// While the operator pauses, if it runs at all, and without the GIL.
+template <typename Work>
+auto at_rest(const OperatorPause* pause, Work&& work) {
+  std::string refusal;
+  try {
+    const nb::gil_scoped_release released;
+    return pause == nullptr ? work() : pause->during(work);
+  } catch (const OperatorPause::Refused& refused) {
+    refusal = refused.what();
+  }
+  PyErr_SetString(PyExc_TimeoutError, refusal.c_str());
+  throw nb::python_error();
 }
 
-nb::tuple export_chunk(const KeyedStateObject& self, const KeySelection& keys, std::uint64_t at, std::size_t max_bytes) {
-  std::vector<std::byte> exported;
-  {
-    const nb::gil_scoped_release released;
-    exported = self.store->export_chunk(keys, at, max_bytes);
-  }
+std::uint64_t select_chunk(const KeyedStateObject& self, KeySelection& keys, std::uint64_t at, std::size_t max_places,
+                           const OperatorPause* pause) {
+  return at_rest(pause, [&] {
+    self.store->select_chunk(keys, at, max_places);
+    return at;
+  });
+}
+
+nb::tuple export_chunk(const KeyedStateObject& self, const KeySelection& keys, std::uint64_t at, std::size_t max_bytes,
+                       const OperatorPause* pause) {
+  const std::vector<std::byte> exported = at_rest(pause, [&] { return self.store->export_chunk(keys, at, max_bytes); });
   return nb::make_tuple(python_bytes(exported), at);
 }
 
-nb::tuple remove_chunk(const KeyedStateObject& self, const KeySelection& keys, std::uint64_t at, std::size_t max_keys) {
-  std::size_t removed = 0;
-  {
-    const nb::gil_scoped_release released;
-    removed = self.store->remove_chunk(keys, at, max_keys);
-  }
+nb::tuple remove_chunk(const KeyedStateObject& self, const KeySelection& keys, std::uint64_t at, std::size_t max_keys,
+                       const OperatorPause* pause) {
+  const std::size_t removed = at_rest(pause, [&] { return self.store->remove_chunk(keys, at, max_keys); });
   return nb::make_tuple(removed, at);
 }
 
-std::size_t import_range(const KeyedStateObject& self, const nb::bytes& bytes) {
+std::size_t import_range(const KeyedStateObject& self, const nb::bytes& bytes, const OperatorPause* pause) {
   const std::span<const std::byte> given = bytes_in(bytes);
-  const nb::gil_scoped_release released;
-  return self.store->import_range(given);
+  return at_rest(pause, [&] { return self.store->import_range(given); });
+}
+
+std::size_t reserve_more(const KeyedStateObject& self, std::size_t keys, const OperatorPause* pause) {
+  return at_rest(pause, [&] {
+    self.store->reserve_more(keys);
+    return keys;
+  });
 }
 
 }  // namespace
@@ -76,6 +92,9 @@ std::size_t import_range(const KeyedStateObject& self, const nb::bytes& bytes) {
 void bind_keyed_state(nb::module_& module) {
   constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
   nb::exception<StateError>(module, "StateError", PyExc_ValueError);
+  nb::class_<OperatorPause>(
+      module, "OperatorPause",
+      "Has an operator at its safe point for the time of one work on its state; TimeoutError if it doesn't come there.");
   nb::class_<KeySelection>(module, "KeySelection", "Some keys of a KeyedState, by their hashes.")
       .def(
           "__init__", [](KeySelection* self, const GivenRanges& given) { new (self) KeySelection{.of = ranges_of(given)}; },
@@ -131,20 +150,21 @@ void bind_keyed_state(nb::module_& module) {
            nb::sig("def select(self, ranges: collections.abc.Sequence[tuple[int, int]]) -> KeySelection"),
            "The keys whose hash is in one of the ranges, which don't overlap; it holds as long as nobody adds such keys.")
       .def("select_chunk", select_chunk, nb::arg("keys"), nb::arg("at") = std::uint64_t{0}, nb::arg("max_places") = std::size_t{1} << 16,
-           nb::sig("def select_chunk(self, keys: KeySelection, at: int = 0, max_places: int = 65536) -> int"),
+           nb::arg("pause").none() = nullptr,
+           nb::sig("def select_chunk(self, keys: KeySelection, at: int = 0, max_places: int = 65536, pause: OperatorPause | None = None) "
+                   "-> int"),
            "Looks at some places and adds the keys there that are meant; where to go on, 0 when there is no more. The operator may run in "
            "between.")
       .def("export_chunk", export_chunk, nb::arg("keys"), nb::arg("at") = std::uint64_t{0}, nb::arg("max_bytes") = std::size_t{1} << 20,
-           nb::sig("def export_chunk(self, keys: KeySelection, at: int = 0, max_bytes: int = 1048576) -> tuple[bytes, int]"),
+           nb::arg("pause").none() = nullptr,
+           nb::sig(
+               "def export_chunk(self, keys: KeySelection, at: int = 0, max_bytes: int = 1048576, pause: OperatorPause | None = None) -> "
+               "tuple[bytes, int]"),
            "State of some of the keys: about max_bytes, an export of its own, and where to go on; 0 when there is no more.")
-      .def(
-          "reserve_more",
-          [](const KeyedStateObject& self, std::size_t keys) {
-            const nb::gil_scoped_release released;
-            self.store->reserve_more(keys);
-          },
-          nb::arg("keys"), "Makes room for so many keys more.")
-      .def("import_", import_range, nb::arg("data"),
+      .def("reserve_more", reserve_more, nb::arg("keys"), nb::arg("pause").none() = nullptr,
+           nb::sig("def reserve_more(self, keys: int, pause: OperatorPause | None = None) -> int"), "Makes room for so many keys more.")
+      .def("import_", import_range, nb::arg("data"), nb::arg("pause").none() = nullptr,
+           nb::sig("def import_(self, data: bytes, pause: OperatorPause | None = None) -> int"),
            "All or nothing; StateError for keys that are here already, and for bytes of another format or layout. Returns the number of "
            "keys.")
       .def(
@@ -155,7 +175,9 @@ void bind_keyed_state(nb::module_& module) {
           },
           nb::arg("low") = std::uint64_t{0}, nb::arg("high") = kAll, "Forgets the keys whose hash is in [low, high]; returns how many.")
       .def("remove_chunk", remove_chunk, nb::arg("keys"), nb::arg("at") = std::uint64_t{0}, nb::arg("max_keys") = std::size_t{1} << 12,
-           nb::sig("def remove_chunk(self, keys: KeySelection, at: int = 0, max_keys: int = 4096) -> tuple[int, int]"),
+           nb::arg("pause").none() = nullptr,
+           nb::sig("def remove_chunk(self, keys: KeySelection, at: int = 0, max_keys: int = 4096, pause: OperatorPause | None = None) -> "
+                   "tuple[int, int]"),
            "Forgets some of the keys; how many, and where to go on, 0 when there is no more.");
 }
 

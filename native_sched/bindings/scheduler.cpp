@@ -133,6 +133,9 @@ class SchedulerObject {
   }
 
   [[nodiscard]] Scheduler& scheduler() const noexcept { return *scheduler_; }
+  [[nodiscard]] OperatorPause pause(OperatorId id, double timeout) const {
+    return {.scheduler = scheduler_, .id = id, .timeout = nanoseconds(timeout)};
+  }
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
 
   [[nodiscard]] nb::object failure() const {
@@ -329,6 +332,8 @@ void bind_scheduler(nb::module_& module) {
            "A source is held where it submits nothing: its tuples_out is its position. drain: what waits at those that only held operators "
            "feed\nis processed first. May be called again for operators downstream. TimeoutError: not within timeout seconds; then none of "
            "them is held.")
+      .def("pause", &SchedulerObject::pause, nb::arg("operator"), nb::arg("timeout") = 10.0,
+           "How to have an operator at its safe point while its state is worked on; waits for nothing yet. One such work at a time.")
       .def(
           "release",
           [](const SchedulerObject& self, bool finish) {

@@ -7,8 +7,10 @@
 #include <nanobind/stl/tuple.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 
@@ -18,6 +20,7 @@
 #include "rayelastic/latency.hpp"
 #include "rayelastic/link.hpp"
 #include "rayelastic/operator.hpp"
+#include "rayelastic/scheduler.hpp"
 #include "rayelastic/schema.hpp"
 
 namespace rayelastic::python {
@@ -26,6 +29,29 @@ namespace nb = nanobind;
 
 struct SchemaObject {
   std::shared_ptr<const Schema> schema;
+};
+
+// How to have an operator pause while its state is worked on. Without the GIL, which may be long in coming: the operator shall not wait for it.
+struct OperatorPause {
+  class Refused : public std::runtime_error {
+   public:
+    using std::runtime_error::runtime_error;
+  };
+
+  std::shared_ptr<Scheduler> scheduler;
+  OperatorId id = 0;
+  std::chrono::nanoseconds timeout{};
+
+  // No GIL. Throws Refused if it doesn't come to its safe point in time; what `work` throws.
+  template <typename Work>
+  auto during(Work&& work) const {
+    if (const std::string refusal = scheduler->hold({id}, false, timeout); !refusal.empty()) throw Refused(refusal);
+    struct End {
+      Scheduler& scheduler;
+      ~End() { scheduler.release(); }
+    } const end{*scheduler};
+    return work();
+  }
 };
 
 struct KeyedStateObject {

@@ -37,7 +37,7 @@ from rayelastic.runtime.sink_operators import SinkOperator, sink_operator
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 from rayelastic.runtime.source_operators import SourceOperator, source_operator
 from rayelastic.runtime.specs import IngestAddress, PESpec
-from rayelastic.runtime.state_transfer import Ranges, StateStores, receive_state, send_state
+from rayelastic.runtime.state_transfer import PAUSE_TIMEOUT, Ranges, StateStores, receive_state, send_state
 from rayelastic.runtime.status import Failure, PESample, PEStatus, SinkResult, State
 from rayelastic.runtime.timed_operators import TIMED_OPERATORS
 from rayelastic.runtime.wiring import connect_links, connect_operators
@@ -156,8 +156,13 @@ class ProcessingElement:
         natives = self._natives = {operator.name: self._native_operator(operator) for operator in self.spec.operators}
         self._restore()
         self._ids = {name: scheduler.add(native, skip=self._skipped.get(name, 0)) for name, native in natives.items()}
-        stores = {name: (self._ids[name], native.state) for name, native in natives.items() if native.state is not None}
-        self._stores = StateStores(scheduler, stores)
+        self._stores = StateStores(
+            {
+                name: (native.state, scheduler.pause(self._ids[name], PAUSE_TIMEOUT))
+                for name, native in natives.items()
+                if native.state is not None
+            }
+        )
         connect_operators(scheduler, self.spec.operators, self._ids, self.spec.routing.routed)
         self._routing.wire(scheduler, self._ids)
         self._link_ends = connect_links(scheduler, self.spec, self._ids, self._links)

@@ -23,6 +23,7 @@ import hmac
 import socket
 import struct
 import threading
+import time
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,8 @@ CHUNK_BYTES = 1 << 20  # of state that is read or written while its operator is 
 MOST_BYTES = 64 << 20  # of a frame: the state of one key may be larger than a chunk
 CHUNK_KEYS = 1 << 12  # that are forgotten while their operator is held
 CHUNK_PLACES = 1 << 16  # that are looked at for keys while their operator is held
-HOLD_TIMEOUT = 10.0  # seconds for an operator to come to its safe point
+PAUSE_TIMEOUT = 10.0  # seconds for an operator to come to its safe point
+REST = 0.5  # of the length of a pause: how long the operator runs at least until the next one
 SILENCE = 30.0  # seconds without a byte after which the other side is lost
 
 Ranges = tuple[tuple[int, int], ...]
@@ -61,44 +63,33 @@ class StateStores:
     """The keyed state of the operators of one processing element, to be touched while it runs.
 
     Args:
-        scheduler: that runs them.
-        stores: {operator: (its number in the scheduler, its state)}.
+        stores: {operator: (its state, how to have it pause; None: it doesn't run)}.
     """
 
-    def __init__(self, scheduler: _native.Scheduler, stores: Mapping[str, tuple[int, _native.KeyedState]]) -> None:
-        self._scheduler = scheduler
+    def __init__(self, stores: Mapping[str, tuple[_native.KeyedState, _native.OperatorPause | None]]) -> None:
         self._stores = stores
-        self._lock = threading.Lock()  # release() lets all go on
+        self._lock = threading.Lock()  # the end of one operator's pause would end another's
         self._given: dict[str, tuple[Ranges, _native.KeySelection]] = {}  # the last keys that were read, by operator
         self._came: dict[str, Ranges] = {}  # ranges whose keys have come here since the start
 
     def __contains__(self, operator: object) -> bool:
         return operator in self._stores
 
-    @contextlib.contextmanager
-    def held(self, operator: str) -> Iterator[_native.KeyedState]:
-        """Gives the state of an operator, which doesn't run meanwhile."""
-        number, state = self._stores[operator]
-        with self._lock:
-            self._scheduler.hold([number], timeout=HOLD_TIMEOUT)
-            try:
-                yield state
-            finally:
-                self._scheduler.release()
-
     def is_pickled(self, operator: str) -> bool:
         """Tells whether the state of an operator holds Python values."""
-        return self._stores[operator][1].pickled
+        return self._stores[operator][0].pickled
 
     def chunks(self, operator: str, ranges: Ranges) -> Iterator[bytes]:
         """Gives the state of the keys in some hash ranges, of which no tuple comes meanwhile, chunk by chunk."""
         keys = self._selected(operator, ranges)
         self._given[operator] = ranges, keys
-        reading = self._aside if self._stores[operator][1].exports_aside else self.held
+        state, pause = self._stores[operator]
+        if state.exports_aside:
+            pause = None
         at = 0
         while True:
-            with reading(operator) as state:
-                chunk, at = state.export_chunk(keys, at, CHUNK_BYTES)
+            with self._lock:
+                chunk, at = state.export_chunk(keys, at, CHUNK_BYTES, pause)
             yield chunk
             if at == 0:
                 return
@@ -114,46 +105,54 @@ class StateStores:
         self._given.pop(operator, None)  # it tells nothing of what comes
         if _overlap(self._came.get(operator, ()), ranges):
             self.drop(operator, ranges)
-        elif self._stores[operator][1].size == 0:
-            with self.held(operator) as state:
-                state.reserve_more(keys)
+        state, pause = self._stores[operator]
+        if state.size == 0:
+            with self._lock:
+                state.reserve_more(keys, pause)
         self._came[operator] = (*self._came.get(operator, ()), *ranges)
 
     def take(self, operator: str, chunk: bytes) -> int:
         """Adds keys to the state of an operator; returns how many."""
-        with self.held(operator) as state:
-            return state.import_(chunk)
+        state, pause = self._stores[operator]
+        with self._lock:
+            return state.import_(chunk, pause)
 
     def drop(self, operator: str, ranges: Ranges) -> int:
         """Forgets the keys in some hash ranges; returns how many there were."""
         given, keys = self._given.pop(operator, (None, None))
         if keys is None or given != ranges:
             keys = self._selected(operator, ranges)
+        state, pause = self._stores[operator]
         dropped = at = 0
         while True:
-            with self.held(operator) as state:
-                count, at = state.remove_chunk(keys, at, CHUNK_KEYS)
+            with self._pace(), self._lock:
+                count, at = state.remove_chunk(keys, at, CHUNK_KEYS, pause)
             dropped += count
             if at == 0:
                 break
         self._came[operator] = tuple(one for one in self._came.get(operator, ()) if one not in ranges)
         return dropped
 
-    @contextlib.contextmanager
-    def _aside(self, operator: str) -> Iterator[_native.KeyedState]:
-        yield self._stores[operator][1]
-
     def _selected(self, operator: str, ranges: Ranges) -> _native.KeySelection:
+        state, pause = self._stores[operator]
         keys, at = _native.KeySelection(ranges), 0
         while True:
-            with self.held(operator) as state:
-                at = state.select_chunk(keys, at, CHUNK_PLACES)
+            with self._pace(), self._lock:
+                at = state.select_chunk(keys, at, CHUNK_PLACES, pause)
             if at == 0:
                 return keys
 
+    @staticmethod
+    @contextlib.contextmanager
+    def _pace() -> Iterator[None]:
+        """Lets an operator run after it has paused, so that what comes for it doesn't wait for all pauses in a row."""
+        began = time.monotonic()
+        yield
+        time.sleep(REST * (time.monotonic() - began))
+
     def size(self, operators: Sequence[str]) -> tuple[int, int]:
         """Returns the keys and the bytes of some operators."""
-        states = [self._stores[operator][1] for operator in operators]
+        states = [self._stores[operator][0] for operator in operators]
         return sum(state.size for state in states), sum(state.used_bytes for state in states)
 
 

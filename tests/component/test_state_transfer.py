@@ -22,23 +22,8 @@ ALL = ((0, (1 << 64) - 1),)
 HEADER_BYTES = 11 + 32
 
 
-class NothingRuns:
-    """In place of a scheduler whose operators are at rest; counts how often one was held."""
-
-    def __init__(self) -> None:
-        self.holds = 0
-
-    def hold(self, operators: list[int], timeout: float) -> None:
-        del operators, timeout
-        self.holds += 1
-
-    def release(self) -> None:
-        pass
-
-
 def stores(state: _native.KeyedState) -> StateStores:
-    scheduler: Any = NothingRuns()
-    return StateStores(scheduler, {"count": (0, state)})
+    return StateStores({"count": (state, None)})
 
 
 def empty(pickled: bool) -> _native.KeyedState:
@@ -114,16 +99,6 @@ def test_a_changed_byte_is_noticed(pickled: bool, changed: int) -> None:
     assert isinstance(sent, LinkError)
     assert "isn't as it was signed" in str(received)
     assert into.size == 0
-
-
-@pytest.mark.parametrize(("pickled", "holds"), [(False, 1), (True, 2)])
-def test_an_operator_is_held_to_read_what_may_change_alone(pickled: bool, holds: int) -> None:
-    scheduler: Any = NothingRuns()
-    given = StateStores(scheduler, {"count": (0, filled(pickled))})
-    assert len(list(given.chunks("count", ALL))) == 1
-    assert scheduler.holds == holds, "to look for the keys, and to read those that are Python values"
-    assert given.drop("count", ALL) == 3000
-    assert scheduler.holds == holds + 1, "what was looked for to be read is forgotten without another look"
 
 
 def test_what_came_of_an_earlier_attempt_is_dropped() -> None:
