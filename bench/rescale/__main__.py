@@ -1,6 +1,6 @@
 """What a change of regions costs and brings, on real processing elements: small tables, and JSON in bench/results.
 
-    python -m bench.rescale [pauses] [dips] [tokens] [--megabytes 100] [--rate 20000] [--in-process] [--json FILE]
+    python -m bench.rescale [pauses] [dips] [tokens] [--megabytes 100] [--rate 20000] [--changes 8] [--in-process] [--json FILE]
 
 `pauses`: how long a change takes as a whole, and how long tuples of moving keys and of others wait meanwhile. `dips`:
 how throughput goes when the source makes what it can. `tokens`: what a second process brings a Python operator; needs
@@ -36,6 +36,7 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", choices=("pauses", "dips", "tokens", []), metavar="PART")
     parser.add_argument("--megabytes", type=int, default=100, help="of state (default: 100)")
     parser.add_argument("--rate", type=float, default=20_000.0, help="tuples/s of the paced source (default: 20000)")
+    parser.add_argument("--changes", type=int, default=8, help="of each kind, for dips (default: 8)")
     parser.add_argument("--rounds", type=int, default=3, help="of one replica against two (default: 3)")
     parser.add_argument("--in-process", action="store_true", help="without Ray; not for tokens")
     parser.add_argument("--json", type=Path, default=RESULTS / "rescale.json", metavar="FILE")
@@ -55,12 +56,14 @@ def main() -> int:
         ):
             print(f"  {what}: {worst:.2f} of at most {most:g}: {verdict(worst <= most)}")
     if "dips" in parts:
-        found = pauses.dips(options.megabytes, on_ray=not options.in_process)
+        found = pauses.dips(options.megabytes, options.changes, on_ray=not options.in_process)
         told["dips"] = [asdict(dip) for dip in found]
-        print(f"{'change':<28} {'before':>12} {'least':>12} {'dip':>6} {'back after':>11}")
+        mean = f"mean of {options.changes} changes"
+        print(f"{mean:<28} {'before':>12} {'usual':>12} {'least':>12} {'after':>12} {'dip':>6} {'back after':>11}")
         for d in found:
             dip = 1 - d.deepest / d.before
-            print(f"{d.what:<28} {d.before / 1e6:8.3f} M/s {d.deepest / 1e6:8.3f} M/s {dip:6.0%} {d.back:9.2f} s")
+            rates = "".join(f" {rate / 1e6:8.3f} M/s" for rate in (d.before, d.usual, d.deepest, d.after))
+            print(f"{d.what:<28}{rates} {dip:6.0%} {d.back:9.2f} s")
             met = dip <= MOST_DIP and d.back <= MOST_BACK
             print(f"  at most {MOST_DIP:.0%}, back in {MOST_BACK:g} s: {verdict(met)}")
     if "tokens" in parts:

@@ -74,18 +74,25 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Dip:
-    """How throughput went while a region changed.
+    """How throughput went while a region changed, on average over some such changes.
+
+    A machine that is shared may be half as fast from one quarter of a second to the next: one change shows nothing.
 
     Args:
         what: which change.
         before: tuples/s.
-        deepest: tuples/s, the least of a quarter of a second.
-        back: seconds until it was back; infinite: not while it was looked at.
+        usual: tuples/s, the least of a quarter of a second before.
+        deepest: tuples/s, the same from its beginning on.
+        after: tuples/s in the last second that was looked at: what the other number of replicas gives.
+        back: seconds until it was back where it was, or at what it gives from then on if that is less; infinite: not
+            while it was looked at.
     """
 
     what: str
     before: float
+    usual: float
     deepest: float
+    after: float
     back: float
 
 
@@ -185,19 +192,24 @@ def pauses(megabytes: int, rate: float, *, on_ray: bool) -> list[Change]:
     return found
 
 
-def dips(megabytes: int, *, on_ray: bool) -> list[Dip]:
-    """The same while the source makes what it can."""
+def dips(megabytes: int, rounds: int, *, on_ray: bool) -> list[Dip]:
+    """The same, again and again, while the source makes what it can."""
     steps = (2, 1)
-    rows, changes = play(megabytes * 1_000_000 // STATE_BYTES, 0.0, steps, on_ray=on_ray)
+    rows, changes = play(megabytes * 1_000_000 // STATE_BYTES, 0.0, steps * rounds, on_ray=on_ray)
     arrived = np.sort(rows[:, 2])
-    found, at = [], 1
-    for replicas, (began, _) in zip(steps, changes, strict=True):
-        edges = np.arange(began - BEFORE * SECOND / 2, began + AFTER * SECOND, BUCKET * SECOND)
-        rates = np.histogram(arrived, edges)[0] * (SAMPLED + 1) / BUCKET
-        old = edges[1:] <= began
-        before, during = float(rates[old].mean()), rates[~old]
-        low = np.flatnonzero(during < BACK * before)
+    offsets = np.arange(-BEFORE, AFTER, BUCKET)
+    found = []
+    for first, (old, new) in enumerate(((1, 2), (2, 1))):
+        curves = [
+            np.histogram(arrived, began + np.append(offsets, AFTER) * SECOND)[0] * (SAMPLED + 1) / BUCKET
+            for began, _ in changes[first :: len(steps)]
+        ]
+        curve = np.mean(curves, axis=0)
+        before, during = curve[offsets < 0], curve[offsets >= 0]
+        level = float(before.mean())
+        after = float(curve[offsets >= AFTER - 1].mean())
+        low = np.flatnonzero(during < BACK * min(level, after))
         back = 0.0 if not len(low) else (low[-1] + 1) * BUCKET if low[-1] + 1 < len(during) else float("inf")
-        found.append(Dip(f"{at} -> {replicas} replicas, {megabytes} MB", before, float(during.min()), float(back)))
-        at = replicas
+        what = f"{old} -> {new} replicas, {megabytes} MB"
+        found.append(Dip(what, level, float(before.min()), float(during.min()), after, float(back)))
     return found
