@@ -1,6 +1,6 @@
 """What a change of regions costs and brings, on real processing elements: small tables, and JSON in bench/results.
 
-    python -m bench.rescale [pauses] [dips] [tokens] [--megabytes 100] [--rate 20000] [--changes 8] [--in-process] [--json FILE]
+    python -m bench.rescale [pauses] [dips] [tokens] [--megabytes 100] [--rate 20000] [--changes 8] [--in-process]
 
 `pauses`: how long a change takes as a whole, and how long tuples of moving keys and of others wait meanwhile. `dips`:
 how throughput goes when the source makes what it can. `tokens`: what a second process brings a Python operator; needs
