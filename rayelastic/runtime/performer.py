@@ -36,9 +36,7 @@ BATCH_BYTES = 16 << 20  # of state that moves at once; its keys wait meanwhile
 COMMAND_TIMEOUT = 30.0  # seconds for a command to a router, and for its answer to come back
 FLUSH_TIMEOUT = 60.0  # seconds for what is under way to a replica to be processed there
 COPY_TIMEOUT = 120.0  # seconds for the state of a batch to be copied
-GIVE_UP = (
-    2.0  # seconds for a new element to forget what it was given; nothing is lost with it, and 10 are allowed (R11)
-)
+GIVE_UP = 2.0  # seconds for a new element to forget what it was given: nothing is lost with it, and R11 allows 10
 INCARNATIONS = 16  # bits of a command's epoch that tell coordinators apart, so that the older one is refused
 MARKS = 20  # bits of a mark that tell those of one command epoch apart
 
