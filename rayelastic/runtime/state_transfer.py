@@ -31,7 +31,7 @@ from rayelastic import _native
 from rayelastic.errors import LinkError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 CHUNK_BYTES = 1 << 20  # of state that is read or written while its operator is held
 MOST_BYTES = 64 << 20  # of a frame: the state of one key may be larger than a chunk
@@ -70,7 +70,7 @@ class StateStores:
         self._stores = stores
         self._lock = threading.Lock()  # the end of one operator's pause would end another's
         self._given: dict[str, tuple[Ranges, _native.KeySelection]] = {}  # the last keys that were read, by operator
-        self._came: dict[str, Ranges] = {}  # ranges whose keys have come here since the start
+        self._came: dict[str, set[tuple[int, int]]] = {name: set() for name in stores}  # ranges whose keys came here
 
     def __contains__(self, operator: object) -> bool:
         return operator in self._stores
@@ -103,18 +103,18 @@ class StateStores:
             keys: about how many will be here in the end, as far as none is now.
         """
         self._given.pop(operator, None)  # it tells nothing of what comes
-        if _overlap(self._came.get(operator, ()), ranges):
+        if _overlap(self._came[operator], ranges):
             self.drop(operator, ranges)
         state, pause = self._stores[operator]
         if state.size == 0:
             with self._lock:
                 state.reserve_more(keys, pause)
-        self._came[operator] = (*self._came.get(operator, ()), *ranges)
 
-    def take(self, operator: str, chunk: bytes) -> int:
-        """Adds keys to the state of an operator; returns how many."""
+    def take(self, operator: str, ranges: Ranges, chunk: bytes) -> int:
+        """Adds keys of some hash ranges to the state of an operator; returns how many."""
         state, pause = self._stores[operator]
         with self._lock:
+            self._came[operator].update(ranges)
             return state.import_(chunk, pause)
 
     def drop(self, operator: str, ranges: Ranges) -> int:
@@ -123,15 +123,15 @@ class StateStores:
         if keys is None or given != ranges:
             keys = self._selected(operator, ranges)
         state, pause = self._stores[operator]
+        with self._lock:
+            self._came[operator].difference_update(ranges)  # what comes from now on stays to be dropped
         dropped = at = 0
         while True:
             with self._pace(), self._lock:
                 count, at = state.remove_chunk(keys, at, CHUNK_KEYS, pause)
             dropped += count
             if at == 0:
-                break
-        self._came[operator] = tuple(one for one in self._came.get(operator, ()) if one not in ranges)
-        return dropped
+                return dropped
 
     def _selected(self, operator: str, ranges: Ranges) -> _native.KeySelection:
         state, pause = self._stores[operator]
@@ -214,7 +214,7 @@ def receive_state(connection: socket.socket, key: bytes, stores: StateStores) ->
             if kind is Kind.END:
                 _send(connection, key, taken, 0, Kind.END, b"")
                 return taken
-            taken += stores.take(operators[number], body)
+            taken += stores.take(operators[number], ranges, body)
 
 
 def _beginning(operators: Sequence[str], ranges: Ranges, keys: int) -> bytes:
@@ -231,7 +231,7 @@ def _begun(body: bytes) -> tuple[list[str], Ranges, int]:
     return names.split("\0") if names else [], tuple((low, high) for low, high in limits), keys
 
 
-def _overlap(some: Ranges, others: Ranges) -> bool:
+def _overlap(some: Iterable[tuple[int, int]], others: Ranges) -> bool:
     return any(low <= to and start <= high for low, high in some for start, to in others)
 
 

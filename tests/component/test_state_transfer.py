@@ -109,6 +109,10 @@ def test_what_came_of_an_earlier_attempt_is_dropped() -> None:
     into = stores(empty(False))
     for ranges, chunk in ((low, lower), (high, upper), (low, lower)):
         into.expect("count", ranges, 3000)
-        assert into.take("count", chunk) > 1000
+        assert into.take("count", ranges, chunk) > 1000
     assert into.size(["count"])[0] == 3000
+    assert into.drop("count", low) > 1000
+    assert into.take("count", low, lower) > 1000, "of a transfer that was given up, and still ran"
+    into.expect("count", low, 3000)
+    assert into.take("count", low, lower) > 1000
     assert into.drop("count", low) + into.drop("count", high) == 3000
