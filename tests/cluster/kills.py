@@ -227,7 +227,9 @@ def main() -> int:
             rows += campaign(here, given.steps, given.times, Path(folder))
             ray.shutdown()
         if there := [victim for victim in victims if victim.is_node]:
-            rows += on_hosts(there, given.steps, given.times, Path(folder), plain=given.ray_defaults)
+            hosts = Path(folder) / "hosts"  # what was noted of others who died isn't meant there
+            hosts.mkdir()
+            rows += on_hosts(there, given.steps, given.times, hosts, plain=given.ray_defaults)
     sys.stdout.write(table(rows) + "\n")
     if given.json is not None:
         given.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
