@@ -134,7 +134,7 @@ class SchedulerObject {
 
   [[nodiscard]] Scheduler& scheduler() const noexcept { return *scheduler_; }
   [[nodiscard]] OperatorPause pause(OperatorId id, double timeout) const {
-    return {.scheduler = scheduler_, .id = id, .timeout = nanoseconds(timeout)};
+    return {.owner = scheduler_, .id = id, .timeout = nanoseconds(timeout)};
   }
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
 

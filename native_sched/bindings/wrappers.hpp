@@ -38,13 +38,15 @@ struct OperatorPause {
     using std::runtime_error::runtime_error;
   };
 
-  std::shared_ptr<Scheduler> scheduler;
+  std::weak_ptr<Scheduler> owner;  // its last owner must not have the GIL: its threads may need that to come to their end
   OperatorId id = 0;
   std::chrono::nanoseconds timeout{};
 
   // No GIL. Throws Refused if it doesn't come to its safe point in time; what `work` throws.
   template <typename Work>
   auto during(Work&& work) const {
+    const std::shared_ptr<Scheduler> scheduler = owner.lock();
+    if (scheduler == nullptr) throw Refused("the processing element has stopped");
     if (const std::string refusal = scheduler->hold({id}, false, timeout); !refusal.empty()) throw Refused(refusal);
     struct End {
       Scheduler& scheduler;
