@@ -1,7 +1,8 @@
 """Object files into this process: linked by name, at an address, in milliseconds and without Numba.
 
-Numba is imported only for code that uses its run-time library (lists, dicts). Loaded code stays for the life of the
-process: literals in it may lie in queues and state. One image is loaded once, whoever asks.
+Code that uses Numba's run-time library (lists, dicts, sets) is linked to that library's C functions (numba_runtime.py).
+Loaded code stays for the life of the process: literals in it may lie in queues and state. One image is loaded once,
+whoever asks.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
+from rayelastic.compile import numba_runtime
 from rayelastic.compile.code import MachineCode
 
-__all__ = ["declare_symbols", "engine_symbols", "host_target", "load_image", "register_symbols"]
+__all__ = ["declare_symbols", "engine_symbols", "host_target", "load_image", "register_symbols", "unknown_symbols"]
 
 _CONTEXT_KEY, _POW = "rel_context_key", "rel_libm_pow"  # lowering/engine.py
 _lock = threading.Lock()
@@ -32,6 +34,8 @@ def _binding() -> Any:
         raise OSError("no thread-specific key left in this process")
     _keep_for_ever.append(key)
     llvm.add_symbol(_CONTEXT_KEY, ctypes.addressof(key))
+    llvm.load_library_permanently("libc.so.6")
+    llvm.load_library_permanently("libm.so.6")
     mathematics = ctypes.CDLL("libm.so.6")
     llvm.add_symbol(_POW, ctypes.cast(mathematics.pow, ctypes.c_void_p).value)
     return llvm
@@ -102,9 +106,9 @@ def _link(machine: MachineCode) -> tuple[Any, int]:
     absent = sorted(_not_here & set(machine.imports))
     if absent:
         raise LookupError(f"compiled code needs '{absent[0]}' of the engine, which isn't loaded in this process")
-    missing = [name for name in machine.imports if not llvm.address_of_symbol(name)]
-    for name in missing:
-        llvm.add_symbol(name, _numba_symbol(name))
+    unknown = unknown_symbols(machine.imports)
+    if unknown:
+        raise LookupError(f"compiled code needs '{unknown[0]}', which is nowhere in this process")
     target = llvm.Target.from_triple(llvm.get_process_triple())
     options = target.create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=_features(llvm), opt=3, codemodel="jitdefault", jit=True
@@ -117,14 +121,15 @@ def _link(machine: MachineCode) -> tuple[Any, int]:
     return linker, address
 
 
-def _numba_symbol(name: str) -> int:
-    """The address of a function of Numba's run-time library."""
-    from numba.core.registry import cpu_target
-
-    codegen = cpu_target.target_context.codegen()  # loads the library as well
-    address: int = _binding().address_of_symbol(name) or 0
-    if not address and codegen._engine.is_symbol_defined(name):
-        address = codegen._engine.get_function_address(name)
-    if not address:
-        raise LookupError(f"compiled code needs '{name}', which is nowhere in this process")
-    return address
+def unknown_symbols(names: Iterable[str]) -> list[str]:
+    """Of the names that machine code needs those that nothing in this process has; the others can be linked to now."""
+    llvm, unknown = _binding(), []
+    for name in names:
+        if llvm.address_of_symbol(name):
+            continue
+        address = numba_runtime.address_of(name)
+        if address:
+            llvm.add_symbol(name, address)
+        else:
+            unknown.append(name)
+    return unknown

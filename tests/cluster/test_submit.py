@@ -46,6 +46,26 @@ def test_word_count(ray_cluster: None, text: Path, tmp_path: Path, pes: int) -> 
     assert all(counters["records_sent"] + counters["records_received"] > 0 for counters in crossing)
 
 
+def spelt(t):
+    letters, seen = [], {}
+    for letter in t.word.upper():
+        letters.append(letter)
+        seen[len(letters) % 3] = len(letters)
+    return "-".join(letters), seen.get(2, 0)
+
+
+@pytest.mark.parametrize("start", ["first", "second"])
+def test_lists_and_dicts_run_in_elements_that_never_compile(ray_cluster: None, start: str) -> None:
+    topology = rel.Topology(f"spelt_{start}")
+    words = topology.source("words", rel.rows(["stream", "ray"], schema={"word": str}))
+    made = words.map("spelt", spelt, schema={"spelt": str, "seen": int}, lane="compiled")
+    made.map("numba", lambda t: "numba" in sys.modules, schema={"there": bool}, lane="python").sink("numba", rel.list())
+    made.sink("out", rel.list())
+    result = rel.submit(topology).wait(timeout=60)
+    assert [tuple(t) for t in result["out"]] == [("S-T-R-E-A-M", 5), ("R-A-Y", 2)]
+    assert [t.there for t in result["numba"]] == [False, False]
+
+
 def endless(name: str) -> rel.Topology:
     topology = rel.Topology(name)
     source = topology.source("endless", rel.generate(lambda n: n % 100, None, schema={"n": int}))

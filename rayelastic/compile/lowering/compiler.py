@@ -13,7 +13,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import UnsupportedError
 from numba.core.registry import cpu_target
 
-from rayelastic.compile.loader import declare_symbols
+from rayelastic.compile.loader import declare_symbols, unknown_symbols
 from rayelastic.compile.lowering import (  # noqa: F401  they register what text and records can do
     engine,
     loop,
@@ -29,7 +29,7 @@ from rayelastic.compile.lowering import (  # noqa: F401  they register what text
 from rayelastic.compile.lowering.plan import Plan
 from rayelastic.compile.lowering.records import RecordType
 from rayelastic.compile.lowering.refusal import refusals_pass
-from rayelastic.compile.lowering.rewrite import OperatorPipeline, forget_helpers, helper
+from rayelastic.compile.lowering.rewrite import OperatorPipeline, forget_helpers, helper, library_of
 from rayelastic.graph.operator_spec import OperatorKind
 from rayelastic.graph.schema import Schema
 
@@ -91,9 +91,11 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
             pipeline_class=OperatorPipeline,
         )
     in_place = _may_be_in_place(plan, input_schema)
-    entry, image, imports = loop.build(result, record, state, in_place=in_place)
+    entry, image, imports = loop.build(result, record, state, library_of, in_place=in_place)
     if "PyGILState_Ensure" in imports:
         raise UnsupportedError(plan.refuse("it needs the interpreter while it runs"))
+    if unknown := unknown_symbols(imports):
+        raise UnsupportedError(plan.refuse(f"it needs '{unknown[0]}', which only the compiler has"))
     return Compiled(entry, image, imports, plan.output, in_place)
 
 

@@ -9,6 +9,7 @@ no exception is ever boxed: Numba's status of one call becomes REL_FAILED(i). A 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -38,7 +39,12 @@ STOPPED = I64(-(2**63))  # REL_STOPPED
 
 
 def build(
-    compiled: Any, record: RecordType, state: RecordType | None, *, in_place: bool
+    compiled: Any,
+    record: RecordType,
+    state: RecordType | None,
+    library_of: Callable[[str], Any],
+    *,
+    in_place: bool,
 ) -> tuple[str, bytes, tuple[str, ...]]:
     """Machine code of the loop with the function in it.
 
@@ -46,6 +52,7 @@ def build(
         compiled: Numba's compile result of the user's function.
         record: the type of its first argument.
         state: the type of its second argument, None if it isn't keyed.
+        library_of: Numba's library that has a helper function by the name that machine code has for it, else None.
         in_place: whether the output buffer may be the input buffer.
 
     Returns:
@@ -57,7 +64,7 @@ def build(
         _body(module, context, compiled, record, state, in_place=same)
         for same in ([False, True] if in_place else [False])
     ]
-    linked = _with_callees(compiled.library)
+    linked = _with_callees(compiled.library, library_of)
     entry = "rel_process_" + hashlib.sha256(str(linked).encode()).hexdigest()[:16]
     _entry(module, entry, bodies, allocates=f"@{engine.CONTEXT_KEY}" in str(linked))
     final = llvm.parse_assembly(cgutils.normalize_ir_text(str(module)))
@@ -73,12 +80,33 @@ def build(
     return entry, image, _imports(final)
 
 
-def _with_callees(library: Any) -> Any:
+def _with_callees(library: Any, library_of: Callable[[str], Any]) -> Any:
     """The function's module and all that it calls, not optimised yet."""
     module = library._final_module
+    _link_callees(module, library)
+    while slots := [g.name for g in module.global_variables if g.is_declaration and g.name.startswith(_UNRESOLVED)]:
+        _close_recursion(module, slots, library_of)
+    return module
+
+
+_UNRESOLVED = ".numba.unresolved$"  # before the name of a function that calls itself: where its address is kept
+
+
+def _link_callees(module: Any, library: Any) -> None:
     for callee in dict.fromkeys(library._linking_libraries):
         module.link_in(callee._get_module_for_linking(), preserve=True)
-    return module
+
+
+def _close_recursion(module: Any, slots: list[str], library_of: Callable[[str], Any]) -> None:
+    """Gives the addresses through which functions call themselves, which Numba leaves to a linker of its own."""
+    known = {f.name for f in module.functions if not f.is_declaration}
+    names = [slot.removeprefix(_UNRESOLVED) for slot in slots]
+    lines = [f'declare void @"{name}"()\n@"{_UNRESOLVED}{name}" = constant ptr @"{name}"' for name in names]
+    module.link_in(llvm.parse_assembly("\n".join(lines)))  # first: what nothing refers to isn't linked in
+    for name in names:
+        if name not in known and (library := library_of(name)) is not None:
+            module.link_in(library._get_module_for_linking(), preserve=True)
+            _link_callees(module, library)
 
 
 def _body(

@@ -57,6 +57,12 @@ def forget_helpers() -> None:
     _helpers.clear()
 
 
+def library_of(name: str) -> Any:
+    """Numba's library with the helper function that machine code calls by this name; None if there is none."""
+    made = (one for dispatcher in _helpers.values() for one in dispatcher.overloads.values())
+    return next((one.library for one in made if one.fndesc.llvm_func_name == name), None)
+
+
 def operator_record(state: Any) -> RecordType | None:
     """The record type of the operator function's first argument, None while a helper function is compiled."""
     first = state.args[0] if state.args else None

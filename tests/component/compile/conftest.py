@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,35 +12,55 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from harness import MAP, Runner, request
+from harness import MAP, Runner, opened_shim, request
+from second import SecondProcess
 
 from rayelastic.compile import Compiler
 from rayelastic.compile.cache import CodeCache
+from rayelastic.compile.identity import Identity
 from rayelastic.graph.operator_spec import Lane
 
 
 @pytest.fixture(scope="session")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+def shim_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library = tmp_path_factory.mktemp("shim") / "shim.so"
     source = Path(__file__).parent / "shim.c"
     subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
-    loaded = ctypes.CDLL(str(library))
-    loaded.shim_open.restype = loaded.shim_collected.restype = ctypes.c_void_p
-    loaded.shim_bytes.restype = loaded.shim_flushes.restype = loaded.shim_blocks.restype = ctypes.c_int64
-    loaded.shim_open.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
-    return loaded
+    return library
 
 
 @pytest.fixture(scope="session")
-def compiler() -> Compiler:
-    """Keeps nothing on disk: what is tested is what the sources say now."""
-    return Compiler(CodeCache(None))
+def shim(shim_file: Path) -> ctypes.CDLL:
+    return opened_shim(shim_file)
 
 
 @pytest.fixture(scope="session")
-def compiled(shim: ctypes.CDLL, compiler: Compiler) -> Callable[..., Runner]:
+def code_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Empty at first: what is tested is what the sources say now."""
+    return tmp_path_factory.mktemp("code")
+
+
+@pytest.fixture(scope="session")
+def compiler(code_folder: Path) -> Compiler:
+    return Compiler(CodeCache(code_folder))
+
+
+@pytest.fixture(scope="session")
+def second_process(shim_file: Path, code_folder: Path) -> Iterator[SecondProcess]:
+    process = SecondProcess(shim_file, code_folder)
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="session")
+def compiled(shim: ctypes.CDLL, compiler: Compiler, second_process: SecondProcess) -> Callable[..., Runner]:
+    """Makes compiled functions, each of which runs in a process that never compiled as well."""
+
     def make(function: Any, schema: Any, kind: Any = MAP, **options: Any) -> Runner:
-        code = compiler.compile(request(function, schema, kind, lane=Lane.COMPILED, **options))
-        return Runner(shim, code)
+        asked = request(function, schema, kind, lane=Lane.COMPILED, **options)
+        code = compiler.compile(asked)
+        if not Identity(function).known:  # never in a cache
+            return Runner(shim, code)
+        return Runner(shim, code, functools.partial(second_process.run, second_process.load(asked)))
 
     return make

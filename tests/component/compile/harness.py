@@ -7,7 +7,9 @@ from __future__ import annotations
 import ctypes
 import datetime as dt
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -133,11 +135,27 @@ class Outcome:
     states: dict[Any, tuple[Any, ...]] = field(default_factory=dict)
 
 
-class Runner:
-    """A compiled operator linked against the shim."""
+def opened_shim(path: Path) -> ctypes.CDLL:
+    """The shim that was built from shim.c."""
+    loaded = ctypes.CDLL(str(path))
+    loaded.shim_open.restype = loaded.shim_collected.restype = ctypes.c_void_p
+    loaded.shim_bytes.restype = loaded.shim_flushes.restype = loaded.shim_blocks.restype = ctypes.c_int64
+    loaded.shim_open.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
+    return loaded
 
-    def __init__(self, shim: ctypes.CDLL, code: OperatorCode) -> None:
+
+class Runner:
+    """A compiled operator linked against the shim.
+
+    Args:
+        again: gives the outcome of the same call in a process that never compiled, as text; None: that isn't looked at.
+    """
+
+    def __init__(
+        self, shim: ctypes.CDLL, code: OperatorCode, again: Callable[[Any, dict[str, Any]], str] | None = None
+    ) -> None:
         assert code.machine is not None, code.reason
+        self._again = again
         loader.register_symbols(
             loader.engine_symbols()
             | {name: ctypes.cast(getattr(shim, name), ctypes.c_void_p).value or 0 for name in SERVICES}
@@ -146,7 +164,14 @@ class Runner:
         self.process = PROCESS(address)
         self.shim, self.code = shim, code
 
-    def __call__(
+    def __call__(self, rows: list[tuple[Any, ...]], **options: Any) -> Outcome:
+        """Runs it here and in the second process; see `_run` for the options."""
+        outcome = self._run(rows, **options)
+        if self._again is not None:
+            assert self._again(rows, options) == repr(outcome), "the process that never compiled gives something else"
+        return outcome
+
+    def _run(
         self,
         rows: list[tuple[Any, ...]],
         *,
