@@ -7,6 +7,7 @@ nothing. A function that uses what can't be named so has no identity and isn't c
 from __future__ import annotations
 
 import datetime as dt
+import dis
 import hashlib
 import inspect
 import re
@@ -101,7 +102,7 @@ class Identity:
                 self._value(cell.cell_contents)
             except ValueError:  # not assigned yet
                 self.known = False
-        for name in sorted(_global_names(function.__code__)):
+        for name in sorted(_global_names(function.__code__)):  # no names of attributes: they may be globals by chance
             if name in function.__globals__:
                 self._add("global", name)
                 self._note(name, function.__globals__[name])
@@ -115,7 +116,7 @@ class Identity:
         """A global; of a module also those functions that the code may take from it."""
         self._value(value)
         if isinstance(value, types.ModuleType):
-            for name in sorted(_global_names(code)):
+            for name in sorted(_all_names(code)):
                 found = getattr(value, name, None)
                 if isinstance(found, types.FunctionType | int | float | str | bytes):
                     self._add("attribute", name)
@@ -133,8 +134,13 @@ class Identity:
 
 
 def _global_names(code: types.CodeType) -> set[str]:
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= _global_names(constant)
-    return names
+    names = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return names.union(*(_global_names(inner) for inner in _inner_codes(code)))
+
+
+def _all_names(code: types.CodeType) -> set[str]:
+    return set(code.co_names).union(*(_all_names(inner) for inner in _inner_codes(code)))
+
+
+def _inner_codes(code: types.CodeType) -> list[types.CodeType]:
+    return [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]

@@ -27,6 +27,7 @@ from numba.core.untyped_passes import FixupArgs, InlineClosureLikes
 
 from rayelastic.compile.lowering import exact, output
 from rayelastic.compile.lowering.constants import definition, folded, is_tuple_class, literal
+from rayelastic.compile.lowering.dict_keys import refuse_keys
 from rayelastic.compile.lowering.records import RecordType, deliver, set_field
 from rayelastic.compile.lowering.text_format import formatted
 from rayelastic.compile.syntax import rewritten
@@ -125,7 +126,8 @@ class DecideOutput(FunctionPass):
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        """Decides the output schema of the operator function."""
+        """Decides the output schema of the operator function; refuses keys that can't be compared."""
+        refuse_keys(state)
         record = operator_record(state)
         if record is not None:
             delivered = [

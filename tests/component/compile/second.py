@@ -68,6 +68,7 @@ def serve(shim: str, cache: str) -> None:
 
     library: ctypes.CDLL = opened_shim(Path(shim))
     compiler, runners = Compiler(CodeCache(Path(cache))), []
+    first: list[int] = []  # the function for which Numba was imported
     answers, sys.stdout = sys.stdout.buffer, sys.stderr
     while True:
         try:
@@ -83,7 +84,8 @@ def serve(shim: str, cache: str) -> None:
         except Exception as raised:
             error = f"{type(raised).__name__}: {raised}"
         if "numba" in sys.modules:
-            error = error or "Numba was imported"
+            first.append(len(runners) - 1)
+            error = error or f"Numba was imported, first for function {first[0]}"
         pickle.dump((answer, error), answers)
         answers.flush()
 

@@ -1,0 +1,166 @@
+"""Dicts and sets made in a function find their keys by content: equal texts at two addresses are one key."""
+
+# ruff: noqa: C416, PLR1714 -- functions as users write them
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any, NamedTuple
+
+import pytest
+from harness import FLAT_MAP, MAP, python_result, request
+
+from rayelastic.compile import Compiler
+from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.schema import Schema
+
+
+class Row(NamedTuple):
+    s: str
+    u: str
+    by: bytes
+    a: int
+    x: float
+    y: float
+    at: dt.datetime
+
+
+def code(t):
+    return {"GET": 1, "POST": 2}.get(t.s, 0), {t.s: 1, t.u: 2}[t.s]
+
+
+def lower(t):
+    known = {"get": 1, "a text of more than twelve bytes": 2}
+    return known.get(t.s.lower(), 0)
+
+
+def known(t):
+    d = {"abc": 1, "": 2}
+    return t.s in d, t.u not in d
+
+
+def pairs(t):
+    d = {}
+    for part in t.s.split(";"):
+        key, _, value = part.partition("=")
+        d[key] = value
+    return d["a"] if "a" in d else "-", len(d)
+
+
+def distinct(t):
+    d = {}
+    for word in t.s.split():
+        d[word] = True
+    return len(d)
+
+
+def most_common(t):
+    d = {"": 0}
+    for word in t.s.split():
+        if word in d:
+            d[word] += 1
+        else:
+            d[word] = 1
+    return max(d.values()), ",".join(d.keys())
+
+
+def changed_literal(t):
+    d = {"a": 0, "b": 1}
+    for letter in t.s:
+        if letter == "a":
+            d["a"] += 1
+    return d["a"], d["b"]
+
+
+def comprehension(t):
+    d = {c: 1 for c in t.s}
+    return len(d), "".join([k for k in d])
+
+
+def popped(t):
+    d = {"a": 1, "b": 2, "long text, more than twelve": 3}
+    gone = d.pop(t.s, -1)
+    return gone, len(d)
+
+
+def defaulted(t):
+    d = {"x": 5}
+    first = d.setdefault(t.s, 1)
+    second = d.setdefault(t.s.strip(), 2)
+    return first, second, len(d)
+
+
+def of_tuples(t):
+    d = {}
+    for word in t.s.split():
+        d[(word, len(word))] = len(d)
+        d[(word, 1)] = -1
+    return len(d), sum(d.values())
+
+
+def of_bytes(t):
+    d = {b"GET": 1}
+    for part in t.by.split(b","):
+        d[part] = len(part)
+    return len(d), d[b"GET"]
+
+
+def of_moments(t):
+    d = {t.at: 1}
+    d[dt.datetime(1970, 1, 1)] = 2
+    return len(d), d[t.at]
+
+
+def of_whole_numbers(t):
+    d = {t.a: 1, 0: 2}
+    return d.get(t.a, 0), d[0], len(d), (t.a, True) in {(t.a, t.a == t.a): 1}
+
+
+def items(t):
+    d = {}
+    for word in t.s.split():
+        d[word.upper()] = len(word)
+    for key, value in d.items():
+        yield key, value
+
+
+FUNCTIONS: list[tuple[Any, Any]] = [
+    *((f, MAP) for f in (code, lower, known, pairs, distinct, most_common, changed_literal, comprehension, popped)),
+    *((f, MAP) for f in (defaulted, of_tuples, of_bytes, of_moments, of_whole_numbers)),
+    (items, FLAT_MAP),
+]
+
+TEXTS = [
+    "GET", "POST", "get", "Get", "", "abc", "b b", "a a b a", "a=1;b=2;a=3", "x", "x ", " x", "A TEXT OF MORE THAN TWELVE BYTES",
+    "long text, more than twelve", "a text of more than twelve bytes a text of more than twelve bytes", "ß ss ẞ", "\0 \0\0 \0",
+]  # fmt: skip
+ROWS = [
+    (text, TEXTS[-1 - n], b"GET,a,a," + text.encode(), n - 3, n / 2, -0.0, dt.datetime(1969, 12, 31, 23) + dt.timedelta(hours=n % 3))
+    for n, text in enumerate(TEXTS)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "kind"), FUNCTIONS, ids=lambda value: getattr(value, "__name__", None))
+def test_keys_are_found_by_content(compiled, function, kind):
+    runner = compiled(function, Row, kind)
+    assert runner(ROWS).items == python_result(runner.code, ROWS).items
+
+
+def local_float_keys(t):
+    return {0.0: 5}.get(t.x, -1)
+
+
+def pairs_of_floats(t):
+    return len({(t.a, t.x): 1, (t.a, t.y): 2})
+
+
+def float_set(t):
+    return len({t.x, t.y})
+
+
+@pytest.mark.parametrize("function", [local_float_keys, pairs_of_floats, float_set])
+def test_float_keys_run_as_python_with_the_reason(compiler: Compiler, function):
+    code = compiler.compile(request(function, Row, MAP, output=Schema.of(int)))
+    assert code.lane is Lane.PYTHON
+    assert "with float keys isn't compiled" in code.reason
+    assert "return" in code.reason  # the user's own line
