@@ -5,6 +5,7 @@
 #include "rayelastic/abi.h"
 #include "rayelastic/number_text.h"
 #include "rayelastic/pattern.h"
+#include "rayelastic/span.h"
 #include "rayelastic/text.h"
 #include "wrappers.hpp"
 
@@ -34,6 +35,9 @@ void bind_symbols(nb::module_& module) {
   add("rel_text_repair", &rel_text_repair);
   add("rel_text_of_float", &rel_text_of_float);
   add("rel_rounded", &rel_rounded);
+  add("rel_span_times", &rel_span_times);
+  add("rel_span_over", &rel_span_over);
+  add("rel_span_shared", &rel_span_shared);
   add("rel_pattern", &rel_pattern);
   add("rel_pattern_find", &rel_pattern_find);
   module.def(

@@ -19,7 +19,7 @@ import numpy as np
 from numba.core import ir
 from numba.core.errors import UnsupportedError
 
-from rayelastic.compile.lowering import moments, numbers, regular, tables, text_format
+from rayelastic.compile.lowering import moments, numbers, numpy_functions, regular, tables, text_format
 from rayelastic.compile.lowering.views import BytesLiteral, TextLiteral
 from rayelastic.compile.patterns import NoPatternError
 
@@ -94,6 +94,8 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
             return _REPLACED[value]
     except TypeError:  # unhashable
         return value
+    if problem := numpy_functions.refusal(value, name):
+        raise UnsupportedError(problem, loc)
     if value in numbers.DIFFERENT:
         raise UnsupportedError(
             f"{value.__module__}.{value.__name__} isn't compiled: it would differ in the last digit", loc

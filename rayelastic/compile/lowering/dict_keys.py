@@ -1,8 +1,8 @@
 """Dicts and sets made in a function compare keys by content, as CPython does.
 
 Numba compares the keys of a dict byte for byte unless they hold memory that it counts references to. That is wrong for
-text and bytes, whose bytes here are an address and a size, and for whatever has padding. So every key that isn't a plain
-integer is compared by `==`. Floats are refused as keys: CPython finds NaN again by its identity, which compiled code
+text and bytes, whose bytes here are an address and a size, and for whatever has padding. So every key that isn't a
+plain integer is compared by `==`. Floats are refused as keys: CPython finds NaN again by its identity, which compiled code
 doesn't have.
 """
 
@@ -42,19 +42,26 @@ def refuse_keys(state: Any) -> None:
             key = kind.dtype if isinstance(kind, types.Set) else key
             if key is not None and _holds_float(key):
                 what = "dict" if isinstance(kind, types.DictType) else "set"
-                raise UnsupportedError(f"a {what} with float keys isn't compiled: NaN is found by identity", statement.loc)
+                raise UnsupportedError(
+                    f"a {what} with float keys isn't compiled: NaN is found by identity", statement.loc
+                )
 
 
 def _holds_float(key: Any) -> bool:
     if isinstance(key, types.BaseTuple):
-        return any(_holds_float(item) for item in key)
+        return any(_holds_float(item) for item in _items(key))
     if isinstance(key, types.Optional):
         return _holds_float(key.type)
     return isinstance(key, types.Float | types.Complex)
 
 
+def _items(kind: Any) -> Any:
+    """The types of a tuple's items; Numba's stubs don't say that its tuple types can be iterated over."""
+    return kind
+
+
 def _same(a: Any, b: Any) -> bool:
-    return a == b  # type: ignore[no-any-return]
+    return a == b
 
 
 def _method_table(typingctx: Any, dict_pointer: Any, key: Any, value: Any) -> Any:

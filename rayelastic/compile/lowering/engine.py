@@ -19,6 +19,7 @@ POINTER = ir.IntType(8).as_pointer()
 MEMCMP, MEMMEM, STRTOD = "memcmp", "memmem", "strtod"
 SERVICES = (
     "rel_flush", "rel_allocate", "rel_keep_text", "rel_text_of_float", "rel_rounded", "rel_pattern", "rel_pattern_find",
+    "rel_span_times", "rel_span_over", "rel_span_shared",
 )  # fmt: skip
 CONTEXT_KEY = "rel_context_key"  # a pthread_key_t, made by loader.py in each process
 POW = "rel_libm_pow"  # libm's pow by a name that LLVM doesn't know, see loader.py
@@ -62,6 +63,12 @@ def pattern_find(builder: Any, *arguments: Any) -> Any:
     """rel_pattern_find: 1, 0 or -1."""
     kinds = [POINTER, POINTER, I64, I64, I32, I64, I64.as_pointer()]
     return builder.call(_service(builder, "rel_pattern_find", I64, kinds), list(arguments))
+
+
+def span_by(builder: Any, name: str, span: Any, number: Any, result: Any) -> Any:
+    """rel_span_times, rel_span_over or rel_span_shared: 0 if there is no result."""
+    kinds = [I64, number.type, I64.as_pointer()]
+    return builder.call(_service(builder, name, I64, kinds), [span, number, result])
 
 
 def current_context(builder: Any) -> Any:

@@ -72,11 +72,17 @@ def _microseconds(value: Any) -> Any:
 
 
 @register_jitable
-def checked_moment(number: int) -> Any:
-    """A datetime, refused outside the years 1 to 9999 (Python raises OverflowError)."""
+def check_moment(number: int) -> None:
+    """Raises, as Python does, outside the years 1 to 9999."""
     day = number // _DAY
     if day < _FIRST_DAY or day > _LAST_DAY:
         raise OverflowError("date value out of range")
+
+
+@register_jitable
+def checked_moment(number: int) -> Any:
+    """A datetime of the years 1 to 9999."""
+    check_moment(number)
     return moment(number)
 
 

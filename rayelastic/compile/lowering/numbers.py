@@ -29,7 +29,7 @@ REPLACED: dict[Any, Any] = {}
 DIFFERENT = (math.gamma, math.lgamma, math.hypot, math.dist, math.fsum)
 
 
-def _stands_for(original: Any) -> Callable[[Any], Any]:
+def stands_for(original: Any) -> Callable[[Any], Any]:
     """Declares what `original` does in user code, as a function of the types of its arguments."""
 
     def declared(typing: Any) -> Any:
@@ -72,7 +72,7 @@ def _whole(x: float) -> int:
     return int(x)
 
 
-@_stands_for(int)
+@stands_for(int)
 def _int(x: Any = 0) -> Any:
     if _is_whole(x):
         return lambda x=0: int(x)
@@ -91,14 +91,14 @@ def _declare_rounding(original: Any, function: Any) -> None:
             return lambda x: _whole(function(x))
         return None
 
-    _stands_for(original)(typing)
+    stands_for(original)(typing)
 
 
 for _original, _function in ((math.floor, np.floor), (math.ceil, np.ceil), (math.trunc, np.trunc)):
     _declare_rounding(_original, _function)
 
 
-@_stands_for(round)
+@stands_for(round)
 def _round(number: Any, ndigits: Any = None) -> Any:
     if ndigits is not None and not isinstance(ndigits, types.Omitted | types.NoneType):
         if not _is_whole(ndigits) or not _is_number(number):
@@ -151,7 +151,7 @@ def _whole_to_digits(number: int, digits: int) -> int:
     return multiplied(count, unit)
 
 
-@_stands_for(abs)
+@stands_for(abs)
 def _abs(x: Any) -> Any:
     if _is_whole(x):
 
@@ -165,7 +165,7 @@ def _abs(x: Any) -> Any:
     return None
 
 
-@_stands_for(divmod)
+@stands_for(divmod)
 def _divmod(a: Any, b: Any) -> Any:
     if _is_whole(a) and _is_whole(b):
 
@@ -179,7 +179,7 @@ def _divmod(a: Any, b: Any) -> Any:
     return None
 
 
-@_stands_for(pow)
+@stands_for(pow)
 def _pow(base: Any, exp: Any) -> Any:
     if _is_whole(base) and _is_whole(exp):
         return lambda base, exp: power(int(base), int(exp))
@@ -188,7 +188,7 @@ def _pow(base: Any, exp: Any) -> Any:
     return None
 
 
-@_stands_for(math.gcd)
+@stands_for(math.gcd)
 def _gcd(a: Any, b: Any) -> Any:
     if _is_whole(a) and _is_whole(b):
 
@@ -203,7 +203,7 @@ def _gcd(a: Any, b: Any) -> Any:
 # --- several numbers ------------------------------------------------------------------------------------------------
 
 
-@_stands_for(sum)
+@stands_for(sum)
 def _sum(iterable: Any, start: Any = 0) -> Any:
     if isinstance(iterable, types.UniTuple):
         item = iterable.dtype
@@ -254,7 +254,7 @@ def _declare_checked(original: Any) -> None:
 
         return checked
 
-    _stands_for(original)(typing)
+    stands_for(original)(typing)
 
 
 for _name in (
@@ -271,7 +271,7 @@ def _log(x: float) -> float:
     return math.log(x)
 
 
-@_stands_for(math.log)
+@stands_for(math.log)
 def _logarithm(x: Any, base: Any = None) -> Any:
     if not _is_number(x):
         return None
@@ -289,7 +289,7 @@ def _logarithm(x: Any, base: Any = None) -> Any:
     return of_base
 
 
-@_stands_for(math.pow)
+@stands_for(math.pow)
 def _math_pow(x: Any, y: Any) -> Any:
     if not _is_number(x) or not _is_number(y):
         return None
@@ -302,7 +302,7 @@ def _math_pow(x: Any, y: Any) -> Any:
     return raised
 
 
-@_stands_for(math.fmod)
+@stands_for(math.fmod)
 def _fmod(x: Any, y: Any) -> Any:
     if not _is_number(x) or not _is_number(y):
         return None

@@ -71,6 +71,7 @@ def negative(a: int) -> int:
     return -a
 
 
+@register_jitable
 def floor_divide(a: int, b: int) -> int:
     """A // b."""
     refuse_if(a == LEAST and b == -1)

@@ -1,6 +1,6 @@
 """Dicts and sets made in a function find their keys by content: equal texts at two addresses are one key."""
 
-# ruff: noqa: C416, PLR1714 -- functions as users write them
+# ruff: noqa: C416, C420, DTZ001, PLR1714, SIM401, UP028 -- functions as users write them
 
 from __future__ import annotations
 
@@ -131,13 +131,15 @@ FUNCTIONS: list[tuple[Any, Any]] = [
 ]
 
 TEXTS = [
-    "GET", "POST", "get", "Get", "", "abc", "b b", "a a b a", "a=1;b=2;a=3", "x", "x ", " x", "A TEXT OF MORE THAN TWELVE BYTES",
-    "long text, more than twelve", "a text of more than twelve bytes a text of more than twelve bytes", "ß ss ẞ", "\0 \0\0 \0",
+    "GET", "POST", "get", "Get", "", "abc", "b b", "a a b a", "a=1;b=2;a=3", "x", "x ", " x",
+    "A TEXT OF MORE THAN TWELVE BYTES", "long text, more than twelve", "ß ss ẞ", "\0 \0\0 \0",
+    "a text of more than twelve bytes a text of more than twelve bytes",
 ]  # fmt: skip
+LATE = dt.datetime(1969, 12, 31, 23)
 ROWS = [
-    (text, TEXTS[-1 - n], b"GET,a,a," + text.encode(), n - 3, n / 2, -0.0, dt.datetime(1969, 12, 31, 23) + dt.timedelta(hours=n % 3))
+    (text, TEXTS[-1 - n], b"GET,a,a," + text.encode(), n - 3, n / 2, -0.0, LATE + dt.timedelta(hours=n % 3))
     for n, text in enumerate(TEXTS)
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("function", "kind"), FUNCTIONS, ids=lambda value: getattr(value, "__name__", None))
