@@ -1,6 +1,6 @@
 """Dicts and sets made in a function find their keys by content: equal texts at two addresses are one key."""
 
-# ruff: noqa: C416, C420, DTZ001, PLR1714, SIM401, UP028 -- functions as users write them
+# ruff: noqa: C416, C420, DTZ001, SIM401, UP028 -- functions as users write them
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Arithmetic of times, NumPy's functions and NaN in containers give what CPython gives, or are refused."""
 
+# ruff: noqa: DTZ001, NPY002 -- functions as users write them
+
 from __future__ import annotations
 
 import datetime as dt
