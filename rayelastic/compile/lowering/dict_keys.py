@@ -2,8 +2,8 @@
 
 Numba compares the keys of a dict byte for byte unless they hold memory that it counts references to. That is wrong for
 text and bytes, whose bytes here are an address and a size, and for whatever has padding. So every key that isn't a
-plain integer is compared by `==`. Floats are refused as keys: CPython finds NaN again by its identity, which compiled code
-doesn't have.
+plain integer is compared by `==`. Floats are refused as keys: CPython finds NaN again by its identity, which compiled
+code doesn't have.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
