@@ -282,6 +282,13 @@ class Operator:
         """
 
     @staticmethod
+    def answered(operator: Operator, answer: Callable[[tuple[Any, ...]], Sequence[Any] | bool | None]) -> Operator:
+        """
+        A compiled operator without keys that takes answer(tuple), a list of outputs or of a FILTER a truth value, where its function fails.
+        None, or what doesn't fit the output: it has failed.
+        """
+
+    @staticmethod
     def split(name: str, schema: Schema, ports: int, keys: Sequence[str] = []) -> Operator:
         """
         Each record to one of the output ports: by the hash of its keys, or in turn if there are none.

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "aggregates.hpp"
+#include "answers.hpp"
 #include "object_ref.hpp"
 #include "python_lane.hpp"
 #include "rayelastic/arrow_feeder.hpp"
@@ -19,6 +20,7 @@
 #include "rayelastic/gather.hpp"
 #include "rayelastic/keyed_state.hpp"
 #include "rayelastic/link.hpp"
+#include "rayelastic/recovery.hpp"
 #include "rayelastic/router.hpp"
 #include "rayelastic/sequence_source.hpp"
 #include "rayelastic/split.hpp"
@@ -172,6 +174,13 @@ OperatorObject tolerant(const OperatorObject& inner, const SchemaObject* letters
   return result;
 }
 
+OperatorObject answered(const OperatorObject& inner, nb::object answer) {
+  OperatorObject result = inner;
+  const bool filters = (inner.spec.flags & REL_FILTER) != 0;
+  result.spec = make_recovering(inner.spec, make_answers(inner.spec.name, inner.spec.input, filters ? nullptr : inner.spec.output, answer.ptr()));
+  return result;
+}
+
 OperatorObject aggregate(std::string name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
                          const std::vector<NamedAggregate>& aggregates, const std::string& emit, const GivenTtl& ttl) {
   if (emit != "final" && emit != "update")
@@ -256,6 +265,12 @@ void bind_operator(nb::module_& module) {
           "A compiled operator that goes on behind tuples on which it fails. letters: of a second output port to which they go, with "
           "two more texts:\n"
           "explain(tuple) and the operator's name; None: they are left out.")
+      .def_static(
+          "answered", answered, nb::arg("operator"), nb::arg("answer"),
+          nb::sig("def answered(operator: Operator, answer: collections.abc.Callable[[tuple[typing.Any, ...]], "
+                  "collections.abc.Sequence[typing.Any] | bool | None]) -> Operator"),
+          "A compiled operator without keys that takes answer(tuple), a list of outputs or of a FILTER a truth value, where its function "
+          "fails.\nNone, or what doesn't fit the output: it has failed.")
       .def_static(
           "split",
           [](std::string name, const SchemaObject& schema, std::size_t ports, const std::vector<std::string>& keys) {

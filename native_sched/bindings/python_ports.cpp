@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "object_ref.hpp"
+#include "port_context.hpp"
 #include "python_lane.hpp"
 #include "rayelastic/dead_letters.hpp"
 #include "rayelastic/key_extractor.hpp"
@@ -14,26 +15,6 @@ namespace {
 
 constexpr std::int64_t kFailedSomewhere = REL_FAILED(INT64_MAX - 1);  // no input of the run has this number
 constexpr std::int64_t kAtEnd = -1;                                   // in place of port or firings
-
-// What a view submits goes to one output port.
-class PortContext final : public rel_context {
- public:
-  PortContext(rel_context& context, std::int32_t port, const std::byte* records) : context_(context), port_(port), records_(records) {}
-
-  bool flush(std::int64_t n) override { return context_.emit(port_, records_, n); }
-  void finish() override { context_.finish(); }
-  void* allocate(std::size_t bytes) override { return context_.allocate(bytes); }
-  void attach(Chunk* chunk) override { context_.attach(chunk); }
-  void fail(std::string message) override { context_.fail(std::move(message)); }
-  [[nodiscard]] std::span<Chunk* const> input_chunks() const override { return context_.input_chunks(); }
-  void mark(Mark mark) override { context_.mark(mark); }
-  [[nodiscard]] bool stopping() const override { return context_.stopping(); }
-
- private:
-  rel_context& context_;
-  const std::int32_t port_;
-  const std::byte* const records_;
-};
 
 struct PortLane {
   ObjectRef function;
@@ -100,13 +81,17 @@ bool take_letters(PortLane& lane, PyObject* pairs, const std::byte* in, std::siz
   return true;
 }
 
-// Token held. False: a Python error is set.
-bool take_results(PortLane& lane, PyObject* result, const std::byte* in, std::size_t n, std::size_t* failed) {
+// One result more than there are ports says how many tuples were left out. Token held. False: a Python error is set.
+bool take_results(PortLane& lane, PyObject* result, const std::byte* in, std::size_t n, rel_context* context, std::size_t* failed) {
   lane.given.assign(lane.outputs.size(), 0);
   if (result == Py_None) return true;
   PyObject* results = PySequence_Fast(result, "");
   const std::size_t ports = lane.outputs.size() + (lane.letters != nullptr ? 1 : 0);
-  if (results == nullptr || PySequence_Fast_GET_SIZE(results) != static_cast<Py_ssize_t>(ports)) {
+  const auto given = static_cast<std::size_t>(results != nullptr ? PySequence_Fast_GET_SIZE(results) : 0);
+  PyObject* left_out = given == ports + 1 ? PySequence_Fast_GET_ITEM(results, given - 1) : nullptr;
+  if (left_out != nullptr && PyLong_CheckExact(left_out)) {
+    context->count(Tally::Skipped, PyLong_AsLongLong(left_out));
+  } else if (given != ports) {
     Py_XDECREF(results);
     PyErr_Format(PyExc_TypeError, "operator '%s': expected a result for each of its %zu output ports", lane.name.c_str(), ports);
     return false;
@@ -144,7 +129,7 @@ bool call(PortLane& lane, const std::byte* in, std::size_t n, rel_context* conte
   Py_XDECREF(states);
   Py_XDECREF(number);
   Py_XDECREF(runs);
-  done = result != nullptr && take_results(lane, result, in, n, failed);
+  done = result != nullptr && take_results(lane, result, in, n, context, failed);
   Py_XDECREF(result);
   return done;
 }

@@ -202,6 +202,9 @@ nb::dict sample(const SchedulerObject& self) {
     entry["queue_capacity"] = one.queue_capacity;
     entry["model"] = name_of(one.model);
     entry["final"] = one.final;
+    entry["answered"] = one.answered;
+    entry["skipped"] = one.skipped;
+    entry["untaken"] = one.untaken;
     entry["state_keys"] = one.state_keys;
     entry["state_bytes"] = one.state_bytes;
     operators.append(entry);

@@ -15,6 +15,7 @@ void bind_symbols(nb::module_& module) {
   nb::dict symbols;
   const auto add = [&symbols](const char* name, auto* function) { symbols[name] = reinterpret_cast<std::uintptr_t>(function); };
   add("rel_flush", &rel_flush);
+  add("rel_kept", &rel_kept);
   add("rel_finish", &rel_finish);
   add("rel_allocate", &rel_allocate);
   add("rel_keep_text", &rel_keep_text);

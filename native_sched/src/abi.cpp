@@ -51,6 +51,8 @@ void rel_fail(rel_context* context, const char* message) {
   guarded(context, 0, [&] { return context->fail(message == nullptr ? "" : message), 0; });
 }
 
+void rel_kept(rel_context* context, int64_t n) { context->kept(n); }
+
 int32_t rel_port(const rel_context* context) { return context->port(); }
 
 int rel_emit(rel_context* context, int32_t output_port, const void* records, int64_t n) {

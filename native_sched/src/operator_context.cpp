@@ -6,6 +6,7 @@
 
 #include "port.hpp"
 #include "rayelastic/keyed_state.hpp"
+#include "rayelastic/recovery.hpp"
 
 namespace rayelastic {
 
@@ -47,7 +48,7 @@ OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine
       id_(id),
       spec_(spec) {
   if (out_stride_ > 0) renew_buffer();
-  for (const auto& schema : spec_.further_outputs) further_outputs_.push_back({schema->record_size(), schema->has_text(), {}, {}});
+  for (const auto& schema : spec_.further_outputs) further_outputs_.emplace_back(schema->record_size(), schema->has_text());
 }
 
 void OperatorContext::add_consumer(std::size_t output, Port* port, std::uint32_t edge, Place place) {
@@ -180,13 +181,18 @@ std::int64_t OperatorContext::call(std::byte* out, std::int64_t capacity, bool t
   out_ = out;
   out_capacity_ = capacity;
   in_token_ = token_held;
-  const std::int64_t produced = process(out, capacity);
+  const std::uint64_t sent = tuples_out_.get();
+  std::int64_t produced = process(out, capacity);
   if (in_token_) {
     in_token_ = false;
     engine_.leave_token(*current_thread);
   }
   if (produced >= 0 && produced <= capacity) [[likely]]
     return produced;
+  if (produced < 0 && produced != REL_STOPPED && spec_.recovery != nullptr && message_.empty()) {
+    produced = recover(-1 - produced, sent, out, capacity);
+    if (produced >= 0) return produced;
+  }
   if (produced == REL_STOPPED && message_.empty()) {
     if (refused_ || stopping()) return -1;
     message_ = "returned REL_STOPPED although nothing asked it to stop";
@@ -236,6 +242,19 @@ std::int64_t OperatorContext::process(std::byte* out, std::int64_t capacity) {
   return kNoRecord;
 }
 
+// The function failed on a record, having sent what `sent` didn't count yet. What a call returns.
+std::int64_t OperatorContext::recover(std::int64_t failed, std::uint64_t sent, std::byte* out, std::int64_t capacity) {
+  const auto n = static_cast<std::int64_t>(input_.count);
+  if (failed >= n) return REL_FAILED(failed);
+  const auto flushed = static_cast<std::int64_t>(tuples_out_.get() - sent);
+  try {
+    return spec_.recovery->go_on(spec_, {input_.records, n, out, capacity, failed, flushed, kept_}, this);
+  } catch (const std::exception& error) {
+    message_ = error.what();
+    return REL_FAILED(INT64_MAX - 1);
+  }
+}
+
 // Never submit with the token: whoever is downstream may wait for it.
 template <class Body>
 void OperatorContext::without_token(Body body) {
@@ -276,12 +295,13 @@ bool OperatorContext::emit(std::int32_t output, const void* records, std::int64_
       return;
     }
     if (n == 0) return;
-    const Output* further = output == 0 ? nullptr : &further_outputs_[static_cast<std::size_t>(output) - 1];
+    Output* further = output == 0 ? nullptr : &further_outputs_[static_cast<std::size_t>(output) - 1];
     const bool has_text = further == nullptr ? text_out_ : further->has_text;
     const Run run{static_cast<const std::byte*>(records), static_cast<std::size_t>(n), further == nullptr ? out_stride_ : further->stride,
                   has_text ? output_chunks() : std::span<Chunk* const>{}};
     ok = inside_if_source([&] {
       tuples_out_.add(static_cast<std::uint64_t>(n));
+      if (further != nullptr && further->consumers.empty()) further->untaken.add(static_cast<std::uint64_t>(n));
       const std::vector<Port*>& consumers = further == nullptr ? consumers_ : further->consumers;
       return std::ranges::all_of(consumers, [&run](Port* port) { return port->accept(run, false); }) && !stopping();
     });
@@ -391,6 +411,12 @@ std::size_t OperatorContext::room(std::int32_t output) const {
 }
 
 bool OperatorContext::stopping() const { return engine_.is_stopping() || (source_ && interrupted_.load(std::memory_order_relaxed)); }
+
+std::vector<std::uint64_t> OperatorContext::untaken() const {
+  std::vector<std::uint64_t> counts;
+  for (const Output& output : further_outputs_) counts.push_back(output.untaken.get());
+  return counts;
+}
 
 void OperatorContext::report(std::int64_t index) {
   Failure failure{.operator_id = id_, .operator_name = spec_.name, .message = std::move(message_)};

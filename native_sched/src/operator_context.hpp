@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -62,6 +63,9 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool is_terminal() const noexcept { return onward_ == 0; }
   [[nodiscard]] std::uint64_t tuples_in() const noexcept { return tuples_in_.get(); }
   [[nodiscard]] std::uint64_t tuples_out() const noexcept { return tuples_out_.get(); }
+  [[nodiscard]] std::uint64_t counted(Tally what) const noexcept { return tallies_[static_cast<std::size_t>(what)].get(); }
+  // Records of output ports 1, 2, ... that nobody takes, by port.
+  [[nodiscard]] std::vector<std::uint64_t> untaken() const;
   // Calls the operator's interrupt hook, the first time. A source ends then.
   void interrupt();
   // Its safe point: entered around every run, firing and mark; by a source around what it submits, which may wait inside for ever.
@@ -83,15 +87,20 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool emit(std::int32_t output, const void* records, std::int64_t n) override;
   [[nodiscard]] const void* staged(std::int32_t port, std::int64_t& n) const override;
   [[nodiscard]] std::int64_t firings() const override;
+  void count(Tally what, std::int64_t n) override { tallies_[static_cast<std::size_t>(what)].add(static_cast<std::uint64_t>(n)); }
+  void kept(std::int64_t n) override { kept_ = n; }
   [[nodiscard]] void* own_state() const override { return state_; }
   [[nodiscard]] std::int64_t watermark() const override { return watermark_; }
 
  private:
   struct Output {
-    std::size_t stride = 0;
-    bool has_text = false;
+    Output(std::size_t record_size, bool with_text) : stride(record_size), has_text(with_text) {}
+
+    const std::size_t stride;
+    const bool has_text;
     std::vector<Port*> consumers;
     std::vector<std::uint32_t> edges;  // of the consumers
+    Counter untaken;                   // records, where there are none
   };
 
   // Into the safe point, when it is to be had; leaves the token before it waits. False: stop.
@@ -119,6 +128,7 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool fire_all();
   [[nodiscard]] std::int64_t call(std::byte* out, std::int64_t capacity, bool token_held);
   [[nodiscard]] std::int64_t process(std::byte* out, std::int64_t capacity);
+  [[nodiscard]] std::int64_t recover(std::int64_t failed, std::uint64_t sent, std::byte* out, std::int64_t capacity);
   [[nodiscard]] bool submit(std::byte* out, std::size_t count);
   [[nodiscard]] bool deliver(std::byte* out, std::size_t count);
   [[nodiscard]] bool deliver(Mark mark);
@@ -168,7 +178,9 @@ class alignas(64) OperatorContext final : public rel_context {
   Port* only_ = nullptr;         // the consumer, if there is one and no more
   std::vector<Port*> consumers_;
 
-  bool refused_ = false;  // flush said stop
+  std::int64_t kept_ = 0;  // what rel_kept said
+  Counter tallies_[2];     // by Tally
+  bool refused_ = false;   // flush said stop
   bool finished_ = false;
   bool in_mark_ = false;  // a source has entered its safe point for a mark
   bool arena_touched_ = false;
@@ -184,7 +196,7 @@ class alignas(64) OperatorContext final : public rel_context {
   const OperatorSpec spec_;
   std::unique_ptr<Junction> junction_;   // null for an operator with a single port that takes runs as they come
   std::vector<std::uint32_t> edges_;     // of consumers_
-  std::vector<Output> further_outputs_;  // output ports 1, 2, ...
+  std::deque<Output> further_outputs_;   // output ports 1, 2, ...
   std::vector<Port*> loop_consumers_;    // of the edges that belong to a loop
   std::size_t onward_ = 0;               // edges to consumers, without feedback
   std::size_t turn_ = 0;                 // which way the next Time mark takes

@@ -3,12 +3,12 @@
 // had gone out already is left out. One with state can't be called twice: it is called tuple by tuple.
 #include "rayelastic/tolerant.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <stdexcept>
 #include <utility>
 
+#include "between.hpp"
 #include "rayelastic/dead_letters.hpp"
+#include "rayelastic/recovery.hpp"
 
 namespace rayelastic {
 
@@ -24,53 +24,22 @@ struct Tolerant {
   std::size_t out_stride = 0;
 };
 
-// Stands between a function and the engine: it knows what was flushed, and can leave out what was flushed before.
-class Between final : public rel_context {
- public:
-  Between(rel_context& context, std::byte* out, std::size_t stride) : context_(context), out_(out), stride_(stride) {}
-
-  // What the function is given as `out` from now on, how many of its next records went out already, and how many of tuples before
-  // wait at the front of the engine's `out`.
-  void begin(std::byte* out, std::int64_t skipped, std::int64_t waiting) {
-    given_ = out, skipped_ = skipped, waiting_ = waiting, flushed_ = 0;
+void put_aside(Tolerant& self, const std::byte* record, rel_context* context) {
+  if (self.letters != nullptr) {
+    self.letters->add(record, self.explain(record));
+  } else {
+    context->count(Tally::Skipped, 1);
   }
-  [[nodiscard]] std::int64_t flushed() const noexcept { return flushed_; }
-  // Moves what the function left in its `out` to the front of the engine's; returns how many are left of them.
-  [[nodiscard]] std::int64_t settle(std::int64_t n) {
-    const std::int64_t left_out = std::min(n, skipped_);
-    skipped_ -= left_out;
-    const std::byte* from = given_ + static_cast<std::size_t>(left_out) * stride_;
-    if (from != out_) std::memmove(out_, from, static_cast<std::size_t>(n - left_out) * stride_);
-    return n - left_out;
+}
+
+// Another answer goes out in the place of that of the function, but for the records of it that went out already. False: stop.
+bool answer_or_put_aside(Tolerant& self, const std::byte* record, std::int64_t ahead, rel_context* context) {
+  if (self.inner.recovery == nullptr || !self.inner.recovery->answers().ask(record)) {
+    put_aside(self, record, context);
+    return true;
   }
-
-  bool flush(std::int64_t n) override {
-    flushed_ += n;
-    const std::int64_t waiting = std::exchange(waiting_, 0);
-    return (waiting == 0 || context_.flush(waiting)) && context_.flush(settle(n));
-  }
-  void finish() override { context_.finish(); }
-  void* allocate(std::size_t bytes) override { return context_.allocate(bytes); }
-  void attach(Chunk* chunk) override { context_.attach(chunk); }
-  bool keep_text(void* field, const char* text, std::uint32_t bytes) override { return context_.keep_text(field, text, bytes); }
-  void fail(std::string message) override { context_.fail(std::move(message)); }
-  [[nodiscard]] std::span<Chunk* const> input_chunks() const override { return context_.input_chunks(); }
-  void mark(Mark mark) override { context_.mark(mark); }
-  bool emit(std::int32_t port, const void* records, std::int64_t n) override { return context_.emit(port, records, n); }
-  [[nodiscard]] bool stopping() const override { return context_.stopping(); }
-
- private:
-  rel_context& context_;
-  std::byte* const out_;
-  const std::size_t stride_;
-  std::byte* given_ = nullptr;
-  std::int64_t skipped_ = 0;
-  std::int64_t waiting_ = 0;
-  std::int64_t flushed_ = 0;
-};
-
-void put_aside(Tolerant& self, const std::byte* record) {
-  if (self.letters != nullptr) self.letters->add(record, self.explain(record));
+  context->count(Tally::Answered, 1);
+  return self.inner.recovery->answers().submit(context, ahead);
 }
 
 std::int64_t in_runs(Tolerant& self, const std::byte* in, std::int64_t n, std::byte* out, std::int64_t capacity, void* state,
@@ -89,14 +58,16 @@ std::int64_t in_runs(Tolerant& self, const std::byte* in, std::int64_t n, std::b
     const std::int64_t failed = -1 - produced;
     if (failed >= n - done) return produced;
     std::int64_t kept = failed;
+    std::int64_t ahead = between.flushed();
     if (!one_to_one && failed > 0) {
       between.begin(out, between.flushed(), 0);
       const std::int64_t again = call(done, failed);
       if (again < 0) return again;
       kept = between.settle(again);
+      ahead = between.ahead();
     }
     if ((one_to_one || failed > 0) && !context->flush(kept)) return REL_STOPPED;
-    put_aside(self, in + static_cast<std::size_t>(done + failed) * self.in_stride);
+    if (!answer_or_put_aside(self, in + static_cast<std::size_t>(done + failed) * self.in_stride, ahead, context)) return REL_STOPPED;
     done += failed + 1;
   }
   return 0;
@@ -118,7 +89,7 @@ std::int64_t one_by_one(Tolerant& self, const std::byte* in, std::int64_t n, std
     const std::int64_t produced = self.inner.process(record, 1, room, capacity - used, slots + i, &between);
     if (produced == REL_STOPPED) return produced;
     if (produced < 0) {
-      put_aside(self, record);
+      put_aside(self, record, context);
       if (between.flushed() > 0) used = 0;
     } else {
       used = between.flushed() > 0 ? between.settle(produced) : used + produced;
@@ -145,6 +116,7 @@ OperatorSpec make_tolerant(OperatorSpec inner, std::shared_ptr<const Schema> let
   auto self = std::make_shared<Tolerant>();
   OperatorSpec spec = inner;
   spec.process = process;
+  spec.recovery = nullptr;
   spec.flags &= ~static_cast<std::uint32_t>(REL_ONE_TO_ONE | REL_IN_PLACE);
   if (letters != nullptr) {
     self->letters = std::make_unique<DeadLetters>(*inner.input, letters, inner.name);

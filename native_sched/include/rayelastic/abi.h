@@ -70,6 +70,9 @@ int rel_keep_text(rel_context* context, void* field, const void* text, int64_t b
 /* Explains a failure that isn't a Python exception; return REL_FAILED(i) afterwards. */
 void rel_fail(rel_context* context, const char* message);
 
+/* Of a FILTER that returns REL_FAILED(i) next: n of the tuples before i were kept and are in out. */
+void rel_kept(rel_context* context, int64_t n);
+
 /* The input port of the run that is being processed. */
 int32_t rel_port(const rel_context* context);
 

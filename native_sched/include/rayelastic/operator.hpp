@@ -50,6 +50,13 @@ enum class ThreadingModel : std::uint8_t { Manual, Dynamic, Dedicated };
 
 class KeyedState;  // keyed_state.hpp
 class StateTable;  // state_table.hpp
+class Recovery;    // recovery.hpp
+
+// What an operator counts of its tuples besides those that come and go.
+enum class Tally : std::uint8_t {
+  Answered,  // compiled code refused them, Python answered
+  Skipped,   // left out, because the function failed on them
+};
 
 // How many records a conjunctive operator wants of an input port at each firing (J02).
 struct Demand {
@@ -72,6 +79,7 @@ struct OperatorSpec {
   void (*interrupt)(void* state) = nullptr;   // unblocks a process call that waits; called from any thread, once, at stop
   // Called for each mark but Final and Probe, between two runs, before it goes on downstream; false: it goes no further.
   bool (*marked)(void* state, Mark mark, rel_context* context) = nullptr;
+  std::shared_ptr<const Recovery> recovery = {};  // goes on behind a record that the function fails on; null: the failure is reported
   bool commanded = false;  // Scheduler::poke may send it Command marks
   ThreadingModel model = ThreadingModel::Manual;
   std::vector<std::shared_ptr<const Schema>> further_inputs = {};   // of input ports 1, 2, ...
@@ -112,6 +120,9 @@ struct rel_context {
     return nullptr;
   }
   [[nodiscard]] virtual std::int64_t firings() const { return -1; }
+  virtual void count(rayelastic::Tally /*what*/, std::int64_t /*n*/) {}
+  // What rel_kept does.
+  virtual void kept(std::int64_t /*n*/) {}
   // OperatorSpec::state, also where `state` is slots.
   [[nodiscard]] virtual void* own_state() const { return nullptr; }
   // What rel_watermark does; a call with n = 0 is then the last one.

@@ -18,8 +18,8 @@ POINTER = ir.IntType(8).as_pointer()
 
 MEMCMP, MEMMEM, STRTOD = "memcmp", "memmem", "strtod"
 SERVICES = (
-    "rel_flush", "rel_allocate", "rel_keep_text", "rel_text_of_float", "rel_rounded", "rel_pattern", "rel_pattern_find",
-    "rel_span_times", "rel_span_over", "rel_span_shared",
+    "rel_flush", "rel_kept", "rel_allocate", "rel_keep_text", "rel_text_of_float", "rel_rounded", "rel_pattern",
+    "rel_pattern_find", "rel_span_times", "rel_span_over", "rel_span_shared",
 )  # fmt: skip
 CONTEXT_KEY = "rel_context_key"  # a pthread_key_t, made by loader.py in each process
 POW = "rel_libm_pow"  # libm's pow by a name that LLVM doesn't know, see loader.py
@@ -33,6 +33,11 @@ def allocate(builder: Any, context: Any, size: Any) -> Any:
 def flush(builder: Any, context: Any, count: Any) -> Any:
     """rel_flush: non-zero if the operator has to stop."""
     return builder.call(_service(builder, "rel_flush", I32, [POINTER, I64]), [context, count])
+
+
+def kept(builder: Any, context: Any, count: Any) -> None:
+    """rel_kept."""
+    builder.call(_service(builder, "rel_kept", ir.VoidType(), [POINTER, I64]), [context, count])
 
 
 def keep_text(builder: Any, context: Any, field: Any, data: Any, size: Any) -> Any:

@@ -146,6 +146,8 @@ def _body(
                 if failure is not None:
                     builder.branch(failure)
                 else:
+                    if plan.kind is OperatorKind.FILTER:
+                        engine.kept(builder, engine_context, builder.load(frame_slot(builder, frame, FRAME_USED)))
                     stopped = builder.load(frame_slot(builder, frame, FRAME_STOPPED))
                     stopped = builder.icmp_unsigned("!=", stopped, I32(0))
                     builder.ret(builder.select(stopped, STOPPED, builder.sub(I64(-1), loop.index)))

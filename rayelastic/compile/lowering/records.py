@@ -282,10 +282,23 @@ def _store_item(context: Any, builder: Any, record: RecordType, place: Any, item
         cgutils.raw_memcpy(builder, place, record_parts(context, builder, item, value)[0], I64(output.record_size), 1)
         return
     cells = [(kind, cell(context, builder, value)) for kind, cell in item_cells(item)]
+    final = place
+    if any(_may_refuse(field, kind) for field, (kind, _) in zip(output.fields, cells, strict=True)):
+        # `place` may be where the input is, which is to stay as it is if a field is refused
+        words = ir.ArrayType(I64, -(-output.record_size // 8))
+        place = builder.bitcast(cgutils.alloca_once(builder, words), POINTER)
     if any(f.nullable for f in output.fields):
         fields.clear_validity(builder, output, place)
     for field, (kind, content) in zip(output.fields, cells, strict=True):
         fields.store(context, builder, output, field, place, kind, content, refuse)
+    if place is not final:
+        cgutils.raw_memcpy(builder, final, place, I64(output.record_size), 1)
+
+
+def _may_refuse(field: Field, kind: Any) -> bool:
+    """Whether `fields.store` may find that the field can't hold the value."""
+    is_narrow = field.type.is_integer and (field.type.size < 8 or field.type is DataType.UINT64)
+    return is_narrow or (isinstance(kind, types.Optional) and not field.nullable)
 
 
 def item_cells(item: Any) -> list[Cell]:

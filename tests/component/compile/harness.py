@@ -21,7 +21,7 @@ from rayelastic.graph.schema import DataType, Schema
 
 MAP, FILTER, FLAT_MAP = OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP
 STOPPED = -(2**63)
-SERVICES = ("rel_flush", "rel_finish", "rel_fail", "rel_allocate", "rel_keep_text")
+SERVICES = ("rel_flush", "rel_finish", "rel_fail", "rel_allocate", "rel_keep_text", "rel_kept")
 PROCESS = ctypes.CFUNCTYPE(
     ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
 )

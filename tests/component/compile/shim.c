@@ -9,7 +9,7 @@ typedef struct rel_context {
   const char *out;
   int64_t record_size;
   void **blocks;
-  int64_t block_count;
+  int64_t block_count, kept;
 } rel_context;
 
 rel_context *shim_open(const void *out, int64_t record_size, int64_t stop_after) {
@@ -32,6 +32,7 @@ void shim_close(rel_context *context) {
 const char *shim_collected(rel_context *context) { return context->collected; }
 int64_t shim_bytes(rel_context *context) { return context->bytes; }
 int64_t shim_flushes(rel_context *context) { return context->flushes; }
+int64_t shim_kept(rel_context *context) { return context->kept; }
 int64_t shim_blocks(rel_context *context) { return context->block_count; }
 
 int rel_flush(rel_context *context, int64_t n) {
@@ -42,6 +43,7 @@ int rel_flush(rel_context *context, int64_t n) {
   return ++context->flushes > context->stop_after;
 }
 
+void rel_kept(rel_context *context, int64_t n) { context->kept = n; }
 void rel_finish(rel_context *context) { (void)context; }
 void rel_fail(rel_context *context, const char *message) { (void)context, (void)message; }
 void *rel_allocate(rel_context *context, int64_t bytes) { return keep(context, malloc((size_t)bytes + 1)); }
