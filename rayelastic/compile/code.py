@@ -78,6 +78,8 @@ class OperatorCode:
         state_initial: the record of a key seen for the first time, `state_schema.record_size` bytes.
         view: what the function is called with.
         machine: the machine code in the compiled lane, else None.
+        frozen: names of data outside a compiled function, which it takes as it was at declaration.
+        frozen_digest: a hash of that data; None if it has none.
         location: 'file.py:12' of the declaration.
     """
 
@@ -94,6 +96,8 @@ class OperatorCode:
     state_initial: bytes = b""
     view: View = View.TUPLES
     machine: MachineCode | None = None
+    frozen: tuple[str, ...] = ()
+    frozen_digest: str | None = None
     location: str = ""
 
     @property

@@ -11,7 +11,7 @@ import hashlib
 import inspect
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from rayelastic.compile.cache import CacheEntry, CodeCache
 from rayelastic.compile.code import MachineCode, OperatorCode, View
 from rayelastic.compile.config import cache_directory
-from rayelastic.compile.identity import Identity
+from rayelastic.compile.identity import Identity, frozen_digest
 from rayelastic.compile.loader import host_target
 from rayelastic.compile.ports_code import PortsCode
 from rayelastic.compile.ports_compiler import compile_operator
@@ -107,11 +107,12 @@ class Compiler:
     def _machine(self, request: FunctionRequest) -> OperatorCode:
         state_schema, initial = _state_layout(request)
         machine, output = machine_code(request, state_schema, self._cache)
+        frozen = tuple(sorted(Identity(request.function).frozen))
         return OperatorCode(
             operator=request.operator,
             kind=request.kind,
             lane=Lane.COMPILED,
-            reason="compiled to machine code",
+            reason=compiled_reason(frozen),
             function=request.function,
             input_schema=request.input_schema,
             output_schema=output,
@@ -120,8 +121,19 @@ class Compiler:
             state_schema=state_schema,
             state_initial=initial,
             machine=machine,
+            frozen=frozen,
+            frozen_digest=frozen_digest(request.function) if frozen else None,
             location=request.location,
         )
+
+
+def compiled_reason(frozen: Sequence[str]) -> str:
+    """What `explain` says of a compiled function.
+
+    >>> compiled_reason(["LIMIT", "RULES"])
+    'compiled to machine code; LIMIT, RULES as at declaration'
+    """
+    return "compiled to machine code" + (f"; {', '.join(frozen)} as at declaration" if frozen else "")
 
 
 @functools.cache

@@ -11,11 +11,15 @@ import dis
 import hashlib
 import inspect
 import re
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Identity"]
+_NO_DATA = types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type
+_LIBRARIES = sys.stdlib_module_names | {"numpy"}
+
+__all__ = ["Identity", "frozen_digest"]
 
 
 class Identity:
@@ -29,13 +33,15 @@ class Identity:
     False
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any] | None) -> None:
         self.classes: list[type] = []  # NamedTuple classes that it refers to
         self.known = True  # False: something has no stable name, nothing may be cached
         self.changeable: set[str] = set()  # names of dicts, lists and sets, whose content counts
+        self.frozen: dict[str, list[Any]] = {}  # names outside the function that stand for data, as it is now
         self._hash = hashlib.sha256()
         self._seen: dict[int, int] = {}
-        self._function(function)
+        if function is not None:
+            self._function(function)
 
     @property
     def digest(self) -> str:
@@ -111,6 +117,8 @@ class Identity:
     def _note(self, name: str, value: Any) -> None:
         if isinstance(value, dict | list | set):
             self.changeable.add(name)
+        if not isinstance(value, _NO_DATA):
+            self.frozen.setdefault(name, []).append(value)
 
     def _attributes(self, value: Any, code: types.CodeType) -> None:
         """A global; of a module also those functions that the code may take from it."""
@@ -120,6 +128,8 @@ class Identity:
                 found = getattr(value, name, None)
                 if isinstance(found, types.FunctionType | int | float | str | bytes):
                     self._add("attribute", name)
+                    if value.__name__.partition(".")[0] not in _LIBRARIES:
+                        self._note(f"{value.__name__}.{name}", found)
                     if not isinstance(found, types.FunctionType) or value.__name__.partition(".")[0] not in (
                         "numpy",
                         "math",
@@ -131,6 +141,25 @@ class Identity:
         self._add(code.co_argcount, code.co_kwonlyargcount, code.co_flags & ~inspect.CO_NESTED, code.co_exceptiontable)
         for constant in code.co_consts:
             self._value(constant)
+
+
+def frozen_digest(function: Callable[..., Any]) -> str | None:
+    """A hash of the data outside a function that it reads; None where something has no stable name.
+
+    Of the data alone, so that it is the same for a copy of the function in another process.
+
+    >>> limits = [1, 2]
+    >>> before = frozen_digest(lambda t: t in limits)
+    >>> limits.append(3)
+    >>> frozen_digest(lambda t: t in limits) == before
+    False
+    """
+    data = Identity(None)
+    for name, values in sorted(Identity(function).frozen.items()):
+        data._add(name)
+        for value in values:
+            data._value(value)
+    return data.digest if data.known else None
 
 
 def _global_names(code: types.CodeType) -> set[str]:

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rayelastic.compile.compiler import Compiler, is_cached
-from rayelastic.compile.identity import Identity
+from rayelastic.compile.compiler import Compiler, compiled_reason, is_cached
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind
 from rayelastic.graph.schema import Schema
@@ -30,7 +29,7 @@ class CompileReport:
         input_schema: of the tuples that it gets.
         output_schema: of what it gives; None where that isn't known.
         was_cached: whether its machine code was there already.
-        as_declared: names of dicts, lists and sets outside the function that are taken as they are at declaration.
+        as_declared: names of data outside the function, which is taken as it is at declaration.
     """
 
     function: str
@@ -97,8 +96,8 @@ def compile_report(
         reason = error.problem.partition("runs in Python (")[2].removesuffix(")") if lane else error.problem
         return CompileReport(_shown(fn), lane, reason, taken, None)
     is_compiled = code.machine is not None
-    taken_as_is = tuple(sorted(Identity(fn).changeable)) if is_compiled else ()
-    return CompileReport(_shown(fn), code.lane.value, code.reason, taken, code.output_schema, was_cached, taken_as_is)
+    reason = compiled_reason(()) if is_compiled else code.reason
+    return CompileReport(_shown(fn), code.lane.value, reason, taken, code.output_schema, was_cached, code.frozen)
 
 
 def _schema_of(fn: Callable[..., Any], schema: object) -> Schema:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, load
+from rayelastic.compile.answers import answers
 from rayelastic.compile.ports_lane import chosen
 from rayelastic.graph.aggregates import Aggregation
 from rayelastic.graph.dead_letters import OnError
@@ -35,6 +36,8 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
             keyed = _native.KeyedState(source, keys, loaded.state_size, loaded.state_initial, texts, ttl_of(spec))
         owner = loaded.owner
         made = _native.Operator.compiled(spec.name, loaded.address, loaded.flags, source, target, keyed, owner=owner)
+        if code.state is None:
+            made = _native.Operator.answered(made, answers(code))
         return made if spec.on_error is OnError.FAIL else tolerant_operator(spec, loaded, made)
     if spec.further_outputs or spec.on_error is not OnError.FAIL:
         return tolerant_operator(spec, loaded, None)
