@@ -16,7 +16,7 @@ from rayelastic import job as jobs
 from rayelastic.demo import APPLICATIONS, listing, show
 from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError, SourceError
 from rayelastic.plan.config import Elasticity, JobConfig, Regions
-from rayelastic.progress import Progress, progress_line
+from rayelastic.progress import Progress, progress_line, told
 from rayelastic.runtime.external_source import ExternalSource
 from rayelastic.topology_file import TopologyFile
 
@@ -156,7 +156,10 @@ def _demo(options: argparse.Namespace) -> int:
     job = jobs.start(options.file.build(options), _config(options))
     try:
         show(job, Console())
-        text = options.file.report(job.wait(), options)
+        result = job.wait()
+        text = options.file.report(result, options)
+        for line in told(result.metrics):
+            print(line, file=sys.stderr)
     finally:
         job.close()
     if text:
@@ -189,6 +192,8 @@ def _finish(job: jobs.Job, options: argparse.Namespace) -> int:
             with Progress(job):
                 result = job.wait()
             print(progress_line(None, result.metrics), file=sys.stderr)
+        for line in told(result.metrics):
+            print(line, file=sys.stderr)
     finally:
         job.close()
     text = options.file.report(result, options)
@@ -219,6 +224,8 @@ def _inspect(options: argparse.Namespace) -> int:
         for operator in sample.operators:
             counts = f"{operator.tuples_in:>14,} {operator.tuples_out:>14,} {operator.queued:>10,}"
             print(f"{operator.name:<24} {operator.model:<10} {counts}")
+    for line in told(metrics):
+        print(line)
     print("adaptations:")
     for adaptation in job.adaptations(options.follow, options.every_pass):
         print(f"  {adaptation}", flush=True)

@@ -11,11 +11,16 @@ import threading
 import time
 from typing import TYPE_CHECKING, Self, TextIO
 
-from rayelastic.plan.plan_text import short
+from rayelastic.plan.plan_text import counted, short
 
 if TYPE_CHECKING:
     from rayelastic.job import Job
     from rayelastic.runtime.status import JobMetrics
+
+_REASONS = {
+    "late": "late and dropped: they came behind the watermark, and nobody takes .late()",
+    "failed": "skipped: its function failed on them",
+}
 
 TERMINAL_PERIOD = 0.5  # seconds
 FILE_PERIOD = 5.0  # seconds
@@ -36,6 +41,22 @@ def progress_line(before: JobMetrics | None, now: JobMetrics) -> str:
                     rate = 0.0
             parts.append(f"{operator.name} {short(count)} ({short(rate)}/s)")
     return f"{now.seconds:5.1f} s  " + "  ".join(parts)
+
+
+def told(now: JobMetrics) -> list[str]:
+    """What a user is to know of tuples that went nowhere, and of those that machine code refused; a line each."""
+    lines = []
+    for name in dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators):
+        operator = now.operator(name)
+        for reason, count in operator.dropped.items():
+            lines.append(
+                f"{name}: {counted(count, 'tuple')} {_REASONS.get(reason, f'dropped: nobody takes {reason!r}')}"
+            )
+        if operator.answered_by_python:
+            lines.append(
+                f"{name}: {counted(operator.answered_by_python, 'tuple')} refused by compiled code, answered by Python"
+            )
+    return lines
 
 
 class Progress:

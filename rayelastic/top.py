@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.plan.plan_text import counted, kind_text, short
+from rayelastic.progress import told
 from rayelastic.runtime.bottleneck import Bottleneck, find_bottleneck
 from rayelastic.runtime.status import JobMetrics, JobStatus, OperatorSample, PESample
 
@@ -151,6 +152,7 @@ def picture(seen: View, width: int, height: int) -> RenderableType:
     links = [(pe.pe, name, counters) for pe in seen.metrics.pes for name, counters in pe.links.items()]
     if wide:
         last += [_line(_link_line(*link), width) for link in links[: height // 8]]
+    last += [_line(Text(line, style="yellow"), width) for line in told(seen.metrics)[: max(1, height // 8)]]
     if status.failure is not None:
         last.append(_line(Text(f"failed: {status.failure.reason}", style="red"), width, lines=2))
 
@@ -166,6 +168,7 @@ def picture(seen: View, width: int, height: int) -> RenderableType:
     if wide:
         table.add_column("in", justify="right", no_wrap=True)
         table.add_column("errors", justify="right", no_wrap=True)
+        table.add_column("dropped", justify="right", no_wrap=True)
         table.add_column("p99", justify="right", no_wrap=True)
     room = max(1, height - len(lines) - sum(_height(line, width) for line in last) - 3)
     rows = seen.rows if len(seen.rows) <= room else seen.rows[: max(1, room - 1)]
@@ -203,7 +206,9 @@ def _cells(row: Row, wide: bool) -> list[str]:
     cells += [share(operator.queue_fill) if operator.queue_capacity else "-", f"{row.blocked:.0%}"]
     late = operator.latency_quantile(0.99)
     shown = f"{late * 1000:.3g} ms" if late is not None else "-"
-    return cells + ([f"{operator.tuples_in:,}", str(operator.errors), shown] if wide else [])
+    return cells + (
+        [f"{operator.tuples_in:,}", str(operator.errors), short(sum(operator.dropped.values())), shown] if wide else []
+    )
 
 
 def _bar(share: float) -> str:

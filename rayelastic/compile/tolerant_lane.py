@@ -1,7 +1,8 @@
 """Per-run callables of functions with side outputs, or that go on behind tuples on which they raise.
 
 The engine calls `call(0, run[, states])` and gets a result for each output port and, where such tuples are diverted, a
-list of (number of the tuple in its run, error). What a failing tuple's function had given before it raised is dropped.
+list of (number of the tuple in its run, error), where they are left out, how many. What a failing tuple's function had
+given before it raised is dropped.
 """
 
 from __future__ import annotations
@@ -66,9 +67,16 @@ def _of_tuples(code: OperatorCode, router: Router, on_error: OnError, checks: Se
                 continue
             for into, values in zip(lists, sorted_items, strict=True):
                 into.extend(values)
-        return [*lists, letters] if on_error is OnError.DIVERT else lists
+        return [*lists, *_told(letters, on_error)]
 
     return call
+
+
+def _told(letters: list[tuple[int, str]], on_error: OnError) -> list[Any]:
+    """What the engine is told of tuples on which the function raised."""
+    if on_error is OnError.FAIL:
+        return []
+    return [letters if on_error is OnError.DIVERT else len(letters)]
 
 
 def _of_runs(code: OperatorCode, ports: Sequence[OutputPort], on_error: OnError) -> Callable[..., Any]:
@@ -108,7 +116,7 @@ def _of_runs(code: OperatorCode, ports: Sequence[OutputPort], on_error: OnError)
         letters: list[tuple[int, str]] = []
         pieces = list(parts(run, 0, letters))
         joined = [_joined([piece[k] for piece in pieces], port, code.view) for k, port in enumerate(ports)]
-        return [*joined, letters] if on_error is OnError.DIVERT else joined
+        return [*joined, *_told(letters, on_error)]
 
     return call
 

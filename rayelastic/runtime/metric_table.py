@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from rayelastic.runtime.status import RegionCounters, latency_bound
+from rayelastic.runtime.status import FAILED, RegionCounters, latency_bound
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
@@ -23,6 +23,7 @@ __all__ = ["METRICS", "Kind", "Metric", "MetricsReader", "Reading"]
 
 _OPERATOR = ("job", "pe", "operator")
 _PE = ("job", "pe")
+_DROPPED = ("job", "pe", "operator", "reason")
 _LATENCY = ("job", "pe", "operator", "le")
 _LINK = ("job", "pe", "link")
 _REGION = ("job", "region")
@@ -100,6 +101,17 @@ _ALL = (
     _gauge("operator_state_keys", "Keys that it keeps state of.", _OPERATOR),
     _gauge("operator_state_bytes", "Memory of that state, bytes; without what Python values hold.", _OPERATOR),
     _counter("operator_errors", "Calls of its function that raised; the first one ends the job.", _OPERATOR),
+    _counter(
+        "operator_tuples_answered_by_python",
+        "Tuples that its machine code refused and that went on with what the Python function gives.",
+        _OPERATOR,
+    ),
+    _counter(
+        "operator_tuples_dropped",
+        "Tuples that went nowhere: by the output port that nobody takes, such as `late`, "
+        "or `failed` (on_error='skip').",
+        _DROPPED,
+    ),
     _gauge("operator_channels", "Channels in use, of a stage that has several; 0 of others.", _OPERATOR),
     _gauge("pe_threads", "Scheduler threads in force.", _PE),
     _gauge("pe_threads_stuck", "Scheduler threads that stay in user code.", _PE),
@@ -140,6 +152,7 @@ _OF_OPERATOR = {
     "rayelastic_operator_state_keys": "state_keys",
     "rayelastic_operator_state_bytes": "state_bytes",
     "rayelastic_operator_errors_total": "errors",
+    "rayelastic_operator_tuples_answered_by_python_total": "answered_by_python",
     "rayelastic_operator_channels": "channels",
 }
 _OF_REGION = {
@@ -226,6 +239,8 @@ class MetricsReader:
             for name, counter in _OF_OPERATOR.items():
                 yield Reading(name, labels, getattr(operator, counter))
             yield from _latency(labels, operator)
+            for reason, count in ({FAILED: 0} | dict(operator.dropped)).items():
+                yield Reading("rayelastic_operator_tuples_dropped_total", (*labels, reason), count)
             then = earlier.get(operator.name)
             rate = (_moved(operator) - _moved(then)) / seconds if then is not None and seconds > 0 else 0.0
             yield Reading("rayelastic_operator_rate", labels, rate)

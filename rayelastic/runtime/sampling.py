@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.runtime.machine_load import resident_bytes
-from rayelastic.runtime.status import OperatorSample, PESample
+from rayelastic.runtime.status import FAILED, OperatorSample, PESample
 
 if TYPE_CHECKING:
+    from rayelastic.graph.operator_spec import OperatorSpec
     from rayelastic.runtime.specs import PESpec
 
 
@@ -39,6 +40,7 @@ def pe_sample(
     """
     if native is None:
         return PESample(spec.pe, seconds, 0, 0.0, (), links, port, rss_bytes=resident_bytes())
+    specs = {operator.name: operator for operator in spec.operators}
     lanes = {operator.name: getattr(operator.body, "lane", None) for operator in spec.operators}
     operators = []
     for name, number in ids.items():
@@ -62,6 +64,8 @@ def pe_sample(
                 state_bytes=counted["state_bytes"],
                 latency=latencies.get(name, ()),
                 channels=widths.get(name, 0),
+                answered_by_python=counted["answered"],
+                dropped=_dropped(specs.get(name), counted),
             )
         )
     return PESample(
@@ -76,3 +80,10 @@ def pe_sample(
         rss_bytes=resident_bytes(),
         cpu_seconds=native["engine_cpu_seconds"] + sum(one["cpu_seconds"] for one in native["operators"]),
     )
+
+
+def _dropped(spec: OperatorSpec | None, counted: Mapping[str, Any]) -> dict[str, int]:
+    """Tuples that went nowhere, by reason."""
+    ports = [] if spec is None else [port.name for port in spec.output_ports[1:]]
+    counts = dict(zip(ports, counted["untaken"], strict=False)) | {FAILED: counted["skipped"]}
+    return {reason: count for reason, count in counts.items() if count}

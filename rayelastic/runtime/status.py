@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -50,6 +51,9 @@ class Failure:
     lost_link: bool = False
 
 
+FAILED = "failed"  # the reason of dropped tuples that on_error="skip" left out
+
+
 def latency_bound(bucket: int) -> float:
     """Seconds that the latencies of a bucket stay below."""
     return float(1 << bucket) / 1e6
@@ -77,6 +81,10 @@ class OperatorSample:
         latency: of a sink: marks that sources put into their streams ten times a second, by how long they were under
             way: shorter than 2^i microseconds and not counted before; the last ones took longer. Empty for others.
         channels: in use, of a stage that deals tuples out to several; 0 of others.
+        answered_by_python: tuples that its machine code refused, a number beyond 64 bits on the way for example, and
+            that went on with what the Python function gives.
+        dropped: {reason: tuples that went nowhere}: by the output port that nobody takes, such as `late`, and `failed`
+            where on_error='skip' left them out.
     """
 
     name: str
@@ -95,6 +103,8 @@ class OperatorSample:
     state_bytes: int = 0
     latency: tuple[int, ...] = ()
     channels: int = 0
+    answered_by_python: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict)
 
     def latency_quantile(self, quantile: float) -> float | None:
         """The latency that this share of the marks stayed below, in seconds: a power of two of microseconds.
@@ -271,7 +281,16 @@ class JobMetrics:
             state_bytes=sum(sample.state_bytes for sample in found),
             latency=tuple(map(sum, zip(*(sample.latency for sample in found), strict=True))),
             channels=sum(sample.channels for sample in found),
+            answered_by_python=sum(sample.answered_by_python for sample in found),
+            dropped=_summed([sample.dropped for sample in found]),
         )
+
+
+def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(total)
 
 
 @dataclass(frozen=True, slots=True)

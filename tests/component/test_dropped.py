@@ -1,0 +1,108 @@
+"""Tuples that go nowhere are counted and told, with the reason: in the metrics, by `rayelastic top` and `run`."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from rich.console import Console
+
+import rayelastic as rel
+from rayelastic.cli import main
+from rayelastic.job import Job, start
+from rayelastic.runtime.metric_table import MetricsReader
+from rayelastic.top import picture, view
+
+LATE = 29  # of the events below: one of ten, but for the first
+
+
+class Event(NamedTuple):
+    key: str
+    at: int
+
+
+class Quote(NamedTuple):
+    key: str
+    at: int
+
+
+EVENTS = [Event("a", at if at % 10 else at - 500) for at in range(1000, 1300)]
+# One wrong time in the future: all that come behind it are late.
+ONE_WRONG = [Event("a", 100_000 if at == 1010 else at) for at in range(1000, 1100)]
+
+
+def timed(topology: rel.Topology, events: list[Event], name: str = "events") -> Any:
+    return topology.source(name, rel.rows(events, schema=Event)).event_time(f"time_{name}", "at")
+
+
+def windows(stream: Any) -> Any:
+    return stream.window(seconds=10).aggregate("step", n=rel.count())
+
+
+def sessions(stream: Any) -> Any:
+    return stream.key_by("key").session(gap=5).aggregate("step", n=rel.count())
+
+
+@pytest.mark.parametrize("declare", [windows, sessions])
+@pytest.mark.parametrize("pes", [1, 2])
+def test_late_tuples_are_counted_where_nobody_takes_them(declare: Any, pes: int) -> None:
+    topology = rel.Topology("late")
+    declare(timed(topology, EVENTS)).sink("out", rel.list())
+    metrics = rel.run(topology, rel.JobConfig(pes=pes)).metrics
+    assert metrics.operator("step").dropped == {"late": LATE}
+
+
+def test_late_tuples_that_are_taken_are_not_dropped() -> None:
+    topology = rel.Topology("taken")
+    made = windows(timed(topology, EVENTS))
+    made.sink("out", rel.list())
+    made.late().sink("late", rel.list())
+    result = rel.run(topology)
+    assert result.metrics.operator("step").dropped == {}
+    assert len(result["late"]) == LATE
+
+
+PROGRAM = """
+import rayelastic as rel
+from tests.component.test_dropped import ONE_WRONG, Event, timed, windows
+
+def build():
+    topology = rel.Topology("one_wrong")
+    windows(timed(topology, ONE_WRONG)).sink("out", rel.count())
+    return topology
+"""
+
+
+def test_run_says_how_many_were_late(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "one_wrong.py"
+    program.write_text(PROGRAM)
+    assert main(["run", str(program), "--quiet"]) == 0
+    assert "step: 89 tuples late and dropped: they came behind the watermark, and nobody takes .late()" in (
+        capsys.readouterr().err
+    )
+
+
+def finished(on_error: Any) -> Job:
+    topology = rel.Topology("skips")
+    numbers = topology.source("numbers", rel.sequence(100))
+    made = numbers.map("step", lambda t: 6 // (t.value % 5), schema={"value": int}, on_error=on_error)
+    made.map("big", lambda t: (t.value + 2**62) * 4 // 8, schema={"value": int}).sink("out", rel.count())
+    job = start(topology)
+    job.wait()
+    return job
+
+
+def test_top_and_prometheus_show_them() -> None:
+    job = finished("skip")
+    seen = view(job, None)
+    console = Console(width=200, height=50, file=io.StringIO(), record=True)
+    console.print(picture(seen, 200, 50))
+    shown = console.export_text()
+    assert "dropped" in shown
+    assert "step: 20 tuples skipped: its function failed on them" in shown
+    assert "big: 80 tuples refused by compiled code, answered by Python" in shown
+    readings = {(r.metric, r.labels[2:]): r.value for r in MetricsReader().read(seen.metrics, seen.plan)}
+    assert readings["rayelastic_operator_tuples_dropped_total", ("step", "failed")] == 20
+    assert readings["rayelastic_operator_tuples_answered_by_python_total", ("big",)] == 80
