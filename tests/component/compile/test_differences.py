@@ -1,0 +1,95 @@
+"""What is different from CPython by design: each row of the guide's list has its test here, of that name."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+from harness import MAP, python_result
+
+from rayelastic.compile.report import compile_report
+from rayelastic.errors import SchemaError
+
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "functions_and_lanes.md"
+
+
+class Row(NamedTuple):
+    n: int
+    x: float
+    s: str
+    p: bool
+
+
+NAN = Row(1, float("nan"), "", True)
+
+
+def both(compiled: Any, function: Any, row: tuple[Any, ...], schema: Any = Row) -> tuple[Any, Any]:
+    """The compiled function's result on a row, and CPython's."""
+    runner = compiled(function, schema, MAP)
+    return runner([row]).items, python_result(runner.code, [row]).items
+
+
+def test_every_row_of_the_list_has_a_test() -> None:
+    table = GUIDE.read_text().partition("## What is different from CPython")[2].partition("```")[0]
+    rows = re.findall(r"^\| `(\w+)` \| \S", table, re.MULTILINE)
+    tests = {name.removeprefix("test_") for name in vars(sys.modules[__name__]) if name.startswith("test_")}
+    assert len(rows) >= 6
+    assert set(rows) == tests - {"every_row_of_the_list_has_a_test"}
+
+
+def test_integers(compiled: Any) -> None:
+    runner = compiled(lambda t: t.n * 4 // 8, Row, MAP)
+    rows = [(1, 0.0, "", True), (2**62, 0.0, "", True)]
+    assert runner(rows).failed == 1  # refused; the engine asks Python then: operators/test_answers.py
+    assert python_result(runner.code, rows).items == [(0,), (2**61,)]
+
+
+def test_int_or_float(compiled: Any) -> None:
+    function = lambda t: f"{t.n if t.p else t.x}"  # noqa: E731
+    assert both(compiled, function, (1, 0.5, "", True)) == ([("1.0",)], [("1",)])
+    assert compiled(function, Row, MAP)([(2**53 + 1, 0.5, "", True)]).failed == 0
+
+
+def test_frozen(compiled: Any) -> None:
+    rules = {1: 10}
+    runner = compiled(lambda t: rules.get(t.n, 0), Row, MAP)
+    assert runner.code.reason == "compiled to machine code; rules as at declaration"
+    rules[1] = 20
+    row = (1, 0.0, "", True)
+    assert runner([row]).items == [(10,)]
+    assert python_result(runner.code, [row]).items == [(20,)]
+
+
+def test_hash(compiled: Any) -> None:
+    row = (1, 0.0, "a text", True)
+    runner = compiled(lambda t: hash(t.s), Row, MAP)
+    assert runner([row]).items == runner([row, row]).items[:1]
+    assert runner([row]).items != [(hash("a text"),)]
+
+
+def test_nan(compiled: Any) -> None:
+    assert both(compiled, lambda t: t.x in [t.x], NAN) == ([(False,)], [(True,)])
+    assert both(compiled, lambda t: (t.x,) == (t.x,), NAN) == ([(False,)], [(True,)])
+
+
+def test_time_zones(compiled: Any) -> None:
+    schema = pa.schema([("at", pa.timestamp("us", "Europe/Berlin")), ("b", pa.timestamp("us"))])
+    report = compile_report(lambda t: t.at < t.b, schema)
+    assert report.lane == "compiled"
+
+
+def test_declaration() -> None:
+    with pytest.raises(SchemaError, match="no field 'm'"):
+        raise_at_declaration()
+
+
+def raise_at_declaration() -> None:
+    from harness import request
+
+    from rayelastic.compile import Compiler
+
+    Compiler().compile(request(lambda t: t.m, Row))
