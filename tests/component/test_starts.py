@@ -1,0 +1,59 @@
+"""Examples of README, guide and topologies started three times in new processes: the same results.
+
+The second and third start take machine code from the cache and never import Numba. The gate starts a few examples,
+nightly all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.component.starts import ROOT, TOPOLOGIES, examples
+
+PROGRAM = Path(__file__).parent / "starts.py"
+CORE = ["README", "functions_and_lanes", "keyed_state", "windows", "login_failures", "vwap"]
+# What it gives depends on the clock, on chance, or is a folder of another name at each start.
+VARIES: frozenset[str] = frozenset()
+
+
+def start(names: list[str], folder: Path, number: int) -> dict[str, Any]:
+    result = folder / f"start_{number}.json"
+    environment = dict(os.environ) | {"XDG_CACHE_HOME": str(folder / "cache")}
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), str(result), *names],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1000, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"start {number}: {done.stderr[-3000:]}"
+    found: dict[str, Any] = json.loads(result.read_text())
+    return found
+
+
+def check(names: list[str], folder: Path) -> None:
+    first, second, third = (start(names, folder, number) for number in (1, 2, 3))
+    assert first["compiled"]
+    assert not second["compiled"]
+    assert not third["compiled"]
+    for name in names:
+        assert name in VARIES or first["left"][name] == second["left"][name] == third["left"][name], name
+    assert any(first["left"].values())
+
+
+def test_the_core_gives_the_same_at_each_start(tmp_path: Path) -> None:
+    check(CORE, tmp_path)
+
+
+@pytest.mark.nightly
+def test_all_give_the_same_at_each_start(tmp_path: Path) -> None:
+    check(examples(), tmp_path)
+
+
+def test_all_applications_are_examples() -> None:
+    modules = {path.stem for path in (ROOT / "topologies").glob("*.py") if "def build(" in path.read_text()}
+    assert modules == set(TOPOLOGIES)
