@@ -177,7 +177,8 @@ OperatorObject tolerant(const OperatorObject& inner, const SchemaObject* letters
 OperatorObject answered(const OperatorObject& inner, nb::object answer) {
   OperatorObject result = inner;
   const bool filters = (inner.spec.flags & REL_FILTER) != 0;
-  result.spec = make_recovering(inner.spec, make_answers(inner.spec.name, inner.spec.input, filters ? nullptr : inner.spec.output, answer.ptr()));
+  result.spec =
+      make_recovering(inner.spec, make_answers(inner.spec.name, inner.spec.input, filters ? nullptr : inner.spec.output, answer.ptr()));
   return result;
 }
 

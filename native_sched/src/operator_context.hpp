@@ -194,13 +194,13 @@ class alignas(64) OperatorContext final : public rel_context {
 
   const OperatorId id_;
   const OperatorSpec spec_;
-  std::unique_ptr<Junction> junction_;   // null for an operator with a single port that takes runs as they come
-  std::vector<std::uint32_t> edges_;     // of consumers_
-  std::deque<Output> further_outputs_;   // output ports 1, 2, ...
-  std::vector<Port*> loop_consumers_;    // of the edges that belong to a loop
-  std::size_t onward_ = 0;               // edges to consumers, without feedback
-  std::size_t turn_ = 0;                 // which way the next Time mark takes
-  std::size_t inputs_ = 0;               // edges that aren't feedback
+  std::unique_ptr<Junction> junction_;  // null for an operator with a single port that takes runs as they come
+  std::vector<std::uint32_t> edges_;    // of consumers_
+  std::deque<Output> further_outputs_;  // output ports 1, 2, ...
+  std::vector<Port*> loop_consumers_;   // of the edges that belong to a loop
+  std::size_t onward_ = 0;              // edges to consumers, without feedback
+  std::size_t turn_ = 0;                // which way the next Time mark takes
+  std::size_t inputs_ = 0;              // edges that aren't feedback
   std::size_t finals_ = 0;
   bool idle_ = false;                      // all inputs are
   std::int64_t watermark_ = kNoWatermark;  // the least of

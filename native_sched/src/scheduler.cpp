@@ -114,8 +114,13 @@ class Scheduler::State {
     if (!started_) return sample;
     for (OperatorId id = 0; id < specs_.size(); ++id) {
       const OperatorContext& context = *graph_->contexts()[id];
-      OperatorSample& each = sample.operators.emplace_back(OperatorSample{
-          .tuples_in = context.tuples_in(), .tuples_out = context.tuples_out(), .model = model_of(id), .final = context.is_final(), .answered = context.counted(Tally::Answered), .skipped = context.counted(Tally::Skipped), .untaken = context.untaken()});
+      OperatorSample& each = sample.operators.emplace_back(OperatorSample{.tuples_in = context.tuples_in(),
+                                                                          .tuples_out = context.tuples_out(),
+                                                                          .model = model_of(id),
+                                                                          .final = context.is_final(),
+                                                                          .answered = context.counted(Tally::Answered),
+                                                                          .skipped = context.counted(Tally::Skipped),
+                                                                          .untaken = context.untaken()});
       for (const auto& port : graph_->ports()[id]) {
         each.queued += port->queued();
         each.queue_capacity += port->capacity();
