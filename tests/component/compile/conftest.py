@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from harness import MAP, Runner, opened_shim, request
+from harness import MAP, Runner, built_shim, opened_shim, request
 from second import SecondProcess
 
 from rayelastic.compile import Compiler
@@ -23,10 +22,7 @@ from rayelastic.graph.operator_spec import Lane
 
 @pytest.fixture(scope="session")
 def shim_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    library = tmp_path_factory.mktemp("shim") / "shim.so"
-    source = Path(__file__).parent / "shim.c"
-    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
-    return library
+    return built_shim(tmp_path_factory.mktemp("shim"))
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import datetime as dt
 import struct
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -133,6 +134,15 @@ class Outcome:
     stopped: bool = False
     flushes: int = 0
     states: dict[Any, tuple[Any, ...]] = field(default_factory=dict)
+
+
+def built_shim(folder: Path) -> Path:
+    """The engine services of shim.c as a library in a folder."""
+    library = folder / "shim.so"
+    if not library.exists():
+        source = Path(__file__).parent / "shim.c"
+        subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    return library
 
 
 def opened_shim(path: Path) -> ctypes.CDLL:

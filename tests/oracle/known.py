@@ -1,0 +1,72 @@
+"""What is different by design, or is known and not yet mended: each as narrow as it can be told.
+
+A difference of which one of these is true is counted under its name and isn't a failure.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.oracle.compare import Difference
+from tests.oracle.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One known difference.
+
+    Args:
+        name: its own, as in the guide's list.
+        meaning: what differs, in one sentence.
+        is_so: whether a difference is this one.
+    """
+
+    name: str
+    meaning: str
+    is_so: Callable[[Program, Difference], bool]
+
+
+def known(program: Program, found: Difference) -> str:
+    """The name of what a difference is known as, empty if it is new."""
+    return next((one.name for one in KNOWN if one.is_so(program, found)), "")
+
+
+def _is_long_number(program: Program, found: Difference) -> bool:
+    """`int(text)` with more than 64 bits in the text, or in a part of it, refuses the tuple whatever follows."""
+    texts = [cell for cell in found.rows[-1] if isinstance(cell, str)] if found.rows else []
+    digits = any(len(re.sub(r"\D", "", text)) >= 19 for text in texts)
+    return found.kind == "refused" and digits and "int(" in program.body
+
+
+def _is_one_type(program: Program, found: Difference) -> bool:
+    """Equal numbers, of which compiled code gives the float or the int: a variable has one type."""
+    return found.kind == "type" and bool(re.search(r"'(float|int|bool) ", found.ours))
+
+
+def _is_nan_identity(program: Program, found: Difference) -> bool:
+    """A container is asked for NaN: Python finds the same object, compiled code compares values."""
+    compares = [
+        node for node in ast.walk(ast.parse(program.body)) if isinstance(node, ast.Compare | ast.Call | ast.Dict)
+    ]
+    has_nan = any(isinstance(cell, float) and cell != cell for cell in found.rows[-1]) if found.rows else False
+    return found.kind in ("value", "raises", "refused") and has_nan and any(_looks_into(node) for node in compares)
+
+
+def _looks_into(node: Any) -> bool:
+    if isinstance(node, ast.Compare):
+        holds = any(isinstance(one, ast.List | ast.Tuple | ast.ListComp) for one in (node.left, *node.comparators))
+        return holds or any(isinstance(one, ast.In | ast.NotIn) for one in node.ops)
+    return False
+
+
+KNOWN = (
+    Known(
+        "int-of-long-text", "int() of a text beyond 64 bits refuses the tuple, under a handler, too", _is_long_number
+    ),
+    Known("one-type", "a variable that is once int and once float is a float", _is_one_type),
+    Known("nan-identity", "a container that holds NaN doesn't find the same NaN", _is_nan_identity),
+)

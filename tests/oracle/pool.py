@@ -1,0 +1,109 @@
+"""Processes that compare and shrink: as many as there are cores, each forked from one that is warm.
+
+Knows what a worker sends, and that a worker may die of what it runs: that is a difference, too.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tests.oracle.compare import Difference
+from tests.oracle.generate import program
+from tests.oracle.worker import Options, Result, batch, left_alone, shrink
+
+_FORK = multiprocessing.get_context("fork")
+
+
+@dataclass
+class _Job:
+    process: Any
+    conn: Any
+    numbers: range
+    at: int = -1
+
+
+def _alone(target: Callable[..., None], *arguments: Any) -> None:
+    left_alone()
+    target(*arguments)
+
+
+class Pool:
+    """Runs workers.
+
+    Args:
+        jobs: how many at once.
+        options: of the run.
+    """
+
+    def __init__(self, jobs: int, options: Options) -> None:
+        self._jobs, self._options = jobs, options
+        self._running: list[_Job] = []
+
+    def _start(self, target: Callable[..., None], *arguments: Any, numbers: range = range(0)) -> None:
+        ours, theirs = _FORK.Pipe()
+        process = _FORK.Process(target=_alone, args=(target, *arguments, self._options, theirs), daemon=True)
+        process.start()
+        theirs.close()
+        self._running.append(_Job(process, ours, numbers))
+
+    def _messages(self) -> Iterator[tuple[_Job, Any]]:
+        """What any worker sends next; EOFError in place of it where one has died."""
+        ready = multiprocessing.connection.wait([job.conn for job in self._running])
+        for job in [job for job in self._running if job.conn in ready]:
+            try:
+                yield job, job.conn.recv()
+            except EOFError as end:
+                yield job, end
+
+    def _ended(self, job: _Job) -> int:
+        self._running.remove(job)
+        job.process.join()
+        return int(job.process.exitcode or 0)
+
+    def results(self, numbers: range, size: int) -> Iterator[Result]:
+        """What came of each program; those that failed at their second start come twice."""
+        waiting = [range(at, min(at + size, numbers.stop)) for at in range(numbers.start, numbers.stop, size)][::-1]
+        while waiting or self._running:
+            while waiting and len(self._running) < self._jobs:
+                mine = waiting.pop()
+                self._start(batch, mine, numbers=mine)
+            for job, message in self._messages():
+                if isinstance(message, int):
+                    job.at = message
+                elif isinstance(message, Result):
+                    yield message
+                elif message is None:
+                    self._ended(job)
+                else:
+                    status = self._ended(job)
+                    died = Difference("died", (), "", f"the process ended with {status}")
+                    yield Result(job.at, program(self._options.seed, job.at), "error", "", (died,))
+                    rest = range(job.at + 1, job.numbers.stop)
+                    waiting += [rest] if rest else []
+
+    def shrunk(self, wanted: Callable[[], tuple[Result, Difference] | None]) -> Iterator[tuple[int, Any, Any]]:
+        """Shrinks what `wanted` gives until it gives None: number, program and difference of each."""
+        more = True
+        while more or self._running:
+            while more and len(self._running) < self._jobs:
+                task = wanted()
+                if task is None:
+                    more = False
+                else:
+                    self._start(shrink, *task)
+            for job, message in list(self._messages()) if self._running else ():
+                self._ended(job)
+                if not isinstance(message, EOFError):
+                    yield message[0], *message[1]
+                more = True
+
+    def stop(self) -> None:
+        """Ends all workers."""
+        for job in self._running:
+            job.process.terminate()
+            job.process.join()
+        self._running = []
