@@ -12,7 +12,7 @@ import sys
 from rayelastic.compile.cache import CodeCache
 from tests.component.compile.harness import built_shim, opened_shim
 from tests.oracle.compare import Difference, rows_of
-from tests.oracle.worker import compared, watched_by_alarm
+from tests.oracle.worker import compared, limited
 
 
 def main() -> None:
@@ -20,7 +20,7 @@ def main() -> None:
     shim, cache = opened_shim(built_shim(options.folder)), CodeCache(folder)
     out = os.fdopen(os.dup(1), "wb")
     for number, program in programs:
-        watched_by_alarm(options.limit)
+        limited(options.limit)
         rows = rows_of(program, f"{options.seed}:{number}")
         lane, reason, found = compared(program, f"oracle-{options.seed}-{number}", rows, shim, cache)
         difference = found[0] if found else None

@@ -40,7 +40,7 @@ class Options:
         folder: for the shim and what is written on the way.
         second: whether each program runs again in a new process.
         shrink_seconds: for one difference.
-        limit: seconds for one program, after which it counts as hung; 0: none.
+        limit: seconds of a processor for one program, after which it counts as hung; 0: none.
     """
 
     seed: int
@@ -69,11 +69,11 @@ class Result:
     found: tuple[Difference, ...] = ()
 
 
-def watched_by_alarm(seconds: int) -> None:
-    """Ends the process when time is up, in machine code, too; 0: as it was."""
+def limited(seconds: int) -> None:
+    """Ends the process when it has used so much of a processor, in machine code, too; 0: as it was."""
     if seconds:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(seconds)
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def left_alone() -> None:
@@ -124,7 +124,7 @@ def _some(numbers: range, options: Options, shim: ctypes.CDLL, conn: Any) -> Non
         again: list[tuple[int, Program]] = []
         for number in numbers:
             conn.send(number)
-            watched_by_alarm(options.limit)
+            limited(options.limit)
             program = made_program(options.seed, number)
             rows = rows_of(program, f"{options.seed}:{number}")
             lane, reason, found = compared(program, f"oracle-{options.seed}-{number}", rows, shim, cache)
@@ -132,7 +132,7 @@ def _some(numbers: range, options: Options, shim: ctypes.CDLL, conn: Any) -> Non
             if lane == "compiled" and not found:
                 again.append((number, program))
         if options.limit:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
         if options.second and again:
             for number, program, late in second_start(again, options, Path(folder)):
                 conn.send(Result(number, program, "second", "", (late,)))
@@ -186,7 +186,7 @@ def shrink(result: Result, found: Difference, options: Options, conn: Any) -> No
             new = [one for one in new if one.ours[:40] == found.ours[:40]]
         return new[0] if new else None
 
-    watched_by_alarm(int(options.shrink_seconds * 3) + 60)
+    limited(int(options.shrink_seconds * 3) + 60)
     conn.send((result.number, Shrinker(check, options.shrink_seconds).shrunk(result.program, found)))
 
 
