@@ -32,7 +32,6 @@ CONTAINERS = {
 1 re.findall(r"\\w+", $s)
 1 [@k for @k:s, @v:i in $dsi.items() if $p']
 1 list(map(str.lower, $ls))
-1 sorted($dsi, key=$dsi.get)
 """,
     "li": """
 5 [len(@w) for @w:s in $ls]
@@ -129,7 +128,7 @@ CONTAINERS = {
 }  # fmt: skip
 
 LEAVES = {
-    "ls": ["t.s.split()", 't.s.split(",")', "t.u.split()", '["GET", "a"]'],
+    "ls": ["t.s.split()", 't.s.split(",")', "t.u.split()", "[t.s, t.u]"],
     "li": ["[1, 2, 3]", "[t.i, t.j]", "[len(t.s), t.i]"],
     "lx": ["[t.x, t.y]", "[0.5, t.x]"],
     "dsi": ['{"GET": 1, "POST": 2}', '{t.s: 1}', '{"a": t.i}'],

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import random
 import re
-from collections.abc import Callable
 
 from tests.oracle import grammar, statements
 from tests.oracle.program import Program
@@ -64,6 +63,7 @@ class Maker:
         self._outputs: tuple[str, ...] = ()
         self._kind = "map"
         self._exits: list[Names] = []
+        self._alone = False  # no constants where there are fields
 
     def _part(self, table: list[tuple[int, str]]) -> list[tuple[int, str]]:
         part = [row for row in table if self.chosen.random() < _KEPT]
@@ -90,7 +90,7 @@ class Maker:
         fields = [f"t.{name}" for name, (of, _) in FIELDS.items() if of == kind]
         if own and self.chosen.random() < 0.65:
             return pick(own)
-        if fields and (kind not in "six" or self.chosen.random() < 0.85):
+        if fields and (kind not in "six" or self._alone or self.chosen.random() < 0.85):
             return pick(fields[:1] + fields)
         if kind in grammar.LEAVES:
             return pick(own + grammar.LEAVES[kind])
@@ -161,7 +161,8 @@ class Maker:
         for line in template.split("\n"):
             if line.startswith(("for", "while", "if (")) or (line.startswith(" ") and not branches):
                 continue
-            kept += [bound[hint] for hint, _ in _BINDER.findall(line) if not line.lstrip().startswith("case")]
+            given, equals, _ = line.partition(" = ")
+            kept += [bound[hint] for hint, _ in _BINDER.findall(given) if equals and "(" not in given]
         return kept
 
     def _fresh(self, hint: str) -> str:
@@ -225,7 +226,7 @@ class Maker:
         parts = [self.expression(kind, names, 1) for kind in self._outputs]
         return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
-    def _last(self, names: Names, inputs: Names) -> str:
+    def _last(self, names: Names) -> str:
         """What is given at the end: made of the local names, where types allow it."""
         parts = []
         for kind in self._outputs:
@@ -263,16 +264,31 @@ class Maker:
             head = self.filled(loop, names, 1)
             inside = [*names, (head.split(" ")[1], kind)]
             body = self._one(BLOCK_STATEMENTS, inside, 1).split("\n") if self.chosen.random() < 0.4 else []
-            lines += [head, *("    " + line for line in body), f"    yield {self._last(inside, [])}"]
+            lines += [head, *("    " + line for line in body), f"    yield {self._last(inside)}"]
         elif self._kind == "flat_map":
-            lines.append(f"yield {self._last(names, [])}")
+            lines.append(f"yield {self._last(names)}")
         else:
-            lines.append(f"return {self._last(names, [])}")
+            lines.append(f"return {self._last(names)}")
         lines = re.sub(r"EXIT_(\d+)_", lambda m: self._exited(int(m[1])), "\n".join(lines)).split("\n")
         body = "def f(t, st):\n" if keyed else "def f(t):\n"
         body += "\n".join("    " + line for line in lines)
         declared = self._outputs if self._kind != "filter" and self.chosen.random() < 0.3 else ()
         return Program(tidied(body), self._kind, keyed, declared)
+
+    def alone(self, table: str, template: str) -> Program:
+        """The program that shows one template: of an expression of a type, or of a statement."""
+        names: Names = []
+        self._alone = True
+        if table in _SCALARS | {"ns", "ni", "nx"}:
+            self._outputs = (table,)
+            lines = [f"return {self.filled(template, names, 0)}"]
+        else:
+            text = template if table == "statement" else f"@got:{table} = {template}"
+            lines = self.filled(text, names, 0, statement=True).split("\n")
+            self._decide(names)
+            lines.append(f"return {self._last(names)}")
+        text = re.sub(r"EXIT_(\d+)_", lambda m: self._exited(int(m[1])), "\n".join(lines))
+        return Program(tidied("def f(t):\n" + "\n".join("    " + line for line in text.split("\n"))))
 
 
 class _Moved:
@@ -299,9 +315,7 @@ class _Strings(ast.NodeTransformer):
         assert isinstance(text, ast.Constant)
         rest = iter(node.args[1:])
         values: list[ast.expr] = []
-        for literal, slot, spec, how in re.findall(r"([^{]*)(\{(?:!r)?:?([^}]*)\})?", text.value) and _pieces(
-            text.value
-        ):
+        for literal, slot, spec, how in _pieces(text.value):
             if literal:
                 values.append(ast.Constant(literal))
             if slot:
@@ -314,8 +328,8 @@ def _pieces(text: str) -> list[tuple[str, bool, str, bool]]:
     pieces = []
     for literal, slot in re.findall(r"([^{]*)(\{[^}]*\})?", text):
         inner = slot[1:-1]
-        how = inner.startswith("!r")
-        pieces.append((literal, bool(slot), inner.removeprefix("!r").removeprefix(":"), how))
+        how = inner.startswith("~r")
+        pieces.append((literal, bool(slot), inner.removeprefix("~r").removeprefix(":"), how))
     return pieces
 
 
@@ -328,16 +342,21 @@ def tidied(body: str) -> str:
     return ast.unparse(ast.fix_missing_locations(_Strings().visit(ast.parse(body))))
 
 
+EACH = [(kind, template) for kind, table in EXPRESSIONS.items() for _, template in table]
+EACH += [("statement", template) for _, template in STATEMENTS]
+
+
 def program(seed: int, number: int) -> Program:
-    """The program of a number: the same for the same seed."""
+    """The program of a number: the same for the same seed.
+
+    The first ones have one template each, so that all are seen; the others are drawn.
+    """
     chosen = random.Random(f"{seed}:{number}")
     while True:
         try:
-            made = Maker(chosen).program()
+            maker = Maker(chosen)
+            made = maker.alone(*EACH[number]) if number < len(EACH) else maker.program()
             compile(made.source, "made", "exec", dont_inherit=True)
         except (SyntaxError, ValueError):
             continue
         return made
-
-
-Draw = Callable[[int, int], Program]

@@ -283,6 +283,9 @@ if (@m := PAIR.search($s)) is not None:
 @d:dsi = $dsi
 del @d[$s]
 --- 1
+@d:dsi = $dsi
+@order:ls = sorted(@d, key=@d.get)
+--- 1
 @l:ls = $ls
 @l.sort()
 --- 1
