@@ -77,7 +77,7 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
                 loc,
             )
         return table
-    if type(value) is list and value and all(type(item) in (int, float, bool, str) for item in value):
+    if type(value) is list and value and (_is_plain(value) or tables.is_rows(value)):
         return literal(tuple(value))
     if isinstance(value, list | bytearray):
         raise UnsupportedError(
@@ -114,6 +114,10 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
             raise UnsupportedError(f"{value.__module__}.{value.__name__} isn't compiled", loc)
         return helper(value)
     return literal(value)
+
+
+def _is_plain(items: list[Any]) -> bool:
+    return all(type(item) in (int, float, bool, str) for item in items)
 
 
 def _is_unknown(function: python_types.FunctionType) -> bool:

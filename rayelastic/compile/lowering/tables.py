@@ -1,8 +1,9 @@
 """Lookup tables: dicts, lists and sets outside the function, taken as they are at declaration.
 
 A dict of constants becomes an open-addressed hash table in constant arrays: one probe or two for a look-up, no object.
-Its type carries its content; d[k], d.get(k), d.get(k, other), k in d and len(d) are compiled. A list becomes a tuple, a
-set the keys of a table.
+Its type carries its content; d[k], d.get(k), d.get(k, other), k in d and len(d) are compiled, and d.items(), d.keys()
+and d.values() of a small one. A list becomes a tuple, a set the keys of a table. Bytes and tuples are looked for one
+by one.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -11,6 +12,7 @@ set the keys of a table.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,10 +23,10 @@ from numba.core.imputils import lower_constant
 from numba.extending import register_jitable, register_model, typeof_impl
 
 from rayelastic.compile.lowering.declare import overloads, overloads_method
-from rayelastic.compile.lowering.views import TEXT, TextLiteral
+from rayelastic.compile.lowering.views import BYTES, TEXT, BytesLiteral, TextLiteral
 
 _EMPTY = -1
-_MOST_NUMBERS, _MOST_TEXTS = 100_000, 500  # the table becomes part of the code
+_MOST_NUMBERS, _MOST_TEXTS, _MOST_ROWS = 100_000, 500, 64  # the table becomes part of the code
 
 
 class Table:
@@ -61,12 +63,35 @@ def table_of(name: str, value: dict[Any, Any] | set[Any]) -> Table | None:
     """The table of a dict or set of constants of one kind; None if it isn't such a one."""
     keys = tuple(value)
     values = tuple(value.values()) if isinstance(value, dict) else ()
-    most = _MOST_TEXTS if str in (_kind(keys), _kind(values) if values else None) else _MOST_NUMBERS
-    if not keys or len(keys) > most or _kind(keys) is None or (values and _kind(values) is None):
+    if not keys or not _is_key(keys) or (values and _kind(values) is None and not _is_small(values)):
         return None
-    if _kind(keys) is float:
-        return None
-    return Table(name, keys, values)
+    kinds = (_kind(keys), _kind(values) if values else int)
+    most = _MOST_ROWS if None in kinds else _MOST_TEXTS if str in kinds else _MOST_NUMBERS
+    return Table(name, keys, values) if len(keys) <= most else None
+
+
+def _is_key(items: tuple[Any, ...]) -> bool:
+    if _kind(items) is not None:
+        return _kind(items) is not float
+    return _is_small(items) and not (type(items[0]) is tuple and float in map(type, items[0]))
+
+
+def _is_small(items: tuple[Any, ...]) -> bool:
+    """Whether they are bytes, or tuples with constants of the same types."""
+    if all(type(item) is bytes for item in items):
+        return True
+    return is_rows(items)
+
+
+def is_rows(items: Sequence[Any]) -> bool:
+    """Whether items are tuples of constants, of the same types in the same order."""
+    shapes = {tuple(map(type, item)) if type(item) is tuple else None for item in items}
+    shape = shapes.pop() if len(shapes) == 1 else None
+    return all(kind in (int, float, bool, str, bytes) for kind in shape or (None,)) and _fits(items)
+
+
+def _fits(rows: Sequence[Any]) -> bool:
+    return all(-(2**63) <= item < 2**63 for row in rows for item in row if type(item) is int)
 
 
 def _kind(items: tuple[Any, ...]) -> type | None:
@@ -125,11 +150,18 @@ def _slots(table: Table) -> Any:
     return slots
 
 
+def view_of(item: Any) -> Any:
+    """A constant as compiled code sees it: text and bytes as views, in tuples, too."""
+    if type(item) is tuple:
+        return tuple(view_of(one) for one in item)
+    return TextLiteral(item) if type(item) is str else BytesLiteral(item) if type(item) is bytes else item
+
+
 def _column(items: tuple[Any, ...]) -> Any:
-    """Items as what compiled code indexes: an array, or a tuple of texts."""
+    """Items as what compiled code indexes: an array, or a tuple of texts, bytes or tuples."""
     kind = _kind(items)
-    if kind is str:
-        return tuple(TextLiteral(item) for item in items)
+    if kind is str or kind is None:
+        return tuple(view_of(item) for item in items)
     column: Any = np.array(items, dtype={int: np.int64, float: np.float64, bool: np.bool_}[kind or int])
     column.flags.writeable = False
     return column
@@ -137,6 +169,8 @@ def _column(items: tuple[Any, ...]) -> Any:
 
 def _finder(table: Table) -> Any:
     """The compiled look-up of an index, -1 if the key isn't there."""
+    if _kind(table.keys) is None:
+        return _finder_one_by_one(table)
     slots, keys = _slots(table), _column(table.keys)
     mask = len(slots) - 1
 
@@ -151,11 +185,33 @@ def _finder(table: Table) -> Any:
     return register_jitable(find)
 
 
+def _finder_one_by_one(table: Table) -> Any:
+    keys, count = _column(table.keys), len(table.keys)
+
+    def find(key: Any) -> Any:
+        for at in range(count):
+            if keys[at] == key:
+                return at
+        return -1
+
+    return register_jitable(find)
+
+
 def _matches(table: Table, key: Any) -> bool:
-    kind = _kind(table.keys)
-    key = types.unliteral(key)
-    if kind is str:
+    return _is_like(table.keys[0], types.unliteral(key))
+
+
+def _is_like(constant: Any, key: Any) -> bool:
+    """Whether a value of a type can equal a constant in compiled code as it does in Python."""
+    if type(constant) is tuple:
+        items: Any = key if isinstance(key, types.BaseTuple) else ()
+        return len(items) == len(constant) and all(
+            _is_like(one, types.unliteral(item)) for one, item in zip(constant, items, strict=True)
+        )
+    if type(constant) is str:
         return bool(key == TEXT)
+    if type(constant) is bytes:
+        return bool(key == BYTES)
     return isinstance(key, types.Integer | types.Boolean)
 
 
@@ -192,6 +248,23 @@ def _get(table: Any, key: Any, default: Any = None) -> Any:
         return default if at < 0 else values[at]
 
     return item
+
+
+def _declare_parts(name: str, items: Callable[[Table], tuple[Any, ...]]) -> None:
+    def typing(table: Any) -> Any:
+        if not table.table.values:
+            return None
+        if len(table.table.keys) > _MOST_ROWS:
+            raise TypingError(f"{name}() of '{table.table.name}' isn't compiled: it has more than {_MOST_ROWS} items")
+        parts = tuple(view_of(item) for item in items(table.table))
+        return lambda table: parts
+
+    overloads_method(TableType, name)(typing)
+
+
+_declare_parts("keys", lambda table: table.keys)
+_declare_parts("values", lambda table: table.values)
+_declare_parts("items", lambda table: tuple(zip(table.keys, table.values, strict=True)))
 
 
 @overloads(operator.contains)

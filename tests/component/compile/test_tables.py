@@ -1,0 +1,86 @@
+"""Dicts, lists and sets outside a function: tuples and bytes in them, and what goes through them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+from harness import FLAT_MAP, MAP, python_result
+
+
+class Row(NamedTuple):
+    s: str
+    by: bytes
+    i: int
+    x: float
+
+
+LEVELS = {"ERROR": 3, "WARN": 2, "": -1, "a text of more than twelve bytes": 9}
+PLACES = {"berlin": (52.52, 13.4), "london": (51.5, -0.12)}
+BANDS = [(10.0, 1.5), (100.0, 2.5), (float("inf"), 3.5)]
+HOLIDAYS = {(1, 1), (12, 25)}
+ROUTES = {("GET", 1): "list", ("POST", 2): "create"}
+MAGIC = {b"\x89PNG": "png", b"GIF8": "gif", b"": "empty"}
+
+
+def severity(t):
+    for name, level in LEVELS.items():
+        if name in t.s:
+            return level
+    return 0
+
+
+def everything(t):
+    return ",".join(LEVELS.keys()), sum(LEVELS.values()) + t.i
+
+
+def place(t):
+    latitude, longitude = PLACES.get(t.s, (0.0, 0.0))
+    return latitude + longitude, t.s in PLACES
+
+
+def known_place(t):
+    return PLACES[t.s]
+
+
+def band(t):
+    for limit, rate in BANDS:
+        if t.x < limit:
+            return rate, BANDS[t.i % 3][0]
+    return 0.0, 0.0
+
+
+def holiday(t):
+    return (t.i, t.i) in HOLIDAYS, (12, t.i) in HOLIDAYS
+
+
+def route(t):
+    return ROUTES.get((t.s, t.i), "none")
+
+
+def file_type(t):
+    return MAGIC.get(t.by[:4], "other"), t.by in MAGIC
+
+
+def names(t):
+    for magic, name in MAGIC.items():
+        if t.by.startswith(magic):
+            yield name
+
+
+ROWS = [
+    (text, raw, number, number / 3)
+    for number, text in enumerate(["", "ERROR: x", "berlin", "GET", "POST", "\0", "a text of more than twelve bytes"])
+    for raw in (b"", b"GIF89a", b"\x89PNG\r\n", b"\0", b"GIF8")
+] + [("GET", b"", 1, 50.0), ("POST", b"", 2, 1e9), ("POST", b"", 25, float("nan")), ("x", b"", 12, -0.0)]
+
+
+@pytest.mark.parametrize("function", [severity, everything, place, band, holiday, route, file_type, names])
+def test_tables_are_as_in_python(compiled, function):
+    runner = compiled(function, Row, FLAT_MAP if function is names else MAP)
+    assert repr(runner(ROWS).items) == repr(python_result(runner.code, ROWS).items)
+
+
+def test_a_place_that_is_not_there(compiled):
+    runner = compiled(known_place, Row)
+    assert runner([ROWS[12], ROWS[0]]).failed == python_result(runner.code, [ROWS[12], ROWS[0]]).failed == 1
