@@ -20,16 +20,6 @@ void bind_symbols(nb::module_& module) {
   add("rel_allocate", &rel_allocate);
   add("rel_keep_text", &rel_keep_text);
   add("rel_fail", &rel_fail);
-  add("rel_text_next_word", &rel_text_next_word);
-  add("rel_text_strip", &rel_text_strip);
-  add("rel_text_length", &rel_text_length);
-  add("rel_text_offset", &rel_text_offset);
-  add("rel_text_find", &rel_text_find);
-  add("rel_text_find_bytes", &rel_text_find_bytes);
-  add("rel_text_contains", &rel_text_contains);
-  add("rel_text_compare", &rel_text_compare);
-  add("rel_text_lower", &rel_text_lower);
-  add("rel_text_upper", &rel_text_upper);
   add("rel_text_to_int", &rel_text_to_int);
   add("rel_text_to_float", &rel_text_to_float);
   add("rel_text_is_valid", &rel_text_is_valid);

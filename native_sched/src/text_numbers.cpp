@@ -1,5 +1,5 @@
-// int() and float() of a str as CPython has them: PyLong_FromUnicodeObject and PyFloat_FromString first turn white space
-// and digits of every script into ASCII, then parse, underscores being allowed between digits.
+// int() and float() of str and bytes as CPython has them: PyLong_FromUnicodeObject and PyFloat_FromString first turn white space
+// and digits of other scripts into ASCII, then parse, underscores being allowed between digits.
 #include <charconv>
 #include <cstdlib>
 #include <limits>
@@ -16,7 +16,9 @@ namespace {
 constexpr int64_t kMostDigits = 4300;  // sys.int_info.default_max_str_digits: above it CPython decides, not we
 
 bool is_digit(char byte) noexcept { return byte >= '0' && byte <= '9'; }
-bool is_ascii_space(char byte) noexcept { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }  // Py_ISSPACE, less than str.isspace()
+
+// Py_ISSPACE, which is less than str.isspace(): U+001C to U+001F aren't stripped.
+bool is_ascii_space(char byte) noexcept { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
 bool is_ascii(std::string_view text) noexcept {
   unsigned char all = 0;
@@ -56,11 +58,11 @@ std::string to_ascii(std::string_view text) {
   return ascii;
 }
 
-int parse_int(std::string_view text, int64_t* value) noexcept {
+int32_t parse_int(std::string_view text, int64_t* value) noexcept {
   text = strip(text);
   const bool negative = !text.empty() && text.front() == '-';
   if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
-  if (text.empty() || !is_digit(text.front()) || !is_digit(text.back())) return REL_NUMBER_INVALID;
+  if (text.empty() || !is_digit(text.front()) || !is_digit(text.back())) return REL_TEXT_VALUE_ERROR;
   uint64_t magnitude = 0;
   bool overflow = false;
   int64_t digits = 0;
@@ -71,14 +73,14 @@ int parse_int(std::string_view text, int64_t* value) noexcept {
       overflow |= __builtin_mul_overflow(magnitude, uint64_t{10}, &magnitude);
       overflow |= __builtin_add_overflow(magnitude, static_cast<uint64_t>(byte - '0'), &magnitude);
     } else if (byte != '_' || previous == '_') {
-      return REL_NUMBER_INVALID;
+      return REL_TEXT_VALUE_ERROR;
     }
     previous = byte;
   }
   const uint64_t limit = static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) + (negative ? 1 : 0);
-  if (overflow || magnitude > limit || digits > kMostDigits) return REL_NUMBER_RANGE;
+  if (overflow || magnitude > limit || digits > kMostDigits) return REL_TEXT_REFUSED;
   *value = static_cast<int64_t>(negative ? 0 - magnitude : magnitude);
-  return REL_NUMBER_OK;
+  return REL_TEXT_OK;
 }
 
 bool equals_word(std::string_view text, std::string_view word) noexcept {
@@ -95,11 +97,11 @@ double out_of_range(std::string_view text) {
   return strtod_l(std::string(text).c_str(), nullptr, c_locale);
 }
 
-int parse_float(std::string_view text, double* value) {
+int32_t parse_float(std::string_view text, double* value) {
   text = strip(text);
   const bool negative = !text.empty() && text.front() == '-';
   if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
-  if (text.empty()) return REL_NUMBER_INVALID;
+  if (text.empty()) return REL_TEXT_VALUE_ERROR;
   double magnitude = 0;
   if (is_digit(text.front()) || text.front() == '.') {
     std::string joined;
@@ -108,38 +110,42 @@ int parse_float(std::string_view text, double* value) {
         if (text[i] != '_') {
           joined.push_back(text[i]);
         } else if (i == 0 || i + 1 == text.size() || !is_digit(text[i - 1]) || !is_digit(text[i + 1])) {
-          return REL_NUMBER_INVALID;
+          return REL_TEXT_VALUE_ERROR;
         }
       }
       text = joined;
     }
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), magnitude, std::chars_format::general);
-    if (end != text.data() + text.size() || problem == std::errc::invalid_argument) return REL_NUMBER_INVALID;
+    if (end != text.data() + text.size() || problem == std::errc::invalid_argument) return REL_TEXT_VALUE_ERROR;
     if (problem == std::errc::result_out_of_range) magnitude = out_of_range(text);
   } else if (equals_word(text, "inf") || equals_word(text, "infinity")) {
     magnitude = std::numeric_limits<double>::infinity();
   } else if (equals_word(text, "nan")) {
     magnitude = std::numeric_limits<double>::quiet_NaN();
   } else {
-    return REL_NUMBER_INVALID;
+    return REL_TEXT_VALUE_ERROR;
   }
   *value = negative ? -magnitude : magnitude;
-  return REL_NUMBER_OK;
+  return REL_TEXT_OK;
 }
 
 template <typename Value, typename Parse>
-int parse(const char* text, int64_t bytes, Value* value, Parse parse_ascii) noexcept {
-  const std::string_view view(text, static_cast<std::size_t>(bytes));
-  if (is_ascii(view)) return parse_ascii(view, value);
-  return parse_ascii(to_ascii(view), value);
+int32_t parse(const rel_text& text, bool is_bytes, Value* value, Parse parse_ascii) noexcept {
+  const std::string_view view(text.data, static_cast<std::size_t>(text.bytes));
+  try {
+    if (is_bytes || is_ascii(view)) return parse_ascii(view, value);
+    return parse_ascii(to_ascii(view), value);
+  } catch (...) {  // of std::string alone
+    return REL_TEXT_NO_MEMORY;
+  }
 }
 
 }  // namespace
 
 extern "C" {
 
-int rel_text_to_int(const char* text, int64_t bytes, int64_t* value) { return parse(text, bytes, value, parse_int); }
+int32_t rel_text_to_int(const rel_text* text, int64_t is_bytes, int64_t* value) { return parse(*text, is_bytes != 0, value, parse_int); }
 
-int rel_text_to_float(const char* text, int64_t bytes, double* value) { return parse(text, bytes, value, parse_float); }
+int32_t rel_text_to_float(const rel_text* text, int64_t is_bytes, double* value) { return parse(*text, is_bytes != 0, value, parse_float); }
 
 }  // extern "C"

@@ -16,10 +16,11 @@ from numba.core import cgutils
 I32, I64, F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 POINTER = ir.IntType(8).as_pointer()
 
-MEMCMP, MEMMEM, STRTOD = "memcmp", "memmem", "strtod"
+MEMCMP, MEMMEM = "memcmp", "memmem"
 SERVICES = (
     "rel_flush", "rel_kept", "rel_allocate", "rel_keep_text", "rel_text_of_float", "rel_rounded", "rel_pattern",
     "rel_pattern_find", "rel_span_times", "rel_span_over", "rel_span_shared",
+    "rel_text_to_int", "rel_text_to_float",
 )  # fmt: skip
 CONTEXT_KEY = "rel_context_key"  # a pthread_key_t, made by loader.py in each process
 POW = "rel_libm_pow"  # libm's pow by a name that LLVM doesn't know, see loader.py

@@ -21,6 +21,7 @@ from numba.extending import register_jitable
 from rayelastic.compile.lowering import engine
 from rayelastic.compile.lowering.declare import overloads, primitive
 from rayelastic.compile.lowering.refusal import refuse_if
+from rayelastic.compile.lowering.text_numbers import int_of_text
 from rayelastic.compile.lowering.views import ViewType
 from rayelastic.compile.lowering.whole_numbers import LEAST, TOO_BIG, added, float_power, multiplied, power
 
@@ -79,7 +80,7 @@ def _int(x: Any = 0) -> Any:
     if isinstance(x, types.Float):
         return lambda x=0: _whole(x)
     if isinstance(x, ViewType):
-        return lambda x=0: int(x)
+        return lambda x=0: int_of_text(x)
     return None
 
 

@@ -201,6 +201,30 @@ def test_int_of_text(compiled):
     assert runner([("-9223372036854775809",)]).failed == 0
 
 
+def int_or_none(t):
+    try:
+        return int(t.value)
+    except Exception:
+        return -1
+
+
+def float_or_none(t):
+    try:
+        return float(t.value)
+    except Exception:
+        return -1.0
+
+
+@pytest.mark.parametrize("function", [int_or_none, float_or_none])
+def test_what_may_stand_around_a_number(compiled, function):
+    """All but ideographs, alone and beside white space beyond ASCII: int() strips less than strip()."""
+    every = [c for c in map(chr, range(0x110000)) if ord(c) < 0x3100 or c.isdecimal() or c.isspace()]
+    runner = compiled(function, str, MAP)
+    same(runner, [(f"{c}7",) for c in every] + [(f"7{c}",) for c in every])
+    same(runner, [(f"\u2003{c}-7{c}\xa0",) for c in every])
+    same(compiled(function, bytes, MAP), [(bytes([c]) + b"7",) for c in range(256)])
+
+
 def test_float_of_text(compiled):
     runner = compiled(lambda t: float(t.value), str, MAP)
 
