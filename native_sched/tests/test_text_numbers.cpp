@@ -15,10 +15,10 @@ struct Read {
   bool operator==(const Read&) const = default;
 };
 
-Read int_of(std::string_view text, bool is_bytes = false) {
+Read int_of(std::string_view text, bool is_bytes = false, std::int64_t base = 10) {
   const rel_text given{text.data(), static_cast<std::int64_t>(text.size())};
   std::int64_t value = 0;
-  const std::int32_t status = rel_text_to_int(&given, is_bytes ? 1 : 0, &value);
+  const std::int32_t status = rel_text_to_int(&given, base, is_bytes ? 1 : 0, &value);
   return {status, value};
 }
 

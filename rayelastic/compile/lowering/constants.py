@@ -19,12 +19,21 @@ import numpy as np
 from numba.core import ir
 from numba.core.errors import UnsupportedError
 
-from rayelastic.compile.lowering import moments, numbers, numpy_functions, regular, tables, text_format
+from rayelastic.compile.lowering import (
+    moments,
+    numbers,
+    numpy_functions,
+    regular,
+    tables,
+    text_format,
+    text_numbers,
+)
 from rayelastic.compile.lowering.views import BytesLiteral, TextLiteral
 from rayelastic.compile.patterns import NoPatternError
 
 # Builtins and functions of modules that Numba would answer in its own string type, or otherwise than CPython.
 _REPLACED: dict[Any, Any] = {str: text_format.text_of, **numbers.REPLACED, **moments.CONSTRUCTORS}
+_REPLACED |= text_numbers.REPLACED
 
 
 def definition(func_ir: Any, variable: Any) -> Any:
@@ -60,9 +69,11 @@ def folded(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
 
 
 def _module_of(func_ir: Any, variable: Any) -> Any:
-    """The module that a variable stands for, following attributes of modules; else None."""
+    """The module that a variable stands for, following attributes of modules, or int; else None."""
     made = definition(func_ir, variable)
-    if isinstance(made, ir.Global | ir.FreeVar) and isinstance(made.value, python_types.ModuleType):
+    if isinstance(made, ir.Global | ir.FreeVar) and (
+        made.value is int or isinstance(made.value, python_types.ModuleType)
+    ):
         return made.value
     return None
 

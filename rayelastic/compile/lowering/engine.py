@@ -20,7 +20,12 @@ MEMCMP, MEMMEM = "memcmp", "memmem"
 SERVICES = (
     "rel_flush", "rel_kept", "rel_allocate", "rel_keep_text", "rel_text_of_float", "rel_rounded", "rel_pattern",
     "rel_pattern_find", "rel_span_times", "rel_span_over", "rel_span_shared",
-    "rel_text_to_int", "rel_text_to_float",
+    "rel_text_to_int", "rel_text_to_float", "rel_text_of_int", "rel_text_of_point", "rel_text_bytes_to_int",
+    "rel_text_change_case", "rel_text_translate", "rel_text_is_of", "rel_text_is_cased",
+    "rel_text_find", "rel_text_last", "rel_text_count", "rel_text_starts",
+    "rel_text_slice", "rel_text_replace", "rel_text_pad", "rel_text_zfill", "rel_text_expand_tabs",
+    "rel_text_rsplit_space", "rel_text_rsplit", "rel_text_lines",
+    "rel_text_decode", "rel_text_encode", "rel_text_hex",
 )  # fmt: skip
 CONTEXT_KEY = "rel_context_key"  # a pthread_key_t, made by loader.py in each process
 POW = "rel_libm_pow"  # libm's pow by a name that LLVM doesn't know, see loader.py
@@ -28,7 +33,12 @@ POW = "rel_libm_pow"  # libm's pow by a name that LLVM doesn't know, see loader.
 
 def allocate(builder: Any, context: Any, size: Any) -> Any:
     """rel_allocate: memory that lives as long as any run of this call, or null."""
-    return builder.call(_service(builder, "rel_allocate", POINTER, [POINTER, I64]), [context, size])
+    return builder.call(allocator(builder), [context, size])
+
+
+def allocator(builder: Any) -> Any:
+    """rel_allocate itself, for services that make texts."""
+    return _service(builder, "rel_allocate", POINTER, [POINTER, I64])
 
 
 def flush(builder: Any, context: Any, count: Any) -> Any:

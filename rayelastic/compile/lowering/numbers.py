@@ -74,13 +74,17 @@ def _whole(x: float) -> int:
 
 
 @stands_for(int)
-def _int(x: Any = 0) -> Any:
+def _int(x: Any = 0, base: Any = None) -> Any:
+    if base is not None and not isinstance(base, types.Omitted):
+        if not isinstance(x, ViewType) or not _is_whole(base):
+            return None
+        return lambda x=0, base=None: int_of_text(x, base)
     if _is_whole(x):
-        return lambda x=0: int(x)
+        return lambda x=0, base=None: int(x)
     if isinstance(x, types.Float):
-        return lambda x=0: _whole(x)
+        return lambda x=0, base=None: _whole(x)
     if isinstance(x, ViewType):
-        return lambda x=0: int_of_text(x)
+        return lambda x=0, base=None: int_of_text(x, 10)
     return None
 
 

@@ -11,6 +11,7 @@ refused in words. After types: the output schema is decided (output.py), operato
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -29,6 +30,7 @@ from rayelastic.compile.lowering import exact, output
 from rayelastic.compile.lowering.constants import definition, folded, is_tuple_class, literal
 from rayelastic.compile.lowering.dict_keys import refuse_keys
 from rayelastic.compile.lowering.records import RecordType, deliver, set_field
+from rayelastic.compile.lowering.text_codecs import name_codecs
 from rayelastic.compile.lowering.text_format import formatted
 from rayelastic.compile.syntax import rewritten
 from rayelastic.graph.operator_spec import OperatorKind
@@ -112,6 +114,7 @@ class RewriteConstants(FunctionPass):
         _refresh(func_ir)
         for block in func_ir.blocks.values():
             _fill_defaults(func_ir, block)
+            name_codecs(block, functools.partial(definition, func_ir))
         _refresh(func_ir)
         return True
 

@@ -10,14 +10,14 @@ from typing import Any
 
 from numba.core import cgutils, types
 from numba.core.datamodel import models
-from numba.core.errors import TypingError
 from numba.core.imputils import RefType, iternext_impl, lower_builtin
 from numba.core.types.common import SimpleIteratorType
 from numba.core.typing.templates import AbstractTemplate, infer, signature
 from numba.extending import register_jitable, register_model
 
 from rayelastic.compile.lowering.code_points import count_points, next_offset, offset_of, point_at
-from rayelastic.compile.lowering.declare import overloads, overloads_method
+from rayelastic.compile.lowering.declare import overloads, overloads_method, primitive
+from rayelastic.compile.lowering.services import service
 from rayelastic.compile.lowering.views import BYTES, TEXT, ViewType, byte_at, cut, new_view, put_view, search, size_of
 from rayelastic.compile.lowering.whitespace import space_width
 
@@ -37,8 +37,6 @@ def _getitem(text: Any, index: Any) -> Any:
         return _byte_item if text == BYTES else _text_item
     if isinstance(index, types.SliceType) and not index.has_step:
         return _slice
-    if isinstance(index, types.SliceType):
-        raise TypingError(f"slices of {text} with a step aren't compiled")
     return None
 
 
@@ -73,6 +71,14 @@ for _implementation in (_text_item, _byte_item, _slice):
 
 @overloads(ord)
 def _ord(character: Any) -> Any:
+    if character == BYTES:
+
+        def byte(character: Any) -> Any:
+            if size_of(character) != 1:
+                raise TypeError("ord() expected a character")
+            return byte_at(character, 0)
+
+        return byte
     if character != TEXT:
         return None
 
@@ -240,6 +246,28 @@ def _partition(text: Any, sep: Any) -> Any:
         return cut(text, 0, at), sep, cut(text, at + size_of(sep), size)
 
     return partition
+
+
+@primitive
+def _last(typingctx: Any, text: Any, part: Any) -> Any:
+    """The offset of the last place of a part, or -1."""
+    return service("rel_text_last", types.int64(text, part))
+
+
+@overloads_method(ViewType, "rpartition")
+def _rpartition(text: Any, sep: Any) -> Any:
+    if text != sep:
+        return None
+
+    def rpartition(text: Any, sep: Any) -> Any:
+        if size_of(sep) == 0:
+            raise ValueError("empty separator")
+        at = _last(text, sep)
+        if at < 0:
+            return cut(text, 0, 0), cut(text, 0, 0), text
+        return cut(text, 0, at), sep, cut(text, at + size_of(sep), size_of(text))
+
+    return rpartition
 
 
 # --- concatenation --------------------------------------------------------------------------------------------------

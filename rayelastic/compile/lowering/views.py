@@ -90,6 +90,7 @@ def literal_data(module: Any, raw: bytes) -> Any:
     data = cgutils.add_global_variable(module, ir.ArrayType(I8, len(padded)), module.get_unique_name("literal"))
     data.linkage = "internal"
     data.global_constant = True
+    data.align = 8  # tables are read in words
     data.initializer = ir.Constant(data.type.pointee, bytearray(padded))
     return data.bitcast(POINTER)
 
