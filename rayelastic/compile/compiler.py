@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from rayelastic.compile.bound import taken_apart
 from rayelastic.compile.cache import CacheEntry, CodeCache
 from rayelastic.compile.code import MachineCode, OperatorCode, View
 from rayelastic.compile.config import cache_directory
@@ -234,7 +235,7 @@ def machine_code(request: FunctionRequest, state_schema: Schema | None, cache: C
         NotCompiledError: with the reason.
         SchemaError: a field is misspelt.
     """
-    identity = Identity(request.function)
+    identity = _identity(request)
     key = _key(request, state_schema, identity)
     entry = cache.get(key) if identity.known else None
     output = None if entry is None else _output_of(entry, request, identity)
@@ -247,33 +248,46 @@ def machine_code(request: FunctionRequest, state_schema: Schema | None, cache: C
     return MachineCode(entry.entry, entry.image, entry.imports, host_target(), key, entry.in_place), output
 
 
+def _identity(request: FunctionRequest) -> Identity:
+    state: Any = request.state if is_record_class(request.state) else None
+    return Identity(request.function, request.input_schema.tuple_type, state)
+
+
 def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple[CacheEntry, Schema]:
     from rayelastic.compile.lowering.compiler import compile_function, flattened
     from rayelastic.compile.lowering.plan import Plan
     from rayelastic.compile.lowering.text_format import formatted
 
-    function: Callable[..., Any] = request.function
-    if not inspect.isfunction(function):
-        raise NotCompiledError(f"it is a {type(function).__name__}, only plain functions are compiled")
-    if request.kind is not OperatorKind.FLAT_MAP and inspect.isgeneratorfunction(function):
+    found = taken_apart(request.function, 1 if state_schema is None else 2)
+    if found is None:
+        raise NotCompiledError(f"it is a {type(request.function).__name__}, only functions in Python are compiled")
+    user: Callable[..., Any] = found.function
+    if request.kind is not OperatorKind.FLAT_MAP and inspect.isgeneratorfunction(user):
         raise LaneError(f"a {request.kind.value} returns, it can't yield", way_out="Use flat_map")
     fields = [*request.input_schema.fields, *(state_schema.fields if state_schema else ())]
-    function = rewritten(
-        function,
-        formatted,
-        flat=request.kind is OperatorKind.FLAT_MAP,
-        nullable=frozenset(field.name for field in fields if field.nullable),
-        record=request.input_schema.tuple_type,
-    )
+    nullable = frozenset(field.name for field in fields if field.nullable)
+    members = frozenset(_identity(request).members)
+    try:
+        function = rewritten(
+            user,
+            formatted,
+            flat=request.kind is OperatorKind.FLAT_MAP,
+            nullable=nullable,
+            record=request.input_schema.tuple_type,
+            bound=found.values,
+            members=members,
+        )
+    except SyntaxError as error:
+        raise NotCompiledError(str(error)) from None
     if request.kind is OperatorKind.FLAT_MAP and not inspect.isgeneratorfunction(function):
         function = flattened(function, keyed=state_schema is not None)
-    plan = Plan(function, request.kind, request.output)
+    plan = Plan(function, request.kind, request.output, members, may_be_none=bool(nullable))
     try:
         made = compile_function(plan, request.input_schema, state_schema)
     except Exception as error:
         if plan.mistake is not None:
-            raise _with_line(plan.mistake, error, request.function) from None
-        raise NotCompiledError(plain_reason(error, request.function, plan.problem)) from None
+            raise _with_line(plan.mistake, error, user) from None
+        raise NotCompiledError(plain_reason(error, user, plan.problem)) from None
     described = _described_output(made.output, request)
     return CacheEntry(made.entry, made.image, made.imports, made.in_place, described), made.output
 
@@ -312,7 +326,7 @@ def is_cached(request: FunctionRequest) -> bool:
         state_schema, _ = _state_layout(request)
     except NotCompiledError:
         return False
-    identity = Identity(request.function)
+    identity = _identity(request)
     return identity.known and user_cache().get(_key(request, state_schema, identity)) is not None
 
 
@@ -320,7 +334,7 @@ def is_cached(request: FunctionRequest) -> bool:
 def _environment() -> str:
     """What else machine code depends on: versions, this package's own sources, the processor."""
     folder = Path(__file__).parent
-    rewriting = [folder / f"{name}.py" for name in ("syntax", "exceptions", "format_strings", "patterns")]
+    rewriting = [folder / f"{name}.py" for name in ("syntax", "exceptions", "format_strings", "patterns", "bound")]
     sources = hashlib.sha256()
     for path in sorted([*(folder / "lowering").glob("*.py"), *rewriting]):
         sources.update(path.read_bytes())

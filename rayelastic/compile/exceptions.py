@@ -58,10 +58,11 @@ class Narrowing(ast.NodeTransformer):
     Args:
         values: what names outside the function stand for.
         may_be_none: whether arithmetic may meet None.
+        members: names of methods and properties of the user's own, which may raise anything.
     """
 
-    def __init__(self, values: dict[str, Any], *, may_be_none: bool) -> None:
-        self._values, self._may_be_none = values, may_be_none
+    def __init__(self, values: dict[str, Any], *, may_be_none: bool, members: frozenset[str] = frozenset()) -> None:
+        self._values, self._may_be_none, self._members = values, may_be_none, members
 
     def visit_Try(self, node: ast.Try) -> ast.AST:
         """try: .. except X: .."""
@@ -99,7 +100,11 @@ class Narrowing(ast.NodeTransformer):
                     yield from (IndexError, KeyError)
             elif isinstance(node, ast.Raise):
                 yield self._of_raise(node)
-            elif isinstance(node, ast.Try) or not isinstance(node, _HARMLESS):
+            elif (
+                (isinstance(node, ast.Attribute) and node.attr in self._members)
+                or isinstance(node, ast.Try)
+                or not isinstance(node, _HARMLESS)
+            ):
                 yield None
             if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Store):
                 yield ValueError

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from rayelastic.compile.bound import taken_apart
 from rayelastic.compile.syntax import definition, value_of
 from rayelastic.graph.schema import Schema
 
@@ -37,11 +38,17 @@ def kept_fields(function: Callable[..., Any], given: Schema, gives: Schema, *, f
     ['symbol']
     >>> sorted(kept_fields(lambda t: t._replace(symbol="x"), trade, trade))
     ['price']
+    >>> class Named:
+    ...     symbol = "A"
+    ...     def named(self, t): return Trade(self.symbol, t.price)
+    >>> sorted(kept_fields(Named().named, trade, trade))
+    ['price']
     """
-    node = definition(function) if hasattr(function, "__code__") else None
-    if node is None or not node.args.args:
+    made_of = taken_apart(function)
+    node = None if made_of is None else definition(made_of.function)
+    if made_of is None or node is None or not made_of.tuple_name:
         return frozenset()
-    tuple_name = node.args.args[0].arg
+    function, tuple_name = made_of.function, made_of.tuple_name
     results = list(_results(node, flat))
     if not results or _is_changed(node, tuple_name):
         return frozenset()

@@ -17,7 +17,9 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PLACES = (re.compile(r'File "([^"]+)", line (\d+)'), re.compile(r"at (\S+) \((\d+)\)"), re.compile(r"\((\S+):(\d+)\)"))
 _NOT_FOUND = r"[Nn]o implementation of function Function\(<"
 _CALLED = r" found for signature:\s*>>> \w+(\([^\n]*\))"
+_ASSIGNED = r"intrinsic _set_field[\s\S]*?\((\w+)#[^\n]*?, Literal\[str\]\((\w+)\)"
 _WORDS = {  # what Numba says: what it means
+    _ASSIGNED: r"'\2' of a \1 that the function made is assigned, which isn't compiled",
     r"exception_match|Exception matching": "it catches a named exception; `except Exception` is compiled",
     r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'": r"\2.\1 isn't compiled",
     r"Unknown attribute '(\w+)' of type (\S+)": r"\2.\1 isn't compiled",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from rayelastic.compile.bound import taken_apart
 from rayelastic.compile.compiler import Compiler, compiled_reason, is_cached
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind
@@ -81,8 +82,8 @@ def compile_report(
     >>> "print isn't compiled" in compile_report(shown).reason
     True
     """
-    taken = _schema_of(fn, schema)
-    chosen = OperatorKind(kind or ("flat_map" if inspect.isgeneratorfunction(fn) else "map"))
+    taken, made_of = _schema_of(fn, schema), taken_apart(fn)
+    chosen = OperatorKind(kind or ("flat_map" if made_of and inspect.isgeneratorfunction(made_of.function) else "map"))
     keys = () if state is None else taken.names[:1]
     name = getattr(fn, "__name__", type(fn).__name__)
     request = FunctionRequest(name, chosen, fn, taken, keys=keys, state=state)
@@ -117,6 +118,7 @@ def _schema_of(fn: Callable[..., Any], schema: object) -> Schema:
 
 
 def _shown(fn: Any) -> str:
-    code = getattr(fn, "__code__", None)
+    made_of = taken_apart(fn)
+    code = None if made_of is None else made_of.function.__code__
     name = getattr(fn, "__name__", type(fn).__name__)
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else name

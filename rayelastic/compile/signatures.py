@@ -7,6 +7,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
+from rayelastic.compile.bound import taken_apart
 from rayelastic.errors import SchemaError
 from rayelastic.graph.operator_spec import OperatorKind
 from rayelastic.graph.schema import Schema
@@ -63,7 +64,8 @@ def annotated_output(function: Callable[..., Any], kind: OperatorKind) -> Schema
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    made_of = taken_apart(function)
     try:
-        return typing.get_type_hints(function)
+        return typing.get_type_hints(function if made_of is None else made_of.function)
     except Exception:  # an annotation that names what isn't there says nothing
         return {}

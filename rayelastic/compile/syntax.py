@@ -16,9 +16,10 @@ import inspect
 import itertools
 import linecache
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from rayelastic.compile.bound import bind
 from rayelastic.compile.exceptions import Narrowing
 from rayelastic.compile.format_strings import Formats
 
@@ -40,6 +41,9 @@ def rewritten(
     flat: bool = False,
     nullable: frozenset[str] = frozenset(),
     record: type | None = None,
+    bound: Mapping[str, Any] | None = None,
+    members: frozenset[str] = frozenset(),
+    may_be_none: bool = False,
 ) -> Callable[..., Any]:
     """The function to compile in place of a user's.
 
@@ -49,25 +53,37 @@ def rewritten(
         flat: whether it is a flat_map function, whose lists are to be yielded.
         nullable: fields that may be None.
         record: class of its first argument where known.
+        bound: parameters whose values are known (bound.py), which the new function doesn't have.
+        members: names of methods and properties of the user's objects and classes.
+        may_be_none: whether what it is given may be None, or have it.
+
+    Raises:
+        SyntaxError: parameters are bound, but the function's source isn't known.
     """
+    bound = bound or {}
     found = definition(function)
     if found is None:
+        if bound:
+            raise SyntaxError(f"the source of {function.__qualname__} isn't known, which a method or partial needs")
         return function
     before = ast.dump(found)
     node = copy.deepcopy(found)
     names = set(function.__code__.co_names) | set(function.__code__.co_freevars)
-    values = {name: value_of(function, name) for name in names}
-    first = next(iter(function.__code__.co_varnames[: function.__code__.co_argcount]), None)
+    values = {name: value_of(function, name) for name in names} | dict(bound)
+    parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
+    first = next((name for name in parameters if name not in bound), None)
+    extra = bind(node, bound)
     if record is not None and first is not None:
         node = _Replaced(first, record).visit(node)
     node = Formats(FORMAT).visit(node)
-    node = Narrowing(values, may_be_none=bool(nullable) and _reads_one_of(node, nullable, first)).visit(node)
+    may_be_none = may_be_none or (bool(nullable) and _reads_one_of(node, nullable | members, first))
+    node = Narrowing(values, may_be_none=may_be_none, members=members).visit(node)
     if flat and not inspect.isgeneratorfunction(function):
         node = _Yielded().begin(node)
     _Hoisted(values, set(function.__code__.co_varnames) | set(function.__code__.co_cellvars)).begin(node)
     if ast.dump(node) == before:
         return function
-    extra = {FORMAT: formatted, RECORD: record}
+    extra |= {FORMAT: formatted, RECORD: record}
     return _compiled(ast.fix_missing_locations(node), function, extra) or function
 
 

@@ -17,6 +17,7 @@ from rayelastic.compile.loader import declare_symbols, unknown_symbols
 from rayelastic.compile.lowering import (  # noqa: F401  they register what text and records can do
     engine,
     loop,
+    members,
     moments,
     optional,
     text_case,
@@ -32,7 +33,7 @@ from rayelastic.compile.lowering import (  # noqa: F401  they register what text
 from rayelastic.compile.lowering.plan import Plan
 from rayelastic.compile.lowering.records import RecordType
 from rayelastic.compile.lowering.refusal import refusals_pass
-from rayelastic.compile.lowering.rewrite import OperatorPipeline, forget_helpers, helper, library_of
+from rayelastic.compile.lowering.rewrite import OperatorPipeline, dispatcher, forget_helpers, library_of
 from rayelastic.graph.operator_spec import OperatorKind
 from rayelastic.graph.schema import Schema
 
@@ -50,7 +51,7 @@ class Compiled:
 
 def flattened(function: Callable[..., Any], *, keyed: bool) -> Callable[..., Any]:
     """A flat_map function that returns its items instead of yielding them, as one that yields them."""
-    inner = helper(function)
+    inner = dispatcher(function)
 
     def items(t: Any) -> Any:
         for item in inner(t):  # noqa: UP028  Numba has no `yield from`
@@ -71,7 +72,7 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
         Exception: whatever Numba raises; `plan` may know better why.
     """
     declare_symbols(engine.SERVICES)
-    forget_helpers()
+    forget_helpers(plan)
     record = RecordType(input_schema, plan, is_state=False)
     state = RecordType(state_schema, plan, is_state=True) if state_schema else None
     cpu_target.typing_context.refresh()

@@ -9,6 +9,7 @@ change behind the code's back is refused in words.
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import re
 import sys
 import types as python_types
@@ -19,10 +20,12 @@ import numpy as np
 from numba.core import ir
 from numba.core.errors import UnsupportedError
 
+from rayelastic.compile.bound import taken_apart
 from rayelastic.compile.lowering import (
     moments,
     numbers,
     numpy_functions,
+    objects,
     regular,
     tables,
     text_format,
@@ -59,23 +62,32 @@ def folded(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
         if replaced is not value.value:
             return ir.Global(value.name, replaced, value.loc)
     elif isinstance(value, ir.Expr) and value.op == "getattr":
-        owner = _module_of(func_ir, value.value)
-        if owner is not None and hasattr(owner, value.attr):
-            found = getattr(owner, value.attr)
-            replaced = _outer_value(found, f"{owner.__name__}.{value.attr}", value.loc, helper)
-            if replaced is not found or is_tuple_class(found):
-                return ir.Global(value.attr, replaced, value.loc)
+        return _attribute(func_ir, value, helper)
     return value
 
 
-def _module_of(func_ir: Any, variable: Any) -> Any:
-    """The module that a variable stands for, following attributes of modules, or int; else None."""
-    made = definition(func_ir, variable)
-    if isinstance(made, ir.Global | ir.FreeVar) and (
-        made.value is int or isinstance(made.value, python_types.ModuleType)
-    ):
-        return made.value
-    return None
+def _attribute(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
+    """An attribute of what is known: of a module or int, of an object, of a class."""
+    made = definition(func_ir, value.value)
+    if not isinstance(made, ir.Global | ir.FreeVar):
+        return value
+    owner, shown = made.value, f"{made.name}.{value.attr}"
+    if owner is int or isinstance(owner, python_types.ModuleType):
+        if not hasattr(owner, value.attr):
+            return value
+        found = getattr(owner, value.attr)
+        replaced = _outer_value(found, shown, value.loc, helper)
+        return ir.Global(shown, replaced, value.loc) if replaced is not found or is_tuple_class(found) else value
+    if isinstance(owner, objects.Frozen) or is_tuple_class(type(owner)):
+        known = owner.value if isinstance(owner, objects.Frozen) else owner
+        found = objects.attribute(known, value.attr, made.name, value.loc)
+    elif isinstance(owner, tuple | tables.Table) and value.attr in objects.CHANGERS:
+        objects.refuse_change(f"{made.name}", value.loc)
+    else:
+        return value
+    if isinstance(found, objects.Computed):
+        return ir.Global(shown, objects.Computed(helper(found.function)), value.loc)
+    return ir.Global(shown, _outer_value(found, shown, value.loc, helper), value.loc)
 
 
 def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) -> Any:
@@ -90,6 +102,10 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
         return table
     if type(value) is list and value and (_is_plain(value) or tables.is_rows(value)):
         return literal(tuple(value))
+    if is_tuple_class(type(value)):
+        items = [literal(item) for item in value]
+        known = all(isinstance(item, int | float | str | bytes | tuple | None) for item in items)
+        return type(value)._make(items) if known else objects.Frozen(value)
     if isinstance(value, list | bytearray):
         raise UnsupportedError(
             f"'{name}' is a {type(value).__name__} outside the function and can change; a tuple is compiled",
@@ -100,6 +116,8 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
             f"the array '{name}' outside the function can change; set {name}.flags.writeable = False",
             loc,
         )
+    if objects.is_frozen(value):
+        return objects.Frozen(value)
     try:
         if value in _REPLACED:
             return _REPLACED[value]
@@ -123,6 +141,10 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
     if isinstance(value, python_types.FunctionType) and _is_unknown(value):
         if (value.__module__ or "").partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
             raise UnsupportedError(f"{value.__module__}.{value.__name__} isn't compiled", loc)
+        return helper(value)
+    if isinstance(value, python_types.MethodType | functools.partial):
+        if taken_apart(value) is None:
+            raise UnsupportedError(f"'{name}' isn't compiled: what it calls isn't written in Python", loc)
         return helper(value)
     return literal(value)
 

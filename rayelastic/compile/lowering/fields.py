@@ -166,7 +166,7 @@ def described(kind: Any) -> str:
         return "None"
     if isinstance(kind, types.BaseTuple):
         return f"a tuple of {len(kind)}"
-    return f"a {kind}"
+    return str(getattr(kind, "shown", f"a {kind}"))
 
 
 def clear_validity(builder: Any, schema: Schema, record: Any) -> None:

@@ -65,9 +65,10 @@ def _check_item(plan: Plan, item: Any, schema: Schema) -> None:
 
 
 def _inferred(plan: Plan, typing_context: Any, delivered: list[Any]) -> Schema:
-    classes: set[Any] = {item.instance_class for item in delivered if hasattr(item, "instance_class")}
+    named: list[Any] = [item for item in delivered if isinstance(item, types.BaseNamedTuple)]
+    classes = {item.instance_class for item in named}
     if classes:
-        if len(classes) > 1 or not all(hasattr(item, "instance_class") for item in delivered):
+        if len(classes) > 1 or len(named) < len(delivered):
             raise TypingError(plan.refuse("it gives tuples of different classes; declare the output with schema="))
         return Schema.of(classes.pop())
     records = [item for item in delivered if isinstance(item, RecordType) and not item.is_state]

@@ -5,6 +5,7 @@ Imports no Numba: the types that it is handed are opaque here.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -22,9 +23,20 @@ class Plan:
         function: the user's function, the one whose `yield` emits.
         kind: MAP, FILTER or FLAT_MAP.
         declared: the output schema where the user declared one.
+        members: names of methods and properties of the user's objects and classes.
+        may_be_none: whether a field may be None.
     """
 
-    def __init__(self, function: Callable[..., Any], kind: OperatorKind, declared: Schema | None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        kind: OperatorKind,
+        declared: Schema | None,
+        members: frozenset[str] = frozenset(),
+        *,
+        may_be_none: bool = False,
+    ) -> None:
+        self.members, self.may_be_none = members, may_be_none
         self.function = function
         self.kind = kind
         self.declared = declared
@@ -53,10 +65,16 @@ class Plan:
         codes += [inner for outer in codes for inner in outer.co_consts if hasattr(inner, "co_names")]
         return any(names & set(one.co_names) for one in codes)
 
+    def is_member(self, schema: Schema, name: str) -> bool:
+        """Whether the user's tuple class has a method or property of that name, written in Python."""
+        found = inspect.getattr_static(schema.tuple_type, name, None)
+        function = found.fget if isinstance(found, property) else found
+        return inspect.isfunction(function) and not hasattr(tuple, name) and not name.startswith("_")
+
     def missing_field(self, schema: Schema, name: str, *, is_state: bool) -> str:
         """Notes that there is no such field: misspelt, unless the user's tuple class has something of that name."""
         if hasattr(schema.tuple_type, name):
-            return self.refuse(f"'{name}' of {schema.name} is a method or property, only fields are compiled")
+            return self.refuse(f"'{name}' of {schema.name} isn't compiled: only its fields, methods and properties are")
         what = "state " if is_state else ""
         self.mistake = self.mistake or SchemaError(
             f"{what}{schema.name} has no field '{name}'", way_out=schema.suggestion(name)

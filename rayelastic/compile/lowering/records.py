@@ -122,7 +122,9 @@ class RecordAttributes(AttributeTemplate):
     key = RecordType
 
     def generic_resolve(self, typ: RecordType, name: str) -> Any:  # type: ignore[override]
-        """The type of a field."""
+        """The type of a field; None for what the user's class has a function for (members.py)."""
+        if typ.schema.find(name) is None and typ.plan.is_member(typ.schema, name):
+            return None
         return fields.loaded_type(typ.field(name))
 
 

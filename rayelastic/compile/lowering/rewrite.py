@@ -12,7 +12,6 @@ refused in words. After types: the output schema is decided (output.py), operato
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,9 +25,11 @@ from numba.core.ir_utils import build_definitions
 from numba.core.typed_passes import NopythonTypeInference, PreLowerStripPhis
 from numba.core.untyped_passes import FixupArgs, InlineClosureLikes
 
-from rayelastic.compile.lowering import exact, output
+from rayelastic.compile.bound import taken_apart
+from rayelastic.compile.lowering import calls, exact, output
 from rayelastic.compile.lowering.constants import definition, folded, is_tuple_class, literal
 from rayelastic.compile.lowering.dict_keys import refuse_keys
+from rayelastic.compile.lowering.plan import Plan
 from rayelastic.compile.lowering.records import RecordType, deliver, set_field
 from rayelastic.compile.lowering.text_codecs import name_codecs
 from rayelastic.compile.lowering.text_format import formatted
@@ -45,24 +46,35 @@ OPTIONS: dict[str, Any] = {
     "error_model": "python",
 }
 
-_helpers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+_helpers: dict[Any, tuple[Any, Any]] = {}  # by function and by what its parameters are bound to, which is kept alive
+_known: dict[str, Any] = {}  # of what is compiled: what `rewritten` wants to know of a helper
 
 
 def helper(function: Callable[..., Any]) -> Any:
-    """The Numba dispatcher of a plain function that a user's function calls."""
-    if function not in _helpers:
-        _helpers[function] = numba.jit(**OPTIONS, pipeline_class=OperatorPipeline)(rewritten(function, formatted))
-    return _helpers[function]
+    """The Numba dispatcher of what a user's function calls: a plain function, a method, a partial, an object."""
+    found = taken_apart(function)
+    assert found is not None
+    key = found.function, *((name, id(value)) for name, value in found.values.items())
+    if key not in _helpers:
+        plain = rewritten(found.function, formatted, bound=found.values, **_known)
+        _helpers[key] = dispatcher(plain), found
+    return _helpers[key][0]
 
 
-def forget_helpers() -> None:
+def dispatcher(function: Callable[..., Any]) -> Any:
+    """The Numba dispatcher of a function that is rewritten already."""
+    return numba.jit(**OPTIONS, pipeline_class=OperatorPipeline)(function)
+
+
+def forget_helpers(plan: Plan) -> None:
     """To be called before each compilation: the globals that a helper had taken in may have changed since."""
     _helpers.clear()
+    _known.update(members=plan.members, may_be_none=plan.may_be_none)
 
 
 def library_of(name: str) -> Any:
     """Numba's library with the helper function that machine code calls by this name; None if there is none."""
-    made = (one for dispatcher in _helpers.values() for one in dispatcher.overloads.values())
+    made = (one for dispatcher, _ in _helpers.values() for one in dispatcher.overloads.values())
     return next((one.library for one in made if one.fndesc.llvm_func_name == name), None)
 
 
@@ -109,8 +121,12 @@ class RewriteConstants(FunctionPass):
         _drop_exception_arguments(func_ir)
         for block in func_ir.blocks.values():
             for statement in block.find_insts(ir.Assign):
-                statement.value = folded(func_ir, statement.value, helper)
-            _rewrite_attributes(block)
+                before, statement.value = statement.value, folded(func_ir, statement.value, helper)
+                made = func_ir._definitions[statement.target.name]
+                made[:] = [statement.value if one is before else one for one in made]
+        for block in func_ir.blocks.values():
+            block.body = [made for statement in block.body for made in calls.of_objects(func_ir, statement, helper)]
+            _rewrite_attributes(func_ir, block)
         _refresh(func_ir)
         for block in func_ir.blocks.values():
             _fill_defaults(func_ir, block)
@@ -193,10 +209,11 @@ def _call(block: Any, function: Any, arguments: list[Any], loc: Any, name: str, 
     yield ir.Assign(ir.Expr.call(callee, arguments, (), loc), result, loc)
 
 
-def _rewrite_attributes(block: Any) -> None:
+def _rewrite_attributes(func_ir: Any, block: Any) -> None:
     """s.total = x becomes a call that sees both types."""
     body: list[Any] = []
     for statement in block.body:
+        calls.check_changes(func_ir, statement)
         if isinstance(statement, ir.SetAttr):
             name = ir.Var(block.scope, f"$attribute.{id(statement)}", statement.loc)
             body.append(ir.Assign(ir.Const(statement.attr, statement.loc), name, statement.loc))

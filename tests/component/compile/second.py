@@ -14,6 +14,8 @@ from typing import Any
 
 import cloudpickle
 
+from rayelastic.compile.bound import taken_apart
+
 HERE = Path(__file__).parent
 
 
@@ -30,7 +32,8 @@ class SecondProcess:
 
         The function and its classes are taken along: the other process can't import a test module.
         """
-        module = sys.modules.get(request.function.__module__)
+        made_of = taken_apart(request.function)
+        module = sys.modules.get((request.function if made_of is None else made_of.function).__module__)
         if module is not None and not module.__name__.startswith("rayelastic"):
             cloudpickle.register_pickle_by_value(module)
         self._ask(("load", cloudpickle.dumps(request)))

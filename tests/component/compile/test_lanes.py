@@ -100,7 +100,7 @@ NOT_COMPILED = [
     ("returns None", lambda t: None, "None"),
     ("set of lists", lambda t: {t.symbol: [t.price]}, ""),
     ("open", lambda t: open(t.symbol).read(), "open"),
-    ("builtin", len, "only plain functions are compiled"),
+    ("builtin", len, "only functions in Python are compiled"),
 ]
 
 

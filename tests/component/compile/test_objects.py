@@ -1,0 +1,390 @@
+"""Methods, partials and objects that are called, and objects, Enum members, NamedTuples and dataclasses that functions
+use, give what CPython gives; what they read is in the code's key."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import math
+import subprocess
+import sys
+from typing import Any, NamedTuple
+
+import pytest
+from harness import FILTER, FLAT_MAP, MAP, python_result, request
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import rayelastic as rel
+from rayelastic.compile.identity import Identity
+from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.schema import Schema
+
+
+class Event(NamedTuple):
+    kind: str
+    count: int
+    price: float
+    maybe: int | None
+
+    @property
+    def turnover(self) -> float:
+        return self.count * self.price
+
+    def is_known(self) -> bool:
+        return self.kind in ("a", "İ") or self.at_least(3)
+
+    def at_least(self, n: int) -> bool:
+        return self.count >= n
+
+    def inverse(self) -> float:
+        return 1 / self.count
+
+    def number(self) -> int:
+        return int(self.kind)
+
+
+class Point(NamedTuple):
+    x: float
+    n: int = 3
+
+    @property
+    def double(self) -> int:
+        return 2 * self.n
+
+    def moved(self, by: float = 1.0) -> float:
+        return self.x + by * self.double
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    low: float
+    high: float = 5.0
+
+    @property
+    def span(self) -> float:
+        return self.high - self.low
+
+    def holds(self, x: float) -> bool:
+        return self.low <= x <= self.high
+
+
+@dataclasses.dataclass
+class Entry:
+    name: str
+    n: int = 2
+    mark: str = dataclasses.field(default="é", kw_only=True)
+
+    def label(self) -> str:
+        return f"{self.name}:{self.n}{self.mark}"
+
+
+@dataclasses.dataclass
+class Counted:
+    n: int
+
+    def __post_init__(self) -> None:
+        self.n += 1
+
+
+class Color(enum.Enum):
+    RED = "red"
+    EMPTY = ""
+
+    def shout(self) -> str:
+        return self.value + "!"
+
+
+class Level(enum.IntEnum):
+    LOW = -1
+    HIGH = 7
+
+
+class Kind(enum.StrEnum):
+    A = "a"
+    DOTTED = "İ"
+
+
+class Old(str, enum.Enum):  # noqa: UP042 -- as users wrote it before 3.11
+    A = "a"
+
+
+class Settings:
+    RATE = 3
+    NAMES = {"a": 1.5, "": -0.0}
+
+
+class Slotted:
+    __slots__ = ("factor",)
+
+    def __init__(self, factor: int) -> None:
+        self.factor = factor
+
+
+class Scorer:
+    STEP = 2
+
+    def __init__(self, by: float) -> None:
+        self.by, self.limits, self.inner = by, Limits(-1.0), Slotted(11)
+        self.table, self.words, self.count = {"a": 10, "b": 20}, ["x", "a"], 0
+        self.point = Point(0.5)
+
+    def score(self, t: Any) -> Any:
+        return t.price * self.by + self.STEP + self.helped(t.count & 7), self.inner.factor, self.point.double
+
+    def helped(self, n: int) -> float:
+        return n + self.limits.low if n < 2 else self.helped(n - 1)
+
+    def __call__(self, t: Any) -> Any:
+        return self.table.get(t.kind, -1), t.kind in self.words, self.limits.span, self.limits.holds(t.price)
+
+    def letters(self, t: Any) -> Any:
+        for letter in t.kind:
+            if letter in self.table:
+                yield letter, self.table[letter] * self.by
+
+    def changed(self, t: Any) -> Any:
+        self.count += t.count
+        return self.count
+
+    def appended(self, t: Any) -> Any:
+        self.words.append(t.kind)
+        return len(self.words)
+
+    def tallied(self, t: Any) -> Any:
+        self.table[t.kind] = 1
+        return 1
+
+    @staticmethod
+    def apart(t: Any) -> Any:
+        return t.kind + "|"
+
+    @classmethod
+    def of_class(cls, t: Any) -> Any:
+        return t.count & cls.STEP
+
+
+class Doubler:
+    def __call__(self, n: int) -> int:
+        return 2 * n
+
+
+LIMITS, SCORER, DOUBLER = Limits(1.0, 2.0), Scorer(2.5), Doubler()
+POINT = Point(1.5, 4)
+half = functools.partial(lambda by, x: x / by, 2)
+
+
+def scaled(by: float, t: Any, low: float = 0.5) -> Any:
+    return t.price * by + low
+
+
+def reassigned(by: int, t: Any) -> Any:
+    for _ in range(3):
+        by = by & t.count
+    return by
+
+
+def with_default(t: Any, suffix: str = "é\0", n: int = 3) -> Any:
+    return t.kind + suffix, t.count & n
+
+
+def members(t: Any) -> Any:
+    same = t.kind == Color.RED.value, t.count == Level.HIGH, t.kind == Kind.A, t.kind == Old.A, t.kind in (Old.A, "b")
+    return (*same, f"{Level.LOW}{Kind.DOTTED}", Color.EMPTY.name, Level.HIGH.value, Old.A.value, Color.RED.shout())
+
+
+def outside(t: Any) -> Any:
+    read = LIMITS.low, LIMITS.span, LIMITS.holds(t.price), Settings.RATE, Settings.NAMES.get(t.kind, 0.5)
+    return (*read, SCORER.table.get(t.kind, 0), DOUBLER(t.count & 63), half(t.price), POINT.n, POINT.moved(t.price))
+
+
+def tuples(t: Any) -> Any:
+    p, q = Point(t.price, n=t.count & 7), Point(t.price)
+    return p.x, p.n, p.double, p.moved(), q.moved(by=0.5), q.n
+
+
+def entries(t: Any) -> Any:
+    one, other = Entry(t.kind, mark=t.kind), Entry(t.kind, t.count)
+    return one.label(), other.label(), one == other, one != Entry(t.kind, 2, mark=t.kind), one.n
+
+
+def of_the_tuple(t: Any) -> Any:
+    return t.turnover, t.at_least(2), t.is_known(), helper(t)
+
+
+def helper(t: Any) -> Any:
+    return t.turnover + 1
+
+
+def caught(t: Any) -> Any:
+    try:
+        return t.number() + t.inverse()
+    except ValueError:
+        return -1.0
+
+
+def property_caught(t: Any) -> Any:
+    try:
+        return t.turnover if t.at_least(0) else float(t.number())
+    except Exception:
+        return -2.0
+
+
+CASES = [
+    (SCORER.score, MAP), (SCORER, MAP), (SCORER.letters, FLAT_MAP), (SCORER.apart, MAP), (Scorer.of_class, MAP),
+    (functools.partial(scaled, 3), MAP), (functools.partial(scaled, -0.5, low=1e300), MAP), (members, MAP),
+    (functools.partial(SCORER.score), MAP), (functools.partial(reassigned, -1), MAP), (with_default, MAP),
+    (outside, MAP), (tuples, MAP), (entries, MAP), (of_the_tuple, MAP), (Event.is_known, FILTER),
+    (property_caught, MAP),
+]  # fmt: skip
+
+events = st.builds(
+    Event,
+    st.one_of(
+        st.sampled_from(["", "a", "b", "ab", "red", "x", "İ", "\0", "a\0", "12", "0", "ß", "🙂", "\x1c"]),
+        st.text(st.sampled_from("abİ1 "), max_size=14),
+    ),
+    st.one_of(st.integers(-3, 8), st.integers(-(2**31), 2**31), st.sampled_from([2**63 - 1, -(2**63)])),
+    st.one_of(st.floats(-10, 10), st.sampled_from([0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324, 1e308])),
+    st.one_of(st.none(), st.integers(-1, 4)),
+)
+
+
+@pytest.mark.parametrize(("function", "kind"), CASES, ids=[str(at) for at in range(len(CASES))])
+def test_compiled_equals_python(compiled, function, kind):
+    runner = compiled(function, Event, kind)
+
+    @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(st.lists(events, min_size=1, max_size=4))
+    def equal(rows: list[Any]) -> None:
+        for row in rows:
+            wanted, ours = python_result(runner.code, [tuple(row)]), runner([tuple(row)])
+            assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
+
+    equal()
+
+
+def color(t: Any) -> Any:
+    return t.kind == Color.RED
+
+
+def old(t: Any) -> Any:
+    return f"{Old.A}"
+
+
+def level(t: Any) -> Any:
+    return Level(t.count) == 7
+
+
+def counted(t: Any) -> Any:
+    return Counted(t.count).n
+
+
+def returned(t: Any) -> Any:
+    return Entry(t.kind)
+
+
+def assigned(t: Any) -> Any:
+    entry = Entry(t.kind)
+    entry.n = 5
+    return entry.n
+
+
+def missing(t: Any) -> Any:
+    return t.count + SCORER.nothing
+
+
+REFUSED = [
+    (SCORER.changed, "it changes 'self.count'", "self.count += t.count"),
+    (SCORER.appended, "it changes 'self.words'", "self.words.append(t.kind)"),
+    (SCORER.tallied, "it changes 'self.table'", "self.table[t.kind] = 1"),
+    (color, "'Color.RED' is an Enum member", "return t.kind == Color.RED"),
+    (old, "'Old.A' is an Enum member with a text of its own", 'return f"{Old.A}"'),
+    (level, "'Level(..)' makes an object", "return Level(t.count) == 7"),
+    (counted, "making a Counted does more than to set its fields", "return Counted(t.count).n"),
+    (returned, "is given a dataclass Entry", ""),
+    (assigned, "'n' of a Entry that the function made is assigned", "entry.n = 5"),
+    (missing, "'SCORER' has no attribute 'nothing'", "return t.count + SCORER.nothing"),
+    (caught, "named exception", ""),
+]
+
+
+@pytest.mark.parametrize(("function", "reason", "line"), REFUSED, ids=[r[1] for r in REFUSED])
+def test_what_is_refused_names_line_and_words(compiler, function, reason, line):
+    code = compiler.compile(request(function, Event, output=Schema.of(float)))
+    assert code.lane is Lane.PYTHON
+    assert reason in code.reason
+    assert line in code.reason
+
+
+def test_functions_without_source_are_refused_where_they_need_it(compiler):
+    space: dict[str, Any] = {}
+    exec("class A:\n    n = 3\n    def f(self, t): return t.count + self.n", space)
+    code = compiler.compile(request(space["A"]().f, Event, output=Schema.of(int)))
+    assert code.lane is Lane.PYTHON
+    assert "the source of A.f isn't known" in code.reason
+
+
+def test_what_is_frozen_is_in_the_identity():
+    def of(function: Any) -> str:
+        found = Identity(function, Event)
+        assert found.known
+        return found.digest
+
+    assert of(Scorer(2.5).score) == of(Scorer(2.5).score)
+    assert of(Scorer(2.5).score) != of(Scorer(2.0).score)
+    other = Scorer(2.5)
+    other.limits = Limits(-2.0)
+    assert of(other.score) != of(SCORER.score)  # what a method that it calls reads
+    other = Scorer(2.5)
+    other.unread = object()
+    assert of(other.score) == of(SCORER.score)
+    assert of(functools.partial(scaled, 3)) != of(functools.partial(scaled, 4))
+    one, two = enum.Enum("Name", {"A": "x"}), enum.Enum("Name", {"A": "y"})
+    assert of(_reads(one)) != of(_reads(two))
+    assert Identity(of_the_tuple, Event).digest != Identity(of_the_tuple, Point).digest
+
+
+def _reads(names: Any) -> Any:
+    return lambda t: t.kind == names.A.value
+
+
+PROGRAM = """
+import sys
+from typing import NamedTuple
+import rayelastic as rel
+
+class Event(NamedTuple):
+    count: int
+
+class Scale:
+    def __init__(self, by): self.by = by
+    def __call__(self, t): return t.count * self.by
+
+topology = rel.Topology("t")
+source = topology.source("rows", rel.rows([Event(2), Event(3)]))
+for by in (5, 7):
+    source.map(f"scaled_{by}", Scale(by), lane="compiled").sink(f"out_{by}", rel.list())
+results = rel.run(topology)
+print([t.value for by in (5, 7) for t in results[f"out_{by}"]], "numba" in sys.modules)
+"""
+
+
+def test_objects_of_other_attributes_get_other_code_in_other_processes(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+
+    def run() -> str:
+        done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    assert [run(), run()] == ["[10, 15, 14, 21] True", "[10, 15, 14, 21] False"]
+
+
+def test_reports_say_what_is_taken_as_declared(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    report = rel.compile_report(SCORER, Event)
+    assert report.lane == "compiled"
+    assert "Scorer.table" in report.as_declared
