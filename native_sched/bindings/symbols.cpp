@@ -53,6 +53,7 @@ void bind_symbols(nb::module_& module) {
   add("rel_span_shared", &rel_span_shared);
   add("rel_pattern", &rel_pattern);
   add("rel_pattern_find", &rel_pattern_find);
+  add("rel_pattern_sub", &rel_pattern_sub);
   module.def(
       "symbols", [symbols] { return symbols.attr("copy")(); }, nb::sig("def symbols() -> dict[str, int]"),
       "Engine services by name, with their addresses in this process.");

@@ -13,6 +13,7 @@ namespace {
 
 // pcre2.h, release 10.
 constexpr std::uint32_t kUtf = 0x00080000U, kNoUtfCheck = 0x40000000U, kAnchored = 0x80000000U, kEndAnchored = 0x20000000U;
+constexpr std::uint32_t kNotEmptyAtStart = 0x00000008U;
 constexpr std::uint32_t kNeverBackslashC = 0x00100000U;
 constexpr std::uint32_t kJitComplete = 1;
 constexpr int kNoMatch = -1;
@@ -88,6 +89,7 @@ std::int64_t rel_pattern_find(const void* pattern, const char* text, std::int64_
   std::uint32_t options = kNoUtfCheck;
   if ((mode & (REL_PATTERN_MATCH | REL_PATTERN_FULL)) != 0) options |= kAnchored;
   if ((mode & REL_PATTERN_FULL) != 0) options |= kEndAnchored;
+  if ((mode & REL_PATTERN_ADVANCE) != 0) options |= kNotEmptyAtStart;
   const int found = library().match(pattern, reinterpret_cast<const unsigned char*>(text), static_cast<std::size_t>(bytes),
                                     static_cast<std::size_t>(start), options, room, nullptr);
   if (found == kNoMatch) return 0;

@@ -17,7 +17,7 @@ from numba.core import ir
 from numba.core.errors import UnsupportedError
 
 from rayelastic.compile.bound import is_callable_object
-from rayelastic.compile.lowering import instances, objects, tables
+from rayelastic.compile.lowering import instances, objects, regular_calls, tables
 from rayelastic.compile.lowering.constants import definition, literal
 
 _COMPARISONS = (operator.eq, operator.ne, operator.contains, operator.lt, operator.le, operator.gt, operator.ge)
@@ -43,6 +43,7 @@ def of_objects(func_ir: Any, statement: Any, helper: Callable[[Any], Any]) -> It
             known = objects.member_value(member, compared, value.name, value.loc)
             statement.value = ir.Global(value.name, literal(known), value.loc)
     elif isinstance(value, ir.Expr) and value.op == "call":
+        yield from regular_calls.of_patterns(func_ir, statement)
         yield from _with_function(func_ir, value, statement, helper)
     yield statement
 

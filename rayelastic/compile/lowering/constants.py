@@ -27,6 +27,7 @@ from rayelastic.compile.lowering import (
     numpy_functions,
     objects,
     regular,
+    regular_calls,
     tables,
     text_format,
     text_numbers,
@@ -37,6 +38,7 @@ from rayelastic.compile.patterns import NoPatternError
 # Builtins and functions of modules that Numba would answer in its own string type, or otherwise than CPython.
 _REPLACED: dict[Any, Any] = {str: text_format.text_of, **numbers.REPLACED, **moments.CONSTRUCTORS}
 _REPLACED |= text_numbers.REPLACED
+_REPLACED |= regular_calls.FUNCTIONS
 
 
 def definition(func_ir: Any, variable: Any) -> Any:
@@ -129,6 +131,8 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
         raise UnsupportedError(
             f"{value.__module__}.{value.__name__} isn't compiled: it would differ in the last digit", loc
         )
+    if isinstance(value, re.RegexFlag):
+        return int(value)
     if isinstance(value, re.Pattern):
         try:
             return regular.constant(value)

@@ -19,7 +19,7 @@ POINTER = ir.IntType(8).as_pointer()
 MEMCMP, MEMMEM = "memcmp", "memmem"
 SERVICES = (
     "rel_flush", "rel_kept", "rel_allocate", "rel_keep_text", "rel_text_of_float", "rel_rounded", "rel_pattern",
-    "rel_pattern_find", "rel_span_times", "rel_span_over", "rel_span_shared",
+    "rel_pattern_find", "rel_pattern_sub", "rel_span_times", "rel_span_over", "rel_span_shared",
     "rel_text_to_int", "rel_text_to_float", "rel_text_of_int", "rel_text_of_point", "rel_text_bytes_to_int",
     "rel_text_change_case", "rel_text_translate", "rel_text_is_of", "rel_text_is_cased",
     "rel_text_find", "rel_text_last", "rel_text_count", "rel_text_starts",
@@ -85,6 +85,12 @@ def span_by(builder: Any, name: str, span: Any, number: Any, result: Any) -> Any
     """rel_span_times, rel_span_over or rel_span_shared: 0 if there is no result."""
     kinds = [I64, number.type, I64.as_pointer()]
     return builder.call(_service(builder, name, I64, kinds), [span, number, result])
+
+
+def pattern_sub(builder: Any, *arguments: Any) -> Any:
+    """rel_pattern_sub: how many bytes, or -1."""
+    kinds = [POINTER, POINTER, I64, POINTER, I64, I64, POINTER.as_pointer()]
+    return builder.call(_service(builder, "rel_pattern_sub", I64, kinds), list(arguments))
 
 
 def current_context(builder: Any) -> Any:

@@ -117,33 +117,50 @@ def _constant(context: Any, builder: Any, typ: PatternType, value: Pattern) -> A
 @primitive
 def _find(typingctx: Any, pattern: Any, text: Any, mode: Any) -> Any:
     """rel_pattern_find of the pattern in the text."""
-    match = MatchType(pattern)
-    count = pattern.made.groups + 1
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        raw = pattern.made.text.encode()
-        slot = cgutils.add_global_variable(builder.module, POINTER, builder.module.get_unique_name("pattern"))
-        slot.linkage, slot.initializer = "internal", ir.Constant(POINTER, None)
-        handle = cgutils.alloca_once_value(builder, builder.load(slot))
-        with builder.if_then(cgutils.is_null(builder, builder.load(handle)), likely=False):
-            asked = engine.pattern(builder, literal_data(builder.module, raw), I64(len(raw)))
-            with builder.if_then(cgutils.is_null(builder, asked), likely=False):
-                refuse(builder)
-            builder.store(asked, slot)  # the same for every thread
-            builder.store(asked, handle)
-        spans = cgutils.alloca_once(builder, ir.ArrayType(I64, 2 * count))
-        data, size = parts(context, builder, TEXT, args[1])
-        mode = builder.trunc(args[2], I32)
-        first = builder.bitcast(spans, I64.as_pointer())
-        found = engine.pattern_find(builder, builder.load(handle), data, size, I64(0), mode, I64(count), first)
-        with builder.if_then(builder.icmp_signed("<", found, I64(0)), likely=False):
-            refuse(builder)
-        result = cgutils.create_struct_proxy(match)(context, builder)
-        result.found = builder.icmp_signed("!=", found, I64(0))
-        result.text, result.spans = args[1], builder.load(spans)
-        return result._getvalue()
+        return searched(context, builder, pattern, args[1], I64(0), builder.trunc(args[2], I32))
 
-    return match(pattern, text, types.int64), codegen
+    return MatchType(pattern)(pattern, text, types.int64), codegen
+
+
+def handle_of(builder: Any, pattern: PatternType) -> Any:
+    """The pattern in PCRE2, which is asked for once."""
+    raw = pattern.made.text.encode()
+    slot = cgutils.add_global_variable(builder.module, POINTER, builder.module.get_unique_name("pattern"))
+    slot.linkage, slot.initializer = "internal", ir.Constant(POINTER, None)
+    handle = cgutils.alloca_once(builder, POINTER)
+    builder.store(builder.load(slot), handle)
+    with builder.if_then(cgutils.is_null(builder, builder.load(handle)), likely=False):
+        asked = engine.pattern(builder, literal_data(builder.module, raw), I64(len(raw)))
+        with builder.if_then(cgutils.is_null(builder, asked), likely=False):
+            refuse(builder)
+        builder.store(asked, slot)  # the same for every thread
+        builder.store(asked, handle)
+    return builder.load(handle)
+
+
+def searched(
+    context: Any, builder: Any, pattern: PatternType, text: Any, start: Any, mode: Any, wanted: Any = None
+) -> Any:
+    """The match that rel_pattern_find finds from an offset on; none where it isn't wanted."""
+    match, count = MatchType(pattern), pattern.made.groups + 1
+    handle = handle_of(builder, pattern)
+    spans = cgutils.alloca_once(builder, ir.ArrayType(I64, 2 * count))
+    found = cgutils.alloca_once(builder, I64)
+    builder.store(I64(0), found)
+    builder.store(spans.type.pointee(None), spans)
+    data, size = parts(context, builder, TEXT, text)
+    first = builder.bitcast(spans, I64.as_pointer())
+    with builder.if_then(ir.IntType(1)(1) if wanted is None else wanted):
+        given = engine.pattern_find(builder, handle, data, size, start, mode, I64(count), first)
+        with builder.if_then(builder.icmp_signed("<", given, I64(0)), likely=False):
+            refuse(builder)
+        builder.store(given, found)
+    result = cgutils.create_struct_proxy(match)(context, builder)
+    result.found = builder.icmp_signed("!=", builder.load(found), I64(0))
+    result.text, result.spans = text, builder.load(spans)
+    return result._getvalue()
 
 
 def _declare_method(name: str, mode: int) -> None:
