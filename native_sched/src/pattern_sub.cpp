@@ -59,8 +59,8 @@ std::int64_t replaced(const void* pattern, std::string_view text, const std::vec
 
 }  // namespace
 
-std::int64_t rel_pattern_sub(const void* pattern, const char* text, std::int64_t bytes, const char* replacement, std::int64_t replacement_bytes,
-                             std::int64_t count, const char** out) {
+std::int64_t rel_pattern_sub(const void* pattern, const char* text, std::int64_t bytes, const char* replacement,
+                             std::int64_t replacement_bytes, std::int64_t count, const char** out) {
   thread_local std::string made;
   try {
     made.clear();

@@ -11,8 +11,8 @@ extern "C" {
 
 enum rel_pattern_mode {
   REL_PATTERN_SEARCH = 0,
-  REL_PATTERN_MATCH = 1u << 0, /* at `start` and nowhere else */
-  REL_PATTERN_FULL = 1u << 1,  /* up to the end of the text as well */
+  REL_PATTERN_MATCH = 1u << 0,  /* at `start` and nowhere else */
+  REL_PATTERN_FULL = 1u << 1,   /* up to the end of the text as well */
   REL_PATTERN_ADVANCE = 1u << 2 /* not the empty text at `start`: where the match before was empty */
 };
 
@@ -27,8 +27,8 @@ int64_t rel_pattern_find(const void* pattern, const char* text, int64_t bytes, i
 /* Pattern.sub() of Python's `re`: the first `count` matches (0: all, negative: none) by what `replacement` says. That is pieces, each
  * of two int32: the number of a group, or -1 for a literal; the bytes of the literal, which follow. Returns the bytes in *out, which is
  * this thread's until it asks again; -1: given up. */
-int64_t rel_pattern_sub(const void* pattern, const char* text, int64_t bytes, const char* replacement, int64_t replacement_bytes, int64_t count,
-                        const char** out);
+int64_t rel_pattern_sub(const void* pattern, const char* text, int64_t bytes, const char* replacement, int64_t replacement_bytes,
+                        int64_t count, const char** out);
 
 #ifdef __cplusplus
 }

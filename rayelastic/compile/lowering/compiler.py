@@ -18,6 +18,7 @@ from rayelastic.compile.lowering import (  # noqa: F401  they register what text
     engine,
     loop,
     members,
+    moment_operators,
     moments,
     optional,
     text_case,

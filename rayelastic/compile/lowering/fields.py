@@ -1,7 +1,7 @@
 """Fields of a record: which type compiled code sees, how it is loaded, what may be stored and how.
 
-Temporal fields are NumPy datetime64 and timedelta64 inside (comparisons and differences work as Python's do), times of
-day an own type that can be compared and stored.
+Temporal fields are integers of a unit inside (moment_types.py), times of day an own type that can be compared and
+stored.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -21,6 +21,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import register_model
 
 from rayelastic.compile.lowering import engine, halves
+from rayelastic.compile.lowering.moment_types import DAY, MomentType, PointType, SpanType
 from rayelastic.compile.lowering.refusal import refuse
 from rayelastic.compile.lowering.views import BYTES, TEXT, ViewType, load_view, parts, store_view
 from rayelastic.graph.schema import DataType, Field, Schema
@@ -84,11 +85,11 @@ def _plain_type(field: Field) -> Any:
     if kind.is_text:
         return TEXT if kind is DataType.STRING else BYTES
     if kind in (DataType.DATE32, DataType.DATE64):
-        return types.NPDatetime("D")
+        return DAY
     if kind is DataType.TIMESTAMP:
-        return types.NPDatetime(_unit(field))
+        return MomentType(_unit(field))
     if kind is DataType.DURATION:
-        return types.NPTimedelta(_unit(field))
+        return SpanType(_unit(field))
     return TimeOfDay(_unit(field))
 
 
@@ -112,10 +113,10 @@ def inferred_format(kind: Any) -> tuple[str, bool] | None:
         return "g", False
     if isinstance(kind, ViewType):
         return ("u" if kind == TEXT else "z"), False
-    if isinstance(kind, types.NPDatetime):
+    if isinstance(kind, PointType):
         return ("tdD", False) if kind.unit == "D" else _temporal("ts", kind.unit, ":")
-    if isinstance(kind, types.NPTimedelta):
-        return ("tDu", False) if kind.unit == "D" else _temporal("tD", kind.unit, "")
+    if isinstance(kind, SpanType):
+        return _temporal("tD", kind.unit, "")
     if isinstance(kind, TimeOfDay):
         return {"s": "tts", "ms": "ttm", "us": "ttu", "ns": "ttn"}[kind.unit], False
     return None
@@ -147,7 +148,7 @@ def _converts(kind: Any, field: Field) -> bool:
     if field.type is DataType.BOOL:
         return isinstance(kind, types.Boolean)
     if field.type is DataType.DURATION:
-        return isinstance(kind, types.NPTimedelta)
+        return isinstance(kind, SpanType)
     return False
 
 

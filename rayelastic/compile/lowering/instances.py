@@ -20,6 +20,7 @@ from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import register_model
 
 from rayelastic.compile.lowering.declare import overloads, primitive
+from rayelastic.compile.lowering.moment_types import PointType
 from rayelastic.compile.lowering.views import ViewType
 
 _MADE_BY = "<string>"  # the file of what dataclasses generate
@@ -118,7 +119,7 @@ def _compared(typingctx: Any, instance: Any) -> Any:
 def _check_equality(a: Any, b: Any) -> bool:
     if not (isinstance(a, InstanceType) and isinstance(b, InstanceType)):
         return False
-    exact = all(isinstance(kind, types.Integer | types.Boolean | ViewType | types.NPDatetime) for kind in a.kinds)
+    exact = all(isinstance(kind, types.Integer | types.Boolean | ViewType | PointType) for kind in a.kinds)
     if a != b or not exact or not _is_generated(a.instance_class, "__eq__"):
         raise TypingError(f"comparing {a.shown} with {b.shown} isn't compiled")
     return True

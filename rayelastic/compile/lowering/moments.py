@@ -1,7 +1,7 @@
 """datetime, date and timedelta of compiled code: parts, differences, constants, construction.
 
-A datetime is a NumPy datetime64 in the unit of its field, a date one in days, a timedelta a timedelta64. Arithmetic and
-comparison bring both sides to microseconds, as Python has them; beyond that a nanosecond field is refused. Days from
+A datetime is an integer in the unit of its field, a date one in days, a timedelta one of units (moment_types.py). What
+is made of them is in microseconds, as Python has them; parts of a nanosecond field are refused. Days from
 civil dates and back: Howard Hinnant, "chrono-compatible low-level date algorithms".
 """
 
@@ -14,27 +14,24 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numba.core import types
 from numba.core.errors import TypingError
 from numba.extending import register_jitable
 
 from rayelastic.compile.lowering.declare import overload_attribute_of, overloads, overloads_method, primitive
+from rayelastic.compile.lowering.moment_types import DAY, MICROSECOND, SPAN, Known, PointType, SpanType
 from rayelastic.compile.lowering.refusal import refuse_if
 from rayelastic.compile.lowering.text_format import put_number
 from rayelastic.compile.lowering.views import TextLiteral, new_view, put_byte
 from rayelastic.compile.lowering.whole_numbers import divide
 
-MICROSECOND = types.NPDatetime("us")
-DAY = types.NPDatetime("D")
-SPAN = types.NPTimedelta("us")
 _DAY = 86_400_000_000
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 
 
 @primitive
 def units(typingctx: Any, value: Any) -> Any:
-    """The integer of a datetime64 or timedelta64."""
+    """The integer of a datetime, date or timedelta."""
     return types.int64(value), lambda context, builder, sig, args: args[0]
 
 
@@ -56,7 +53,7 @@ def microseconds(value: Any) -> int:
 
 @overloads(microseconds)
 def _microseconds(value: Any) -> Any:
-    if not isinstance(value, types.NPDatetime | types.NPTimedelta):
+    if not isinstance(value, PointType | SpanType):
         return None
     factor = {"s": 1_000_000, "ms": 1_000, "us": 1, "D": _DAY}.get(value.unit)
     if factor is None:
@@ -149,7 +146,7 @@ _PARTS: dict[str, Callable[[int], int]] = {
 def _declare_part(name: str, part: Callable[[int], int]) -> None:
     jitted = register_jitable(part)
 
-    @overload_attribute_of(types.NPDatetime, name)
+    @overload_attribute_of(PointType, name)
     def _attribute(value: Any) -> Any:
         if value.unit == "D" and name not in ("year", "month", "day"):
             return None
@@ -163,7 +160,7 @@ for _name, _part in _PARTS.items():
 def _declare_span_part(name: str, part: Callable[[int], int]) -> None:
     jitted = register_jitable(part)
 
-    @overload_attribute_of(types.NPTimedelta, name)
+    @overload_attribute_of(SpanType, name)
     def _attribute(value: Any) -> Any:
         return lambda value: jitted(microseconds(value))
 
@@ -179,7 +176,7 @@ for _name, _part in {
 _divided = register_jitable(divide)
 
 
-@overloads_method(types.NPTimedelta, "total_seconds")
+@overloads_method(SpanType, "total_seconds")
 def _total_seconds(value: Any) -> Any:
     def seconds(value: Any) -> Any:
         return _divided(microseconds(value), 1_000_000)
@@ -187,27 +184,27 @@ def _total_seconds(value: Any) -> Any:
     return seconds
 
 
-@overloads_method(types.NPDatetime, "weekday")
+@overloads_method(PointType, "weekday")
 def _weekday(value: Any) -> Any:
     return lambda value: (day_number(microseconds(value)) + 3) % 7
 
 
-@overloads_method(types.NPDatetime, "isoweekday")
+@overloads_method(PointType, "isoweekday")
 def _isoweekday(value: Any) -> Any:
     return lambda value: (day_number(microseconds(value)) + 3) % 7 + 1
 
 
-@overloads_method(types.NPDatetime, "toordinal")
+@overloads_method(PointType, "toordinal")
 def _toordinal(value: Any) -> Any:
     return lambda value: day_number(microseconds(value)) + 719163
 
 
-@overloads_method(types.NPDatetime, "date")
+@overloads_method(PointType, "date")
 def _date(value: Any) -> Any:
     return None if value.unit == "D" else lambda value: date(day_number(microseconds(value)))
 
 
-@overloads_method(types.NPDatetime, "replace")
+@overloads_method(PointType, "replace")
 def _replace(
     value: Any, year: Any = None, month: Any = None, day: Any = None, hour: Any = None, minute: Any = None,
     second: Any = None, microsecond: Any = None,
@@ -244,7 +241,7 @@ def made(year: int, month: int, day: int, hour: int, minute: int, second: int, m
     return moment(seconds * 1_000_000 + microsecond)
 
 
-@overloads_method(types.NPDatetime, "isoformat")
+@overloads_method(PointType, "isoformat")
 def _isoformat(value: Any) -> Any:
     if value.unit == "D":
         return lambda value: _date_text(microseconds(value), 10)
@@ -285,12 +282,18 @@ def _date_text(number: int, size: int) -> Any:
 
 
 def constant(value: Any) -> Any:
-    """A datetime, date or timedelta of the user's as a NumPy scalar; None if it has a time zone."""
+    """A datetime, date or timedelta of the user's for compiled code; None if it has a time zone."""
+    microsecond, first = dt.timedelta(microseconds=1), dt.date(1970, 1, 1)
     if isinstance(value, dt.datetime):
-        return None if value.tzinfo is not None else np.datetime64(value, "us")
+        return (
+            None
+            if value.tzinfo is not None
+            else Known(MICROSECOND, (value - dt.datetime.combine(first, dt.time())) // microsecond)
+        )
     if isinstance(value, dt.date):
-        return np.datetime64(value, "D")
-    return np.timedelta64(value // dt.timedelta(microseconds=1), "us")
+        return Known(DAY, (value - first).days)
+    number = value // microsecond
+    return Known(SPAN, number) if -(2**63) < number < 2**63 else None
 
 
 def new_datetime(

@@ -20,6 +20,7 @@ from numba.extending import register_jitable
 
 from rayelastic.compile.lowering import engine
 from rayelastic.compile.lowering.declare import overloads, primitive
+from rayelastic.compile.lowering.moment_types import SpanType
 from rayelastic.compile.lowering.refusal import refuse_if
 from rayelastic.compile.lowering.text_numbers import int_of_text
 from rayelastic.compile.lowering.views import ViewType
@@ -165,7 +166,7 @@ def _abs(x: Any) -> Any:
             return abs(int(x))
 
         return whole
-    if isinstance(x, types.Float | types.NPTimedelta):
+    if isinstance(x, types.Float | SpanType):
         return lambda x: abs(x)
     return None
 
@@ -181,6 +182,8 @@ def _divmod(a: Any, b: Any) -> Any:
         return whole
     if _is_number(a) and _is_number(b):
         return lambda a, b: divmod(float(a), float(b))
+    if isinstance(a, SpanType) and isinstance(b, SpanType):
+        return lambda a, b: divmod(a, b)
     return None
 
 

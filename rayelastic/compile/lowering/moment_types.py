@@ -1,0 +1,90 @@
+"""The types of datetime, date and timedelta in compiled code: 64-bit integers, of a unit that is in the type.
+
+Own types, because NumPy's, which Numba has, do otherwise than Python's: a date and a timedelta make a datetime there,
+and what leaves the years 1 to 9999 is no error.
+"""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001 -- what Numba calls has the parameters that Numba gives
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.datamodel import models
+from numba.core.imputils import lower_constant
+from numba.extending import box, register_model, typeof_impl
+
+I64 = ir.IntType(64)
+
+
+class PointType(types.Type):
+    """A datetime or a date."""
+
+    def __init__(self, shown: str, unit: str) -> None:
+        self.unit = unit
+        super().__init__(name=shown if unit in ("us", "D") else f"{shown}[{unit}]")
+
+
+class MomentType(PointType):
+    """datetime.datetime without a time zone: units since 1970."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__("datetime", unit)
+
+
+class DateType(PointType):
+    """datetime.date: days since 1970."""
+
+    def __init__(self) -> None:
+        super().__init__("date", "D")
+
+
+class SpanType(types.Type):
+    """datetime.timedelta: units."""
+
+    def __init__(self, unit: str) -> None:
+        self.unit = unit
+        super().__init__(name="timedelta" if unit == "us" else f"timedelta[{unit}]")
+
+
+@register_model(MomentType)
+@register_model(DateType)
+@register_model(SpanType)
+class IntegerModel(models.PrimitiveModel):
+    """A 64-bit integer."""
+
+    def __init__(self, dmm: Any, fe_type: Any) -> None:
+        super().__init__(dmm, fe_type, I64)
+
+
+MICROSECOND, DAY, SPAN = MomentType("us"), DateType(), SpanType("us")
+
+
+@box(MomentType)
+@box(DateType)
+@box(SpanType)
+def _boxed(typ: Any, value: Any, native: Any) -> Any:
+    """Only for exceptions that carry one, which Numba prepares and nobody asks for."""
+    return native.pyapi.long_from_longlong(value)
+
+
+class Known:
+    """A constant of the user's: its type and its integer."""
+
+    def __init__(self, kind: Any, number: int) -> None:
+        self.kind, self.number = kind, number
+
+
+@typeof_impl.register(Known)
+def _typeof(value: Known, context: Any) -> Any:
+    return value.kind
+
+
+@lower_constant(MomentType)
+@lower_constant(DateType)
+@lower_constant(SpanType)
+def _constant(context: Any, builder: Any, typ: Any, value: Known) -> Any:
+    return I64(value.number)
