@@ -22,6 +22,7 @@ from numba.core.errors import UnsupportedError
 
 from rayelastic.compile.bound import taken_apart
 from rayelastic.compile.lowering import (
+    moment_text,
     moments,
     numbers,
     numpy_functions,
@@ -39,6 +40,13 @@ from rayelastic.compile.patterns import NoPatternError
 _REPLACED: dict[Any, Any] = {str: text_format.text_of, **numbers.REPLACED, **moments.CONSTRUCTORS}
 _REPLACED |= text_numbers.REPLACED
 _REPLACED |= regular_calls.FUNCTIONS
+
+
+_MOMENT_CLASSES: dict[Any, str] = {
+    moments.new_datetime: "datetime",
+    moments.new_date: "date",
+    moments.new_timedelta: "timedelta",
+}
 
 
 def definition(func_ir: Any, variable: Any) -> Any:
@@ -83,6 +91,11 @@ def _attribute(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
     if isinstance(owner, objects.Frozen) or is_tuple_class(type(owner)):
         known = owner.value if isinstance(owner, objects.Frozen) else owner
         found = objects.attribute(known, value.attr, made.name, value.loc)
+    elif owner in _MOMENT_CLASSES:
+        found = moment_text.CLASS_ATTRIBUTES.get((owner, value.attr))
+        if found is None:
+            raise UnsupportedError(f"{_MOMENT_CLASSES[owner]}.{value.attr} isn't compiled", value.loc)
+        return ir.Global(shown, moments.constant(found) if isinstance(found, dt.date) else found, value.loc)
     elif isinstance(owner, tuple | tables.Table) and value.attr in objects.CHANGERS:
         objects.refuse_change(f"{made.name}", value.loc)
     else:

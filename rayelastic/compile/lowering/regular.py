@@ -192,7 +192,7 @@ def _text(typingctx: Any, match: Any) -> Any:
 
 
 @primitive
-def _spans(typingctx: Any, match: Any) -> Any:
+def match_spans(typingctx: Any, match: Any) -> Any:
     return match.spans(match), lambda context, builder, sig, args: builder.extract_value(args[0], 2)
 
 
@@ -237,16 +237,16 @@ def _group_of(kind: MatchType, number: int) -> Any:
         def certain(match: Any) -> Any:
             if not _found(match):
                 raise AttributeError("'NoneType' object has no attribute 'group'")
-            return cut(_text(match), _spans(match)[low], _spans(match)[high])
+            return cut(_text(match), match_spans(match)[low], match_spans(match)[high])
 
         return certain
 
     def perhaps(match: Any) -> Any:
         if not _found(match):
             raise AttributeError("'NoneType' object has no attribute 'group'")
-        if _spans(match)[low] < 0:
+        if match_spans(match)[low] < 0:
             return None
-        return cut(_text(match), _spans(match)[low], _spans(match)[high])
+        return cut(_text(match), match_spans(match)[low], match_spans(match)[high])
 
     return perhaps
 
@@ -288,7 +288,7 @@ def _declare_bound(name: str, which: int) -> None:
         def bound(match: Any, group: Any = 0) -> Any:
             if not _found(match):
                 raise AttributeError("'NoneType' object has no such attribute")
-            offset = _spans(match)[place]
+            offset = match_spans(match)[place]
             return -1 if offset < 0 else count_points(_text(match), 0, offset)
 
         return bound

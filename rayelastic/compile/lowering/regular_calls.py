@@ -20,7 +20,7 @@ from numba.core.errors import UnsupportedError
 from numba.core.imputils import lower_constant
 from numba.extending import register_model, typeof_impl
 
-from rayelastic.compile.lowering import regular, scanning
+from rayelastic.compile.lowering import moment_text, regular, scanning
 from rayelastic.compile.patterns import NoPatternError
 
 _PARAMETERS = {
@@ -72,6 +72,8 @@ def of_patterns(func_ir: Any, statement: Any) -> Iterator[Any]:
     """
     call = statement.value
     made = _constant_of(func_ir, call.func)
+    if isinstance(made, moment_text.ClassMethod):
+        yield from _of_moments(func_ir, statement)
     if isinstance(made, ModuleFunction):
         yield from _of_module(func_ir, statement, made)
         call = statement.value
@@ -79,6 +81,9 @@ def of_patterns(func_ir: Any, statement: Any) -> Iterator[Any]:
         return
     method = func_ir._definitions[call.func.name][0] if func_ir._definitions[call.func.name] else None
     if not (isinstance(method, ir.Expr) and method.op == "getattr"):
+        return
+    if method.attr == "strftime":
+        yield from _formatted(func_ir, statement, method)
         return
     pattern = _constant_of(func_ir, method.value)
     if not isinstance(pattern, regular.Pattern):
@@ -161,6 +166,39 @@ def _substituted(func_ir: Any, statement: Any, pattern: regular.Pattern) -> Iter
     yield ir.Assign(ir.Global("sub", known, call.loc), made, call.loc)
     yield ir.Assign(ir.Global("sub", scanning.sub, call.loc), function, call.loc)
     call.func, call.args, call.kws = function, [made, *(given[n] for n in ("string", "count") if n in given)], ()
+
+
+def _of_moments(func_ir: Any, statement: Any) -> Iterator[Any]:
+    """datetime.strptime(text, format)."""
+    call = statement.value
+    form = _constant_of(func_ir, call.args[1]) if len(call.args) == 2 and not call.kws else None
+    if not isinstance(form, str):
+        raise UnsupportedError("strptime is compiled with a format that is a constant text", call.loc)
+    try:
+        known = moment_text.parser(str(form))
+    except NoPatternError as error:
+        raise UnsupportedError(f"strptime isn't compiled: {error}", call.loc) from None
+    scope, number = statement.target.scope, id(statement)
+    made, function = ir.Var(scope, f"$format.{number}", call.loc), ir.Var(scope, f"$strptime.{number}", call.loc)
+    yield ir.Assign(ir.Global("format", known, call.loc), made, call.loc)
+    yield ir.Assign(ir.Global("strptime", moment_text.parsed, call.loc), function, call.loc)
+    call.func, call.args = function, [made, call.args[0]]
+
+
+def _formatted(func_ir: Any, statement: Any, method: Any) -> Iterator[Any]:
+    """value.strftime(format)."""
+    call = statement.value
+    form = _constant_of(func_ir, call.args[0]) if len(call.args) == 1 and not call.kws else None
+    if not isinstance(form, str):
+        raise UnsupportedError("strftime is compiled with a format that is a constant text", call.loc)
+    try:
+        moment_text.check_format(str(form))
+    except NoPatternError as error:
+        raise UnsupportedError(f"strftime isn't compiled: {error}", call.loc) from None
+    function = ir.Var(statement.target.scope, f"$strftime.{id(statement)}", call.loc)
+    yield ir.Assign(ir.Global("strftime", moment_text.written, call.loc), function, call.loc)
+    call.func, call.args = function, [method.value, call.args[0]]
+    method.attr = "isoformat"  # nothing calls it any more, but it has to have a type
 
 
 def _is_walked_once(func_ir: Any, variable: Any) -> bool:
