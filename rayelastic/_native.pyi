@@ -307,8 +307,11 @@ class Operator:
         """
 
     @staticmethod
-    def text_source(name: str, output: Schema, paths: Sequence[str]) -> Operator:
-        """Lines of text files, one string field."""
+    def text_source(name: str, output: Schema, paths: Sequence[str], open: Callable[[str], Any], all_opened: bool = False) -> Operator:
+        """
+        Lines of text files, one string field. open(path): gives the bytes of a URI or a compressed file by readinto(buffer); of
+        every file with all_opened.
+        """
 
     @staticmethod
     def sequence_source(name: str, output: Schema, count: int, payload_bytes: int = 0) -> Operator:

@@ -244,7 +244,7 @@ void text(const Table& report, const Words& words) {
   report.row(
       "text.source", "text source, a sentence a line, file in the page cache", "ns/sentence", sentences,
       [&] {
-        const OperatorSpec spec = make_text_source("text", schema_of({{"line", Type::String, false, "u"}}), {path.string()});
+        const OperatorSpec spec = make_text_source("text", schema_of({{"line", Type::String, false, "u"}}), {.paths = {path.string()}});
         std::vector<StringView> out(kRun);
         Nowhere context;
         while (!context.finished) rows += static_cast<std::size_t>(spec.process(nullptr, 0, out.data(), kRun, spec.state.get(), &context));

@@ -15,6 +15,7 @@
 #include "answers.hpp"
 #include "object_ref.hpp"
 #include "python_lane.hpp"
+#include "python_stream.hpp"
 #include "rayelastic/arrow_feeder.hpp"
 #include "rayelastic/count_sink.hpp"
 #include "rayelastic/gather.hpp"
@@ -294,10 +295,15 @@ void bind_operator(nb::module_& module) {
                   "KeyedState.")
       .def_static(
           "text_source",
-          [](std::string name, const SchemaObject& output, std::vector<std::string> paths) {
-            return OperatorObject{.spec = make_text_source(std::move(name), output.schema, std::move(paths))};
+          [](std::string name, const SchemaObject& output, std::vector<std::string> paths, nb::object open, bool all) {
+            TextFiles files{.paths = std::move(paths), .open = stream_opener(open.ptr()), .all_by_stream = all};
+            return OperatorObject{.spec = make_text_source(std::move(name), output.schema, std::move(files))};
           },
-          nb::arg("name"), nb::arg("output"), nb::arg("paths"), "Lines of text files, one string field.")
+          nb::arg("name"), nb::arg("output"), nb::arg("paths"), nb::arg("open"), nb::arg("all_opened") = false,
+          nb::sig("def text_source(name: str, output: Schema, paths: collections.abc.Sequence[str], "
+                  "open: collections.abc.Callable[[str], typing.Any], all_opened: bool = False) -> Operator"),
+          "Lines of text files, one string field. open(path): gives the bytes of a URI or a compressed file by readinto(buffer); of\n"
+          "every file with all_opened.")
       .def_static(
           "sequence_source",
           [](std::string name, const SchemaObject& output, std::int64_t count, std::size_t payload_bytes) {

@@ -12,7 +12,7 @@ namespace rayelastic {
 namespace {
 
 struct TextSource {
-  TextSource(std::vector<std::string> paths, std::size_t chunk_bytes) : reader(std::move(paths), chunk_bytes) {}
+  TextSource(TextFiles files, std::size_t chunk_bytes) : reader(std::move(files), chunk_bytes) {}
 
   LineReader reader;
   ChunkRef chunk;
@@ -68,12 +68,11 @@ std::int64_t read_lines(const void*, std::int64_t, void* out, std::int64_t capac
 
 }  // namespace
 
-OperatorSpec make_text_source(std::string name, std::shared_ptr<const Schema> output, std::vector<std::string> paths,
-                              std::size_t chunk_bytes) {
+OperatorSpec make_text_source(std::string name, std::shared_ptr<const Schema> output, TextFiles files, std::size_t chunk_bytes) {
   if (output->fields().size() != 1 || output->fields()[0].type != Type::String || output->fields()[0].nullable) {
     throw std::invalid_argument("operator '" + name + "': a text source gives one string field");
   }
-  auto source = std::make_shared<TextSource>(std::move(paths), chunk_bytes);
+  auto source = std::make_shared<TextSource>(std::move(files), chunk_bytes);
   source->stride = output->record_size();
   OperatorSpec spec;
   spec.name = std::move(name);

@@ -41,7 +41,7 @@ class TemporaryFolder {
 };
 
 std::vector<std::string> lines_of(const std::vector<std::string>& paths, std::size_t chunk_bytes = kTextChunkBytes) {
-  const OperatorSpec spec = make_text_source("text", kLine, paths, chunk_bytes);
+  const OperatorSpec spec = make_text_source("text", kLine, {.paths = paths}, chunk_bytes);
   FakeContext context(spec, 7);
   CHECK(context.run_source() >= 0);
   std::vector<std::string> lines;
@@ -78,8 +78,7 @@ TEST(lines_end_as_in_python) {
   CHECK((lines("a\r\r\n\n\r") == Lines{"a", "", "", ""}));
   CHECK((lines("\xef\xbb\xbf"
                "a\x0b\x0c\x1c\u2028"
-               "b\n") == Lines{"\xef\xbb\xbf"
-                               "a\x0b\x0c\x1c\u2028"
+               "b\n") == Lines{"a\x0b\x0c\x1c\u2028"
                                "b"}));
   CHECK((lines("ok\nbad \xff\xe2\x82\nok") == Lines{"ok", "bad \xef\xbf\xbd\xef\xbf\xbd", "ok"}));
 }
@@ -114,7 +113,7 @@ TEST(a_long_line_grows_its_chunk) {
 TEST(files_that_cannot_be_read_are_named) {
   const TemporaryFolder folder;
   for (const std::string& path : {folder.path().string() + "/missing", folder.path().string()}) {
-    const OperatorSpec spec = make_text_source("text", kLine, {folder.file("t", "a\n"), path});
+    const OperatorSpec spec = make_text_source("text", kLine, {.paths = {folder.file("t", "a\n"), path}});
     FakeContext context(spec);
     CHECK_EQ(context.run_source(), REL_FAILED(0));
     CHECK(context.message.find("'" + path + "'") != std::string::npos);
@@ -123,19 +122,60 @@ TEST(files_that_cannot_be_read_are_named) {
   CHECK_THROWS(make_text_source("text", schema_of({{"n", Type::Int64, false, "l", 0, -1}}), {}), std::invalid_argument);
 }
 
+namespace {
+
+// What a stream gives: a byte at a time, so that nothing can be told from the first one.
+class Trickle final : public ByteStream {
+ public:
+  explicit Trickle(std::string content) : content_(std::move(content)) {}
+  [[nodiscard]] std::size_t read(char* target, std::size_t) override {
+    if (at_ == content_.size()) return 0;
+    *target = content_[at_++];
+    return 1;
+  }
+
+ private:
+  std::string content_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+TEST(packed_files_and_uris_come_by_a_stream) {
+  const TemporaryFolder folder;
+  const OpenStream open = [](const std::string& path) {
+    return std::make_unique<Trickle>("\xef\xbb\xbfof " + path.substr(path.size() - 2) + "\nend");
+  };
+  for (const std::string& begins : {std::string("\x1f\x8b\x08"), std::string("BZh91AY&SY"), std::string("\xfd\x37zXZ\0", 6),
+                                    std::string("\x28\xb5\x2f\xfd"), std::string("\x52*M\x18")}) {
+    const std::string packed = folder.file(".p", begins + " and so on");
+    const OperatorSpec spec = make_text_source("text", kLine, {.paths = {folder.file(".t", "a"), packed, "far://off/.u"}, .open = open});
+    FakeContext context(spec);
+    CHECK(context.run_source() >= 0);
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < context.count(); ++i) lines.push_back(context.text(i, "line"));
+    CHECK((lines == std::vector<std::string>{"a", "of .p", "end", "of .u", "end"}));
+    const OperatorSpec alone = make_text_source("text", kLine, {.paths = {packed}});
+    FakeContext refusing(alone);
+    CHECK_EQ(refusing.run_source(), REL_FAILED(0));
+    CHECK(refusing.message.find(packed) != std::string::npos);
+  }
+  CHECK((lines_of({folder.file("t", "BZh9 is text\n*M")}) == std::vector<std::string>{"BZh9 is text", "*M"}));
+}
+
 TEST(a_pipe_is_read_as_it_comes_and_can_be_interrupted) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "pipe").string();
   CHECK_EQ(::mkfifo(path.c_str(), 0600), 0);
   {
-    const OperatorSpec spec = make_text_source("text", kLine, {path});
+    const OperatorSpec spec = make_text_source("text", kLine, {.paths = {path}});
     FakeContext context(spec);
     std::thread writer([&path] { std::ofstream(path) << "one\ntwo\n"; });
     CHECK(context.run_source() >= 0);
     writer.join();
     CHECK_EQ(context.count(), 2U);
   }
-  const OperatorSpec spec = make_text_source("text", kLine, {path});
+  const OperatorSpec spec = make_text_source("text", kLine, {.paths = {path}});
   FakeContext context(spec);
   std::thread stopper([&spec] { spec.interrupt(spec.state.get()); });  // nobody writes
   CHECK_EQ(context.run_source(), 0);

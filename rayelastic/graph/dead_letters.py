@@ -23,7 +23,7 @@ class OnError(Enum):
     DIVERT = "divert"  # it leaves by the port `errors`, with the reason and the operator's name
 
 
-def on_error_of(choice: object) -> OnError:
+def on_error_of(choice: object, parameter: str = "on_error") -> OnError:
     """Turn a user's choice into the enum.
 
     Raises:
@@ -32,7 +32,7 @@ def on_error_of(choice: object) -> OnError:
     try:
         return OnError(choice)
     except ValueError:
-        raise GraphError(f"on_error={shown(choice)}", way_out="Choose 'fail', 'skip' or 'divert'") from None
+        raise GraphError(f"{parameter}={shown(choice)}", way_out="Choose 'fail', 'skip' or 'divert'") from None
 
 
 def dead_letters(schema: Schema) -> OutputPort:

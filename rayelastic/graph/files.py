@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from rayelastic.errors import SchemaError, SinkError, SourceError
-from rayelastic.graph.operator_spec import Lane, SinkDescription, SourceDescription
-from rayelastic.graph.paths import Paths, expanded
+from rayelastic.errors import SinkError
+from rayelastic.graph.csv_files import CsvForm, CsvSource, check_form, csv_source
+from rayelastic.graph.dead_letters import OnError, on_error_of
+from rayelastic.graph.operator_spec import SinkDescription, SourceDescription
+from rayelastic.graph.parquet_files import ParquetSource, is_hidden, parquet_source
+from rayelastic.graph.paths import Paths, expanded, found_files, written_to
 from rayelastic.graph.schema import Schema
 from rayelastic.graph.sinks import ArrowSink, CsvSink, ParquetSink
 from rayelastic.graph.sources import ArrowSource, arrow_source
@@ -18,47 +21,22 @@ __all__ = ["CsvFiles", "CsvSource", "ParquetFiles", "ParquetSource", "arrow", "c
 
 
 @dataclass(frozen=True, slots=True)
-class CsvSource:
-    """Rows of CSV files that have a header line, through pyarrow's reader."""
-
-    paths: tuple[str, ...]
-    schema: Schema
-    delimiter: str = ","
-    lane: Lane = Lane.BUILT_IN
-    reason: str = "pyarrow reader, native conversion"
-
-    def check(self, operator: str) -> None:
-        """Raise SourceError if a file is gone."""
-        expanded(self.paths, operator, directories=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ParquetSource:
-    """Rows of Parquet files, through pyarrow's reader."""
-
-    paths: tuple[str, ...]
-    schema: Schema
-    lane: Lane = Lane.BUILT_IN
-    reason: str = "pyarrow reader, native conversion"
-
-    def check(self, operator: str) -> None:
-        """Raise SourceError if a file is gone."""
-        expanded(self.paths, operator, directories=False)
-
-
-@dataclass(frozen=True, slots=True)
 class CsvFiles:
     """What `csv` gives: a source or a sink, by where it stands."""
 
     paths: Paths
     schema: Schema | None
-    delimiter: str
+    form: CsvForm
+    columns: object
+    types: Mapping[str, object]
+    on_bad_row: object
 
     def as_source(self, operator: str) -> SourceDescription:
         """Look the files up and infer the schema of the first where none was declared."""
+        check_form(self.form, operator)
+        policy = on_error_of(self.on_bad_row, "on_bad_row")
         paths = expanded(self.paths, operator, directories=False)
-        columns = _csv_columns(paths[0], operator, self.delimiter)
-        return CsvSource(paths, _matching(columns, self.schema, paths[0], operator), self.delimiter)
+        return csv_source(paths, self.schema, self.columns, self.types, self.form, policy, operator)
 
     def as_sink(self, operator: str) -> SinkDescription:
         """Take the path as that of a sink."""
@@ -73,41 +51,70 @@ class ParquetFiles:
     schema: Schema | None
 
     def as_source(self, operator: str) -> SourceDescription:
-        """Look the files up and read the schema of the first where none was declared."""
-        paths = expanded(self.paths, operator, directories=True)
-        columns = _parquet_columns(paths[0], operator)
-        return ParquetSource(paths, _matching(columns, self.schema, paths[0], operator))
+        """Look the files up and read their schema."""
+        found = found_files(self.paths, operator, directories=True)
+        data = [(path, root) for path, root in found if not is_hidden(path, root)]
+        return parquet_source(data or found, self.schema, operator)
 
     def as_sink(self, operator: str) -> SinkDescription:
         """Take the path as that of a sink."""
         return ParquetSink(_single(self.paths, operator, "parquet"))
 
 
-def csv(paths: Paths, schema: object = None, *, delimiter: str = ",") -> CsvFiles:
+def csv(
+    paths: Paths,
+    schema: object = None,
+    *,
+    delimiter: str = ",",
+    quote: str | None = '"',
+    columns: Iterable[str] | Mapping[str, str] | None = None,
+    types: Mapping[str, object] | None = None,
+    nulls: Iterable[str] = ("",),
+    encoding: str | None = None,
+    comment: str | None = None,
+    on_bad_row: OnError | Literal["fail", "skip", "divert"] = "fail",
+) -> CsvFiles:
     """Read or write CSV with a header line.
 
+    An empty field that isn't quoted is None, or an empty text where `str` is declared without None. What is inferred
+    never changes a value: digits with leading zeros are text, a whole number that neither 64 bits nor a float hold is
+    refused.
+
     Args:
-        paths: as a source a file, a glob or several; as a sink one path.
+        paths: as a source a file, a glob, a URI or several, compressed or not; as a sink one path or URI.
         schema: of a source; by default what the first rows of the first file look like, all fields nullable.
         delimiter: one character.
+        quote: one character around fields that have delimiters, quotes or line ends in them; None: there is none.
+        columns: those to read, or {column: field} to rename them; by default all.
+        types: {field: type} instead of what would be inferred.
+        nulls: what stands for None where it isn't quoted.
+        encoding: of the files, such as 'latin-1'; by default UTF-8.
+        comment: lines that start with this are left out.
+        on_bad_row: what happens to a row that has too few or too many fields, or a value that isn't of its type. 'fail'
+            ends the job with the row's number, 'skip' leaves the row out, 'divert' sends it to the stream `.errors` of
+            the source, with the fields file, row, text, error and operator; the files are read a second time for that.
 
     Raises:
-        SourceError: when the source is declared: no such file, not readable as CSV.
-        SchemaError: the schema names a column that the file doesn't have.
+        SourceError: when the source is declared: no such file, not readable as CSV, or not of the encoding.
+        SchemaError: the schema or columns= name a column that the file doesn't have, or a name that no field can have.
     """
-    return CsvFiles(paths, None if schema is None else Schema.of(schema), delimiter)
+    form = CsvForm(delimiter, quote, encoding, comment, tuple(nulls))
+    return CsvFiles(paths, None if schema is None else Schema.of(schema), form, columns, types or {}, on_bad_row)
 
 
 def parquet(paths: Paths, schema: object = None) -> ParquetFiles:
     """Read or write Parquet.
 
     Args:
-        paths: as a source a file, a glob, a directory (all files below it) or several; as a sink one path.
-        schema: of a source; by default that of the first file.
+        paths: as a source a file, a glob, a directory (all files below it, but those that start with `_` or `.`), a URI
+            such as `s3://bucket/folder`, or several; as a sink one path or URI. Folders called `name=value` below the
+            directory or in the glob are a column.
+        schema: of a source; by default that of the files. Categories (dictionaries) are decoded.
 
     Raises:
         SourceError: when the source is declared: no such file, not readable as Parquet.
-        SchemaError: the schema names a column that the file doesn't have, or the file has one that records can't hold.
+        SchemaError: the schema names a column that a file doesn't have, files have different columns and none were
+            declared, or there is a column that records can't hold.
     """
     return ParquetFiles(paths, None if schema is None else Schema.of(schema))
 
@@ -128,49 +135,4 @@ def arrow(table: Any = None, schema: object = None) -> ArrowSource | ArrowSink:
 def _single(paths: Paths, operator: str, function: str) -> str:
     if not isinstance(paths, str | os.PathLike):
         raise SinkError("a sink writes to one path", operator=operator, way_out=f"Give rel.{function} one path")
-    return str(Path(paths).expanduser().absolute())  # where it runs the working directory may be another
-
-
-def _csv_columns(path: str, operator: str, delimiter: str) -> Any:
-    """Infer the pyarrow.Schema of a CSV file from its first block."""
-    from pyarrow import ArrowException
-    from pyarrow.csv import ParseOptions, open_csv
-
-    try:
-        with open_csv(path, parse_options=ParseOptions(delimiter=delimiter)) as reader:
-            return reader.schema
-    except (ArrowException, ValueError, OSError) as error:
-        raise SourceError(f"{path!r} can't be read as CSV: {error}", operator=operator, way_out=_CSV_WAY_OUT) from error
-
-
-_CSV_WAY_OUT = "Check that it has a header line and the delimiter that was given"
-
-
-def _parquet_columns(path: str, operator: str) -> Any:
-    from pyarrow import ArrowException
-    from pyarrow.parquet import read_schema
-
-    try:
-        return read_schema(path)
-    except (ArrowException, ValueError, OSError) as error:
-        raise SourceError(
-            f"{path!r} can't be read as Parquet: {error}", operator=operator, way_out="Check that it is a Parquet file"
-        ) from error
-
-
-def _matching(columns: Any, declared: Schema | None, path: str, operator: str) -> Schema:
-    """Take the declared schema if the file has its columns, or else the file's."""
-    if declared is None:
-        try:
-            return Schema.of(columns)
-        except SchemaError as error:
-            error.way_out = f"Declare schema= with the columns that you need. {error.way_out}"
-            raise
-    for name in declared.names:
-        if name not in columns.names:
-            raise SchemaError(
-                f"{declared.name} declares '{name}', which {path!r} doesn't have",
-                operator=operator,
-                way_out=f"Its columns are {', '.join(columns.names)}",
-            )
-    return declared
+    return written_to(paths, operator)  # absolute: where it runs the working directory may be another

@@ -27,6 +27,7 @@ __all__ = [
     "operator_of",
     "port_of",
     "side_ports",
+    "side_source",
     "stream_name",
 ]
 
@@ -123,6 +124,15 @@ def stream_name(operator: str, port: str = OUT) -> str:
     ('words', 'split/odd')
     """
     return operator if port == OUT else f"{operator}/{port}"
+
+
+def side_source(source: str, port: str) -> str:
+    """Name the source of what is read of the same files as another, such as their bad rows.
+
+    >>> side_source("trades", "errors")
+    'trades_errors'
+    """
+    return f"{source}_{port}"
 
 
 def endpoint(operator: str, port: str = IN) -> str:

@@ -203,8 +203,13 @@ def _round_up(value: int, alignment: int) -> int:
     return (value + alignment - 1) // alignment * alignment
 
 
+def is_field_name(name: object) -> bool:
+    """Whether a field can be called so: it is an attribute of a tuple."""
+    return isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
+
+
 def _check_field_name(schema: str, name: object) -> None:
-    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+    if not is_field_name(name):
         raise SchemaError(
             f"field {name!r} of {schema} can't be an attribute of a tuple",
             way_out="Rename it to a Python name that is no keyword and doesn't start with an underscore",

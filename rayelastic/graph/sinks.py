@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any
 
 from rayelastic.errors import SinkError
@@ -57,7 +57,7 @@ class GrowingSink:
     def check(self, operator: str) -> None:
         """Raise SinkError if nothing can be written there, or the period is none."""
         _check_seconds(self.period, operator)
-        if Path(self.path).suffix:
+        if PurePosixPath(self.path.partition("?")[0]).suffix:
             raise SinkError(
                 f"{self.path!r} names a file, and the table grows file by file",
                 operator=operator,

@@ -6,12 +6,14 @@ What reads them lives in the runtime. `csv` and `parquet` (files.py) and `arrow`
 from __future__ import annotations
 
 import builtins
+import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from rayelastic.errors import SchemaError, SourceError
 from rayelastic.graph.operator_spec import Lane, SourceDescription
+from rayelastic.graph.parquet_files import decoded
 from rayelastic.graph.paths import Paths, expanded
 from rayelastic.graph.schema import Schema
 from rayelastic.graph.shown import shown
@@ -38,6 +40,7 @@ class TextSource:
 
     paths: tuple[str, ...]
     schema: Schema
+    encoding: str | None = None
     lane: Lane = Lane.BUILT_IN
 
     @property
@@ -56,22 +59,43 @@ class Text:
 
     paths: Paths
     schema: Schema
+    encoding: str | None = None
 
     def as_source(self, operator: str) -> SourceDescription:
         """Look the files up; SourceError if there is none."""
-        return TextSource(expanded(self.paths, operator, directories=True), self.schema)
+        check_encoding(self.encoding, operator)
+        return TextSource(expanded(self.paths, operator, directories=True), self.schema, self.encoding)
 
 
-def text(paths: Paths) -> Text:
+def text(paths: Paths, *, encoding: str | None = None) -> Text:
     """Read the lines of text files: tuples of one field, `line: str`, without the line end.
 
+    Lines end at a newline, a carriage return, or both in this order: a lone carriage return ends a line, too. Files
+    compressed with gzip, bzip2, xz, zstd or lz4 are recognised by their first bytes and decompressed. A byte order mark
+    in front of UTF-8 is dropped.
+
     Args:
-        paths: a file, a glob, a directory (all files below it), or several of them.
+        paths: a file, a glob, a directory (all files below it), a URI such as `s3://bucket/logs/*.gz`, or several.
+        encoding: of the files; what isn't of it fails the job. By default UTF-8, in which bytes that aren't UTF-8
+            become U+FFFD.
 
     Raises:
-        SourceError: when the source is declared, if nothing is there.
+        SourceError: when the source is declared, if nothing is there, or there is no such encoding.
     """
-    return Text(paths, Schema.of({"line": str}, name="Line"))
+    return Text(paths, Schema.of({"line": str}, name="Line"), encoding)
+
+
+def check_encoding(encoding: object, operator: str) -> None:
+    """Raise SourceError if there is no such encoding of text."""
+    try:
+        if encoding is not None:
+            io.TextIOWrapper(io.BytesIO(), encoding)  # type: ignore[arg-type]
+    except (LookupError, TypeError, ValueError):
+        raise SourceError(
+            f"there is no encoding {shown(encoding)}",
+            operator=operator,
+            way_out="Give one that Python knows, such as 'latin-1' or 'utf-16'",
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +138,9 @@ def matched(table: Any, schema: object) -> tuple[Any, Schema]:
     Raises:
         SchemaError: the declared schema doesn't match the table, naming the first field that differs.
     """
+    plain = decoded(table.schema)
     if schema is None:
-        return table, Schema.of(table.schema)
+        return table.cast(plain) if plain != table.schema else table, Schema.of(plain)
     declared = Schema.of(schema)
     for f in declared.fields:
         if f.name not in table.schema.names:

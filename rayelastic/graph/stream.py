@@ -26,7 +26,7 @@ from rayelastic.graph.declaration import LaneChoice, check_function, check_name,
 from rayelastic.graph.library import LibraryOperators
 from rayelastic.graph.location import caller_location
 from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind, OperatorSpec, SinkDescription, StateKind
-from rayelastic.graph.ports import operator_of, side_ports, stream_name
+from rayelastic.graph.ports import operator_of, side_ports, side_source, stream_name
 from rayelastic.graph.schema import Schema
 from rayelastic.graph.shown import shown
 from rayelastic.graph.sinks import CountSink
@@ -462,6 +462,9 @@ class Stream(LibraryOperators):
         """
         spec = self.topology.operators.get(operator_of(self.inputs[0]))
         further = spec.further_outputs if spec is not None else ()
+        if spec is not None and port in getattr(spec.body, "side_sources", ()):
+            beside = self.topology.operators[side_source(spec.name, port)]
+            return Stream(self.topology, beside.streams, beside.output_schema or self.schema)
         found = next((one for one in further if one.name == port), None)
         if found is None or len(self.inputs) > 1:
             has = ", ".join(one.name for one in further)

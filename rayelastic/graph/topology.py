@@ -12,7 +12,7 @@ from rayelastic.graph.location import caller_location
 from rayelastic.graph.loops import Feedback, check_loops
 from rayelastic.graph.operator_spec import FunctionCompiler, OperatorKind, OperatorSpec, SourceDescription, StateKind
 from rayelastic.graph.order import topological_order
-from rayelastic.graph.ports import stream_name
+from rayelastic.graph.ports import side_source, stream_name
 from rayelastic.graph.schema import Schema
 from rayelastic.graph.shown import shown
 from rayelastic.graph.stream import ErrorChoice, Stream, check_at
@@ -70,12 +70,15 @@ class Topology:
             check_new(name, self._operators)
             body = _source_description(source, name)
             body.check(name)
+            sides = {side_source(name, port): side for port, side in getattr(body, "side_sources", {}).items()}
+            for side in sides:
+                check_new(side, self._operators)
         except DeclarationError as error:
             error.at(name, location)
             raise
-        return self._add(
-            OperatorSpec(name, OperatorKind.SOURCE, (), None, body.schema, (), StateKind.STATEFUL, body, location)
-        )
+        for each, described in sides.items():
+            self._add(_source(each, described, location))
+        return self._add(_source(name, body, location))
 
     def feedback(self, name: str, like: Stream | object) -> Feedback:
         """Make a stream that comes back from further down, to be taken before it is made.
@@ -181,6 +184,10 @@ class Topology:
 
 
 _NOTHING = Schema("Nothing", (), 8, 0)  # what a sink gives
+
+
+def _source(name: str, body: SourceDescription, location: str) -> OperatorSpec:
+    return OperatorSpec(name, OperatorKind.SOURCE, (), None, body.schema, (), StateKind.STATEFUL, body, location)
 
 
 def _source_description(source: Any, operator: str) -> SourceDescription:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from rayelastic.runtime.output_folder import OutputFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,14 +25,15 @@ class GrowingTable:
     """Takes batches, and writes what came once a period.
 
     Args:
-        folder: made if missing.
+        location: path or URI of its folder, which is made if missing.
         schema: of the rows.
         period: seconds after which rows that wait are written.
         part_rows: rows after which they are written at once.
     """
 
-    def __init__(self, folder: Path, schema: Schema, period: float, part_rows: int = PART_ROWS) -> None:
-        self._folder = folder
+    def __init__(self, location: str, schema: Schema, period: float, part_rows: int = PART_ROWS) -> None:
+        self._location = location
+        self._folder = OutputFolder(location)
         self._schema = schema.to_arrow()
         self._period = period
         self._part_rows = part_rows
@@ -41,10 +43,9 @@ class GrowingTable:
         self._writing = threading.Lock()  # one file at a time, in the order in which rows came
         self._failure: Exception | None = None
         self._closed = threading.Event()
-        folder.mkdir(parents=True, exist_ok=True)
-        numbers = [int(found[1]) for path in folder.iterdir() if (found := _PART.fullmatch(path.name))]
+        numbers = [int(found[1]) for name in self._folder.names() if (found := _PART.fullmatch(name))]
         self._next = max(numbers, default=-1) + 1
-        self._thread = threading.Thread(target=self._run, name=f"table-{folder.name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"table-{self._next}", daemon=True)
         self._thread.start()
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -73,7 +74,7 @@ class GrowingTable:
         if self._failure is not None:
             raise self._failure
         self._write_part(even_if_empty=self._next == 0)
-        return str(self._folder)
+        return self._location
 
     def _run(self) -> None:
         while not self._closed.wait(self._period):
@@ -93,8 +94,8 @@ class GrowingTable:
                 batches, self._waiting, self._rows = self._waiting, [], 0
             if not batches and not even_if_empty:
                 return
-            final = self._folder / f"part-{self._next:06d}.parquet"
-            partial = final.with_name(f".{final.name}.partial")
-            parquet.write_table(pa.Table.from_batches(batches, self._schema), partial)
-            partial.replace(final)
+            name = f"part-{self._next:06d}.parquet"
+            file = self._folder.open(name)
+            parquet.write_table(pa.Table.from_batches(batches, self._schema), file)
+            self._folder.close(file, name)
             self._next += 1

@@ -395,8 +395,9 @@ class ProcessingElement:
                 self._scheduler.stop(False)
             for function in self._classes.values():
                 function.close()
-            for source in self._sources.values():
+            for name, source in self._sources.items():
                 source.close()
+                source.tell_left_out(name, self.spec.job, self.spec.pe)
             if not self._state.is_final:
                 self._state = State.CANCELLED
             for link in self._links.values():

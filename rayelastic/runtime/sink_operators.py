@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rayelastic import _native
@@ -14,6 +13,7 @@ from rayelastic.errors import SinkError
 from rayelastic.graph.sinks import ArrowSink, CallSink, CountSink, CsvSink, GrowingSink, ListSink, ParquetSink
 from rayelastic.runtime.growing_table import GrowingTable
 from rayelastic.runtime.native_schema import native_schema
+from rayelastic.runtime.output_folder import OutputFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +78,7 @@ def sink_operator(spec: OperatorSpec) -> SinkOperator:
         case ArrowSink() | ListSink():
             return _batch_sink(name, schema, _TableWriter(spec.input_schema))
         case GrowingSink():
-            table = GrowingTable(Path(body.path), spec.input_schema, body.period)
+            table = GrowingTable(body.path, spec.input_schema, body.period)
             flags = Flags.SINK | Flags.NEEDS_TOKEN
             native = _native.Operator.python(name, table.write, schema, None, view="arrow", flags=flags)
             return SinkOperator(native, table.close)
@@ -115,17 +115,17 @@ class _FileWriter:
     """Writes to a file, or to a part file in a folder, and shows it only when it is complete.
 
     Args:
-        path: a file, or a folder if it has no suffix.
+        location: a path or URI of a file, or of a folder if it has no suffix.
         suffix: of the part file in a folder.
-        make_writer: opens a pyarrow writer with `write_batch` and `close` at a path.
+        make_writer: makes a pyarrow writer with `write_batch` and `close` on an open file.
     """
 
-    def __init__(self, path: Path, suffix: str, make_writer: Callable[[str], Any]) -> None:
-        self._folder = path.suffix == ""
-        self._path = path
-        self._final = path / f"part-0{suffix}" if self._folder else path
-        self._partial = self._final.with_name(f".{self._final.name}.partial")
+    def __init__(self, location: str, suffix: str, make_writer: Callable[[Any], Any]) -> None:
+        self._location = location
+        self._folder = OutputFolder(location, is_file=True)
+        self._name = self._folder.file or f"part-0{suffix}"
         self._make_writer = make_writer
+        self._file: Any = None
         self._writer: Any = None
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -133,23 +133,23 @@ class _FileWriter:
 
     def close(self) -> str:
         self._opened().close()  # an empty stream leaves a file with a schema and no rows
-        self._partial.replace(self._final)
-        return str(self._path)
+        self._folder.close(self._file, self._name)
+        return self._location
 
     def _opened(self) -> Any:
         if self._writer is None:
-            self._partial.parent.mkdir(parents=True, exist_ok=True)
-            self._writer = self._make_writer(str(self._partial))
+            self._file = self._folder.open(self._name)
+            self._writer = self._make_writer(self._file)
         return self._writer
 
 
 def _parquet_writer(path: str, schema: Schema) -> _FileWriter:
     from pyarrow.parquet import ParquetWriter
 
-    return _FileWriter(Path(path), ".parquet", lambda partial: ParquetWriter(partial, schema.to_arrow()))
+    return _FileWriter(path, ".parquet", lambda file: ParquetWriter(file, schema.to_arrow()))
 
 
 def _csv_writer(path: str, schema: Schema) -> _FileWriter:
     from pyarrow.csv import CSVWriter
 
-    return _FileWriter(Path(path), ".csv", lambda partial: CSVWriter(partial, schema.to_arrow()))
+    return _FileWriter(path, ".csv", lambda file: CSVWriter(file, schema.to_arrow()))

@@ -6,15 +6,18 @@ Knows neither Ray nor Spark: a source that is fed from outside is an ingest serv
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.compile import Flags
 from rayelastic.errors import SourceError
-from rayelastic.graph.files import CsvSource, ParquetSource
+from rayelastic.graph.byte_streams import content_of
+from rayelastic.graph.csv_files import BadRows, CsvSource
+from rayelastic.graph.parquet_files import ParquetSource
 from rayelastic.graph.sources import (
     ArrowSource,
     CallableSource,
@@ -23,15 +26,17 @@ from rayelastic.graph.sources import (
     SequenceSource,
     TextSource,
 )
+from rayelastic.runtime.csv_batches import LeftOut, bad_row_batches, good_row_batches
+from rayelastic.runtime.event_log import tell
 from rayelastic.runtime.external_source import IngestSource
 from rayelastic.runtime.ingest import IngestServer
 from rayelastic.runtime.native_schema import native_schema
+from rayelastic.runtime.parquet_batches import parquet_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from rayelastic.graph.operator_spec import OperatorSpec
-    from rayelastic.graph.schema import Schema
 
 FEEDER_BYTES = 64 << 20  # Arrow batches that wait in front of a source
 JOIN_TIMEOUT = 5.0  # seconds for a reader to come back from its file
@@ -46,11 +51,13 @@ class SourceOperator:
         native: the operator.
         feed: reads batches and gives them to the operator; runs in a thread of its own once the scheduler runs.
         ingest: takes the connections of those who push, for a source that is fed from outside.
+        left_out: rows that aren't of the schema and that it was told to leave out.
     """
 
     native: _native.Operator
     feed: Callable[[], None] | None = None
     ingest: IngestServer | None = None
+    left_out: LeftOut = field(default_factory=LeftOut)
     _feeding: threading.Thread | None = None
 
     def start(self, name: str) -> None:
@@ -58,6 +65,13 @@ class SourceOperator:
         if self.feed is not None:
             self._feeding = threading.Thread(target=self.feed, name=f"feed-{name}", daemon=True)
             self._feeding.start()
+
+    def tell_left_out(self, name: str, job: str, pe: str) -> None:
+        """Logs how many rows were left out, once, if there are any."""
+        rows, self.left_out = self.left_out, LeftOut()
+        if rows.count:
+            fields = {"operator": name, "count": rows.count, "first": rows.first}
+            tell("bad rows left out", job=job, pe=pe, level=logging.WARNING, **fields)
 
     def close(self) -> None:
         """Ends whoever pushes from outside, and waits for the feeding thread of an operator that has ended."""
@@ -77,7 +91,8 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
     name, body, schema = spec.name, spec.body, native_schema(spec.output_schema)
     match body:
         case TextSource():
-            return SourceOperator(_native.Operator.text_source(name, schema, list(body.paths)))
+            opened, recoded = content_of(body.encoding), body.encoding is not None
+            return SourceOperator(_native.Operator.text_source(name, schema, list(body.paths), opened, recoded))
         case SequenceSource():
             return SourceOperator(_native.Operator.sequence_source(name, schema, body.count, body.payload_bytes))
         case RowsSource():
@@ -87,8 +102,9 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
             return _python_source(spec, lambda: map(body.function, numbers))
         case CallableSource():
             return _python_source(spec, body.function)
-        case ArrowSource() | CsvSource() | ParquetSource():
-            return _batch_source(spec, lambda: _batches(body))
+        case ArrowSource() | CsvSource() | BadRows() | ParquetSource():
+            left_out = LeftOut()
+            return _batch_source(spec, lambda: _batches(body, left_out), left_out)
         case IngestSource():
             feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
             ingest = IngestServer(name, spec.output_schema.to_arrow(), feeder)
@@ -107,7 +123,9 @@ def _python_source(
     return SourceOperator(_native.Operator.python(spec.name, make_iterator, None, schema, flags=flags))
 
 
-def _batch_source(spec: OperatorSpec, batches: Callable[[], Iterator[pa.RecordBatch]]) -> SourceOperator:
+def _batch_source(
+    spec: OperatorSpec, batches: Callable[[], Iterator[pa.RecordBatch]], left_out: LeftOut
+) -> SourceOperator:
     assert spec.output_schema is not None
     schema = native_schema(spec.output_schema)
     feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
@@ -121,34 +139,12 @@ def _batch_source(spec: OperatorSpec, batches: Callable[[], Iterator[pa.RecordBa
         except Exception as error:  # a broken file, a failing cast: the source fails with it
             feeder.fail(f"{type(error).__name__}: {error}")
 
-    return SourceOperator(_native.Operator.arrow_source(spec.name, schema, feeder), feed=feed)
+    return SourceOperator(_native.Operator.arrow_source(spec.name, schema, feeder), feed=feed, left_out=left_out)
 
 
-def _batches(body: ArrowSource | CsvSource | ParquetSource) -> Iterator[pa.RecordBatch]:
+def _batches(body: ArrowSource | CsvSource | BadRows | ParquetSource, left_out: LeftOut) -> Iterator[pa.RecordBatch]:
     if isinstance(body, ArrowSource):
         return iter(body.table.to_batches(max_chunksize=BATCH_ROWS))
-    return (batch for path in body.paths for batch in _file_batches(body, path))
-
-
-def _file_batches(body: CsvSource | ParquetSource, path: str) -> Iterator[pa.RecordBatch]:
     if isinstance(body, ParquetSource):
-        from pyarrow.parquet import ParquetFile
-
-        with ParquetFile(path) as file:
-            for batch in file.iter_batches(BATCH_ROWS, columns=list(body.schema.names)):
-                yield _cast(batch, body.schema)
-        return
-    from pyarrow import csv
-
-    types = {field.name: field.type for field in body.schema.to_arrow()}
-    convert = csv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=True)
-    with csv.open_csv(
-        path, parse_options=csv.ParseOptions(delimiter=body.delimiter), convert_options=convert
-    ) as reader:
-        for batch in reader:
-            yield _cast(batch, body.schema)
-
-
-def _cast(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
-    target = schema.to_arrow()
-    return batch if batch.schema.equals(target) else batch.select(list(schema.names)).cast(target)
+        return parquet_batches(body, BATCH_ROWS)
+    return bad_row_batches(body) if isinstance(body, BadRows) else good_row_batches(body, left_out)

@@ -301,7 +301,9 @@ def test_csv_columns(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("unit price,n\n1,2\n")
     topology, _ = declared()
-    with pytest.raises(SchemaError, match=r"operator 'x' .*field 'unit price' .*Declare schema= with the columns"):
+    with pytest.raises(
+        SchemaError, match=r"operator 'x' .*column 'unit price' .*Rename it: columns=\{'unit price': 'unit_price'"
+    ):
         topology.source("x", files.csv(path))
     with pytest.raises(
         SchemaError, match=r"operator 'y' .*declares 'm', which .* doesn't have. Its columns are unit price, n"

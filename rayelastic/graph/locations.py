@@ -1,0 +1,154 @@
+"""URIs of files: `file://` is a local path, all others are of a file system that pyarrow knows (s3, gs, abfs, hdfs).
+
+A location is an absolute local path or such a URI; it can be shipped, and is opened where it is read. Knows no formats.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import urllib.parse
+from typing import Any
+
+__all__ = ["LocationError", "file_system", "is_uri", "local_path", "matching", "readable", "shown_location"]
+
+_URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]+://|file:/)")
+_COLLAPSED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/[^/]")  # what pathlib makes of a URI
+_LOCAL = re.compile(r"file:(?://(?:localhost)?(?=/)|(?=/(?!/)))", re.IGNORECASE)
+_MAGIC = re.compile(r"[*\[]")
+SCHEMES = "file, s3, gs, abfs or hdfs"
+
+
+class LocationError(Exception):
+    """A URI that can't be used; the message says why, without what is secret in it."""
+
+    def __init__(self, problem: str, way_out: str = "Check the URI, and that this machine may reach it") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.way_out = way_out
+
+
+def is_uri(location: str) -> bool:
+    """Tell a URI from a local path.
+
+    >>> is_uri("s3://bucket/key"), is_uri("file:/data/a.csv"), is_uri("data/a:b.csv")
+    (True, True, False)
+    """
+    return _URI.match(location) is not None
+
+
+def local_path(location: str) -> str | None:
+    """Take the path out of a `file://` URI or a plain path; None for other file systems.
+
+    Raises:
+        LocationError: a `file://` URI of another host, or a URI that went through pathlib.Path and lost a slash.
+
+    >>> local_path("file:///data/a%20b.csv"), local_path("data/a.csv"), local_path("s3://bucket/key")
+    ('/data/a b.csv', 'data/a.csv', None)
+    """
+    found = _LOCAL.match(location)
+    if found is not None:
+        return urllib.parse.unquote(location[found.end() :])
+    if location.lower().startswith("file:/"):
+        raise LocationError(f"{location!r} names a file of another host", "Write file:///folder/file")
+    if is_uri(location):
+        return None
+    if _COLLAPSED.match(location) is not None:
+        raise LocationError(f"{location!r} is a URI that went through pathlib.Path", "Give the URI as text")
+    return location
+
+
+def shown_location(location: str) -> str:
+    """Show a location without the keys that a URI may carry.
+
+    >>> shown_location("s3://key:secret@bucket/a.csv?region=eu")
+    's3://key:***@bucket/a.csv'
+    """
+    return re.sub(r":[^/:@]*@", ":***@", location.partition("?")[0]) if is_uri(location) else location
+
+
+def file_system(uri: str) -> tuple[Any, str]:
+    """Connect to the file system of a URI; its pyarrow.fs.FileSystem and the path in it.
+
+    Raises:
+        LocationError: no such scheme, not a URI, or the file system doesn't answer.
+    """
+    from pyarrow import fs
+
+    try:
+        files, path = fs.FileSystem.from_uri(uri)
+    except (ValueError, OSError, NotImplementedError) as error:
+        known = "Unrecognized" not in str(error)
+        problem = f"{shown_location(uri)!r} can't be opened: {_without(uri, str(error))}"
+        raise (
+            LocationError(problem)
+            if known
+            else LocationError(
+                f"{shown_location(uri)!r} is of a scheme that isn't known", f"Give a path, or a URI of {SCHEMES}"
+            )
+        ) from error
+    return files, path
+
+
+def matching(uri: str, *, directories: bool) -> tuple[list[str], str]:
+    """List the files that a URI of a file, a folder, or with `*` and `[...]` means, sorted, and the folder above all.
+
+    Raises:
+        LocationError: as of file_system, nothing is there, or it is a folder where none is taken.
+    """
+    from pyarrow import fs
+
+    path, mark, query = uri.partition("?")
+    head, _, rest = path.partition("://")
+    parts = rest.split("/")
+    fixed = next((number for number, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
+    base = f"{head}://{'/'.join(parts[:fixed])}"
+    files, folder = file_system(base + mark + query)
+    try:
+        about = files.get_file_info(folder)
+        if fixed == len(parts) and about.type is fs.FileType.File:
+            return [uri], ""
+        if fixed == len(parts) and about.type is fs.FileType.NotFound:
+            raise LocationError(f"there is no file {shown_location(uri)!r}", "Check the URI")
+        if fixed == len(parts) and not directories:
+            raise LocationError(f"{shown_location(uri)!r} is a folder", f"Name files: {shown_location(uri)}/*")
+        found = files.get_file_info(fs.FileSelector(folder, allow_not_found=True, recursive=True))
+    except OSError as error:
+        raise LocationError(f"{shown_location(uri)!r} can't be listed: {_without(uri, str(error))}") from error
+    inner = sorted(one.path[len(folder) :].lstrip("/") for one in found if one.type is fs.FileType.File)
+    pattern = _pattern("/".join(parts[fixed:]))
+    kept = [name for name in inner if fixed == len(parts) or pattern.fullmatch(name)]
+    base = base.rstrip("/")
+    return [f"{base}/{urllib.parse.quote(name)}{mark}{query}" for name in kept], base
+
+
+def readable(location: str) -> Any:
+    """Open a location for reading; a file object that can be sought in.
+
+    Raises:
+        LocationError: a URI whose file system doesn't answer.
+        OSError: it can't be opened.
+    """
+    from pyarrow import fs
+
+    path = local_path(location)
+    files, path = (fs.LocalFileSystem(), path) if path is not None else file_system(location)
+    return files.open_input_file(path)
+
+
+def _pattern(glob: str) -> re.Pattern[str]:
+    """Make an expression of a glob whose `*` stays in a folder and whose `**` goes through all below."""
+    parts = []
+    for number, part in enumerate(glob.split("/")):
+        last = number == glob.count("/")
+        if part == "**":
+            parts.append(".*" if last else "(?:[^/]+/)*")
+        else:
+            one = fnmatch.translate(part).removeprefix("(?s:").removesuffix(r")\Z").replace(".*", "[^/]*")
+            parts.append(one if last else one + "/")
+    return re.compile("".join(parts))
+
+
+def _without(uri: str, text: str) -> str:
+    """Leave what is secret in a URI out of a message."""
+    return text.replace(uri, shown_location(uri)).partition("; Details:")[0]

@@ -1,0 +1,207 @@
+"""Columns of CSV as those of a schema: what pyarrow converts while it parses, and what is converted with care.
+
+With care means: from bytes, column by column, and where something doesn't convert by halves, down to the row. What is
+inferred never changes a value: such numbers come as text and are refused if they have leading zeros.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.graph.csv_files import CsvForm, CsvSource, is_inexact, is_padded
+from rayelastic.graph.csv_text import CsvText
+from rayelastic.graph.data_type import DataType
+from rayelastic.graph.shown import shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rayelastic.graph.schema import Field
+
+__all__ = ["Columns", "NotOfSchemaError"]
+
+TRUE, FALSE = (b"1", b"true", b"TRUE", b"True"), (b"0", b"false", b"FALSE", b"False")  # as pyarrow's reader has them
+_NOT_READ = (DataType.DURATION, DataType.FLOAT16)  # types that pyarrow's reader doesn't have, or has otherwise
+
+
+class NotOfSchemaError(Exception):
+    """A batch has a value that isn't of the schema."""
+
+
+class Columns:
+    """The columns of a source."""
+
+    def __init__(self, body: CsvSource) -> None:
+        self._body = body
+        self._target = body.schema.to_arrow()
+        self._fields = list(zip(body.columns, body.schema.fields, self._target, strict=True))
+
+    def typed(self) -> Any:
+        """How pyarrow converts them while it parses."""
+        import pyarrow as pa
+
+        types = {
+            column: pa.binary() if self._is_checked(field) else arrow.type for column, field, arrow in self._fields
+        }
+        return self._options(types, list(types))
+
+    def careful(self, names: list[str]) -> Any:
+        """How it leaves all columns of a file as they are."""
+        import pyarrow as pa
+
+        return self._options(dict.fromkeys(names, pa.binary()), [])
+
+    def _options(self, types: dict[str, Any], include: list[str]) -> Any:
+        from pyarrow import csv
+
+        return csv.ConvertOptions(
+            column_types=types,
+            include_columns=include,
+            null_values=self._body.form.nulls,
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
+
+    def of_file(self, path: str, form: CsvForm) -> list[str]:
+        """The names of a file's columns."""
+        from pyarrow import csv
+
+        parse = csv.ParseOptions(
+            delimiter=form.delimiter, quote_char=form.quote or False, invalid_row_handler=lambda _: "skip"
+        )
+        read = csv.ReadOptions(block_size=1 << 28)
+        with (
+            CsvText(path, form.encoding, form.comment, form.quote) as text,
+            csv.open_csv(text, read_options=read, parse_options=parse) as reader,
+        ):
+            names: list[str] = reader.schema.names
+            return names
+
+    def finished(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch that was read as `typed`, of the schema.
+
+        Raises:
+            NotOfSchemaError: it has a value that isn't of it.
+        """
+        import pyarrow as pa
+
+        columns = []
+        for number, (_, field, arrow) in enumerate(self._fields):
+            column = batch.column(number)
+            if self._is_checked(field):
+                column = self._converted(column, field, arrow.type)
+            if column.null_count and not field.nullable:
+                if not field.type.is_text:
+                    raise NotOfSchemaError
+                column = column.fill_null("" if field.type is DataType.STRING else b"")
+            columns.append(column)
+        return pa.RecordBatch.from_arrays(columns, schema=self._target)
+
+    def sorted_out(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[tuple[int, str]]]:
+        """A batch of bytes as one of the schema, without the rows that aren't, and those: (index, what is wrong)."""
+        import pyarrow as pa
+
+        wrong: dict[int, str] = {}
+        for name, field, arrow in self._fields:
+            column = batch.column(name)
+            for at in self._bad(column, field, arrow.type, 0):
+                wrong.setdefault(at, self._problem(column[at].as_py(), name, field))
+        kept = batch.filter(pa.array([at not in wrong for at in range(batch.num_rows)])) if wrong else batch
+        columns = []
+        for name, field, arrow in self._fields:
+            column = self._converted(kept.column(name), field, arrow.type)
+            if column.null_count and not field.nullable:
+                column = column.fill_null("" if field.type is DataType.STRING else b"")
+            columns.append(column)
+        return pa.RecordBatch.from_arrays(columns, schema=self._target), sorted(wrong.items())
+
+    def spans_lines(self, row: pa.RecordBatch) -> bool:
+        """Whether a text of it has a line end in it."""
+        values = (column[0].as_py() for column in row.columns)
+        return any("\n" in v if isinstance(v, str) else isinstance(v, bytes) and b"\n" in v for v in values)
+
+    def _is_checked(self, field: Field) -> bool:
+        return field.type in _NOT_READ or (field.name in self._body.inferred and field.type.is_numeric)
+
+    def _bad(self, column: Any, field: Field, target: Any, start: int) -> list[int]:
+        """The indexes of values that aren't of a field."""
+        try:
+            made = self._converted(column, field, target)
+        except NotOfSchemaError:
+            made = None
+        if made is not None and (field.nullable or field.type.is_text or not made.null_count):
+            return []
+        if len(column) == 1:
+            return [start]
+        half = len(column) // 2
+        return [
+            *self._bad(column.slice(0, half), field, target, start),
+            *self._bad(column.slice(half), field, target, start + half),
+        ]
+
+    def _converted(self, column: Any, field: Field, target: Any) -> Any:
+        """A column of bytes as one of a type.
+
+        Raises:
+            NotOfSchemaError: a value isn't of it.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if field.type is DataType.BINARY:
+            return column.cast(target)
+        try:
+            text = column.cast(pa.string())
+            if field.type is DataType.STRING:
+                return text.cast(target)
+            text = pc.utf8_trim(text, " \t")
+            text = pc.if_else(pc.equal(text, ""), None, text)  # a quoted empty field is no number
+            if field.type is DataType.BOOL:
+                return _truths(text)
+            if field.name in self._body.inferred and field.type.is_numeric:
+                self._check_inferred(text, field)
+            if field.type is DataType.DURATION:
+                return text.cast(pa.int64()).cast(target)
+            if field.type is DataType.FLOAT16:
+                return text.cast(pa.float32()).cast(target)
+            return text.cast(target)
+        except (pa.ArrowException, ValueError) as error:
+            raise NotOfSchemaError from error
+
+    def _check_inferred(self, text: Any, field: Field) -> None:
+        """Raises NotOfSchemaError for what isn't kept as it is."""
+        import pyarrow.compute as pc
+
+        suspect = pc.or_kleene(pc.starts_with(text, "0"), pc.match_substring_regex(text, "^[+-]0"))
+        suspect = pc.and_kleene(suspect, pc.greater(pc.binary_length(text), 1))
+        if field.type.is_float:
+            suspect = pc.or_kleene(suspect, pc.greater(pc.binary_length(text), 15))
+        if not pc.any(suspect).as_py():
+            return
+        for one in text.filter(suspect).to_pylist():
+            if is_padded(one.encode()) or (field.type.is_float and is_inexact(one.encode())):
+                raise NotOfSchemaError
+
+    def _problem(self, value: bytes | None, column: str, field: Field) -> str:
+        kind = f"{field.type.value} of column '{column}'"
+        if value is None or (not value and not field.type.is_text):
+            return f"it is empty, but {kind} is declared without None"
+        try:
+            text = value.decode()
+        except UnicodeDecodeError:
+            return f"{shown(value)} of column '{column}' isn't UTF-8"
+        if field.name in self._body.inferred:
+            return f"{shown(text)} doesn't fit the {kind}, which was inferred from the first rows: declare it by types="
+        return f"{shown(text)} doesn't fit the {kind}"
+
+
+def _truths(text: Any) -> Any:
+    """Texts as booleans."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    true = pc.is_in(text, pa.array([one.decode() for one in TRUE]))
+    known = pc.or_(true, pc.is_in(text, pa.array([one.decode() for one in FALSE])))
+    if not pc.all(pc.or_(known, pc.is_null(text))).as_py():
+        raise NotOfSchemaError
+    return pc.if_else(pc.is_null(text), None, true)

@@ -1,0 +1,203 @@
+"""rel.csv: nothing is read as something else, bad rows are told by number, what can't be read says why."""
+
+# ruff: noqa: E501  (tables of cases, one a line)
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import json
+import logging
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import DeclarationError
+from tests.component.readers.reading import refused, rows
+
+Read = Callable[..., Any]
+
+
+@pytest.fixture
+def csv(tmp_path: Path) -> Read:
+    """What makes a source of a content."""
+
+    def make(content: str | bytes, schema: object = None, **options: Any) -> Any:
+        path = tmp_path / "it.csv"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return rel.csv(str(path), schema, **options)
+
+    return make
+
+
+# What is written, how it is read, and what that gives. Each is a row of the table of inputs, or stands beside one.
+RIGHT: dict[str, tuple[str | bytes, dict[str, Any], list[tuple[Any, ...]]]] = {
+    "columns that no field can be called, renamed": ("my col,class,1x\n1,2,3\n", {"columns": {"1x": "x", "my col": "mine"}}, [(3, 1)]),
+    "columns that are selected": ("a,b,c\n1,2,3\n", {"columns": ["c", "a"]}, [(3, 1)]),
+    "columns of a schema, renamed": ("my col,b\n01,2\n", {"columns": {"my col": "mine"}, "schema": {"mine": str}}, [("01",)]),
+    "one of two columns of a name left out": ("a,a,b\n1,2,3\n", {"columns": ["b"]}, [(3,)]),
+    "a number beyond 64 bits as text": ("n\n99999999999999999999\n", {"types": {"n": str}}, [("99999999999999999999",)]),
+    "a number beyond 64 bits, rounded when asked for": ("n\n99999999999999999999\n", {"types": {"n": float}}, [(1e20,)]),
+    "leading zeros, inferred": ("zip\n01234\n99999\n", {}, [("01234",), ("99999",)]),
+    "a negative number with leading zeros": ("n\n-07\n5\n", {}, [("-07",), ("5",)]),
+    "zeros that lead to nothing": ("n\n0\n0.5\n", {}, [(0.0,), (0.5,)]),
+    "leading zeros, declared as text": ("zip\n01234\n", {"schema": {"zip": str}}, [("01234",)]),
+    "leading zeros, declared as number": ("zip\n01234\n", {"schema": {"zip": int}}, [(1234,)]),
+    "nan and NA as text": ("t\nnan\nNA\nnull\n", {"schema": {"t": str}}, [("nan",), ("NA",), ("null",)]),
+    "nan and NA as text, inferred": ("t\nnan\nNA\nnull\n", {}, [("nan",), ("NA",), ("null",)]),
+    "an empty text, declared": ('t,n\n,1\n"",2\n', {"schema": {"t": str, "n": int}}, [("", 1), ("", 2)]),
+    "an empty text or none": ('t,n\n,1\n"",2\n', {}, [(None, 1), ("", 2)]),
+    "an empty number": ('x,n\n1.5,1\n,""\n', {}, [(1.5, 1), (None, None)]),
+    "what stands for None": ('t,n\nNA,-\n"NA",1\n', {"nulls": ["NA", "-"]}, [(None, None), ("NA", 1)]),
+    "latin-1": ("t\ncafé\n".encode("latin-1"), {"encoding": "latin-1"}, [("café",)]),
+    "utf-16": ("t\ncafé\n".encode("utf-16"), {"encoding": "utf-16"}, [("café",)]),
+    "bytes, declared": (b"t\n\xe9\n", {"types": {"t": bytes}}, [(b"\xe9",)]),
+    "a byte order mark": (b"\xef\xbb\xbft\na\n", {}, [("a",)]),
+    "compressed": (gzip.compress(b"t\na\n") + gzip.compress(b"b\n"), {}, [("a",), ("b",)]),
+    "comment lines": ('#RIC\na,b\n#### LATE EVENTS ####\n1,2\n3,"\n# quoted\n"\n# end', {"comment": "#"}, [(1, "2"), (3, "\n# quoted\n")]),
+    "line ends in quotes, over blocks": ("a,b\n" + '1,"x\n\ny"\n' * 200_000, {}, [(1, "x\n\ny")] * 200_000),
+    "a field of 5 MB": ("a,b\n1,x\n2," + "y" * 5_000_000 + "\n3,z\n", {}, [(1, "x"), (2, "y" * 5_000_000), (3, "z")]),
+    "a field of 5 MB behind a block": ("a,b\n" + "1,x\n" * 300_000 + "2," + "y" * 5_000_000, {}, [(1, "x")] * 300_000 + [(2, "y" * 5_000_000)]),
+    "stray quotes": ('a,b\n1,5" pipe\n2,"p\nq"\n', {}, [(1, '5" pipe'), (2, "p\nq")]),
+    "no quotes": ('a\tb\n1\t"x\n2\ty\n', {"delimiter": "\t", "quote": None}, [(1, '"x'), (2, "y")]),
+    "single quotes": ("a,b\n1,'x,y'\n", {"quote": "'"}, [(1, "x,y")]),
+    "no rows": ("a,b\n", {}, []),
+    "truths": ("t\ntrue\n0\n\nFalse\n1\n", {"types": {"t": bool}}, [(True,), (False,), (False,), (True,)]),
+    "a duration": ("d\n5\n", {"types": {"d": dt.timedelta}}, [(dt.timedelta(microseconds=5),)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_what_is_read(case: str, csv: Read) -> None:
+    content, options, expected = RIGHT[case]
+    read = [tuple(t) for t in rows(csv(content, **options))]
+    assert len(read) == len(expected)
+    assert read == expected
+
+
+def test_nan_is_a_number_and_empty_is_none(csv: Read) -> None:
+    (first,), (second,), (third,) = rows(csv("x,y\nnan,1\n,1\nNaN,1\n", columns=["x"]))
+    assert math.isnan(first)
+    assert second is None
+    assert math.isnan(third)
+
+
+# What is refused, and what is said of it.
+WRONG: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
+    "a column that no field can be called": ("my col\n1\n", {}, "column 'my col' can't be an attribute of a tuple as 'my col'. Rename it: columns={'my col': 'my_col', ...}"),
+    "a column that is a keyword": ("class\n1\n", {}, "Rename it: columns={'class': "),
+    "a number beyond 64 bits, inferred": ("n\n99999999999999999999\n", {}, "column 'n' has 99999999999999999999, which neither 64-bit integers nor floats hold. Say what it is: types={'n': str}"),
+    "a number beyond 64 bits, declared": ("n\n1\n99999999999999999999\n", {"types": {"n": int}}, "row 3: '99999999999999999999' doesn't fit the int64 of column 'n'"),
+    "a number beyond 64 bits, late": ("x\n" + "1.5\n" * 300_000 + "99999999999999999999\n", {}, "row 300,002: '99999999999999999999' doesn't fit the float64 of column 'x', which was inferred from the first rows"),
+    "leading zeros, late": ("zip\n" + "12345\n" * 300_000 + "01234\n", {}, "row 300,002: '01234' doesn't fit the int64 of column 'zip', which was inferred"),
+    "2.5 after 2 M rows": ("n\n" + "1\n" * 2_000_000 + "2.5\n", {}, "row 2,000,002: '2.5' doesn't fit the int64 of column 'n', which was inferred from the first rows: declare it by types="),
+    "an empty number, declared": ("n,t\n1,a\n,b\n", {"schema": {"n": int, "t": str}}, "row 3: it is empty, but int64 of column 'n' is declared without None"),
+    "latin-1, inferred": ("t\na\ncafé\n".encode("latin-1"), {}, "column 't' isn't UTF-8: b'caf\\xe9' is value 2 of it. Give its encoding=, such as 'latin-1'"),
+    "latin-1, declared": ("t\na\ncafé\n".encode("latin-1"), {"schema": {"t": str}}, "row 3: b'caf\\xe9' of column 't' isn't UTF-8. Give its encoding="),
+    "latin-1 in the header": ("café\na\n".encode("latin-1"), {}, "the header of"),
+    "utf-16, not told": ("t\na\n".encode("utf-16"), {}, "isn't UTF-8. Give its encoding="),
+    "not of the encoding": (b"t\n\xe9\n", {"encoding": "ascii"}, "isn't ascii: b'\\xe9' at byte 2 of its content"),
+    "too many fields": ("a,b\n1,2\n3,4,5\n", {}, "row 3: it has 3 fields, not 2: '3,4,5'. Mend the file, declare other types, or give on_bad_row='skip' or 'divert'"),
+    "too few fields": ("a,b\n1,2\n\n3\n", {}, "row 3: it has 1 fields, not 2: '3'"),
+    "a quote that is never closed": ('a,b\n1,"x\n2,y\n3,z\n', {}, "the quote in front of the last field of row 2 is never closed: it is the rest of the file. Close it, or give quote=None"),
+    "such a quote in a long file": ('a,b\n1,"x\n' + "2,y\n" * 600_000, {}, "the quote in front of the last field of row 2 is never closed"),
+    "such a quote in another column": ('a,b,c\n1,2,3\n4,"x\n5,6,7\n', {}, "a quote that opens in row 3 is never closed"),
+    "such a quote in a column that isn't read": ('a,b\n1,"x\n2,y\n', {"columns": ["a"]}, "the quote in front of the last field of row 2 is never closed"),
+    "such a quote, though bad rows are skipped": ('a,b,c\n1,2,3\n4,"x\n5,6,7\n', {"on_bad_row": "skip"}, "a quote that opens in row 3 is never closed"),
+    "an empty file": ("", {}, "can't be read as CSV: it is empty. It needs a header line"),
+    "two columns of a name": ("a,a\n1,2\n", {}, "has 2 columns called 'a'. Rename them in the file, or leave them out with columns="),
+    "damaged gzip": (gzip.compress(b"a,b\n" + b"1,2\n" * 500_000)[:-9], {}, "is damaged (gzip) behind byte"),
+    "a column that isn't there": ("a\n1\n", {"columns": ["z"]}, "has no column 'z'. Its columns are a"),
+    "a type of no field": ("a\n1\n", {"types": {"z": int}}, "types= names 'z', which is no field. The fields are a"),
+    "types beside a schema": ("a\n1\n", {"schema": {"a": int}, "types": {"a": str}}, "schema= and types= both say types"),
+    "two fields of a name": ("a,b\n1,2\n", {"columns": {"a": "x", "b": "x"}}, "columns= gives two columns one name"),
+    "no policy": ("a\n1\n", {"on_bad_row": "ignore"}, "on_bad_row='ignore'. Choose 'fail', 'skip' or 'divert'"),
+    "no delimiter": ("a\n1\n", {"delimiter": "||"}, "delimiter='||'. Give one ASCII character"),
+    "no encoding": ("a\n1\n", {"encoding": "klingon"}, "there is no encoding 'klingon'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_refused(case: str, csv: Read, tmp_path: Path) -> None:
+    content, options, says = WRONG[case]
+    said = refused(csv(content, **options))
+    assert says in said
+    assert "'rows'" in said
+    if "row " in says or "damaged" in says:
+        assert f"'{tmp_path / 'it.csv'}'" in said
+
+
+BAD = "a,b\n1,x\n2,y,z\nq,w\n\n4,v\n5\n,u\n6,t\n"  # row 3 has too many, 4 no number, 6 too few, 7 is empty
+
+
+def test_bad_rows_are_skipped_and_counted(csv: Read, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    source = csv(BAD, {"a": int, "b": str}, on_bad_row="skip")
+    with caplog.at_level(logging.WARNING, "rayelastic.events"):
+        assert [tuple(t) for t in rows(source)] == [(1, "x"), (4, "v"), (6, "t")]
+    (told,) = [json.loads(record.message) for record in caplog.records if "left out" in record.message]
+    assert (told["event"], told["operator"], told["count"]) == ("bad rows left out", "rows", 4)
+    assert f"{tmp_path / 'it.csv'}, row 3: it has 3 fields, not 2: '2,y,z'" in told["first"]
+
+
+@pytest.mark.parametrize("lead", [0, 300_000], ids=["in the first block", "behind it"])
+def test_bad_rows_are_diverted(lead: int, csv: Read, tmp_path: Path) -> None:
+    topology = rel.Topology("diverts")
+    content = BAD.replace("1,x\n", "1,x\n" * (lead + 1))
+    read = topology.source("trades", csv(content, {"a": int, "b": str}, on_bad_row="divert"))
+    read.sink("out", rel.list())
+    read.errors.sink("bad", rel.list())
+    result = rel.run(topology)
+    assert [tuple(t) for t in result["out"]] == [(1, "x")] * (lead + 1) + [(4, "v"), (6, "t")]
+    assert {t.file for t in result["bad"]} == {str(tmp_path / "it.csv")}
+    assert {t.operator for t in result["bad"]} == {"trades"}
+    assert {(t.row - lead, t.text, t.error) for t in result["bad"]} == {
+        (3, "2,y,z", "it has 3 fields, not 2: '2,y,z'"),
+        (4, "q,w", "'q' doesn't fit the int64 of column 'a'"),
+        (6, "5", "it has 1 fields, not 2: '5'"),
+        (7, ",u", "it is empty, but int64 of column 'a' is declared without None"),
+    }
+
+
+def test_diverted_rows_have_to_be_taken(csv: Read) -> None:
+    topology = rel.Topology("diverts")
+    topology.source("trades", csv(BAD, {"a": int, "b": str}, on_bad_row="divert")).sink("out", rel.count())
+    with pytest.raises(DeclarationError, match="'trades_errors'.*nothing takes its output"):
+        rel.run(topology)
+
+
+def test_a_source_that_diverts_nothing_has_no_errors(csv: Read) -> None:
+    source = rel.Topology("diverts").source("trades", csv(BAD, {"a": int, "b": str}))
+    with pytest.raises(DeclarationError, match="it has no side output 'errors'"):
+        _ = source.errors
+
+
+def test_read_with_care_is_read_alike(csv: Read) -> None:
+    """What is behind a bad row is read another way, and comes to the same."""
+    chance = random.Random(5)
+    numbers = ["0", "7", "-3", " 12 ", "9223372036854775807", "", '""', "007"]
+    floats = ["1.5", "-0.0", "nan", "inf", "1e400", " 2.5", "", "00.5", "-inf", "12345678901234567890"]
+    texts = ["a", '"q,\nr"', '""', "", " s ", '"say ""x"""', "é", "007", "nan"]
+    truths = ["true", "FALSE", "1", "0", "", "True"]
+    days = ["2024-02-29", "1969-12-31", ""]
+    times = ["2024-02-29 12:30:00", "1969-12-31T23:59:59", ""]
+    kinds = {
+        "n": int | None,
+        "x": float | None,
+        "t": str | None,
+        "b": bool | None,
+        "d": dt.date | None,
+        "at": dt.datetime | None,
+    }
+    content = "\n".join(
+        ",".join(chance.choice(one) for one in (numbers, floats, texts, truths, days, times)) for _ in range(3000)
+    )
+    heading = "n,x,t,b,d,at\n"
+    fast = rows(csv(heading + content.replace('""', ""), kinds))
+    careful = rows(csv(heading + "too,few\n" + content.replace('""', ""), kinds, on_bad_row="skip"))
+    assert len(fast) == 3000
+    assert [repr(t) for t in careful] == [repr(t) for t in fast]
