@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import gzip
 import struct
+import warnings
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,7 @@ NEXT_GENERATION = b"\x0a\x0d\x0d\x0a"
 MICROSECONDS = 1_000_000
 HEADER_BYTES, RECORD_BYTES = 24, 16
 LONGEST_PACKET = 262_144  # bytes; what tcpdump captures at most
+LINK_BITS = 0xFFFF  # of the field of the link type; the others say whether packets end with a checksum
 
 
 class Packet(NamedTuple):
@@ -50,22 +53,25 @@ class Capture:
 
 
 def read(path: str, operator: str = "packets") -> Capture:
-    """Reads a capture; one that was cut off in its last packet ends before it.
+    """Reads a capture; one that was cut off in its last packet ends before it, with a warning that says so.
 
     Args:
         path: of the file.
         operator: for the message.
 
     Raises:
-        SourceError: no such file, no pcap, or of a link layer that isn't known.
+        SourceError: no such file, no pcap, of a link layer that isn't known, or damaged: with the place.
     """
     try:
         data = Path(path).expanduser().read_bytes()
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
+        packed = isinstance(error, EOFError | zlib.error | gzip.BadGzipFile)
         raise rel.errors.SourceError(
-            f"{path!r} can't be read: {error}", operator=operator, way_out="Check the path"
+            f"{path!r} is damaged (gzip): {error}" if packed else f"{path!r} can't be read: {error}",
+            operator=operator,
+            way_out="Get an undamaged copy" if packed else "Check the path",
         ) from error
     if data[:4] == NEXT_GENERATION:
         raise rel.errors.SourceError(
@@ -76,24 +82,37 @@ def read(path: str, operator: str = "packets") -> Capture:
             f"{path!r} is no capture", operator=operator, way_out="Give a file that tcpdump -w or Wireshark wrote"
         )
     order, ticks = FORMATS[data[:4]]
-    (link,) = struct.unpack_from(f"{order}I", data, 20)
+    link = struct.unpack_from(f"{order}I", data, 20)[0] & LINK_BITS
     if link not in LINKS:
         raise rel.errors.SourceError(
             f"{path!r} is of link type {link}", operator=operator, way_out="Capture on Ethernet, or on 'any'"
         )
-    return Capture(link, tuple(_packets(data, order, ticks)))
+    try:
+        return Capture(link, tuple(_packets(data, order, ticks, path)))
+    except rel.errors.SourceError as error:
+        raise error.at(operator, "") from None
 
 
-def _packets(data: bytes, order: str, ticks: int) -> Iterator[Packet]:
+def _packets(data: bytes, order: str, ticks: int, path: str) -> Iterator[Packet]:
     record = struct.Struct(f"{order}IIII")
-    at = HEADER_BYTES
+    at, number = HEADER_BYTES, 0
     while at + RECORD_BYTES <= len(data):
         seconds, parts, kept, size = record.unpack_from(data, at)
+        left = len(data) - at
+        if kept > LONGEST_PACKET:
+            raise rel.errors.SourceError(
+                f"{path!r} is damaged: packet {number + 1:,}, at byte {at:,}, says that it has {kept:,} bytes; "
+                f"{number:,} packets are before it, {left:,} bytes left from there on",
+                way_out=f"Get an undamaged copy, or read what is before it: head -c {at} FILE",
+            )
+        if RECORD_BYTES + kept > left:
+            break
         at += RECORD_BYTES
-        if kept > LONGEST_PACKET or at + kept > len(data):
-            return
         yield Packet(seconds * MICROSECONDS + parts * MICROSECONDS // ticks, size, data[at : at + kept])
-        at += kept
+        at, number = at + kept, number + 1
+    if at < len(data):
+        told = f"{path!r} is cut off in packet {number + 1:,}: {number:,} are read, {len(data) - at:,} bytes are left"
+        warnings.warn(told, RuntimeWarning, stacklevel=3)
 
 
 def write(path: Path, packets: Iterable[Packet], link: int = LINK_ETHERNET) -> None:

@@ -82,7 +82,11 @@ def bargain_index(t: Any) -> Bargain:
 
 
 def events(path: str) -> Any:
-    """The events of a file of trades and quotes as an Arrow table."""
+    """The events of a file of trades and quotes as an Arrow table; lines that start with # are comments in it.
+
+    Raises:
+        SourceError: no such file, or not of this form.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import csv
@@ -92,11 +96,19 @@ def events(path: str) -> Any:
         names[number] = name
     numbers = {name: pa.float64() for name in ("price", "volume", "ask", "ask_size")}
     texts = {"symbol": pa.string(), "kind": pa.string(), "clock": pa.time32("ms")}
-    table = csv.read_csv(
-        path,
-        csv.ReadOptions(column_names=names, skip_rows=1),
-        convert_options=csv.ConvertOptions(include_columns=list(COLUMNS), column_types=numbers | texts),
-    )
+    try:
+        table = csv.read_csv(
+            path,
+            csv.ReadOptions(column_names=names, skip_rows=1, use_threads=False),
+            csv.ParseOptions(invalid_row_handler=lambda row: "skip" if row.text.startswith("#") else "error"),
+            csv.ConvertOptions(include_columns=list(COLUMNS), column_types=numbers | texts),
+        )
+    except (pa.ArrowException, OSError) as error:
+        raise rel.errors.SourceError(
+            f"{path!r} can't be read as trades and quotes: {error}",
+            operator="events",
+            way_out=f"Give CSV with a header line and {ALL_COLUMNS} columns, as the papers' TradesAndQuotes.csv.gz",
+        ) from error
     columns = {name: pc.fill_null(table[name], 0.0) for name in numbers}
     columns |= {"symbol": table["symbol"], "kind": table["kind"]}
     columns["at"] = table["clock"].cast(pa.int32()).cast(pa.int64())

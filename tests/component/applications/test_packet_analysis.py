@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import ipaddress
 import math
 import struct
@@ -209,7 +210,38 @@ def test_captures_of_both_byte_orders_and_units(tmp_path: Path, order: str, magi
     record = struct.pack(f"{order}IIII", 7, ticks // 4, 3, 1500) + b"abc"
     cut = struct.pack(f"{order}IIII", 8, 0, 60, 60) + b"cut off"
     file.write_bytes(struct.pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, 65535, 101) + record + cut)
-    assert pcap.read(str(file)) == pcap.Capture(101, (pcap.Packet(7_250_000, 1500, b"abc"),))
+    with pytest.warns(RuntimeWarning, match="is cut off in packet 2: 1 are read, 23 bytes are left"):
+        assert pcap.read(str(file)) == pcap.Capture(101, (pcap.Packet(7_250_000, 1500, b"abc"),))
+
+
+@pytest.mark.parametrize("link", [0x54000001, 0xF0000001, 1])
+def test_bits_of_a_checksum_are_none_of_the_link_type(tmp_path: Path, link: int) -> None:
+    file = tmp_path / "checked.pcap"
+    pcap.write(file, [pcap.Packet(1, 3, b"abc")], link)
+    assert pcap.read(str(file)).link == pcap.LINK_ETHERNET
+
+
+def test_a_bad_record_tells_where_and_what_is_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "damaged.pcap"
+    pcap.write(file, [pcap.Packet(n, 100, bytes(100)) for n in range(9070)])
+    content = bytearray(file.read_bytes())
+    at = 24 + 1000 * 116
+    content[at + 8 : at + 12] = b"\xff" * 4
+    file.write_bytes(content)
+    assert main(["run", "topologies.packet_analysis", "--input", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert f"'{file}' is damaged: packet 1,001, at byte 116,024, says that it has 4,294,967,295 bytes" in said
+    assert f"1,000 packets are before it, {len(content) - at:,} bytes left" in said
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed"])
+def test_damaged_gzip_is_told(tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "damaged.pcap.gz"
+    pcap.write(file, [pcap.Packet(n, 100, bytes(100)) for n in range(9070)])
+    packed = gzip.compress(file.read_bytes())
+    file.write_bytes(packed[:-9] if damage == "cut" else packed[:500] + b"\xff" * 9 + packed[509:])
+    assert main(["run", "topologies.packet_analysis", "--input", str(file)]) == 2
+    assert f"'{file}' is damaged (gzip): " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 from pathlib import Path
 
@@ -58,6 +59,34 @@ def check(output: Path, expected: pd.DataFrame, *, in_order: bool = True) -> Non
 def test_bargains_equal_the_reference(trades_and_quotes: Path, tmp_path: Path, config: rel.JobConfig) -> None:
     rel.run(vwap.build(str(trades_and_quotes), str(tmp_path / "out")), config)
     check(tmp_path / "out", reference(table_of(trades_and_quotes)))
+
+
+def test_comment_lines_are_left_out(trades_and_quotes: Path, tmp_path: Path) -> None:
+    lines = gzip.decompress(trades_and_quotes.read_bytes()).splitlines(keepends=True)
+    noted = tmp_path / "noted.csv.gz"
+    noted.write_bytes(
+        gzip.compress(b"".join([*lines[:20_000], b"#### LATE EVENTS ####\n", *lines[20_000:], b"# end\n"]))
+    )
+    assert vwap.events(str(noted)).equals(vwap.events(str(trades_and_quotes)))
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"AEC,27-DEC-2005,06:16:53.068", "Row #2: Expected 30 columns, got 3"),
+        (b"AEC,27-DEC-2005,soon,-5,Trade" + b"," * 25, "Row #2: CSV conversion error to time32"),
+    ],
+    ids=["another number of columns", "no time"],
+)
+def test_other_files_are_refused_by_row(
+    content: bytes, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "other.csv"
+    path.write_bytes(b"#RIC" + b",x" * 29 + b"\n" + content + b"\n")
+    assert main(["run", "topologies.vwap", "--input", str(path), "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert f"operator 'events': '{path}' can't be read as trades and quotes" in said
+    assert says in said
 
 
 def test_the_graph_of_52_operators(trades_and_quotes: Path, tmp_path: Path) -> None:
