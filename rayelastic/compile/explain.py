@@ -65,7 +65,7 @@ def _difference(code: OperatorCode, items: list[Any]) -> str:
             f"{_REFUSED}. Python's answer can't be taken: {', '.join(code.frozen)} may not be as at declaration "
             "any more. Use lane='python'"
         )
-    return _REFUSED
+    return f"{_REFUSED}. Use lane='python'"
 
 
 def _problem(schema: Schema, item: Any) -> str:

@@ -24,9 +24,6 @@ class Row(NamedTuple):
     p: bool
 
 
-NAN = Row(1, float("nan"), "", True)
-
-
 def both(compiled: Any, function: Any, row: tuple[Any, ...], schema: Any = Row) -> tuple[Any, Any]:
     """The compiled function's result on a row, and CPython's."""
     runner = compiled(function, schema, MAP)
@@ -69,11 +66,6 @@ def test_hash(compiled: Any) -> None:
     runner = compiled(lambda t: hash(t.s), Row, MAP)
     assert runner([row]).items == runner([row, row]).items[:1]
     assert runner([row]).items != [(hash("a text"),)]
-
-
-def test_nan(compiled: Any) -> None:
-    assert both(compiled, lambda t: t.x in [t.x], NAN) == ([(False,)], [(True,)])
-    assert both(compiled, lambda t: (t.x,) == (t.x,), NAN) == ([(False,)], [(True,)])
 
 
 def test_time_zones(compiled: Any) -> None:
