@@ -82,6 +82,9 @@ def _attribute(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
     if not isinstance(made, ir.Global | ir.FreeVar):
         return value
     owner, shown = made.value, f"{made.name}.{value.attr}"
+    method = _unbound_method(owner, value.attr)
+    if method is not None:
+        return ir.Global(shown, helper(method), value.loc)
     if owner is int or isinstance(owner, python_types.ModuleType):
         if not hasattr(owner, value.attr):
             return value
@@ -103,6 +106,21 @@ def _attribute(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
     if isinstance(found, objects.Computed):
         return ir.Global(shown, objects.Computed(helper(found.function)), value.loc)
     return ir.Global(shown, _outer_value(found, shown, value.loc, helper), value.loc)
+
+
+def _unbound_method(owner: Any, name: str) -> Any:
+    """A function that does what str.lower or bytes.strip do, of a text alone; None if it isn't one of these."""
+    known = owner is str or owner is bytes
+    return (
+        _method(name) if known and isinstance(getattr(owner, name, None), python_types.MethodDescriptorType) else None
+    )
+
+
+@functools.cache
+def _method(name: str) -> Any:
+    space: dict[str, Any] = {}
+    exec(f"def {name}(text): return text.{name}()", space)
+    return space[name]
 
 
 def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) -> Any:

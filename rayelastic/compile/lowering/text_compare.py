@@ -67,6 +67,40 @@ def _ge(a: Any, b: Any) -> Any:
     return (lambda a, b: order(a, b) >= 0) if _same(a, b) else None
 
 
+def _are_texts(values: Any) -> bool:
+    return len(values) > 1 and isinstance(values[0], ViewType) and all(value == values[0] for value in values)
+
+
+@overloads(max)
+def _max(*values: Any) -> Any:
+    if not _are_texts(values):
+        return None
+
+    def greatest(*values: Any) -> Any:
+        best = values[0]
+        for value in values:
+            if order(value, best) > 0:
+                best = value
+        return best
+
+    return greatest
+
+
+@overloads(min)
+def _min(*values: Any) -> Any:
+    if not _are_texts(values):
+        return None
+
+    def least(*values: Any) -> Any:
+        best = values[0]
+        for value in values:
+            if order(value, best) < 0:
+                best = value
+        return best
+
+    return least
+
+
 @overloads(bool)
 def _bool(view: Any) -> Any:
     return (lambda view: size_of(view) > 0) if isinstance(view, ViewType) else None

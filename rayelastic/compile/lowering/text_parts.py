@@ -306,10 +306,35 @@ def _mul(a: Any, b: Any) -> Any:
     return repeated
 
 
+def _joined_once(text: Any, parts: Any) -> Any:
+    """Of what can be walked a single time, as a generator or map()."""
+    size, room, count = 0, 64, 0
+    made = new_view(text, room)
+    for part in parts:
+        needed = size + size_of(text) + size_of(part)
+        if needed > room:
+            room = 2 * needed
+            grown = new_view(text, room)
+            put_view(grown, 0, cut(made, 0, size))
+            made = grown
+        if count > 0:
+            put_view(made, size, text)
+            size += size_of(text)
+        put_view(made, size, part)
+        size += size_of(part)
+        count += 1
+    return cut(made, 0, size)
+
+
+_joined_once.__annotations__ = {}
+
+
 @overloads_method(ViewType, "join")
 def _join(text: Any, parts: Any) -> Any:
     if not isinstance(parts, types.IterableType) or parts.iterator_type.yield_type != text:
         return None
+    if isinstance(parts, types.IteratorType):
+        return _joined_once
 
     def joined(text: Any, parts: Any) -> Any:
         size, count = 0, 0

@@ -89,7 +89,7 @@ NOT_COMPILED = [
     ("Decimal", lambda t: float(decimal.Decimal(1)), "Decimal"),
     ("method of the tuple", lambda t: t.turnover(), "'turnover' of Trade is a method"),
     ("_replace", lambda t: t._replace(cost=1), "'_replace' of Trade is a method"),
-    ("unknown str method", lambda t: t.symbol.zfill(5), "str.zfill isn't compiled"),
+    ("unknown str method", lambda t: t.symbol.maketrans("a", "b"), "str.maketrans isn't compiled"),
     ("format spec", lambda t: f"{t.price:_}", "the format spec '_' isn't compiled"),
     ("negative power", lambda t: t.volume**-1, "an int to a negative power isn't compiled"),
     ("two types", late, "'x' is once"),

@@ -175,6 +175,35 @@ def test_methods_of_bytes(compiled, name):
     check()
 
 
+def words_of(line):
+    for w in line.split():
+        yield w + "."
+
+
+def shouted(w):
+    return w + "!"
+
+
+ONE_WALK = {
+    "generator": lambda t: t.b.join(words_of(t.a)),
+    "map": lambda t: t.b.join(map(shouted, t.a.split(","))),
+    "method": lambda t: t.b.join(map(str.strip, t.a.split(","))),
+}
+
+
+@pytest.mark.parametrize("name", ONE_WALK)
+def test_join_of_what_is_walked_once(compiled, name):
+    runner = compiled(ONE_WALK[name], Pair, MAP)
+
+    @quick
+    @given(rows)
+    def check(items):
+        same(runner, items)
+        same(runner, [(a * 9, b, i, j) for a, b, i, j in items])
+
+    check()
+
+
 digits = st.text(st.sampled_from("0123456789_+-. eE\u0663\uff15\U0001d7ceinfatyNA\t"), max_size=24)
 floats = (
     st.floats().map(repr)

@@ -115,6 +115,7 @@ METHODS = {
     "encode": lambda t: (t.a.encode("latin-1", "replace"), t.a.encode("ascii", errors="ignore"), t.b.encode().hex()),
     "encode strictly": ascii_or_not,
     "chr": character,
+    "greatest": lambda t: (max(t.a, t.b), min(t.a, t.b), max("b", t.a, t.b), min(t.b, "\u00e4", t.a, t.b[:1])),
     "numbers": lambda t: (hex(t.i), oct(t.j), bin(t.i), chr(abs(t.j) + 200), ord(chr(abs(t.i)))),
 }
 
