@@ -31,6 +31,7 @@ from rayelastic.compile.lowering import (  # noqa: F401  they register what text
     text_search,
     text_split,
 )
+from rayelastic.compile.lowering.dead_code import raising_kept
 from rayelastic.compile.lowering.plan import Plan
 from rayelastic.compile.lowering.records import RecordType
 from rayelastic.compile.lowering.refusal import refusals_pass
@@ -84,7 +85,7 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
     flags.no_compile = True
-    with refusals_pass(cpu_target.target_context):
+    with refusals_pass(cpu_target.target_context), raising_kept():
         result = compiler.compile_extra(
             cpu_target.typing_context,
             cpu_target.target_context,

@@ -1,0 +1,42 @@
+"""What Numba leaves out of a function because nothing uses it: never what may raise, for then it has a use.
+
+Where Numba inlines a comprehension it clears away what has no effect, and counts `a // b`, `words[3]` and `int(text)`
+among it. Only while user functions are compiled; other code of Numba's in this process stays as it is.
+"""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numba.core import ir, ir_utils
+
+_MAY_RAISE = {"binop", "inplace_binop", "unary", "getitem", "static_getitem", "typed_getitem", "exhaust_iter"}
+_CALLS_THAT_MAY_RAISE: tuple[list[Any], ...] = ([int], [max], ["ceil", math], ["log", np])
+
+
+@contextmanager
+def raising_kept() -> Iterator[None]:
+    """While compiling, under Numba's compiler lock: what may raise is kept."""
+    usual = ir_utils.has_no_side_effect
+    ir_utils.has_no_side_effect = functools.partial(_is_of_no_use, usual)
+    try:
+        yield
+    finally:
+        ir_utils.has_no_side_effect = usual
+
+
+def _is_of_no_use(usual: Callable[..., bool], value: Any, lives: Any, calls: dict[str, list[Any]]) -> bool:
+    """Whether an unused value may be left out; `calls` says what functions are called by which variables."""
+    if isinstance(value, ir.Expr):
+        if value.op in _MAY_RAISE:
+            return False
+        if value.op == "call" and calls.get(value.func.name) in _CALLS_THAT_MAY_RAISE:
+            return False
+    return usual(value, lives, calls)
