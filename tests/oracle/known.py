@@ -42,6 +42,12 @@ def _is_long_number(program: Program, found: Difference) -> bool:
     return found.kind == "refused" and digits and "int(" in program.body
 
 
+def _is_least_int(program: Program, found: Difference) -> bool:
+    """The least of all 64-bit integers has no positive counterpart, which `math.gcd` makes on its way."""
+    least = any(cell == -(2**63) for row in found.rows for cell in row if type(cell) is int)
+    return found.kind == "refused" and least and "gcd(" in program.body
+
+
 def _is_one_type(program: Program, found: Difference) -> bool:
     """Equal numbers, of which compiled code gives the float or the int: a variable has one type."""
     return found.kind == "type" and bool(re.search(r"'(float|int|bool) ", found.ours))
@@ -67,6 +73,7 @@ KNOWN = (
     Known(
         "int-of-long-text", "int() of a text beyond 64 bits refuses the tuple, under a handler, too", _is_long_number
     ),
+    Known("least-int", "math.gcd() of the least 64-bit integer refuses the tuple", _is_least_int),
     Known("one-type", "a variable that is once int and once float is a float", _is_one_type),
     Known("nan-identity", "a container that holds NaN doesn't find the same NaN", _is_nan_identity),
 )
