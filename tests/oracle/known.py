@@ -9,7 +9,6 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from tests.oracle.compare import Difference
 from tests.oracle.program import Program
@@ -49,24 +48,26 @@ def _is_least_int(program: Program, found: Difference) -> bool:
 
 
 def _is_one_type(program: Program, found: Difference) -> bool:
-    """Equal numbers, of which compiled code gives the float or the int: a variable has one type."""
-    return found.kind == "type" and bool(re.search(r"'(float|int|bool) ", found.ours))
+    """Equal numbers, of which compiled code gives the float: two ways through the function give an int and a float."""
+    ways = ast.IfExp | ast.If | ast.BoolOp | ast.For | ast.While | ast.Try | ast.Match
+    nodes = list(ast.walk(ast.parse(program.body)))
+    meet = any(isinstance(node, ways) for node in nodes) or re.search(r"\b(min|max|sum|get|pop)\(", program.body)
+    return found.kind == "type" and bool(meet) and bool(re.search(r"'float ", found.ours))
 
 
 def _is_nan_identity(program: Program, found: Difference) -> bool:
     """A container is asked for NaN: Python finds the same object, compiled code compares values."""
-    compares = [
-        node for node in ast.walk(ast.parse(program.body)) if isinstance(node, ast.Compare | ast.Call | ast.Dict)
-    ]
+    compares = [node for node in ast.walk(ast.parse(program.body)) if isinstance(node, ast.Compare)]
     has_nan = any(isinstance(cell, float) and cell != cell for cell in found.rows[-1]) if found.rows else False
     return found.kind in ("value", "raises", "refused") and has_nan and any(_looks_into(node) for node in compares)
 
 
-def _looks_into(node: Any) -> bool:
-    if isinstance(node, ast.Compare):
-        holds = any(isinstance(one, ast.List | ast.Tuple | ast.ListComp) for one in (node.left, *node.comparators))
-        return holds or any(isinstance(one, ast.In | ast.NotIn) for one in node.ops)
-    return False
+def _looks_into(node: ast.Compare) -> bool:
+    """Whether containers are compared, or one is asked for a value; texts aren't containers."""
+    given = [one for one in (node.left, *node.comparators) if not isinstance(one, ast.Attribute | ast.Constant)]
+    if any(isinstance(one, ast.In | ast.NotIn) for one in node.ops):
+        return node.comparators[0] in given
+    return any(isinstance(one, ast.List | ast.Tuple | ast.ListComp) for one in given)
 
 
 KNOWN = (
