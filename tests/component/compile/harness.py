@@ -139,8 +139,8 @@ class Outcome:
 def built_shim(folder: Path) -> Path:
     """The engine services of shim.c as a library in a folder."""
     library = folder / "shim.so"
-    if not library.exists():
-        source = Path(__file__).parent / "shim.c"
+    source = Path(__file__).parent / "shim.c"
+    if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
         subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
     return library
 
