@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _REASONS = {
     "late": "late and dropped: they came behind the watermark, and nobody takes .late()",
     "failed": "skipped: its function failed on them",
+    "bad_row": "left out: rows of a file that aren't of the schema",
 }
 
 TERMINAL_PERIOD = 0.5  # seconds

@@ -141,12 +141,19 @@ def _same(first: pa.Schema, other: pa.Schema, first_path: str, path: str, operat
         if name not in other.names or name not in first.names:
             has, lacks = (there, here) if name in first.names else (here, there)
             problem = f"{has!r} has a column '{name}', {lacks!r} has none"
-        elif first.field(name).type != other.field(name).type:
+        elif _plain(first.field(name).type) != _plain(other.field(name).type):
             problem = f"'{name}' is {first.field(name).type} in {there!r} and {other.field(name).type} in {here!r}"
         else:
             continue
         raise SchemaError(problem, operator=operator, way_out="Declare schema= with the columns that all files have")
     return pa.schema([f.with_nullable(f.nullable or other.field(f.name).nullable) for f in first])
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """A type, the large ones of text as the others."""
+    import pyarrow as pa
+
+    return {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(kind, kind)
 
 
 def _held(columns: pa.Schema) -> Schema:

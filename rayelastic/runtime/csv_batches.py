@@ -69,7 +69,8 @@ def good_row_batches(body: CsvSource, left_out: LeftOut) -> Iterator[pa.RecordBa
     Raises:
         SourceError: a file can't be read on, or has a row that isn't of the schema, with on_bad_row='fail'.
     """
-    put_aside = _refuse if body.on_bad_row is OnError.FAIL else left_out.add
+    kept = {OnError.FAIL: _refuse, OnError.SKIP: left_out.add, OnError.DIVERT: lambda _: None}  # read by BadRows
+    put_aside = kept[body.on_bad_row]
     for path in body.paths:
         yield from _File(path, body, put_aside).batches()
 
@@ -138,8 +139,6 @@ class _File:
             self._block *= LONGER
         elif not self._careful:
             self._careful = True
-        elif "in include_columns" in said:
-            raise self._error(f"a column isn't there: {said}", "Give files of the same columns")
         else:
             raise self._error(f"it can't be read on behind row {self._number(self._done) - 1:,}: {said}", TELLS)
 
@@ -158,7 +157,7 @@ class _File:
         )
         seen, last = 0, None
         with CsvText(self._path, form.encoding, form.comment, form.quote) as text:
-            names = self._columns.of_file(self._path, form) if self._careful else None
+            names = self._names() if self._careful else None
             convert = self._columns.careful(names) if names is not None else self._columns.typed()
             with csv.open_csv(text, read_options=read, parse_options=parse, convert_options=convert) as reader:
                 for batch in reader:
@@ -169,6 +168,13 @@ class _File:
                         yield self._converted(new)
             if text.quotes % 2 or (last is not None and self._columns.spans_lines(last)):
                 self._check_end(names)
+
+    def _names(self) -> list[str]:
+        """The columns of the file."""
+        names = self._columns.of_file(self._path, self._body.form)
+        if (missing := next((name for name in self._body.columns if name not in names), None)) is not None:
+            raise self._error(f"it has no column {missing!r}", f"Its columns are {', '.join(names)}")
+        return names
 
     def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if not self._careful:
@@ -226,7 +232,7 @@ class _File:
         from pyarrow import csv
 
         form = self._body.form
-        names = names or self._columns.of_file(self._path, form)
+        names = names or self._names()
         parse = csv.ParseOptions(
             delimiter=form.delimiter,
             quote_char=form.quote or False,

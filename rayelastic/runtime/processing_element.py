@@ -212,6 +212,7 @@ class ProcessingElement:
             port=self._port.counters if self._port is not None else {},
             latencies={name: tuple(native.latency) for name, native in self._natives.items() if native.latency},
             widths={name: width.active for name, width in self._widths.items()},
+            bad_rows={name: source.left_out.count for name, source in self._sources.items()},
         )
 
     def adaptations(self, number: int = 0) -> tuple[Adaptation, ...]:

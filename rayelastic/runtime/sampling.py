@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.runtime.machine_load import resident_bytes
-from rayelastic.runtime.status import FAILED, OperatorSample, PESample
+from rayelastic.runtime.status import BAD_ROW, FAILED, OperatorSample, PESample
 
 if TYPE_CHECKING:
     from rayelastic.graph.operator_spec import OperatorSpec
@@ -24,6 +24,7 @@ def pe_sample(
     port: dict[str, int],
     latencies: Mapping[str, tuple[int, ...]],
     widths: Mapping[str, int],
+    bad_rows: Mapping[str, int],
 ) -> PESample:
     """Makes a sample.
 
@@ -37,6 +38,7 @@ def pe_sample(
         port: counters of the data port.
         latencies: {sink: its marks by how long they were under way}.
         widths: channels in use, of stages.
+        bad_rows: {source: rows that it left out because they aren't of its schema}.
     """
     if native is None:
         return PESample(spec.pe, seconds, 0, 0.0, (), links, port, rss_bytes=resident_bytes())
@@ -65,7 +67,7 @@ def pe_sample(
                 latency=latencies.get(name, ()),
                 channels=widths.get(name, 0),
                 answered_by_python=counted["answered"],
-                dropped=_dropped(specs.get(name), counted),
+                dropped=_dropped(specs.get(name), counted, bad_rows.get(name, 0)),
             )
         )
     return PESample(
@@ -82,8 +84,8 @@ def pe_sample(
     )
 
 
-def _dropped(spec: OperatorSpec | None, counted: Mapping[str, Any]) -> dict[str, int]:
+def _dropped(spec: OperatorSpec | None, counted: Mapping[str, Any], bad_rows: int) -> dict[str, int]:
     """Tuples that went nowhere, by reason."""
     ports = [] if spec is None else [port.name for port in spec.output_ports[1:]]
-    counts = dict(zip(ports, counted["untaken"], strict=False)) | {FAILED: counted["skipped"]}
+    counts = dict(zip(ports, counted["untaken"], strict=False)) | {FAILED: counted["skipped"], BAD_ROW: bad_rows}
     return {reason: count for reason, count in counts.items() if count}

@@ -59,6 +59,7 @@ class SourceOperator:
     ingest: IngestServer | None = None
     left_out: LeftOut = field(default_factory=LeftOut)
     _feeding: threading.Thread | None = None
+    _told: bool = False
 
     def start(self, name: str) -> None:
         """Starts feeding, if somebody has to."""
@@ -68,8 +69,9 @@ class SourceOperator:
 
     def tell_left_out(self, name: str, job: str, pe: str) -> None:
         """Logs how many rows were left out, once, if there are any."""
-        rows, self.left_out = self.left_out, LeftOut()
-        if rows.count:
+        rows = self.left_out
+        if rows.count and not self._told:
+            self._told = True
             fields = {"operator": name, "count": rows.count, "first": rows.first}
             tell("bad rows left out", job=job, pe=pe, level=logging.WARNING, **fields)
 

@@ -52,6 +52,7 @@ class Failure:
 
 
 FAILED = "failed"  # the reason of dropped tuples that on_error="skip" left out
+BAD_ROW = "bad_row"  # and of rows of a file that on_bad_row="skip" left out
 
 
 def latency_bound(bucket: int) -> float:
@@ -84,7 +85,7 @@ class OperatorSample:
         answered_by_python: tuples that its machine code refused, a number beyond 64 bits on the way for example, and
             that went on with what the Python function gives.
         dropped: {reason: tuples that went nowhere}: by the output port that nobody takes, such as `late`, and `failed`
-            where on_error='skip' left them out.
+            where on_error='skip' left them out, `bad_row` where on_bad_row='skip' left out rows of a file.
     """
 
     name: str

@@ -132,13 +132,28 @@ def test_what_is_refused(case: str, csv: Read, tmp_path: Path) -> None:
         assert f"'{tmp_path / 'it.csv'}'" in said
 
 
+@pytest.mark.parametrize("second", ["b,a\nx,2\n", "a,c\n2,y\n", "a\n2\n"], ids=["in another order", "another", "less"])
+def test_columns_of_a_later_file(second: str, tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("a,b\n1,x\n")
+    (tmp_path / "2.csv").write_text(second)
+    source = rel.csv(str(tmp_path / "*.csv"))
+    if "b" in second:
+        assert [tuple(t) for t in rows(source)] == [(1, "x"), (2, "x")]
+    else:
+        assert f"'{tmp_path / '2.csv'}': it has no column 'b'. Its columns are a" in refused(source)
+
+
 BAD = "a,b\n1,x\n2,y,z\nq,w\n\n4,v\n5\n,u\n6,t\n"  # row 3 has too many, 4 no number, 6 too few, 7 is empty
 
 
 def test_bad_rows_are_skipped_and_counted(csv: Read, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     source = csv(BAD, {"a": int, "b": str}, on_bad_row="skip")
     with caplog.at_level(logging.WARNING, "rayelastic.events"):
-        assert [tuple(t) for t in rows(source)] == [(1, "x"), (4, "v"), (6, "t")]
+        topology = rel.Topology("skips")
+        topology.source("rows", source).sink("out", rel.list())
+        result = rel.run(topology)
+    assert [tuple(t) for t in result["out"]] == [(1, "x"), (4, "v"), (6, "t")]
+    assert result.metrics.operator("rows").dropped == {"bad_row": 4}
     (told,) = [json.loads(record.message) for record in caplog.records if "left out" in record.message]
     assert (told["event"], told["operator"], told["count"]) == ("bad rows left out", "rows", 4)
     assert f"{tmp_path / 'it.csv'}, row 3: it has 3 fields, not 2: '2,y,z'" in told["first"]
@@ -155,6 +170,7 @@ def test_bad_rows_are_diverted(lead: int, csv: Read, tmp_path: Path) -> None:
     assert [tuple(t) for t in result["out"]] == [(1, "x")] * (lead + 1) + [(4, "v"), (6, "t")]
     assert {t.file for t in result["bad"]} == {str(tmp_path / "it.csv")}
     assert {t.operator for t in result["bad"]} == {"trades"}
+    assert result.metrics.operator("trades").dropped == {}
     assert {(t.row - lead, t.text, t.error) for t in result["bad"]} == {
         (3, "2,y,z", "it has 3 fields, not 2: '2,y,z'"),
         (4, "q,w", "'q' doesn't fit the int64 of column 'a'"),

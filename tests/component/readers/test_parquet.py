@@ -120,6 +120,12 @@ def test_nulls_of_a_later_file(tmp_path: Path) -> None:
     assert [tuple(t) for t in rows(rel.parquet(str(tmp_path)))] == [(1,), (None,)]
 
 
+def test_large_texts_of_a_later_file(write: Write, tmp_path: Path) -> None:
+    for number, kind in enumerate((pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.large_string()))):
+        write(f"table/{number}.parquet", t=pa.array([LONG], pa.string()).cast(kind))
+    assert [t.t for t in rows(rel.parquet(str(tmp_path / "table")))] == [LONG] * 3
+
+
 def test_a_file_without_columns(write: Write) -> None:
     path = write("none.parquet")
     with pytest.raises(SchemaError, match=f"'{path}' has no columns. Leave the file out"):
