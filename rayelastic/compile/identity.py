@@ -274,7 +274,6 @@ def _is_named(owner: Any, name: str) -> bool:
     return True
 
 
-
 def _global_names(code: types.CodeType) -> set[str]:
     names = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     return names.union(*(_global_names(inner) for inner in _inner_codes(code)))

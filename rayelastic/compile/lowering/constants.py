@@ -32,15 +32,20 @@ from rayelastic.compile.lowering import (
     tables,
     text_format,
     text_numbers,
+    times_of_day,
 )
 from rayelastic.compile.lowering.views import BytesLiteral, TextLiteral
 from rayelastic.compile.patterns import NoPatternError
 
 # Builtins and functions of modules that Numba would answer in its own string type, or otherwise than CPython.
-_REPLACED: dict[Any, Any] = {str: text_format.text_of, **numbers.REPLACED, **moments.CONSTRUCTORS}
-_REPLACED |= text_numbers.REPLACED
-_REPLACED |= regular_calls.FUNCTIONS
-
+_REPLACED: dict[Any, Any] = {
+    str: text_format.text_of,
+    dt.time: times_of_day.new_time,
+    **text_numbers.REPLACED,
+    **numbers.REPLACED,
+    **moments.CONSTRUCTORS,
+    **regular_calls.FUNCTIONS,
+}
 
 _MOMENT_CLASSES: dict[Any, str] = {
     moments.new_datetime: "datetime",
@@ -171,6 +176,8 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
             raise UnsupportedError(f"the pattern '{name}' isn't compiled: {error}", loc) from None
     if isinstance(value, dt.datetime | dt.date | dt.timedelta) and moments.constant(value) is not None:
         return moments.constant(value)
+    if isinstance(value, dt.time) and times_of_day.constant(value) is not None:
+        return times_of_day.constant(value)
     if value is print:
         raise UnsupportedError("print isn't compiled, it needs the interpreter", loc)
     if isinstance(value, python_types.FunctionType) and _is_unknown(value):

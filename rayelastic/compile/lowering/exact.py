@@ -22,7 +22,7 @@ from numba.core.errors import UnsupportedError
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 
-from rayelastic.compile.lowering import not_a_number, optional, spans, whole_numbers
+from rayelastic.compile.lowering import not_a_number, optional, whole_numbers
 from rayelastic.compile.lowering.refusal import refuse
 
 # Byte offsets in records.FRAME.
@@ -164,16 +164,14 @@ def _replaced(state: Any, value: Any, ways: tuple[str, ...] = (CHECKS,)) -> str:
 
 
 def _replaced_otherwise(state: Any, value: Any, name: str, operands: list[Any]) -> bool:
-    """Whether it is an operator on dates and times, or on tuples and lists of floats; puts ours in place of Numba's."""
-    function = getattr(value, name)
-    temporal = any(spans.is_temporal(one) for one in operands)
-    ours = (spans if temporal else not_a_number).replacement(function, operands, value.loc)
+    """Whether it is an operator on tuples and lists of floats; puts ours in place of Numba's."""
+    ours = not_a_number.replacement(getattr(value, name), operands, value.loc)
     if ours is not None:
         call = state.typingctx.resolve_value_type(ours).get_call_type(state.typingctx, tuple(operands), {})
         state.calltypes.pop(value, None)
         state.calltypes[value] = call
         setattr(value, name, ours)
-    return temporal or ours is not None
+    return ours is not None
 
 
 def _compares_optionals(state: Any, value: Any) -> bool:

@@ -1,7 +1,6 @@
 """Comparison and arithmetic of datetime, date and timedelta, as CPython's: what leaves its ranges is its OverflowError.
 
-A timedelta beyond 64 bits of microseconds is refused. A datetime beside a date isn't compiled, nor is a timedelta by a
-float.
+A timedelta beyond 64 bits of microseconds is refused. A datetime beside a date isn't compiled.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -10,18 +9,20 @@ float.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.imputils import lower_cast
 from numba.core.typing.templates import signature
 from numba.extending import register_jitable
 
-from rayelastic.compile.lowering.declare import overloads, overloads_method
+from rayelastic.compile.lowering import engine
+from rayelastic.compile.lowering.declare import overloads, overloads_method, primitive
 from rayelastic.compile.lowering.moment_types import DateType, MomentType, PointType, SpanType
 from rayelastic.compile.lowering.moments import checked_date, checked_moment, microseconds, span, units
-from rayelastic.compile.lowering.refusal import refuse_if
+from rayelastic.compile.lowering.refusal import refuse, refuse_if
 from rayelastic.compile.lowering.whole_numbers import divide
 
 _DAY = 86_400_000_000
@@ -33,13 +34,39 @@ def _described(kind: Any) -> str:
     return str(types.unliteral(kind)).partition("[")[0]
 
 
+@primitive
+def _present(typingctx: Any, value: Any) -> Any:
+    """The value of an Optional; None raises, as an operator on it does in Python."""
+    inner = value.type if isinstance(value, types.Optional) else value
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return context.cast(builder, args[0], sig.args[0], inner)
+
+    return inner(value), codegen
+
+
+def _of_present(typing: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """An operator that takes what may be None as well."""
+
+    def declared(a: Any, b: Any) -> Any:
+        kinds = [one.type if isinstance(one, types.Optional) else one for one in (a, b)]
+        if not any(isinstance(one, PointType | SpanType) for one in kinds):
+            return None
+        written = typing(*kinds)
+        if written is None or (kinds[0] is a and kinds[1] is b):
+            return written
+        inner = register_jitable(written)
+        return lambda a, b: inner(_present(a), _present(b))
+
+    return declared
+
+
 # --- comparison -----------------------------------------------------------------------------------------------------
 
 
 def _declare_comparison(function: Any) -> None:
     compare = register_jitable(lambda a, b: function(a, b))
 
-    @overloads(function)
     def _compared(a: Any, b: Any) -> Any:
         ours = PointType | SpanType
         if not (isinstance(a, ours) and isinstance(b, ours)):
@@ -49,6 +76,9 @@ def _declare_comparison(function: Any) -> None:
         if a == b:
             return lambda a, b: compare(units(a), units(b))
         return lambda a, b: compare(microseconds(a), microseconds(b))
+
+    is_equality = function in (operator.eq, operator.ne)  # of what may be None: exact.py
+    overloads(function)(_compared if is_equality else _of_present(_compared))
 
 
 for _function in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge):
@@ -140,17 +170,25 @@ def _multiple(number: int, times: int) -> Any:
     return span(number * times)
 
 
-@register_jitable
-def _nearest(number: int, by: int) -> Any:
-    """A timedelta by an int: to the nearest microsecond, ties to even."""
-    if by == 0:
-        raise ZeroDivisionError("division by zero")
-    refuse_if(by < -(2**61) or by > 2**61)
-    quotient, rest = number // by, number % by
-    twice, size = 2 * abs(rest), abs(by)
-    if twice > size or (twice == size and quotient % 2 == 1):
-        quotient += 1
-    return span(quotient)
+def _scaling(name: str, number: Any) -> Any:
+    """A service that multiplies or divides microseconds, rounding half to even."""
+
+    @primitive
+    def scaled(typingctx: Any, microseconds: Any, by: Any) -> Any:
+        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            result = cgutils.alloca_once(builder, engine.I64)
+            there = engine.span_by(builder, name, args[0], args[1], result)
+            with builder.if_then(builder.icmp_unsigned("==", there, engine.I64(0)), likely=False):
+                refuse(builder)
+            return builder.load(result)
+
+        return types.int64(types.int64, number), codegen
+
+    return scaled
+
+
+_times, _over = _scaling("rel_span_times", types.float64), _scaling("rel_span_over", types.float64)
+_shared = _scaling("rel_span_shared", types.int64)
 
 
 @register_jitable
@@ -160,9 +198,8 @@ def _floor(number: int, by: int) -> int:
     return number // by
 
 
-def _refuse_float(a: Any, b: Any) -> None:
-    if isinstance(types.unliteral(a), types.Float) or isinstance(types.unliteral(b), types.Float):
-        raise TypingError("a timedelta times or by a float isn't compiled")
+def _is_float(kind: Any) -> bool:
+    return isinstance(types.unliteral(kind), types.Float)
 
 
 def _is_whole(kind: Any) -> bool:
@@ -170,29 +207,28 @@ def _is_whole(kind: Any) -> bool:
 
 
 def _product(a: Any, b: Any) -> Any:
-    if isinstance(a, SpanType) or isinstance(b, SpanType):
-        _refuse_float(a, b)
+    if isinstance(b, SpanType) and not isinstance(a, SpanType):
+        return lambda a, b: b * a
     if isinstance(a, SpanType) and _is_whole(b):
-        return lambda a, b: _multiple(microseconds(a), b)
-    if isinstance(b, SpanType) and _is_whole(a):
-        return lambda a, b: _multiple(microseconds(b), a)
-    return None
+        return lambda a, b: _multiple(microseconds(a), types.int64(b))
+    return (lambda a, b: span(_times(microseconds(a), b))) if isinstance(a, SpanType) and _is_float(b) else None
 
 
 def _quotient(a: Any, b: Any) -> Any:
     if not isinstance(a, SpanType):
         return None
-    _refuse_float(a, b)
     if isinstance(b, SpanType):
         return lambda a, b: _divided(microseconds(a), microseconds(b))
-    return (lambda a, b: _nearest(microseconds(a), b)) if _is_whole(b) else None
+    if _is_float(b):
+        return lambda a, b: span(_over(microseconds(a), b))
+    return (lambda a, b: span(_shared(microseconds(a), types.int64(b)))) if _is_whole(b) else None
 
 
 def _floor_quotient(a: Any, b: Any) -> Any:
     if isinstance(a, SpanType) and isinstance(b, SpanType):
         return lambda a, b: _floor(microseconds(a), microseconds(b))
     if isinstance(a, SpanType) and _is_whole(b):
-        return lambda a, b: span(_floor(microseconds(a), b))
+        return lambda a, b: span(_floor(microseconds(a), types.int64(b)))
     return None
 
 
@@ -216,7 +252,7 @@ for _functions, _typing in (
     ((operator.mod, operator.imod), _rest),
 ):
     for _function in _functions:
-        overloads(_function)(_typing)
+        overloads(_function)(_of_present(_typing))
 
 
 @overloads(divmod)

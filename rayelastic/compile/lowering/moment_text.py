@@ -5,7 +5,7 @@ isn't compiled; forms of ISO 8601 other than `2020-05-17` and `2020-05-17T03:04[
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
-# ruff: noqa: ARG001, SLF001 -- what Numba calls has the parameters that Numba gives
+# ruff: noqa: ARG001 -- what Numba calls has the parameters that Numba gives
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ from rayelastic.compile.lowering.moments import (
 from rayelastic.compile.lowering.refusal import refuse_if
 from rayelastic.compile.lowering.regular import MatchType, Pattern, PatternType, constant, match_spans, searched
 from rayelastic.compile.lowering.text_format import put_number
+from rayelastic.compile.lowering.times_of_day import combined
 from rayelastic.compile.lowering.views import TEXT, TextLiteral, byte_at, cut, new_view, put_byte, size_of
 from rayelastic.compile.patterns import NoPatternError
 
@@ -384,6 +385,7 @@ CLASS_ATTRIBUTES: dict[tuple[Any, str], Any] = {
     (new_datetime, "strptime"): ClassMethod("strptime"),
     (new_datetime, "fromisoformat"): moment_of_text,
     (new_date, "fromisoformat"): date_of_text,
+    (new_datetime, "combine"): combined,
     (new_datetime, "min"): dt.datetime.min,  # noqa: DTZ901
     (new_datetime, "max"): dt.datetime.max,  # noqa: DTZ901
     (new_date, "min"): dt.date.min,

@@ -193,6 +193,7 @@ def _text(typingctx: Any, match: Any) -> Any:
 
 @primitive
 def match_spans(typingctx: Any, match: Any) -> Any:
+    """The offsets of its groups."""
     return match.spans(match), lambda context, builder, sig, args: builder.extract_value(args[0], 2)
 
 

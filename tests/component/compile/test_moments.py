@@ -1,6 +1,6 @@
 """datetime, date and timedelta: arithmetic and comparison are CPython's at the ends of its ranges, too."""
 
-# ruff: noqa: DTZ001, DTZ901 -- functions as users write them
+# ruff: noqa: DTZ001, DTZ005, DTZ007, DTZ901 -- functions as users write them
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ moments = st.one_of(
 spans_of = st.one_of(
     st.timedeltas(dt.timedelta(days=-4_000_000), dt.timedelta(days=4_000_000)),
     st.builds(lambda n: dt.timedelta(microseconds=n), st.integers(-9, 9)),
-    st.sampled_from([dt.timedelta(days=-1, microseconds=1), dt.timedelta(days=50_000_000), dt.timedelta(days=-50_000_000)]),
+    st.sampled_from(
+        [dt.timedelta(days=-1, microseconds=1), dt.timedelta(days=50_000_000), dt.timedelta(days=-50_000_000)]
+    ),
 )  # fmt: skip
 events = st.builds(
     Event, moments, moments, st.dates(), st.dates(), spans_of, spans_of, st.one_of(st.integers(-5, 5), st.integers())
@@ -88,10 +90,104 @@ def _is_big(value: Any) -> bool:
 
 @pytest.mark.parametrize(
     "function",
-    [lambda t: t.a < t.d, lambda t: t.a == t.d, lambda t: t.p * 1.5, lambda t: t.a - t.d, lambda t: t.p / 0.5],
-    ids=["less", "equal", "times float", "mixed difference", "by float"],
+    [lambda t: t.a < t.d, lambda t: t.a == t.d, lambda t: t.a - t.d, lambda t: t.p + 1],
+    ids=["less", "equal", "mixed difference", "plus int"],
 )
 def test_what_isnt_compiled_runs_in_python(compiler, function):
     code = compiler.compile(request(function, Event, output=Schema.of(int)))
     assert code.lane is Lane.PYTHON
     assert "isn't compiled (test_moments.py:" in code.reason
+
+
+# --- out of text, and into it ---------------------------------------------------------------------------------------
+
+
+class Stamp(NamedTuple):
+    text: str
+    at: dt.datetime
+    day: dt.date
+    clock: dt.time
+
+
+def parsed(t: Any) -> Any:
+    return dt.datetime.strptime(t.text, "%d/%m/%Y  %H:%M:%S.%f")
+
+
+def of_two_digits(t: Any) -> Any:
+    try:
+        return dt.datetime.strptime(t.text, "%y%m%d").date()
+    except Exception:
+        return dt.date.min
+
+
+def written(t: Any) -> Any:
+    return t.at.strftime("%Y-%m-%dT%H:%M:%S.%f %j %y%% é"), t.day.strftime("%d.%m.%Y %H")
+
+
+def calendar(t: Any) -> Any:
+    return t.at.isocalendar()[0], t.day.isocalendar()[1], t.day.isocalendar()[2], t.at == dt.datetime.min
+
+
+OPEN = dt.time(9, 30, 0, 5)
+
+
+def of_day(t: Any) -> Any:
+    clock = t.clock.hour, t.clock.minute, t.clock.second, t.clock.microsecond, t.clock >= OPEN, t.at.time() < OPEN
+    return (*clock, dt.time(1, 2) == t.clock, t.at.time(), dt.datetime.combine(t.day, t.clock), dt.time(t.at.day))
+
+
+stamps = st.one_of(
+    st.sampled_from([
+        "", "03/02/2020 1:2:3.5", "31/12/1999  23:59:61.000001", "29/02/2021 00:00:00.1", "٣/02/2020 1:2:3.5",
+        "03/02/2020 1:2:3.5x", "200229", "690101", "680101", "2020-02-29", "2020-02-30", "2020-02-29T", "2020-02-29T01",
+        "2020-02-29T01:02", "2020-02-29 01:02:03", "2020-02-29x01:02:03.123", "2020-02-29T01:02:03.123456", "20200229",
+        "2020-02-29T25:02", "2020-W01-1", "abc", "2020/01/01", "2020-1-01", "2020-02-29T01:02:03+00:00", "0000-01-01",
+        "2020-02-29T0a:00", "2020-02-29T24:00", "é020-01-01", "2020-0\u0661-01", "2020-02-29\0",
+        "2020-02-29T01:02:03Z",
+    ]),
+    st.text(st.sampled_from("0123459-/:.T W"), max_size=20),
+    st.datetimes().map(str),
+    st.datetimes().map(lambda d: d.strftime("%d/%m/%Y %H:%M:%S.%f")),
+)  # fmt: skip
+READ = [
+    (parsed, False), (of_two_digits, False), (written, True), (calendar, False), (of_day, False),
+    (lambda t: dt.datetime.fromisoformat(t.text), True), (lambda t: dt.date.fromisoformat(t.text), True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "may_refuse"), READ, ids=[str(at) for at in range(len(READ))])
+def test_text_of_times_is_read_and_written_as_python_does_or_refused(compiled, function, may_refuse):
+    runner = compiled(function, Stamp)
+
+    @settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(st.builds(Stamp, stamps, moments, st.dates(), st.times()))
+    def equal(row: Any) -> None:
+        wanted, ours = python_result(runner.code, [tuple(row)]), runner([tuple(row)])
+        if ours.failed is not None and wanted.failed is None:
+            assert may_refuse, row
+        else:
+            assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
+
+    equal()
+    plain = ("2020-02-29", dt.datetime(2020, 2, 29), dt.date(2020, 2, 29), dt.time(1))
+    assert not may_refuse or runner([plain]).failed is None
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda t: dt.datetime.now() > t.at, "datetime.now isn't compiled"),
+        (lambda t: t.at.strftime("%B") == "May", "of the directives of strftime %Y %m"),
+        (
+            lambda t: dt.datetime.strptime(t.text, t.text) > t.at,
+            "strptime is compiled with a format that is a constant",
+        ),
+        (lambda t: dt.datetime.strptime(t.text, "%H") > t.at, "with a year"),
+    ],
+    ids=["now", "month", "variable", "no year"],
+)
+def test_what_depends_on_clock_or_locale_runs_in_python(compiler, function, reason):
+    code = compiler.compile(request(function, Stamp, output=Schema.of(bool)))
+    assert code.lane is Lane.PYTHON
+    assert reason in code.reason
+    assert "test_moments.py:" in code.reason
