@@ -27,7 +27,7 @@ from rayelastic.compile.ports_compiler import compile_operator
 from rayelastic.compile.reasons import plain_reason
 from rayelastic.compile.signatures import annotated_library, annotated_output
 from rayelastic.compile.state import initial_record, is_record_class, state_factory
-from rayelastic.compile.syntax import rewritten
+from rayelastic.compile.syntax import NotRewrittenError, rewritten
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
 from rayelastic.graph.schema import Schema, laid_out
@@ -256,7 +256,7 @@ def _identity(request: FunctionRequest) -> Identity:
 def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple[CacheEntry, Schema]:
     from rayelastic.compile.lowering.compiler import compile_function, flattened
     from rayelastic.compile.lowering.plan import Plan
-    from rayelastic.compile.lowering.text_format import formatted
+    from rayelastic.compile.lowering.provided import PROVIDED
 
     found = taken_apart(request.function, 1 if state_schema is None else 2)
     if found is None:
@@ -270,7 +270,7 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
     try:
         function = rewritten(
             user,
-            formatted,
+            PROVIDED,
             flat=request.kind is OperatorKind.FLAT_MAP,
             nullable=nullable,
             record=request.input_schema.tuple_type,
@@ -279,6 +279,8 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
         )
     except SyntaxError as error:
         raise NotCompiledError(str(error)) from None
+    except NotRewrittenError as error:
+        raise NotCompiledError(plain_reason(error, user)) from None
     if request.kind is OperatorKind.FLAT_MAP and not inspect.isgeneratorfunction(function):
         function = flattened(function, keyed=state_schema is not None)
     plan = Plan(function, request.kind, request.output, members, may_be_none=bool(nullable))
@@ -334,7 +336,10 @@ def is_cached(request: FunctionRequest) -> bool:
 def _environment() -> str:
     """What else machine code depends on: versions, this package's own sources, the processor."""
     folder = Path(__file__).parent
-    rewriting = [folder / f"{name}.py" for name in ("syntax", "exceptions", "format_strings", "patterns", "bound")]
+    rewriting = [
+        folder / f"{name}.py"
+        for name in ("syntax", "statements", "loops", "callables", "exceptions", "format_strings", "patterns", "bound")
+    ]
     sources = hashlib.sha256()
     for path in sorted([*(folder / "lowering").glob("*.py"), *rewriting]):
         sources.update(path.read_bytes())

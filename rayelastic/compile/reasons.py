@@ -20,7 +20,22 @@ _CALLED = r" found for signature:\s*>>> \w+(\([^\n]*\))"
 _ASSIGNED = r"intrinsic _set_field[\s\S]*?\((\w+)#[^\n]*?, Literal\[str\]\((\w+)\)"
 _WORDS = {  # what Numba says: what it means
     _ASSIGNED: r"'\2' of a \1 that the function made is assigned, which isn't compiled",
-    r"exception_match|Exception matching": "it catches a named exception; `except Exception` is compiled",
+    r"exception_match|Exception matching|'Tuple' object has no attribute 'exc_class'": (
+        "it catches what isn't known to be exceptions' classes; their names, or a tuple of names, are compiled"
+    ),
+    r"Exception object cannot be stored": "it looks at the exception that it catches, which compiled code doesn't have",
+    r"Int value is too large:? ?(-?\d*)": r"the constant \1 doesn't fit the 64 bits of compiled integers",
+    r"Operands must be the same type": "it mixes ints and floats in one variable here; make all of one kind",
+    r"cannot safely cast (\w+) to (\w+)": r"a dict that holds \2 is given \1: make all of one kind",
+    r"Cannot infer the type of variable '([^'.$]+)[^']*'[^\n]*imprecise": r"what '\1' holds isn't known: nothing is put in",
+    r"Cannot infer the type of variable[^\n]*imprecise": "what a list or dict holds isn't known: nothing is put in",
+    r"Dict\.value_type cannot be of type": "a dict would hold None",
+    r"Dict\.key_type cannot be of type": "a dict would have the key None",
+    r"Undecided type": "the kind of a value isn't known: a dict of lists, for example, isn't compiled",
+    r"The use of yield in a closure": "a generator expression is compiled only where all its items are taken at once",
+    r"Unsupported use of cell variable": "a function inside the function that calls itself, or changes outer names, isn't compiled",
+    r"Illegal IR, del found": "`del` of a name isn't compiled",
+    r"Signature mismatch": "a function is called with another number of arguments than it takes",
     r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'": r"\2.\1 isn't compiled",
     r"Unknown attribute '(\w+)' of type (\S+)": r"\2.\1 isn't compiled",
     r"Untyped global name '(\w+)'[^<]*<class '([\w.]+)'>": r"'\1' outside the function is a \2, which isn't compiled",
@@ -60,7 +75,7 @@ def _first_sentence(text: str, error: BaseException) -> str:
     for line in text.splitlines():
         if not _NOISE.match(line.strip()):
             return line.strip().rstrip(".:")
-    return type(error).__name__
+    return "the compiler can't take something here"
 
 
 def source_line(text: str, function: Callable[..., Any]) -> str:

@@ -1,9 +1,8 @@
 """Python that Numba doesn't read becomes Python that it does: a rewrite of the function's source, where there is one.
 
-`yield from`; lists that a flat_map function returns; generator expressions in sum, any, all and join; `if (k := ..)`;
-format specs, `%` and str.format (format_strings.py); `except ValueError` where nothing else can be raised
-(exceptions.py); `t._replace(..)`. The new function has the old one's globals, closure and line numbers. Source that
-isn't there, or isn't what the function was made of, leaves the function as it is. Knows no Numba.
+Lists that a flat_map function returns are yielded, `t._replace(..)` is a constructor; statements.py, loops.py,
+format_strings.py and exceptions.py have the rest. The new function has the old one's globals, closure and line numbers.
+Source that isn't there, or isn't what the function was made of, leaves the function as it is. Knows no Numba.
 """
 
 from __future__ import annotations
@@ -13,30 +12,30 @@ import ast
 import copy
 import functools
 import inspect
-import itertools
 import linecache
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rayelastic.compile.bound import bind
+from rayelastic.compile.callables import NotRewrittenError
 from rayelastic.compile.exceptions import Narrowing
 from rayelastic.compile.format_strings import Formats
+from rayelastic.compile.loops import Loops, loop_over
+from rayelastic.compile.statements import Statements
 
-__all__ = ["FORMAT", "definition", "rewritten", "value_of"]
+__all__ = ["FORMAT", "NotRewrittenError", "definition", "rewritten", "value_of"]
 
 FORMAT = "rel_formatted"  # the name by which new functions know what formats
 _FUTURES = functools.reduce(
     lambda flags, name: flags | getattr(__future__, name).compiler_flag, __future__.all_feature_names, 0
 )
 _MADE = "rel_function"  # the name of a definition while it is made: the user's may be a global that it calls
-_REDUCERS = {"sum", "any", "all"}
-_COLLECTORS = {"list", "tuple", "set", "sorted", "frozenset"}
 
 
 def rewritten(
     function: Callable[..., Any],
-    formatted: Callable[..., Any],
+    provided: dict[str, Any],
     *,
     flat: bool = False,
     nullable: frozenset[str] = frozenset(),
@@ -49,7 +48,7 @@ def rewritten(
 
     Args:
         function: of the user.
-        formatted: what `format(value, spec)` becomes.
+        provided: what new functions call, by the names that they have for it.
         flat: whether it is a flat_map function, whose lists are to be yielded.
         nullable: fields that may be None.
         record: class of its first argument where known.
@@ -59,6 +58,7 @@ def rewritten(
 
     Raises:
         SyntaxError: parameters are bound, but the function's source isn't known.
+        NotRewrittenError: it can't be compiled, with the reason.
     """
     bound = bound or {}
     found = definition(function)
@@ -68,23 +68,55 @@ def rewritten(
         return function
     before = ast.dump(found)
     node = copy.deepcopy(found)
-    names = set(function.__code__.co_names) | set(function.__code__.co_freevars)
+    names = _names(function.__code__) | set(function.__code__.co_freevars)
     values = {name: value_of(function, name) for name in names} | dict(bound)
     parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
     first = next((name for name in parameters if name not in bound), None)
     extra = bind(node, bound)
+    defaults = _default_values(function, found, node)
+    path = function.__code__.co_filename
+    statements = Statements(path)
+    node = statements.begin(node)
+    values |= statements.imported
     if record is not None and first is not None:
         node = _Replaced(first, record).visit(node)
     node = Formats(FORMAT).visit(node)
     may_be_none = may_be_none or (bool(nullable) and _reads_one_of(node, nullable | members, first))
-    node = Narrowing(values, may_be_none=may_be_none, members=members).visit(node)
+    node = Narrowing(values, path, may_be_none=may_be_none, members=members).visit(node)
     if flat and not inspect.isgeneratorfunction(function):
         node = _Yielded().begin(node)
-    _Hoisted(values, set(function.__code__.co_varnames) | set(function.__code__.co_cellvars)).begin(node)
+    local = set(function.__code__.co_varnames) | set(function.__code__.co_cellvars)
+    Loops(values, local - set(statements.imported)).begin(node)
     if ast.dump(node) == before:
         return function
-    extra |= {FORMAT: formatted, RECORD: record}
-    return _compiled(ast.fix_missing_locations(node), function, extra) or function
+    extra |= {**provided, **statements.imported, RECORD: record}
+    made: types.FunctionType | None = _compiled(ast.fix_missing_locations(node), function, extra)
+    if made is None:
+        return function
+    order = [one.arg for one in [*node.args.posonlyargs, *node.args.args]]
+    made.__defaults__ = tuple(defaults[name] for name in order if name in defaults)
+    if not node.args.kwonlyargs:
+        made.__kwdefaults__ = None
+    return made
+
+
+def _default_values(function: Any, found: ast.FunctionDef, node: ast.FunctionDef) -> dict[str, Any]:
+    """Default values of a function by name; makes keyword-only parameters of the new one positional where that can be."""
+    names = [one.arg for one in [*found.args.posonlyargs, *found.args.args]]
+    values = function.__defaults__ or ()
+    defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
+    arguments = node.args
+    if arguments.vararg is None and all(one.arg in defaults for one in arguments.kwonlyargs):
+        arguments.args = arguments.args + arguments.kwonlyargs
+        arguments.defaults = arguments.defaults + [one for one in arguments.kw_defaults if one is not None]
+        arguments.kwonlyargs, arguments.kw_defaults = [], []
+    return defaults
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Names of globals, and of attributes, of a function and those inside it."""
+    inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+    return set(code.co_names).union(*map(_names, inner))
 
 
 def _reads_one_of(node: ast.AST, names: frozenset[str], record: str | None) -> bool:
@@ -178,7 +210,7 @@ def _same(a: types.CodeType, b: types.CodeType) -> bool:
 
 def _compiled(node: ast.FunctionDef, function: Any, extra: dict[str, Any], imported: Sequence[str] = ()) -> Any:
     """A definition as a function with the globals and the closure of another."""
-    free = [*function.__code__.co_freevars, *extra]
+    free = list(dict.fromkeys([*function.__code__.co_freevars, *extra]))
     parameters = ast.arguments([], [ast.arg(one) for one in free], None, [], [], None, [])
     outer = ast.FunctionDef("rel_outer", parameters, [node], [], None, None)
     imports = [ast.Import([ast.alias(one)]) for one in imported]  # never run
@@ -254,7 +286,7 @@ class _Yielded(ast.NodeTransformer):
         if isinstance(given, ast.List | ast.Tuple):
             return [*(ast.copy_location(ast.Expr(ast.Yield(item)), item) for item in given.elts), end]
         if isinstance(given, ast.ListComp | ast.GeneratorExp):
-            return [_loops(given, [ast.Expr(ast.Yield(given.elt))]), end]
+            return [loop_over(given, [ast.Expr(ast.Yield(given.elt))]), end]
         item = ast.Name("rel_item", ast.Load())
         loop = ast.For(ast.Name("rel_item", ast.Store()), given, [ast.Expr(ast.Yield(item))], [], None)
         return [ast.copy_location(loop, node), end]
@@ -262,139 +294,3 @@ class _Yielded(ast.NodeTransformer):
 
 def _listed(made: Any) -> list[Any]:
     return made if isinstance(made, list) else [made]
-
-
-def _loops(
-    comprehension: ast.ListComp | ast.GeneratorExp, body: list[ast.stmt], first: ast.expr | None = None
-) -> ast.For:
-    """The loops and conditions of a comprehension around statements; `first` is iterated in place of its first."""
-    for at, generator in reversed(list(enumerate(comprehension.generators))):
-        for condition in reversed(generator.ifs):
-            body = [ast.If(condition, body, [])]
-        iterable = first if at == 0 and first is not None else generator.iter
-        body = [ast.copy_location(ast.For(generator.target, iterable, body, [], None), comprehension)]
-    loop = body[0]
-    assert isinstance(loop, ast.For)
-    return loop
-
-
-class _Hoisted(ast.NodeTransformer):
-    """`yield from` as a loop; any(.. for ..) as a call of a local function, defined before the statement."""
-
-    def __init__(self, values: dict[str, Any], local: set[str]) -> None:
-        self._values, self._local = values, local
-        self._made: list[ast.stmt] = []
-        self._numbers = itertools.count()
-
-    def begin(self, node: ast.FunctionDef) -> None:
-        node.body = self._statements(node.body)
-
-    def _statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        done: list[ast.stmt] = []
-        for statement in body:
-            before, self._made = self._made, []
-            changed = self._statement(statement)
-            done += [*self._made, changed]
-            self._made = before
-        return done
-
-    def _statement(self, statement: ast.stmt) -> ast.stmt:
-        if isinstance(statement, ast.FunctionDef):
-            return statement
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.YieldFrom):
-            item = ast.Expr(ast.Yield(ast.Name("rel_item", ast.Load())))
-            iterable = self.visit(statement.value.value)
-            return ast.copy_location(ast.For(ast.Name("rel_item", ast.Store()), iterable, [item], [], None), statement)
-        if isinstance(statement, ast.If):
-            statement.test = self._without_first_assignment(statement.test)
-        for name, value in ast.iter_fields(statement):
-            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                setattr(statement, name, self._statements(value))
-            elif isinstance(value, list):
-                setattr(statement, name, [self._part(one) for one in value])
-            elif isinstance(value, ast.AST):
-                setattr(statement, name, self.visit(value))
-        return statement
-
-    def _without_first_assignment(self, test: ast.expr) -> ast.expr:
-        """`if (k := ..) > 0` with the assignment before it, which Numba 0.68 takes wrongly."""
-        if isinstance(test, ast.NamedExpr):
-            name = test.target.id
-            self._made.append(
-                ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], self.visit(test.value)), test)
-            )
-            return ast.copy_location(ast.Name(name, ast.Load()), test)
-        for name in ("left", "operand", "value"):
-            if isinstance(getattr(test, name, None), ast.expr):
-                setattr(test, name, self._without_first_assignment(getattr(test, name)))
-        if isinstance(test, ast.BoolOp):
-            test.values[0] = self._without_first_assignment(test.values[0])
-        return test
-
-    def _part(self, part: Any) -> Any:
-        """A handler or a case, with statements of its own, or an expression."""
-        if hasattr(part, "body") and isinstance(part.body, list):
-            part.body = self._statements(part.body)
-            return part
-        return self.visit(part) if isinstance(part, ast.AST) else part
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        return node
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        by_name = len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
-        if by_name and isinstance(node.func, ast.Attribute) and node.func.attr == "group":
-            return ast.copy_location(ast.Subscript(node.func.value, node.args[0], ast.Load()), node)
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        given = node.args[0] if node.args else None
-        if not isinstance(given, ast.GeneratorExp):
-            return node
-        if (isinstance(node.func, ast.Attribute) and node.func.attr == "join") or self._is(name, _COLLECTORS):
-            node.args[0] = ast.copy_location(ast.ListComp(given.elt, given.generators), given)
-        elif self._is(name, _REDUCERS) and len(node.args) == 1 and not node.keywords:
-            return self._reduced(name, given, node)
-        return node
-
-    def _is(self, name: str, names: set[str]) -> bool:
-        return name in names and getattr(self._values.get(name), "__module__", "") == "builtins"
-
-    def _reduced(self, name: str, given: ast.GeneratorExp, node: ast.Call) -> ast.AST:
-        own = {n.id for n in ast.walk(given) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        read = {n.id for n in ast.walk(given) if isinstance(n, ast.Name)} - own
-        passed = sorted(read & self._local)
-        made = f"rel_{name}_{next(self._numbers)}"
-        text, begin, end = _REDUCTIONS[name]
-        body = ast.parse(text).body
-        for statement in ast.walk(ast.Module(body, [])):
-            for field, value in ast.iter_fields(statement):
-                if isinstance(value, ast.Name) and value.id == "ELEMENT":
-                    setattr(statement, field, given.elt)
-        iterable = ast.Name("rel_items", ast.Load())
-        parameters = ast.arguments([], [ast.arg("rel_items"), *map(ast.arg, passed)], None, [], [], None, [])
-        function = ast.FunctionDef(
-            made,
-            parameters,
-            [*ast.parse(begin).body, _loops(given, body, iterable), *ast.parse(end).body],
-            [],
-            None,
-            None,
-        )
-        self._made.append(ast.fix_missing_locations(ast.copy_location(function, node)))
-        _at(function, node)
-        arguments = [given.generators[0].iter, *(ast.Name(one, ast.Load()) for one in passed)]
-        return ast.copy_location(ast.Call(ast.Name(made, ast.Load()), arguments, []), node)
-
-
-_REDUCTIONS = {  # for each item; before; after
-    "sum": ("rel_sum += ELEMENT", "rel_sum = 0", "return rel_sum"),
-    "any": ("if ELEMENT:\n    return True", "", "return False"),
-    "all": ("if not ELEMENT:\n    return False", "", "return True"),
-}
-
-
-def _at(made: ast.AST, node: ast.AST) -> None:
-    """Puts all of what was made on the line of a node."""
-    for one in ast.walk(made):
-        if hasattr(one, "lineno"):
-            ast.copy_location(one, node)

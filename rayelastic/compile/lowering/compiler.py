@@ -30,6 +30,7 @@ from rayelastic.compile.lowering import (  # noqa: F401  they register what text
     text_parts,
     text_search,
     text_split,
+    undecided_dicts,
 )
 from rayelastic.compile.lowering.dead_code import raising_kept
 from rayelastic.compile.lowering.plan import Plan

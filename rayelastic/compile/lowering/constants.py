@@ -22,11 +22,13 @@ from numba.core.errors import UnsupportedError
 
 from rayelastic.compile.bound import taken_apart
 from rayelastic.compile.lowering import (
+    containers,
     moment_text,
     moments,
     numbers,
     numpy_functions,
     objects,
+    raised,
     regular,
     regular_calls,
     tables,
@@ -40,6 +42,7 @@ from rayelastic.compile.patterns import NoPatternError
 # Builtins and functions of modules that Numba would answer in its own string type, or otherwise than CPython.
 _REPLACED: dict[Any, Any] = {
     str: text_format.text_of,
+    sorted: containers.in_order,
     dt.time: times_of_day.new_time,
     **text_numbers.REPLACED,
     **numbers.REPLACED,
@@ -71,6 +74,7 @@ def folded(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
         helper: makes a dispatcher of a plain function that the user calls.
     """
     if isinstance(value, ir.Const):
+        _check_size(value.value, value.loc)
         value.value = literal(value.value)
     elif isinstance(value, ir.Global | ir.FreeVar):
         replaced = _outer_value(value.value, value.name, value.loc, helper)
@@ -79,6 +83,13 @@ def folded(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
     elif isinstance(value, ir.Expr) and value.op == "getattr":
         return _attribute(func_ir, value, helper)
     return value
+
+
+def _check_size(value: Any, loc: Any) -> None:
+    """Refuses integers beyond 64 bits: Numba has unsigned ones, whose results CPython's aren't."""
+    for item in value if isinstance(value, tuple | frozenset) else (value,):
+        if type(item) is int and not -(2**63) <= item < 2**63:
+            raise UnsupportedError(f"the constant {item} doesn't fit the 64 bits of compiled integers", loc)
 
 
 def _attribute(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
@@ -178,6 +189,12 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
         return moments.constant(value)
     if isinstance(value, dt.time) and times_of_day.constant(value) is not None:
         return times_of_day.constant(value)
+    if value in (map, filter, reversed):
+        what = value.__name__
+        raise UnsupportedError(f"{what} is compiled where its items are taken at once, as by list({what}(..))", loc)
+    _check_size(value, loc)
+    if isinstance(value, type) and issubclass(value, Exception):
+        raised.note(value)
     if value is print:
         raise UnsupportedError("print isn't compiled, it needs the interpreter", loc)
     if isinstance(value, python_types.FunctionType) and _is_unknown(value):

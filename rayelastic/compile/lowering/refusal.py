@@ -15,10 +15,11 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.callconv import FIRST_USEREXC, CPUCallConv
+from numba.core.callconv import FIRST_USEREXC
 from numba.core.cpu import CPUContext
 
 from rayelastic.compile.lowering.declare import primitive
+from rayelastic.compile.lowering.raised import RaisingConvention
 
 _CODE = ir.Constant(ir.IntType(32), FIRST_USEREXC + 70)  # Numba itself uses none above FIRST_USEREXC
 
@@ -40,8 +41,8 @@ def refuse_if(typingctx: Any, condition: Any) -> Any:
     return types.void(types.boolean), codegen
 
 
-class _CallConvention(CPUCallConv):
-    """Numba's own, but for refusals passing handlers."""
+class _CallConvention(RaisingConvention):
+    """Numba's own, but for refusals passing handlers, and classes of exceptions."""
 
     def return_status_propagate(self, builder: Any, status: Any) -> None:
         """Called where a callee failed."""

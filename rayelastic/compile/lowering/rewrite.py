@@ -12,6 +12,7 @@ refused in words. After types: the output schema is decided (output.py), operato
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,11 +29,12 @@ from numba.core.untyped_passes import FixupArgs, InlineClosureLikes
 from rayelastic.compile.bound import taken_apart
 from rayelastic.compile.lowering import calls, exact, output
 from rayelastic.compile.lowering.constants import definition, folded, is_tuple_class, literal
+from rayelastic.compile.lowering.conversions import check_constant_sets, check_conversions
 from rayelastic.compile.lowering.dict_keys import refuse_keys
 from rayelastic.compile.lowering.plan import Plan
+from rayelastic.compile.lowering.provided import PROVIDED
 from rayelastic.compile.lowering.records import RecordType, deliver, set_field
 from rayelastic.compile.lowering.text_codecs import name_codecs
-from rayelastic.compile.lowering.text_format import formatted
 from rayelastic.compile.syntax import rewritten
 from rayelastic.graph.operator_spec import OperatorKind
 
@@ -56,9 +58,20 @@ def helper(function: Callable[..., Any]) -> Any:
     assert found is not None
     key = found.function, *((name, id(value)) for name, value in found.values.items())
     if key not in _helpers:
-        plain = rewritten(found.function, formatted, bound=found.values, **_known)
-        _helpers[key] = dispatcher(plain), found
+        plain = rewritten(found.function, PROVIDED, bound=found.values, **_known)
+        _helpers[key] = dispatcher(_with_views(plain)), found
     return _helpers[key][0]
+
+
+def _with_views(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose default values are as compiled code sees them."""
+    plain: Any = function
+    if not plain.__defaults__:
+        return function
+    made = types.FunctionType(plain.__code__, plain.__globals__, plain.__name__, None, plain.__closure__)
+    made.__defaults__ = tuple(literal(value) for value in plain.__defaults__)
+    made.__kwdefaults__ = plain.__kwdefaults__
+    return made
 
 
 def dispatcher(function: Callable[..., Any]) -> Any:
@@ -119,6 +132,8 @@ class RewriteConstants(FunctionPass):
         """Rewrites `state.func_ir` in place."""
         func_ir = state.func_ir
         _drop_exception_arguments(func_ir)
+        _leave_undefined(func_ir)
+        check_constant_sets(func_ir)
         for block in func_ir.blocks.values():
             for statement in block.find_insts(ir.Assign):
                 before, statement.value = statement.value, folded(func_ir, statement.value, helper)
@@ -170,6 +185,7 @@ class MakeExact(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         """Replaces operators on numbers in `state.func_ir`."""
+        check_conversions(state)
         record = operator_record(state)
         suspects = record is not None and _runs_straight(state, record)
         if exact.make_exact(state, suspects=suspects) and record is not None:
@@ -298,6 +314,12 @@ def _rewrite_unpacking(func_ir: Any, record: RecordType) -> None:
 def _is_argument(func_ir: Any, variable: Any) -> bool:
     made = definition(func_ir, variable)
     return isinstance(made, ir.Arg) and made.index == 0
+
+
+def _leave_undefined(func_ir: Any) -> None:
+    """Removes what Numba assigns, in local functions, where a variable has no value yet; later passes don't know it."""
+    for block in func_ir.blocks.values():
+        block.body = [s for s in block.body if getattr(getattr(s, "value", None), "op", "") != "null"]
 
 
 def _drop_exception_arguments(func_ir: Any) -> None:

@@ -167,6 +167,11 @@ def _column(items: tuple[Any, ...]) -> Any:
     return column
 
 
+def keys_of(kind: TableType) -> Any:
+    """The keys in their order, as what compiled code iterates."""
+    return _column(kind.table.keys)
+
+
 def _finder(table: Table) -> Any:
     """The compiled look-up of an index, -1 if the key isn't there."""
     if _kind(table.keys) is None:

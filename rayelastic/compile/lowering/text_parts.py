@@ -1,7 +1,7 @@
 """len, indexing, slices, iteration, strip, partition and concatenation of str and bytes."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
-# ruff: noqa: ARG001, ARG002, SIM113
+# ruff: noqa: ARG001, SIM113
 
 from __future__ import annotations
 
@@ -9,16 +9,25 @@ import operator
 from typing import Any
 
 from numba.core import cgutils, types
-from numba.core.datamodel import models
 from numba.core.imputils import RefType, iternext_impl, lower_builtin
-from numba.core.types.common import SimpleIteratorType
-from numba.core.typing.templates import AbstractTemplate, infer, signature
-from numba.extending import register_jitable, register_model
+from numba.core.typing.templates import signature
+from numba.extending import register_jitable
 
 from rayelastic.compile.lowering.code_points import count_points, next_offset, offset_of, point_at
 from rayelastic.compile.lowering.declare import overloads, overloads_method, primitive
 from rayelastic.compile.lowering.services import service
-from rayelastic.compile.lowering.views import BYTES, TEXT, ViewType, byte_at, cut, new_view, put_view, search, size_of
+from rayelastic.compile.lowering.views import (
+    BYTES,
+    TEXT,
+    ViewIterator,
+    ViewType,
+    byte_at,
+    cut,
+    new_view,
+    put_view,
+    search,
+    size_of,
+)
 from rayelastic.compile.lowering.whitespace import space_width
 
 
@@ -88,35 +97,6 @@ def _ord(character: Any) -> Any:
         return point_at(character, 0)
 
     return code_point
-
-
-class ViewIterator(SimpleIteratorType):
-    """A position in a str (characters) or bytes (integers)."""
-
-    def __init__(self, view: ViewType) -> None:
-        self.view = view
-        super().__init__(name=f"iter({view})", yield_type=view if view == TEXT else types.int64)
-
-
-@register_model(ViewIterator)
-class ViewIteratorModel(models.StructModel):
-    """The view and the offset of the next character."""
-
-    def __init__(self, dmm: Any, fe_type: ViewIterator) -> None:
-        super().__init__(dmm, fe_type, [("view", fe_type.view), ("at", types.EphemeralPointer(types.int64))])
-
-
-@infer
-class IterateView(AbstractTemplate):
-    """for c in t.line."""
-
-    key = "getiter"
-
-    def generic(self, args: Any, kws: Any) -> Any:
-        """The iterator type."""
-        if isinstance(args[0], ViewType):
-            return signature(ViewIterator(args[0]), args[0])
-        return None
 
 
 @lower_builtin("getiter", ViewType)
@@ -273,6 +253,7 @@ def _rpartition(text: Any, sep: Any) -> Any:
 # --- concatenation --------------------------------------------------------------------------------------------------
 
 
+@overloads(operator.iadd)
 @overloads(operator.add)
 def _add(a: Any, b: Any) -> Any:
     if not isinstance(a, ViewType) or a != b:

@@ -16,6 +16,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
+from numba.core.types.common import SimpleIteratorType
 from numba.extending import box, register_model, typeof_impl
 
 from rayelastic.compile.lowering import engine
@@ -27,12 +28,25 @@ POINTER = I8.as_pointer()
 INLINE_BYTES = 12  # StringView::kInlineBytes
 
 
-class ViewType(types.Type):
+class ViewType(types.IterableType, types.Hashable):
     """str or bytes as compiled code sees it."""
 
     def __init__(self, name: str, literal: type) -> None:
         super().__init__(name=name)
         self.literal = literal
+
+    @property
+    def iterator_type(self) -> ViewIterator:
+        """Of iter()."""
+        return ViewIterator(self)
+
+
+class ViewIterator(SimpleIteratorType):
+    """A position in a str (characters) or bytes (integers)."""
+
+    def __init__(self, view: ViewType) -> None:
+        self.view = view
+        super().__init__(name=f"iter({view})", yield_type=view if view.literal is TextLiteral else types.int64)
 
 
 class TextLiteral(str):
@@ -57,6 +71,14 @@ class ViewModel(models.StructModel):
 
     def __init__(self, dmm: Any, fe_type: ViewType) -> None:
         super().__init__(dmm, fe_type, [("data", types.voidptr), ("size", types.int64)])
+
+
+@register_model(ViewIterator)
+class ViewIteratorModel(models.StructModel):
+    """The view and the offset of the next character."""
+
+    def __init__(self, dmm: Any, fe_type: ViewIterator) -> None:
+        super().__init__(dmm, fe_type, [("view", fe_type.view), ("at", types.EphemeralPointer(types.int64))])
 
 
 @typeof_impl.register(TextLiteral)

@@ -1,0 +1,64 @@
+"""`d = {}` before anything was put in: what `get`, `setdefault` and the like give while the kinds of its items aren't known.
+
+Numba takes the kinds from the first `d[k] = v`, and knows no method of a dict before. In `d[k] = d.get(k, 0) + 1` each
+waits for the other: so `get` is of the default's type until the dict is decided, then of the dict's.
+"""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
+
+
+class _Method(AbstractTemplate):
+    """A method of a dict, undecided at first."""
+
+    this: Any
+    key: Any
+    prefer_literal = True
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        """Its signature."""
+        if self.this.is_precise():
+            decided = self.context.resolve_getattr(self.this, self.key[1])
+            return decided.get_call_type(self.context, args, kws)
+        if kws or len(args) != 2 or isinstance(args[1], types.NoneType | types.Optional):
+            return None
+        key, default = types.unliteral(args[0]), types.unliteral(args[1])
+        made = signature(default, *args)
+        return made if self.key[1] == "get" else made.replace(recvr=types.DictType(key, default))
+
+
+class _Get(_Method):
+    key = (types.DictType, "get")
+
+
+class _Setdefault(_Method):
+    key = (types.DictType, "setdefault")
+
+
+_METHODS = {"get": _Get, "setdefault": _Setdefault}
+
+
+def _declare(undecided: types.DictType) -> None:
+    @infer_getattr
+    class Undecided(AttributeTemplate):
+        key = undecided
+
+        def generic_resolve(self, typ: Any, name: str) -> Any:  # type: ignore[override]
+            """A method."""
+            if name in _METHODS:
+                return types.BoundFunction(_METHODS[name], typ)
+            for template in self.context._attributes[types.DictType]:
+                found = template.resolve(typ, name)
+                if found is not None:
+                    return found
+            return None
+
+
+_declare(types.DictType(types.undefined, types.undefined))  # dict()
+_declare(types.DictType(types.undefined, types.undefined, {}))
