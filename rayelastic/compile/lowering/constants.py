@@ -49,6 +49,7 @@ _REPLACED: dict[Any, Any] = {
     **moments.CONSTRUCTORS,
     **regular_calls.FUNCTIONS,
 }
+_CLASSES = {id(_REPLACED[kind]): kind for kind in (int, str)}  # what stands for them: the classes
 
 _MOMENT_CLASSES: dict[Any, str] = {
     moments.new_datetime: "datetime",
@@ -97,7 +98,7 @@ def _attribute(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
     made = definition(func_ir, value.value)
     if not isinstance(made, ir.Global | ir.FreeVar):
         return value
-    owner, shown = made.value, f"{made.name}.{value.attr}"
+    owner, shown = _CLASSES.get(id(made.value), made.value), f"{made.name}.{value.attr}"
     method = _unbound_method(owner, value.attr)
     if method is not None:
         return ir.Global(shown, helper(method), value.loc)
