@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import NamedTuple
 
 import cloudpickle
 import pytest
 from harness import FILTER, FLAT_MAP, MAP, request
 
+from rayelastic.compile import Compiler
 from rayelastic.compile.explain import explain
 from rayelastic.graph.operator_spec import Lane
 
@@ -133,3 +136,28 @@ def test_code_survives_the_way_to_another_process(compiler):
     assert again.machine == code.machine
     assert again.output_schema == code.output_schema
     assert again.function(Point(1, "")) == 2
+
+
+LIMITS = {0: 1, 1: 2}
+
+ELSEWHERE = """
+import sys
+import cloudpickle
+from rayelastic.compile.answers import answers
+answer = answers(cloudpickle.load(sys.stdin.buffer))
+print(answer((2**62, "")), answer((2**62, "none")), "numba" in sys.modules)
+"""
+
+
+def test_python_answers_in_another_process():
+    """As a PE has it: the function and what it reads came along, and are as at declaration."""
+
+    def halved(t):
+        return t.x * 4 // 8 + LIMITS[len(t.name)]
+
+    code = Compiler().compile(request(halved, Point, lane=Lane.COMPILED))
+    assert code.frozen == ("LIMITS",)
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    shipped = cloudpickle.dumps(code)
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=shipped, capture_output=True, check=True)
+    assert done.stdout.decode().split("\n")[0] == f"[{2**61 + 1}] None False"
