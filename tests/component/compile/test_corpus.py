@@ -23,7 +23,7 @@ from rayelastic.errors import LaneError
 ROWS = rows(200)
 REFUSED_AT_MOST = 0.1  # of the rows, by a function that counts as compiled
 SAMPLE = 8  # the gate looks at one of so many
-LEAST_COMPILED = 126  # of 200; only rises
+LEAST_COMPILED = 161  # of 200; only rises
 
 
 class Case(NamedTuple):
@@ -55,22 +55,15 @@ CASES = list(cases())
 # Run in Python so far. Take out what compiles now.
 IN_PYTHON = frozenset(
     """
-    log_parsing.parse_access log_parsing.access_status log_parsing.severity log_parsing.all_pairs
-    log_parsing.masked log_parsing.template log_parsing.when log_parsing.word_counts log_parsing.shortened
-    log_parsing.last_octet finance.fee_by_rule finance.band finance.check_digit iot.clamp iot.register
-    iot.unpacked iot.hex_frame iot.alarms text_cleaning.normalised text_cleaning.slug text_cleaning.stats
-    text_cleaning.title_case text_cleaning.caesar text_cleaning.without_tags text_cleaning.straight_quotes
-    text_cleaning.camel_to_snake text_cleaning.bigrams text_cleaning.padded text_cleaning.sorted_letters
-    web_analytics.browser web_analytics.host web_analytics.plain_path web_analytics.event_name
-    web_analytics.extension fraud_rules.is_throwaway fraud_rules.policy fraud_rules.flags
-    fraud_rules.distinct_letters time_bucketing.is_open time_bucketing.is_holiday time_bucketing.stamp
-    time_bucketing.daily time_bucketing.took_ms time_bucketing.parsed geo.to_berlin geo.nearest geo.nearest_name
-    geo.is_in_germany geo.geohash geo.bearing geo.is_inside geo.within packets.is_syn packets.is_global
-    packets.subnet packets.labels packets.base_domain packets.longest_label packets.file_type packets.total_length
-    packets.internet_checksum packets.printable packets.question packets.chunks recommendation.pairs
-    recommendation.baskets recommendation.jaccard recommendation.top_word recommendation.common
-    recommendation.hashed_variant recommendation.edit_distance recommendation.prefix recommendation.first_category
-    recommendation.title
+    log_parsing.parse_access log_parsing.access_status log_parsing.template log_parsing.when
+    log_parsing.word_counts finance.fee_by_rule finance.check_digit iot.register iot.unpacked text_cleaning.stats
+    text_cleaning.camel_to_snake text_cleaning.bigrams text_cleaning.sorted_letters web_analytics.host
+    web_analytics.plain_path web_analytics.event_name fraud_rules.flags fraud_rules.distinct_letters
+    time_bucketing.is_open time_bucketing.daily time_bucketing.parsed geo.nearest_name geo.geohash geo.within
+    packets.is_global packets.labels packets.base_domain packets.longest_label packets.total_length
+    packets.internet_checksum recommendation.pairs recommendation.baskets recommendation.jaccard
+    recommendation.top_word recommendation.common recommendation.hashed_variant recommendation.edit_distance
+    recommendation.prefix recommendation.first_category
     """.split()  # noqa: SIM905
 )
 
