@@ -387,4 +387,4 @@ def test_reports_say_what_is_taken_as_declared(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     report = rel.compile_report(SCORER, Event)
     assert report.lane == "compiled"
-    assert "Scorer.table" in report.as_declared
+    assert "self" in report.as_declared
