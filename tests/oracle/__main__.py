@@ -76,7 +76,7 @@ class Run:
             self.tell_shrunk()
         except KeyboardInterrupt:
             self.pool.stop()
-            say("stopped; found so far:", to=sys.stderr)
+            say(f"stopped; all that was found is in {FOLDER.name}/found-{self.options.seed}.txt", to=sys.stderr)
             for result, found in self.found[self.told : self.told + self.most]:
                 say(described(result.number, self.options.seed, result.program, found, shrunk=False))
         say(self.progress.line(), to=sys.stderr)
