@@ -23,7 +23,7 @@ from rayelastic.compile.lowering.moment_types import DAY, MICROSECOND, SPAN, Kno
 from rayelastic.compile.lowering.refusal import refuse_if
 from rayelastic.compile.lowering.text_format import put_number
 from rayelastic.compile.lowering.views import TextLiteral, new_view, put_byte
-from rayelastic.compile.lowering.whole_numbers import divide
+from rayelastic.compile.lowering.whole_numbers import added, divide, multiplied
 
 _DAY = 86_400_000_000
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
@@ -330,6 +330,12 @@ def new_timedelta(
     raise TypeError("only compiled")
 
 
+@register_jitable
+def times(number: int, factor: int) -> int:
+    """A product, refused beyond 64 bits."""
+    return multiplied(types.int64(number), types.int64(factor))
+
+
 @overloads(new_timedelta)
 def _new_timedelta(
     days: Any = 0, seconds: Any = 0, microseconds: Any = 0, milliseconds: Any = 0, minutes: Any = 0, hours: Any = 0,
@@ -343,10 +349,12 @@ def _new_timedelta(
         days: Any = 0, seconds: Any = 0, microseconds: Any = 0, milliseconds: Any = 0, minutes: Any = 0, hours: Any = 0,
         weeks: Any = 0,
     ) -> Any:  # fmt: skip
-        refuse_if(max(abs(days), abs(weeks), abs(hours)) > 10_000_000 or max(abs(minutes), abs(seconds)) > 10**11)
-        refuse_if(max(abs(milliseconds), abs(microseconds)) > 10**14)
-        total = ((weeks * 7 + days) * 24 + hours) * 3600 + minutes * 60 + seconds
-        return span(total * 1_000_000 + milliseconds * 1_000 + microseconds)
+        total = added(times(weeks, 7), types.int64(days))
+        total = added(times(total, 24), types.int64(hours))
+        total = added(times(total, 60), types.int64(minutes))
+        total = added(times(total, 60), types.int64(seconds))
+        total = added(times(total, 1_000), types.int64(milliseconds))
+        return span(added(times(total, 1_000), types.int64(microseconds)))
 
     return spanned
 

@@ -72,6 +72,7 @@ class Method:
         gives: a type, or what makes it of the text's; None: a text of the same type.
         raises: what CPython may raise.
         of: the types that have it.
+        inline: what is compiled in place of a call with one text alone, where the call would cost more than the work.
     """
 
     service: str
@@ -80,6 +81,7 @@ class Method:
     gives: Any = None
     raises: Sequence[type[Exception]] = ()
     of: Sequence[str] = ("str", "bytes")
+    inline: Callable[[Any, Any], bool] | None = None
 
     def result(self, view: ViewType) -> Any:
         """The type of the result."""
@@ -97,6 +99,12 @@ def declare(name: str, method: Method) -> None:
     """Makes a method known to the compiler."""
     _METHODS[name] = method
     lower_builtin(_key(name), ViewType, types.VarArg(types.Any))(_lowering(method))
+    if method.inline is not None:
+        lower_builtin(_key(name), ViewType, ViewType)(_inlining(method.inline))
+
+
+def _inlining(written: Callable[[Any, Any], bool]) -> Callable[..., Any]:
+    return lambda context, builder, sig, args: context.compile_internal(builder, written, sig, args)
 
 
 def _key(name: str) -> str:
@@ -147,6 +155,8 @@ def _template(name: str, method: Method) -> type[Any]:
         def generic(self, args: Any, kws: Any) -> Any:
             """The signature of a call."""
             view = self.this
+            if method.inline is not None and tuple(args) == (view,) and not kws:
+                return signature(types.boolean, view, recvr=view)
             pysig = inspect.Signature([argument.parameter(view) for argument in method.arguments])
             shown = ", ".join([*map(in_words, args), *(f"{key}={in_words(kind)}" for key, kind in kws.items())])
             by_place = [one for one in method.arguments if not one.name.startswith("rel_")]

@@ -61,12 +61,6 @@ declare("count", Method("rel_text_count", _WITHIN, with_kind(), types.int64))
 
 _ENDS = (Argument("sub", str, or_tuple=True), *_WITHIN[1:])
 
-for _name, _at_end in (("startswith", 0), ("endswith", 1)):
-    declare(
-        _name,
-        Method("rel_text_starts", _ENDS, with_kind(_at_end), types.boolean),
-    )
-
 
 @register_jitable
 def starts(text: Any, prefix: Any) -> bool:
@@ -79,6 +73,10 @@ def ends(text: Any, suffix: Any) -> bool:
     """Whether the text ends with a view."""
     rest = size_of(text) - size_of(suffix)
     return rest >= 0 and compare_bytes(cut(text, rest, size_of(text)), suffix, size_of(suffix)) == 0
+
+
+for _name, _at_end, _inline in (("startswith", 0, starts), ("endswith", 1, ends)):
+    declare(_name, Method("rel_text_starts", _ENDS, with_kind(_at_end), types.boolean, inline=_inline))
 
 
 @overloads_method(ViewType, "removeprefix")
