@@ -197,6 +197,8 @@ class Loops(Callables):
     def _iterated(self, given: ast.expr) -> ast.expr:
         """An argument that is iterated to its end."""
         given = self._as_generator(given)
+        if isinstance(given, ast.Name) and isinstance(self._value(given), dict):
+            return placed(method(given.id, "keys"), given)
         if isinstance(given, ast.Call) and self._is_call(given, {"reversed"}) and len(given.args) == 1:
             return placed(called(load("rel_backwards"), given.args[0]), given)
         if isinstance(given, ast.GeneratorExp):

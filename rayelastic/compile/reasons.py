@@ -9,6 +9,7 @@ import linecache
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 __all__ = ["plain_reason", "source_line"]
@@ -27,13 +28,17 @@ _WORDS = {  # what Numba says: what it means
     r"Int value is too large:? ?(-?\d*)": r"the constant \1 doesn't fit the 64 bits of compiled integers",
     r"Operands must be the same type": "it mixes ints and floats in one variable here; make all of one kind",
     r"cannot safely cast (\w+) to (\w+)": r"a dict that holds \2 is given \1: make all of one kind",
-    r"Cannot infer the type of variable '([^'.$]+)[^']*'[^\n]*imprecise": r"what '\1' holds isn't known: nothing is put in",
+    r"Cannot infer the type of variable '([^'.$]+)[^']*'[^\n]*imprecise": (
+        r"what '\1' holds isn't known: nothing is put in"
+    ),
     r"Cannot infer the type of variable[^\n]*imprecise": "what a list or dict holds isn't known: nothing is put in",
     r"Dict\.value_type cannot be of type": "a dict would hold None",
     r"Dict\.key_type cannot be of type": "a dict would have the key None",
     r"Undecided type": "the kind of a value isn't known: a dict of lists, for example, isn't compiled",
     r"The use of yield in a closure": "a generator expression is compiled only where all its items are taken at once",
-    r"Unsupported use of cell variable": "a function inside the function that calls itself, or changes outer names, isn't compiled",
+    r"Unsupported use of cell variable": (
+        "a function inside the function that calls itself, or changes outer names, isn't compiled"
+    ),
     r"Illegal IR, del found": "`del` of a name isn't compiled",
     r"Signature mismatch": "a function is called with another number of arguments than it takes",
     r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'": r"\2.\1 isn't compiled",
@@ -64,10 +69,10 @@ def plain_reason(error: BaseException, function: Callable[..., Any], problem: st
     """
     text = _COLOUR.sub("", str(error))
     where = source_line(text, function)
-    return (problem or _first_sentence(text, error)) + (f" ({where})" if where else "")
+    return (problem or _first_sentence(text)) + (f" ({where})" if where else "")
 
 
-def _first_sentence(text: str, error: BaseException) -> str:
+def _first_sentence(text: str) -> str:
     for pattern, words in _PATTERNS:
         found = pattern.search(text)
         if found:
@@ -88,6 +93,17 @@ def source_line(text: str, function: Callable[..., Any]) -> str:
     for pattern in _PLACES:
         for path, number in pattern.findall(text):
             if Path(path).name == Path(code.co_filename).name and first <= int(number) <= last:
-                shown = linecache.getline(code.co_filename, int(number)).strip()
+                shown = _shown(code, int(number))
                 return f"{Path(path).name}:{number}" + (f": {shown}" if shown else "")
     return f"{Path(code.co_filename).name}:{first}"
+
+
+def _shown(code: CodeType, number: int) -> str:
+    """A line of source; of a lambda, which may share it with others, only what is its own."""
+    line = linecache.getline(code.co_filename, number)
+    if code.co_name != "<lambda>":
+        return line.strip()
+    raw = line.encode()
+    spans = [(a, b) for top, end, a, b in code.co_positions() if top == end == number and a is not None and b]
+    spans = [(a, b) for a, b in spans if b > a]
+    return raw[min(a for a, _ in spans) : max(b for _, b in spans)].decode(errors="replace") if spans else line.strip()

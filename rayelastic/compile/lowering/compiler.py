@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from numba.core import compiler, types
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.errors import UnsupportedError
+from numba.core.errors import NumbaWarning, UnsupportedError
 from numba.core.registry import cpu_target
 
 from rayelastic.compile.loader import declare_symbols, unknown_symbols
@@ -86,7 +87,9 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
     flags.no_compile = True
-    with refusals_pass(cpu_target.target_context), raising_kept():
+    target = cpu_target.target_context
+    with refusals_pass(target), raising_kept(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaWarning)  # what it warns of is refused, or right
         result = compiler.compile_extra(
             cpu_target.typing_context,
             cpu_target.target_context,

@@ -133,6 +133,26 @@ def test_a_misspelt_field_is_an_error_in_any_lane(compiler, lane):
     assert "Did you mean 'price'?" in text
 
 
+PAIR = (lambda t: t.volume + 1, lambda t: json.loads(t.symbol) + t.volume)  # two on a line
+
+
+def test_a_reason_shows_of_a_line_what_is_the_functions_own(compiler):
+    reason = compiler.compile(request(PAIR[1], Trade, output=Schema.of(int))).reason
+    assert "json.loads(t.symbol)" in reason
+    assert "t.volume + 1" not in reason
+
+
+def test_compiling_warns_of_nothing(compiler, recwarn):
+    def counted(t):
+        d = {}
+        for c in t.symbol:
+            d[c] = d.get(c, 0) + 1
+        return len(d)
+
+    assert compiler.compile(request(counted, Trade)).lane is Lane.COMPILED
+    assert not [one for one in recwarn if "cast" in str(one.message)]
+
+
 def test_misspelt_state_field(compiler):
     def misspelt(t, s):
         s.cuont += 1
