@@ -87,8 +87,7 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
     flags.no_compile = True
-    target = cpu_target.target_context
-    with refusals_pass(target), raising_kept(), warnings.catch_warnings():
+    with refusals_pass(cpu_target.target_context), raising_kept(), warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaWarning)  # what it warns of is refused, or right
         result = compiler.compile_extra(
             cpu_target.typing_context,
