@@ -4,8 +4,6 @@
 arguments of functions inside the function, which Numba would mix up. Knows no Numba.
 """
 
-# ruff: noqa: N802 -- called by ast
-
 from __future__ import annotations
 
 import ast

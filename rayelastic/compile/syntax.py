@@ -101,7 +101,7 @@ def rewritten(
 
 
 def _default_values(function: Any, found: ast.FunctionDef, node: ast.FunctionDef) -> dict[str, Any]:
-    """Default values of a function by name; makes keyword-only parameters of the new one positional where that can be."""
+    """Default values of a function by name; makes keyword-only parameters of the new one positional where it can."""
     names = [one.arg for one in [*found.args.posonlyargs, *found.args.args]]
     values = function.__defaults__ or ()
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})

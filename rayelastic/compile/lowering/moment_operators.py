@@ -165,7 +165,7 @@ def _difference(a: Any, b: Any) -> Any:
 
 
 @register_jitable
-def _multiple(number: int, times: int) -> Any:
+def _multiple(number: Any, times: Any) -> Any:
     refuse_if(times < -_MOST or abs(number) > _MOST // max(1, abs(times)))
     return span(number * times)
 
@@ -192,7 +192,7 @@ _shared = _scaling("rel_span_shared", types.int64)
 
 
 @register_jitable
-def _floor(number: int, by: int) -> int:
+def _floor(number: Any, by: Any) -> Any:
     if by == 0:
         raise ZeroDivisionError("integer division or modulo by zero")
     return number // by

@@ -1,4 +1,4 @@
-"""`d = {}` before anything was put in: what `get`, `setdefault` and the like give while the kinds of its items aren't known.
+"""`d = {}` before anything was put in: what `get`, `setdefault` and the like give while its kinds aren't known.
 
 Numba takes the kinds from the first `d[k] = v`, and knows no method of a dict before. In `d[k] = d.get(k, 0) + 1` each
 waits for the other: so `get` is of the default's type until the dict is decided, then of the dict's.

@@ -1,6 +1,6 @@
 """Counting, sorting, sets, and functions of iterables: compiled, they give what CPython gives."""
 
-# ruff: noqa: C401, C403, C408, C414, C416, C419, C420, B905, E731, FURB118, PERF401, PLR1714, RUF005, SIM108, SIM110, SIM118, SIM401
+# ruff: noqa: B905, C416, C417, C419, RUF015
 # functions as users write them
 
 from __future__ import annotations
@@ -281,7 +281,8 @@ def shadowed(t):
 
 CASES = [
     counted, counted_by_default, counted_by_membership, summed, first_seen, most_frequent, shown, each, enumerated,
-    zipped, turned, in_order, in_order_by_key, in_order_by_part, stable, zeros, sorted_in_place, extremes, largest_of_nothing, conditions,
+    zipped, turned, in_order, in_order_by_key, in_order_by_part, stable, zeros, sorted_in_place, extremes,
+    largest_of_nothing, conditions,
     marked, first_of, mapped, sets, set_operations, first_repeated, words_as_lists, found_at, removed, stack, distance,
     shadowed,
 ]  # fmt: skip

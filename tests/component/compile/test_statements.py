@@ -1,6 +1,6 @@
 """Star targets, defaults, keyword arguments, imports and loops with else: compiled, they do what CPython's do."""
 
-# ruff: noqa: PLC0415, E731, B023 -- functions as users write them
+# ruff: noqa: E731 -- functions as users write them
 
 from __future__ import annotations
 
