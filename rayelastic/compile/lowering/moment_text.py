@@ -38,6 +38,7 @@ from rayelastic.compile.lowering.moments import (
 from rayelastic.compile.lowering.refusal import refuse_if
 from rayelastic.compile.lowering.regular import MatchType, Pattern, PatternType, constant, match_spans, searched
 from rayelastic.compile.lowering.text_format import put_number
+from rayelastic.compile.lowering.text_numbers import int_of_text
 from rayelastic.compile.lowering.times_of_day import combined
 from rayelastic.compile.lowering.views import TEXT, TextLiteral, byte_at, cut, new_view, put_byte, size_of
 from rayelastic.compile.patterns import NoPatternError
@@ -144,7 +145,7 @@ def _nothing(text: Any, spans: Any) -> int:
 
 def _part(group: int) -> Callable[..., int]:
     low, high = 2 * group, 2 * group + 1
-    return register_jitable(lambda text, spans: int(cut(text, spans[low], spans[high])))
+    return register_jitable(lambda text, spans: int_of_text(cut(text, spans[low], spans[high]), 10))
 
 
 def _century(two: Any) -> Callable[..., int]:
@@ -156,7 +157,7 @@ def _fraction(group: int) -> Callable[..., int]:
     low, high = 2 * group, 2 * group + 1
 
     def fraction(text: Any, spans: Any) -> int:
-        number = int(cut(text, spans[low], spans[high]))
+        number = int_of_text(cut(text, spans[low], spans[high]), 10)
         for _ in range(6 - (spans[high] - spans[low])):
             number *= 10
         return number
