@@ -66,6 +66,22 @@ def test_lists_and_dicts_run_in_elements_that_never_compile(ray_cluster: None, s
     assert [t.there for t in result["numba"]] == [False, False]
 
 
+HALVES = {0: 1, 1: 2}
+
+
+def halved(t):
+    return t.n * 4 // 8 + HALVES[t.n % 2]
+
+
+def test_what_machine_code_refuses_is_answered_by_the_function_that_came_along(ray_cluster: None) -> None:
+    topology = rel.Topology("answered")
+    numbers = topology.source("numbers", rel.rows([1, 2**62, 4, 2**62 + 1], schema={"n": int}))
+    numbers.map("halved", halved, schema={"n": int}, lane="compiled").sink("out", rel.list())
+    result = rel.submit(topology).wait(timeout=60)
+    assert [t.n for t in result["out"]] == [2, 2**61 + 1, 3, 2**61 + 2]
+    assert result.metrics.operator("halved").answered_by_python == 2
+
+
 def endless(name: str) -> rel.Topology:
     topology = rel.Topology(name)
     source = topology.source("endless", rel.generate(lambda n: n % 100, None, schema={"n": int}))
