@@ -55,7 +55,7 @@ OperatorSpec head(std::int64_t rounds, std::int64_t copies = 1) {
 }
 
 // Counts rows by sequence, and notices any that comes after the end.
-struct Tally : Guarded {
+struct Ended : Guarded {
   std::map<std::int64_t, std::int64_t> rows;  // by sequence
   std::atomic<std::int64_t> count{0};
   std::int64_t stream = 0;
@@ -63,11 +63,11 @@ struct Tally : Guarded {
 };
 
 OperatorSpec tally(std::int64_t stream) {
-  auto state = std::make_shared<Tally>();
+  auto state = std::make_shared<Ended>();
   state->stream = stream;
   OperatorSpec spec{.name = "tally", .flags = REL_SINK | REL_ON_FINISH, .state = std::shared_ptr<Guarded>(state), .input = row_schema()};
   spec.process = [](const void* in, std::int64_t n, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
-    auto& self = *static_cast<Tally*>(static_cast<Guarded*>(opaque));
+    auto& self = *static_cast<Ended*>(static_cast<Guarded*>(opaque));
     const Inside inside(self);
     if (self.finished) self.wrong = true;
     for (std::int64_t index = 0; index < n; ++index) {
@@ -96,7 +96,7 @@ OperatorId loop(Rig& rig, OperatorSpec head_spec, std::int64_t rows, std::size_t
   return top;
 }
 
-void expect_tally(const Tally& end, std::int64_t rows, std::int64_t each) {
+void expect_tally(const Ended& end, std::int64_t rows, std::int64_t each) {
   CHECK(!end.wrong.load());
   CHECK(end.finished.load());
   CHECK_EQ(end.count.load(), rows * each);
@@ -115,7 +115,7 @@ TEST(each_row_goes_round_a_loop) {
       rig.finish();
       CHECK_EQ(state_of<Head>(rig.specs[top]).left, 3'000);
       CHECK(rig.scheduler.sample().operators[top].final);
-      expect_tally(state_of<Tally>(rig.specs.back()), 3'000, 1);
+      expect_tally(state_of<Ended>(rig.specs.back()), 3'000, 1);
     }
   });
 }
@@ -126,7 +126,7 @@ TEST(a_loop_that_makes_more_of_each_row) {
     (void)loop(rig, head(4, 3), 300, 2, models, 4);
     rig.scheduler.start({.thread_count = threads});
     rig.finish();
-    expect_tally(state_of<Tally>(rig.specs.back()), 300, 81);
+    expect_tally(state_of<Ended>(rig.specs.back()), 300, 81);
   });
 }
 
@@ -141,7 +141,7 @@ TEST(a_loop_beyond_its_bytes_fails) {
     CHECK_EQ(failure->operator_name, "head");
     CHECK(failure->message.find("loop_bytes") != std::string::npos);
     rig.scheduler.stop(false);
-    CHECK(!state_of<Tally>(rig.specs.back()).finished.load());
+    CHECK(!state_of<Ended>(rig.specs.back()).finished.load());
   });
 }
 
@@ -169,8 +169,8 @@ TEST(several_feedback_edges_into_one_head) {
     std::int64_t expected = 0;
     for (unsigned sequence = 0; sequence < 2'000; ++sequence) expected += std::int64_t{1} << std::popcount(sequence & 63U);
     CHECK_EQ(state_of<Head>(rig.specs[top]).left, expected);
-    CHECK_EQ(state_of<Tally>(rig.specs.back()).count.load(), expected);
-    CHECK(!state_of<Tally>(rig.specs.back()).wrong.load());
+    CHECK_EQ(state_of<Ended>(rig.specs.back()).count.load(), expected);
+    CHECK(!state_of<Ended>(rig.specs.back()).wrong.load());
   });
 }
 
@@ -202,7 +202,7 @@ TEST(a_loop_ends_only_when_it_is_empty) {
     rig.scheduler.start({.thread_count = threads});
     CHECK(rig.scheduler.wait_for(std::chrono::seconds(300)));
     rig.finish();
-    expect_tally(state_of<Tally>(rig.specs.back()), 40, 1);
+    expect_tally(state_of<Ended>(rig.specs.back()), 40, 1);
     const Sample sample = rig.scheduler.sample();
     CHECK(sample.operators[top].final && sample.operators[body].final);
     CHECK_EQ(sample.operators[body].tuples_in, 40U * 50U);
@@ -215,7 +215,7 @@ TEST(models_change_while_rows_go_round) {
     Rig rig({.queue_records = 32});
     const OperatorId top = loop(rig, head(7), -1, 3, "md", 7);
     rig.scheduler.start({.thread_count = threads});
-    Tally& end = state_of<Tally>(rig.specs.back());
+    Ended& end = state_of<Ended>(rig.specs.back());
     for (int step = 0; step < 15; ++step) {
       const std::int64_t until = end.count.load() + 300;
       CHECK(eventually([&] { return end.count.load() >= until; }));

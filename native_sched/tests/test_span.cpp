@@ -59,3 +59,5 @@ TEST(what_has_no_result) {
 }
 
 }  // namespace
+
+REL_TEST_MAIN

@@ -72,7 +72,13 @@ def plain_reason(error: BaseException, function: Callable[..., Any], problem: st
     return (problem or _first_sentence(text)) + (f" ({where})" if where else "")
 
 
+_OURS = re.compile(r"TypingError: ([^\n]+)\n\s*raised from \S*/rayelastic/compile/")
+
+
 def _first_sentence(text: str) -> str:
+    ours = _OURS.findall(text)
+    if ours and not re.search(_ASSIGNED, text):
+        return str(ours[-1])
     for pattern, words in _PATTERNS:
         found = pattern.search(text)
         if found:

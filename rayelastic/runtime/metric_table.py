@@ -108,8 +108,8 @@ _ALL = (
     ),
     _counter(
         "operator_tuples_dropped",
-        "Tuples that went nowhere: by the output port that nobody takes, such as `late`, "
-        "or `failed` (on_error='skip').",
+        "Tuples that went nowhere: by the output port that nobody takes, such as `late`, `failed` (on_error='skip'), "
+        "or `bad_row` (on_bad_row='skip').",
         _DROPPED,
     ),
     _gauge("operator_channels", "Channels in use, of a stage that has several; 0 of others.", _OPERATOR),

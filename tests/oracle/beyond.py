@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import datetime as dt
 from typing import Any
 
 from tests.oracle.program import Program, parsed
@@ -18,7 +19,7 @@ class Watch:
     """Looks at every value of one evaluation."""
 
     def __init__(self) -> None:
-        self.beyond = False  # an int outside 64 bits, or a complex number
+        self.beyond = False  # an int, or a timedelta's microseconds, outside 64 bits; or a complex number
         self.inexact = False  # an int that a float can't hold
         self.floats = False
 
@@ -33,6 +34,8 @@ class Watch:
             self.inexact |= abs(value) >= _EXACT_IN_FLOAT  # NaN isn't
         elif kind is complex:
             self.beyond = True
+        elif kind is dt.timedelta:
+            self.beyond |= not -(2**63) < value // dt.timedelta(microseconds=1) < 2**63
         elif kind in (tuple, list, set) and len(value) < 100:
             for item in value:
                 self(item)

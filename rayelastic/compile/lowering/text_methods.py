@@ -163,7 +163,7 @@ def _template(name: str, method: Method) -> type[Any]:
             try:
                 given = pysig.bind(*args, **kws).arguments
             except TypeError:
-                given = {}
+                raise TypingError(f"{view}.{name}({shown}) isn't compiled") from None
             if len(given) != len(args) + len(kws) or len(args) > len(by_place):
                 raise TypingError(f"{view}.{name}({shown}) isn't compiled")
             formal = [one.formal(view, given.get(one.name)) for one in method.arguments]

@@ -34,7 +34,7 @@ class SecondProcess:
         """
         made_of = taken_apart(request.function)
         module = sys.modules.get((request.function if made_of is None else made_of.function).__module__)
-        if module is not None and not module.__name__.startswith("rayelastic"):
+        if module is not None and not module.__name__.startswith(("rayelastic", "corpus")):
             cloudpickle.register_pickle_by_value(module)
         self._ask(("load", cloudpickle.dumps(request)))
         self._loaded += 1

@@ -23,7 +23,7 @@ from rayelastic.errors import LaneError
 ROWS = rows(200)
 REFUSED_AT_MOST = 0.1  # of the rows, by a function that counts as compiled
 SAMPLE = 8  # the gate looks at one of so many
-LEAST_COMPILED = 161  # of 200; only rises
+LEAST_COMPILED = 187  # of 200; only rises
 
 
 class Case(NamedTuple):
@@ -55,15 +55,9 @@ CASES = list(cases())
 # Run in Python so far. Take out what compiles now.
 IN_PYTHON = frozenset(
     """
-    log_parsing.parse_access log_parsing.access_status log_parsing.template log_parsing.when
-    log_parsing.word_counts finance.fee_by_rule finance.check_digit iot.register iot.unpacked text_cleaning.stats
-    text_cleaning.camel_to_snake text_cleaning.bigrams text_cleaning.sorted_letters web_analytics.host
-    web_analytics.plain_path web_analytics.event_name fraud_rules.flags fraud_rules.distinct_letters
-    time_bucketing.is_open time_bucketing.daily time_bucketing.parsed geo.nearest_name geo.geohash geo.within
-    packets.is_global packets.labels packets.base_domain packets.longest_label packets.total_length
-    packets.internet_checksum recommendation.pairs recommendation.baskets recommendation.jaccard
-    recommendation.top_word recommendation.common recommendation.hashed_variant recommendation.edit_distance
-    recommendation.prefix recommendation.first_category
+    finance.signed finance.fee_by_rule geo.within iot.unpacked log_parsing.parse_access packets.is_global
+    packets.total_length recommendation.common recommendation.hashed_variant time_bucketing.daily
+    web_analytics.host web_analytics.plain_path web_analytics.event_name
     """.split()  # noqa: SIM905
 )
 

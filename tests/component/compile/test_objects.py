@@ -236,6 +236,7 @@ CASES = [
     (functools.partial(scaled, 3), MAP), (functools.partial(scaled, -0.5, low=1e300), MAP), (members, MAP),
     (functools.partial(SCORER.score), MAP), (functools.partial(reassigned, -1), MAP), (with_default, MAP),
     (outside, MAP), (tuples, MAP), (entries, MAP), (of_the_tuple, MAP), (Event.is_known, FILTER),
+    (caught, MAP),
     (property_caught, MAP),
 ]  # fmt: skip
 
@@ -306,7 +307,6 @@ REFUSED = [
     (returned, "is given a dataclass Entry", ""),
     (assigned, "'n' of a Entry that the function made is assigned", "entry.n = 5"),
     (missing, "'SCORER' has no attribute 'nothing'", "return t.count + SCORER.nothing"),
-    (caught, "named exception", ""),
 ]
 
 
