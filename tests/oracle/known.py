@@ -56,10 +56,10 @@ def _is_one_type(program: Program, found: Difference) -> bool:
 
 
 def _is_nan_identity(program: Program, found: Difference) -> bool:
-    """A container is asked for NaN: Python finds the same object, compiled code compares values."""
+    """A container is asked for NaN: Python finds the same object, compiled code refuses the tuple."""
     compares = [node for node in ast.walk(ast.parse(program.body)) if isinstance(node, ast.Compare)]
     has_nan = any(isinstance(cell, float) and cell != cell for cell in found.rows[-1]) if found.rows else False
-    return found.kind in ("value", "raises", "refused") and has_nan and any(_looks_into(node) for node in compares)
+    return found.kind == "refused" and has_nan and any(_looks_into(node) for node in compares)
 
 
 def _looks_into(node: ast.Compare) -> bool:
@@ -76,5 +76,5 @@ KNOWN = (
     ),
     Known("least-int", "math.gcd() of the least 64-bit integer refuses the tuple", _is_least_int),
     Known("one-type", "a variable that is once int and once float is a float", _is_one_type),
-    Known("nan-identity", "a container that holds NaN doesn't find the same NaN", _is_nan_identity),
+    Known("nan-identity", "a tuple is refused where NaN meets NaN in a container", _is_nan_identity),
 )
