@@ -55,7 +55,10 @@ def _lower(name: str) -> None:
 
         @lower_getattr(key, name)
         def _get(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-            return _called(context, builder, _dispatcher(kind, name), (kind,), [value])
+            if isinstance(_member(kind, name), property):
+                return _called(context, builder, _dispatcher(kind, name), (kind,), [value])
+            field = context._getattrs[None].find((kind,))  # of another class, whose field has that name
+            return field(context, builder, kind, value, name)
 
     cpu_target.target_context.refresh()
 

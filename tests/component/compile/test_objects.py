@@ -388,3 +388,23 @@ def test_reports_say_what_is_taken_as_declared(tmp_path, monkeypatch):
     report = rel.compile_report(SCORER, Event)
     assert report.lane == "compiled"
     assert "self" in report.as_declared
+
+
+class Computed(NamedTuple):
+    a: int
+
+    @property
+    def total(self) -> int:
+        return self.a + 1
+
+
+class Plain(NamedTuple):
+    a: int
+    total: int
+
+
+def test_a_field_may_have_the_name_of_another_classs_property(compiled):
+    computed = compiled(lambda t: (Computed(t.a).total, t.total), Computed, MAP)
+    plain = compiled(lambda t: (Plain(t.a, 5).total, t.total), Plain, MAP)
+    assert computed([(7,)]).items == [(8, 8)]
+    assert plain([(7, 9)]).items == [(5, 9)]
