@@ -1,6 +1,6 @@
 """Statements that Numba doesn't know become some that it does; calls of local functions get all arguments by position.
 
-`a, *rest = words`; `counts, seen = {}, []`; `import math` inside a function; `while (k := ..) > 0`; default and keyword
+`a, *rest = words`; `counts, seen = {}, []`; `import math` inside a function; default and keyword
 arguments of functions inside the function, which Numba would mix up. Knows no Numba.
 """
 
@@ -96,7 +96,7 @@ class Statements(ast.NodeTransformer):
             made.append(placed(ast.Expr(called(load("rel_remove"), one.value, one.slice)), node))
         return made
 
-    # --- imports, loops ---
+    # --- imports ---
 
     def visit_Import(self, node: ast.Import) -> ast.AST:
         """`import math`."""
@@ -120,14 +120,6 @@ class Statements(ast.NodeTransformer):
             problem = f"it imports {name}: import what isn't of the standard library outside the function"
             raise NotRewrittenError(problem, self._path, node.lineno)
         return importlib.import_module(name)
-
-    def visit_While(self, node: ast.While) -> ast.AST:
-        """`while (k := ..) > 0`."""
-        self.generic_visit(node)
-        if node.orelse or not any(isinstance(one, ast.NamedExpr) for one in ast.walk(node.test)):
-            return node
-        leave = ast.If(node.test, [ast.Pass()], [ast.Break()])
-        return placed(ast.While(ast.Constant(True), [leave, *node.body], []), node)
 
     # --- functions inside the function ---
 

@@ -1,8 +1,9 @@
 """Python that Numba doesn't read becomes Python that it does: a rewrite of the function's source, where there is one.
 
-Lists that a flat_map function returns are yielded, `t._replace(..)` is a constructor; statements.py, loops.py,
-format_strings.py and exceptions.py have the rest. The new function has the old one's globals, closure and line numbers.
-Source that isn't there, or isn't what the function was made of, leaves the function as it is. Knows no Numba.
+Lists that a flat_map function returns are yielded, `t._replace(..)` is a constructor; unassigned.py, statements.py,
+loops.py, format_strings.py, assignment_expressions.py and exceptions.py have the rest. The new function has the old
+one's globals, closure and line numbers. Source that isn't there, or isn't what the function was made of, leaves the
+function as it is. Knows no Numba.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from rayelastic.compile.assignment_expressions import AssignmentExpressions
 from rayelastic.compile.bound import bind
 from rayelastic.compile.callables import NotRewrittenError
 from rayelastic.compile.exceptions import Narrowing
 from rayelastic.compile.format_strings import Formats
 from rayelastic.compile.loops import Loops, loop_over
 from rayelastic.compile.statements import Statements
+from rayelastic.compile.unassigned import with_flags
 
 __all__ = ["FORMAT", "NotRewrittenError", "definition", "rewritten", "value_of"]
 
@@ -76,7 +79,7 @@ def rewritten(
     defaults = _default_values(function, found, node)
     path = function.__code__.co_filename
     statements = Statements(path)
-    node = statements.begin(node)
+    node = statements.begin(with_flags(node, path))
     values |= statements.imported
     if record is not None and first is not None:
         node = _Replaced(first, record).visit(node)
@@ -87,6 +90,7 @@ def rewritten(
         node = _Yielded().begin(node)
     local = set(function.__code__.co_varnames) | set(function.__code__.co_cellvars)
     Loops(values, local - set(statements.imported)).begin(node)
+    AssignmentExpressions().begin(node)
     if ast.dump(node) == before:
         return function
     extra |= {**provided, **statements.imported, RECORD: record}

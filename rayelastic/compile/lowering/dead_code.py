@@ -1,7 +1,7 @@
 """What Numba leaves out of a function because nothing uses it: never what may raise, for then it has a use.
 
-Where Numba inlines a comprehension it clears away what has no effect, and counts `a // b`, `words[3]` and `int(text)`
-among it. Only while user functions are compiled; other code of Numba's in this process stays as it is.
+Where Numba inlines a comprehension it clears away what has no effect, and counts `a // b`, `words[3]`, `words[3] = 1`
+and `int(text)` among it. Only while user functions are compiled; other code of Numba's in this process stays as it is.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -24,12 +24,19 @@ _CALLS_THAT_MAY_RAISE: tuple[list[Any], ...] = ([int], [max], ["ceil", math], ["
 @contextmanager
 def raising_kept() -> Iterator[None]:
     """While compiling, under Numba's compiler lock: what may raise is kept."""
-    usual = ir_utils.has_no_side_effect
+    usual, of_block = ir_utils.has_no_side_effect, ir_utils.remove_dead_block
     ir_utils.has_no_side_effect = functools.partial(_is_of_no_use, usual)
+    ir_utils.remove_dead_block = functools.partial(_with_stores, of_block)
     try:
         yield
     finally:
-        ir_utils.has_no_side_effect = usual
+        ir_utils.has_no_side_effect, ir_utils.remove_dead_block = usual, of_block
+
+
+def _with_stores(usual: Callable[..., bool], block: Any, lives: set[str], *rest: Any) -> bool:
+    """Clears a block, but for `words[9] = ..` of a list that nothing reads."""
+    lives |= {one.target.name for one in block.body if isinstance(one, ir.SetItem)}
+    return usual(block, lives, *rest)
 
 
 def _is_of_no_use(usual: Callable[..., bool], value: Any, lives: Any, calls: dict[str, list[Any]]) -> bool:

@@ -15,6 +15,7 @@ from rayelastic.compile.lowering.containers import (
     words,
 )
 from rayelastic.compile.lowering.raised import caught, is_a, raise_again
+from rayelastic.compile.lowering.refusal import is_assigned
 from rayelastic.compile.lowering.text_format import formatted
 
 PROVIDED: dict[str, Any] = {
@@ -29,5 +30,6 @@ PROVIDED: dict[str, Any] = {
     "rel_unordered": unordered,
     "rel_caught": caught,
     "rel_is_a": is_a,
+    "rel_is_assigned": is_assigned,
     "rel_raise_again": raise_again,
 }

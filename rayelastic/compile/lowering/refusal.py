@@ -41,6 +41,18 @@ def refuse_if(typingctx: Any, condition: Any) -> Any:
     return types.void(types.boolean), codegen
 
 
+@primitive
+def is_assigned(typingctx: Any, flag: Any) -> Any:
+    """True; refuses where the flag says that a variable has no value (unassigned.py)."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        with builder.if_then(builder.not_(args[0]), likely=False):
+            refuse(builder)
+        return ir.Constant(ir.IntType(1), 1)
+
+    return types.boolean(types.boolean), codegen
+
+
 class _CallConvention(RaisingConvention):
     """Numba's own, but for refusals passing handlers, and classes of exceptions."""
 

@@ -35,6 +35,7 @@ from rayelastic.compile.lowering.plan import Plan
 from rayelastic.compile.lowering.provided import PROVIDED
 from rayelastic.compile.lowering.records import RecordType, deliver, set_field
 from rayelastic.compile.lowering.text_codecs import name_codecs
+from rayelastic.compile.lowering.try_blocks import part_from_try
 from rayelastic.compile.syntax import rewritten
 from rayelastic.graph.operator_spec import OperatorKind
 
@@ -133,6 +134,7 @@ class RewriteConstants(FunctionPass):
         func_ir = state.func_ir
         _drop_exception_arguments(func_ir)
         _leave_undefined(func_ir)
+        part_from_try(func_ir)
         check_constant_sets(func_ir)
         for block in func_ir.blocks.values():
             for statement in block.find_insts(ir.Assign):

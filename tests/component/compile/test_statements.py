@@ -95,6 +95,28 @@ def walrus(t):
     return k, sum(n for w in t.s.split() if (n := len(w)) > 1)
 
 
+def walrus_behind_and(t):
+    if t.i > -3 and (n := len(t.s)) > 3:
+        return n
+    elif (m := t.i * 2) > 5 and m < 9 and (first := t.s[:1]):
+        return len(first) + m
+    return -1
+
+
+def walrus_in_a_loop(t):
+    total = 0
+    for w in t.s.split():
+        if (n := len(w)) > 1 and (up := w.upper()) != "":
+            total += n + len(up)
+        else:
+            total -= n
+    rest = t.s
+    while rest and (at := rest.find(" ")) > 0:
+        rest = rest[at + 1 :]
+        total += 100
+    return total, rest
+
+
 def joined(t):
     r, parts = "", []
     for c in t.s:
@@ -104,7 +126,8 @@ def joined(t):
 
 
 CASES = [
-    starred, starred_at_the_end, by_default, changed_default, keywords, local_function, imported, ended, walrus, joined,
+    starred, starred_at_the_end, by_default, changed_default, keywords, local_function, imported, ended, walrus,
+    walrus_behind_and, walrus_in_a_loop, joined,
 ]  # fmt: skip
 
 
