@@ -47,6 +47,12 @@ def _is_least_int(program: Program, found: Difference) -> bool:
     return found.kind == "refused" and least and "gcd(" in program.body
 
 
+def _is_early_year(program: Program, found: Difference) -> bool:
+    """`%Y` of a year below 1000 has as many digits as the C library gives it."""
+    early = any(getattr(cell, "year", 1000) < 1000 for row in found.rows for cell in row)
+    return found.kind == "refused" and early and "strftime(" in program.body
+
+
 def _is_one_type(program: Program, found: Difference) -> bool:
     """Equal numbers, of which compiled code gives the float: two ways through the function give an int and a float."""
     ways = ast.IfExp | ast.If | ast.BoolOp | ast.For | ast.While | ast.Try | ast.Match
@@ -75,6 +81,7 @@ KNOWN = (
         "int-of-long-text", "int() of a text beyond 64 bits refuses the tuple, under a handler, too", _is_long_number
     ),
     Known("least-int", "math.gcd() of the least 64-bit integer refuses the tuple", _is_least_int),
+    Known("early-years", "strftime() of years below 1000 refuses the tuple", _is_early_year),
     Known("one-type", "a variable that is once int and once float is a float", _is_one_type),
     Known("nan-identity", "a tuple is refused where NaN meets NaN in a container", _is_nan_identity),
 )
