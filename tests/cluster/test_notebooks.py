@@ -94,6 +94,7 @@ def test_spark_on_ray(tmp_path: Path) -> None:
 
 CELL = """
 import pathlib
+import threading
 import time
 import rayelastic as rel
 
@@ -103,7 +104,7 @@ def threads():
 def left():  # the kernel lists a thread for a moment after it was joined
     until = time.monotonic() + 10
     while threads() > before and time.monotonic() < until:
-        time.sleep(0.01)
+        threading.Event().wait(0.01)
     return max(0, threads() - before)
 
 def numbers(count):
