@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from rayelastic.job import submit as submit
     from rayelastic.on_ray.dataset import dataset as dataset
     from rayelastic.plan.config import JobConfig as JobConfig
-    from rayelastic.runtime.adaptation import Adaptation as Adaptation
     from rayelastic.runtime.snapshot import Snapshot as Snapshot
+    from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
     from rayelastic.topology import Topology as Topology
 
 __version__ = "0.1.0"
@@ -84,7 +84,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.job": ("Job", "JobResult", "attach", "run", "start", "submit"),
     "rayelastic.on_ray.dataset": ("dataset",),
     "rayelastic.plan.config": ("JobConfig",),
-    "rayelastic.runtime.adaptation": ("Adaptation",),
+    "rayelastic.runtime.values.adaptation": ("Adaptation",),
     "rayelastic.runtime.snapshot": ("Snapshot",),
     "rayelastic.topology": ("Topology",),
 }

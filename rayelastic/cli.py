@@ -17,7 +17,7 @@ from rayelastic.demo import APPLICATIONS, listing, show
 from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError, SourceError
 from rayelastic.plan.config import Elasticity, JobConfig, Regions
 from rayelastic.progress import Progress, progress_line, told
-from rayelastic.runtime.external_source import ExternalSource
+from rayelastic.runtime.ingest.external_source import ExternalSource
 from rayelastic.topology_file import TopologyFile
 
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rayelastic.job import Job
-    from rayelastic.runtime.adaptation import Adaptation
-    from rayelastic.runtime.region_adaptation import RegionAdaptation
-    from rayelastic.runtime.status import JobMetrics
+    from rayelastic.runtime.values.adaptation import Adaptation
+    from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+    from rayelastic.runtime.values.status import JobMetrics
 
 DEAREST = 3  # operators that a line names
 LONGEST_GRAPH = 60  # operators of a graph that is shown whole

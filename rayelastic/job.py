@@ -20,20 +20,20 @@ from rayelastic.graph.sinks import ListSink
 from rayelastic.graph.topology import Topology as GraphTopology
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.fusion import plan_topology
-from rayelastic.runtime.bottleneck import Bottleneck, find_bottleneck
-from rayelastic.runtime.coordinator import Coordinator
-from rayelastic.runtime.external_source import DriverSink, ExternalSource
-from rayelastic.runtime.host import InProcessHost
-from rayelastic.runtime.metrics_port import MetricsPort
+from rayelastic.runtime.element.host import InProcessHost
+from rayelastic.runtime.ingest.external_source import DriverSink, ExternalSource
+from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, check_restorable, checked
-from rayelastic.runtime.specs import IngestAddress, JobSpec
-from rayelastic.runtime.status import Failure, JobMetrics, JobStatus, SinkResult, State
+from rayelastic.runtime.values.specs import IngestAddress, JobSpec
+from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, SinkResult, State
+from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
+from rayelastic.runtime.watch.metrics_port import MetricsPort
 
 if TYPE_CHECKING:
     from rayelastic.graph.operator_spec import OperatorSpec
     from rayelastic.plan.exec_plan import ExecPlan
-    from rayelastic.runtime.adaptation import Adaptation
-    from rayelastic.runtime.region_adaptation import RegionAdaptation
+    from rayelastic.runtime.values.adaptation import Adaptation
+    from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.topology import Topology
     from rayelastic.watching import Watch
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ConfigError
-from rayelastic.runtime.adaptation import Adaptation, read_journal
-from rayelastic.runtime.region_adaptation import RegionAdaptation, is_region_journal, read_region_journal
+from rayelastic.runtime.values.adaptation import Adaptation, read_journal
+from rayelastic.runtime.values.region_adaptation import RegionAdaptation, is_region_journal, read_region_journal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

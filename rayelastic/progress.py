@@ -15,7 +15,7 @@ from rayelastic.plan.plan_text import counted, short
 
 if TYPE_CHECKING:
     from rayelastic.job import Job
-    from rayelastic.runtime.status import JobMetrics
+    from rayelastic.runtime.values.status import JobMetrics
 
 _REASONS = {
     "late": "late and dropped: they came behind the watermark, and nobody takes .late()",

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.plan.plan_text import counted, kind_text, short
 from rayelastic.progress import told
-from rayelastic.runtime.bottleneck import Bottleneck, find_bottleneck
-from rayelastic.runtime.status import JobMetrics, JobStatus, OperatorSample, PESample
+from rayelastic.runtime.values.status import JobMetrics, JobStatus, OperatorSample, PESample
+from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from rayelastic.job import Job
     from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
-    from rayelastic.runtime.adaptation import Adaptation
-    from rayelastic.runtime.region_adaptation import RegionAdaptation
+    from rayelastic.runtime.values.adaptation import Adaptation
+    from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 
 PERIOD = 1.0  # seconds between two pictures
 WIDE = 120  # columns from which on everything is shown

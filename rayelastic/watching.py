@@ -16,7 +16,7 @@ from rayelastic.plan.plan_text import short
 
 if TYPE_CHECKING:
     from rayelastic.job import Job
-    from rayelastic.runtime.status import JobMetrics, OperatorSample
+    from rayelastic.runtime.values.status import JobMetrics, OperatorSample
 
 ROWS = 10  # of a result that are shown
 PERIOD = 1.0  # seconds between two pictures

@@ -18,7 +18,7 @@ MODULES = ("rayelastic", "rayelastic.spark", "rayelastic.testing", "rayelastic.e
 GIVEN = {  # what users hold without making it themselves
     "rayelastic.graph.stream": ("Stream",),
     "rayelastic.graph.keyed_stream": ("KeyedStream",),
-    "rayelastic.runtime.status": ("JobStatus", "JobMetrics", "PESample", "OperatorSample"),
+    "rayelastic.runtime.values.status": ("JobStatus", "JobMetrics", "PESample", "OperatorSample"),
 }
 
 

@@ -19,7 +19,7 @@ from bench.figures.drawing import bars
 from bench.figures.figure import Claim, Figure, Kind, Row
 from rayelastic.errors import JobCancelledError
 from rayelastic.job import Job
-from rayelastic.runtime.machine_load import available_cpus
+from rayelastic.runtime.watch.machine_load import available_cpus
 from topologies import packet_analysis, pipeline, radio_imaging, vwap
 
 SETTLING, WINDOW = 15.0, 4.0  # s

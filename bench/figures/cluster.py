@@ -16,9 +16,9 @@ from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.node_placement import Node, place
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import RegionKind
-from rayelastic.policy.organic_adaptation import OrganicAdaptation
-from rayelastic.policy.organic_adaptation_actions import AdaptationDecision
-from rayelastic.policy.region_observation import PlanObservation
+from rayelastic.policy.regions.actions import AdaptationDecision
+from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.sim.cluster import ClusterPlant
 from rayelastic.sim.cluster_job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
 from rayelastic.sim.cluster_run import ClusterSimulation, LoadScript

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rayelastic.policy.organic_adaptation import OrganicAdaptation
-from rayelastic.policy.organic_adaptation_actions import Verdict
-from rayelastic.policy.organic_adaptation_thresholds import OrganicThresholds
+from rayelastic.policy.regions.actions import Verdict
+from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
+from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.sim.cluster import ClusterPlant
 from rayelastic.sim.cluster_job import ClusterConstants, ClusterJob
 from rayelastic.sim.cluster_paper import ENGINE, HOST

@@ -8,8 +8,8 @@ from typing import Any
 from bench.figures.drawing import timeline
 from bench.figures.figure import Claim, Figure, Row
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.policy.channel_width import ChannelWidthElasticity
-from rayelastic.policy.decision import Decision
+from rayelastic.policy.element.decision import Decision
+from rayelastic.policy.stage.channel_width import ChannelWidthElasticity
 from rayelastic.sim.constants import PAPER_ENGINE, SERVER16
 from rayelastic.sim.graph import data_parallel
 from rayelastic.sim.load_script import STEADY, LoadPhase, LoadScript

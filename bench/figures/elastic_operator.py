@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.policy.decision import Controller, Decision
-from rayelastic.policy.peak_rate import PeakRateElasticity
+from rayelastic.policy.element.decision import Controller, Decision
+from rayelastic.policy.stage.peak_rate import PeakRateElasticity
 from rayelastic.sim.constants import SPADE_ENGINE, Machine
 from rayelastic.sim.graph import PlantGraph, data_parallel
 from rayelastic.sim.load_script import STEADY, LoadScript

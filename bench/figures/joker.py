@@ -15,9 +15,9 @@ from typing import Any
 
 from bench.figures.cluster_runs import judged, play, shape, speedup
 from bench.figures.figure import Claim, Figure, Row, write_table
-from rayelastic.policy.organic_adaptation_model import RegionModel
-from rayelastic.policy.organic_adaptation_thresholds import ActionOrder, OrganicThresholds
-from rayelastic.policy.pipelined_fission import FissionModel, PipelinedFission
+from rayelastic.policy.regions.model import RegionModel
+from rayelastic.policy.regions.paper.pipelined_fission import FissionModel, PipelinedFission
+from rayelastic.policy.regions.thresholds import ActionOrder, OrganicThresholds
 from rayelastic.sim.cluster import ClusterPlant
 from rayelastic.sim.cluster_job import ClusterJob
 from rayelastic.sim.cluster_paper import (

@@ -15,7 +15,7 @@ from bench.figures.drawing import bars
 from bench.figures.figure import Claim, Figure, Kind, Row
 from bench.figures.plants import ours
 from bench.figures.real import RealGraph, alternated, found_beside
-from rayelastic.runtime.machine_load import available_cpus
+from rayelastic.runtime.watch.machine_load import available_cpus
 from rayelastic.sim.best_static import placements
 from rayelastic.sim.graph import PlantGraph, PlantOperator, Stream
 from topologies import shapes as shapes_of

@@ -7,7 +7,7 @@ from typing import Any
 from bench.figures.drawing import curve
 from bench.figures.figure import Claim, Figure, Row
 from bench.figures.plants import making, ours, plant, settled
-from rayelastic.policy.fixed import FixedConfiguration
+from rayelastic.policy.element.fixed import FixedConfiguration
 from rayelastic.sim.constants import XEON
 from rayelastic.sim.graph import pipeline
 from rayelastic.sim.play import play

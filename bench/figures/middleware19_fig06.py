@@ -13,8 +13,12 @@ from typing import Any
 from bench.figures.drawing import timeline
 from bench.figures.figure import Claim, Figure, Row
 from bench.figures.plants import converged, making, ours, plant, skewed
-from rayelastic.policy.decision import Controller
-from rayelastic.policy.paper_multi_level import PaperMultiLevelElasticity, PaperMultiLevelThresholds, Satisfaction
+from rayelastic.policy.element.decision import Controller
+from rayelastic.policy.element.paper.controller import (
+    PaperMultiLevelElasticity,
+    PaperMultiLevelThresholds,
+    Satisfaction,
+)
 from rayelastic.sim.constants import ENGINE, PAPER_ENGINE, XEON
 from rayelastic.sim.graph import pipeline
 from rayelastic.sim.play import Journal, play

@@ -13,8 +13,8 @@ from bench.figures.plants import plant as plant_of
 from bench.figures.plants import settled
 from bench.figures.throughputs import draw_outcomes, outcome
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.policy.decision import Decision
-from rayelastic.policy.observation import Observation
+from rayelastic.policy.element.decision import Decision
+from rayelastic.policy.element.observation import Observation
 from rayelastic.sim.constants import XEON
 from rayelastic.sim.graph import PlantGraph, PlantOperator, Stream
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rayelastic.policy.decision import Controller
-from rayelastic.policy.fixed import FixedConfiguration
-from rayelastic.policy.multi_level import MultiLevelElasticity
-from rayelastic.policy.thread_count import ThreadCountElasticity
+from rayelastic.policy.element.decision import Controller
+from rayelastic.policy.element.fixed import FixedConfiguration
+from rayelastic.policy.element.multi_level import MultiLevelElasticity
+from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity
 from rayelastic.sim.constants import PAPER_ENGINE, Machine, PerformanceConstants
 from rayelastic.sim.graph import PlantGraph
 from rayelastic.sim.load_script import STEADY, LoadScript

@@ -7,7 +7,7 @@ from typing import Any
 from bench.figures.drawing import timeline
 from bench.figures.figure import Claim, Figure, Row
 from bench.figures.plants import ours, plant
-from rayelastic.policy.thread_count import ThreadCountElasticity
+from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity
 from rayelastic.sim.constants import POWER8, XEON, Machine
 from rayelastic.sim.graph import PlantGraph, data_parallel, mixed, pipeline
 from rayelastic.sim.play import Journal, play

@@ -17,11 +17,11 @@ from rayelastic.compile import Compiler, OperatorCode, load
 from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind
 from rayelastic.graph.schema import Schema
 from rayelastic.plan.config import Elasticity, ThreadingModel
-from rayelastic.policy.decision import Controller
-from rayelastic.runtime.adaptation import Journal, Setting
-from rayelastic.runtime.adaptation_loop import AdaptationLoop, LoopSettings
-from rayelastic.runtime.machine_load import available_cpus
-from rayelastic.runtime.native_schema import native_schema
+from rayelastic.policy.element.decision import Controller
+from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop, LoopSettings
+from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.values.adaptation import Journal, Setting
+from rayelastic.runtime.watch.machine_load import available_cpus
 from rayelastic.sim.graph import PlantGraph
 from rayelastic.sim.segments import Models
 

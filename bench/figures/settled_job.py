@@ -21,9 +21,9 @@ from bench.figures.measured import graph_of, shapes
 from bench.figures.plants import ours
 from bench.figures.real import RealGraph, RealRun, elastic_loop
 from rayelastic.plan.config import Elasticity
-from rayelastic.policy.decision import Controller
-from rayelastic.runtime.adaptation import Adaptation
-from rayelastic.runtime.adaptation_loop import AdaptationLoop
+from rayelastic.policy.element.decision import Controller
+from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop
+from rayelastic.runtime.values.adaptation import Adaptation
 
 FLOPS = 1000  # multiplications per tuple of each operator: two threads pay
 PAYLOAD = 128  # bytes

@@ -8,7 +8,7 @@ from typing import Any
 from bench.figures.drawing import curve
 from bench.figures.figure import Row
 from bench.figures.plants import plant, settled, thread_count
-from rayelastic.policy.fixed import FixedConfiguration
+from rayelastic.policy.element.fixed import FixedConfiguration
 from rayelastic.sim.constants import Machine
 from rayelastic.sim.graph import PlantGraph
 from rayelastic.sim.play import play

@@ -9,7 +9,7 @@ from typing import Any
 from bench.figures.drawing import bars
 from bench.figures.figure import Row
 from bench.figures.plants import manual, ours, paper, plant, settled, thread_count
-from rayelastic.policy.decision import Controller
+from rayelastic.policy.element.decision import Controller
 from rayelastic.sim.constants import Machine
 from rayelastic.sim.graph import PlantGraph
 

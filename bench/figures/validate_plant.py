@@ -23,7 +23,7 @@ from typing import Any
 from bench.figures.figure import Claim, Figure, Kind, Row, write_table
 from bench.figures.real import QUEUE_RECORDS, RealGraph, alternated
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.runtime.machine_load import available_cpus
+from rayelastic.runtime.watch.machine_load import available_cpus
 from rayelastic.sim.calibration import calibrated
 from rayelastic.sim.constants import ENGINE, LAPTOP, Machine, PerformanceConstants
 from rayelastic.sim.graph import PlantGraph, PlantOperator, Stream, pipeline

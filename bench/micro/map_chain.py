@@ -26,7 +26,7 @@ import pyarrow as pa
 import rayelastic as rel
 from bench.micro.row import Row, settings
 from rayelastic.compile import Compiler, OperatorCode
-from rayelastic.compile.loader import load_image, register_symbols
+from rayelastic.compile.cache.loader import load_image, register_symbols
 from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind
 from rayelastic.graph.schema import Schema
 

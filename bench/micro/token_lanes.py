@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 
 from bench.micro.row import Row, settings
 from rayelastic import _native
-from rayelastic.compile.code import Flags
-from rayelastic.compile.python_lane import per_run
+from rayelastic.compile.code.operator_code import Flags
+from rayelastic.compile.lanes.python_lane import per_run
 from rayelastic.graph.operator_spec import OperatorKind
 from rayelastic.graph.schema import Schema
-from rayelastic.runtime.native_schema import native_schema
+from rayelastic.runtime.operators.native_schema import native_schema
 
 RUN_RECORDS = 256  # the engine's longest run
 PLAIN_SECONDS = 0.1

@@ -6,11 +6,11 @@ stands in one list, "What is different from CPython" in docs/functions_and_lanes
 Knows no plans, no scheduling, no Ray. Importing it imports neither Numba nor llvmlite.
 """
 
-from rayelastic.compile.code import Explanation, Flags, LoadedFunction, MachineCode, OperatorCode, View
+from rayelastic.compile.code.operator_code import Explanation, Flags, LoadedFunction, MachineCode, OperatorCode, View
+from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.compile.compiler import Compiler
+from rayelastic.compile.lanes.ports_lane import PortsFunction
 from rayelastic.compile.loading import load
-from rayelastic.compile.ports_code import PortsCode
-from rayelastic.compile.ports_lane import PortsFunction
 
 __all__ = [
     "Compiler",

@@ -16,18 +16,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from rayelastic.compile.bound import taken_apart
-from rayelastic.compile.cache import CacheEntry, CodeCache
-from rayelastic.compile.code import MachineCode, OperatorCode, View
+from rayelastic.compile.cache.code_cache import CacheEntry, CodeCache
+from rayelastic.compile.cache.loader import host_target
+from rayelastic.compile.code.operator_code import MachineCode, OperatorCode, View
+from rayelastic.compile.code.ports_code import PortsCode
+from rayelastic.compile.code.state import initial_record, is_record_class, state_factory
 from rayelastic.compile.config import cache_directory
-from rayelastic.compile.identity import Identity, frozen_digest
-from rayelastic.compile.loader import host_target
-from rayelastic.compile.ports_code import PortsCode
 from rayelastic.compile.ports_compiler import compile_operator
+from rayelastic.compile.reading.bound import taken_apart
+from rayelastic.compile.reading.identity import Identity, frozen_digest
+from rayelastic.compile.reading.signatures import annotated_library, annotated_output
+from rayelastic.compile.reading.syntax import NotRewrittenError, rewritten
 from rayelastic.compile.reasons import plain_reason
-from rayelastic.compile.signatures import annotated_library, annotated_output
-from rayelastic.compile.state import initial_record, is_record_class, state_factory
-from rayelastic.compile.syntax import NotRewrittenError, rewritten
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
 from rayelastic.graph.schema import Schema, laid_out
@@ -254,9 +254,9 @@ def _identity(request: FunctionRequest) -> Identity:
 
 
 def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple[CacheEntry, Schema]:
+    from rayelastic.compile.lowering.base.plan import Plan
     from rayelastic.compile.lowering.compiler import compile_function, flattened
-    from rayelastic.compile.lowering.plan import Plan
-    from rayelastic.compile.lowering.provided import PROVIDED
+    from rayelastic.compile.lowering.passes.provided import PROVIDED
 
     found = taken_apart(request.function, 1 if state_schema is None else 2)
     if found is None:
@@ -336,12 +336,8 @@ def is_cached(request: FunctionRequest) -> bool:
 def _environment() -> str:
     """What else machine code depends on: versions, this package's own sources, the processor."""
     folder = Path(__file__).parent
-    rewriting = [
-        folder / f"{name}.py"
-        for name in ("syntax", "statements", "loops", "callables", "exceptions", "format_strings", "patterns", "bound")
-    ]
     sources = hashlib.sha256()
-    for path in sorted([*(folder / "lowering").glob("*.py"), *rewriting]):
+    for path in sorted(path for part in ("reading", "lowering") for path in (folder / part).rglob("*.py")):
         sources.update(path.read_bytes())
     versions = [_version(name) for name in ("numba", "llvmlite", "numpy")]
     return repr((_ABI_VERSION, sys.version_info[:3], versions, sources.hexdigest(), host_target()))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rayelastic.compile.code import LoadedFunction, MachineCode, OperatorCode
-from rayelastic.compile.loader import engine_symbols, host_target, load_image, register_symbols
-from rayelastic.compile.python_lane import per_run, vectorised
-from rayelastic.compile.signatures import annotated_library
+from rayelastic.compile.cache.loader import engine_symbols, host_target, load_image, register_symbols
+from rayelastic.compile.code.operator_code import LoadedFunction, MachineCode, OperatorCode
+from rayelastic.compile.lanes.python_lane import per_run, vectorised
+from rayelastic.compile.reading.signatures import annotated_library
 from rayelastic.graph.operator_spec import FunctionRequest, Lane
 
 __all__ = ["load"]

@@ -10,10 +10,10 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rayelastic.compile.code import OperatorCode, View
-from rayelastic.compile.ports_code import PortsCode
-from rayelastic.compile.signatures import annotated_library
-from rayelastic.compile.state import state_factory
+from rayelastic.compile.code.operator_code import OperatorCode, View
+from rayelastic.compile.code.ports_code import PortsCode
+from rayelastic.compile.code.state import state_factory
+from rayelastic.compile.reading.signatures import annotated_library
 from rayelastic.errors import LaneError
 from rayelastic.graph.dead_letters import OnError
 from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rayelastic.compile.bound import taken_apart
 from rayelastic.compile.compiler import Compiler, compiled_reason, is_cached
+from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind
 from rayelastic.graph.schema import Schema

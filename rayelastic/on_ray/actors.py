@@ -14,8 +14,8 @@ from typing import Any
 
 from rayelastic.on_ray.lease import Lease
 
-PE_CLASS = "rayelastic.runtime.processing_element:ProcessingElement"
-COORDINATOR_CLASS = "rayelastic.runtime.coordinator:Coordinator"
+PE_CLASS = "rayelastic.runtime.element.processing_element:ProcessingElement"
+COORDINATOR_CLASS = "rayelastic.runtime.job.coordinator:Coordinator"
 
 
 def load(path: str) -> Any:
@@ -93,7 +93,7 @@ class CoordinatorActor:
         from rayelastic.on_ray.gcs_store import GcsStore
         from rayelastic.on_ray.metrics_publisher import MetricsPublisher
         from rayelastic.on_ray.ray_host import RayHost
-        from rayelastic.runtime.change_journal import ChangeJournal
+        from rayelastic.runtime.rescale.change_journal import ChangeJournal
 
         if not settings.job_id:
             self._coordinator = load(path)(cloudpickle.loads(job), RayHost(settings))
@@ -115,7 +115,7 @@ class CoordinatorActor:
 
 def _own_process(config: Any) -> None:
     """Has a process that belongs to a job write the job's events, and what operators print at a bounded rate."""
-    from rayelastic.runtime.event_log import RateLimited, write_events
+    from rayelastic.runtime.watch.event_log import RateLimited, write_events
 
     write_events(config.log_level, sys.stderr)
     sys.stdout = RateLimited(sys.stdout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.runtime.host import PELostError
+from rayelastic.runtime.element.host import PELostError
 
 if TYPE_CHECKING:
     from ray import ObjectRef

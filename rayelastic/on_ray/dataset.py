@@ -16,8 +16,8 @@ from rayelastic.errors import SchemaError, SourceError
 from rayelastic.graph.operator_spec import Lane
 from rayelastic.graph.schema import Schema
 from rayelastic.on_ray.connect import ensure_ray
-from rayelastic.runtime.external_source import IngestSource
-from rayelastic.runtime.ingest_client import PushError, push_partition
+from rayelastic.runtime.ingest.client import PushError, push_partition
+from rayelastic.runtime.ingest.external_source import IngestSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ray.data import Dataset
     from ray.exceptions import RayTaskError
 
-    from rayelastic.runtime.specs import IngestAddress
+    from rayelastic.runtime.values.specs import IngestAddress
 
 BLOCKS_AT_ONCE = 4  # tasks that push; more don't help one source, and their rows interleave
 POLL = 0.5  # seconds between two looks whether the push was cancelled

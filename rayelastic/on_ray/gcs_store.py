@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from rayelastic.errors import JobExistsError
 from rayelastic.on_ray.connect import NAMESPACE
-from rayelastic.runtime.change_journal import JournalStore
+from rayelastic.runtime.rescale.change_journal import JournalStore
 
 DIGITS = 12  # of a line's number in its key, so that keys sort as numbers do
 

@@ -13,14 +13,14 @@ from rayelastic.on_ray.calls import UnavailableError, answer
 from rayelastic.on_ray.connect import NAMESPACE, ensure_ray
 from rayelastic.on_ray.gcs_store import GcsStore
 from rayelastic.on_ray.ray_host import CONTROL_THREADS, PlacementSettings
-from rayelastic.runtime.host import PELostError
+from rayelastic.runtime.element.host import PELostError
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    from rayelastic.runtime.specs import JobSpec
-    from rayelastic.runtime.status import JobStatus
+    from rayelastic.runtime.values.specs import JobSpec
+    from rayelastic.runtime.values.status import JobStatus
 
 PREFIX = "job:"  # of the name of a coordinator's actor
 QUESTIONS = ("status", "plan", "metrics", "adaptations", "wait", "results", "ingest_address")  # that change nothing

@@ -9,10 +9,10 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.runtime.metric_table import METRICS, Kind, MetricsReader
+from rayelastic.runtime.watch.metric_table import METRICS, Kind, MetricsReader
 
 if TYPE_CHECKING:
-    from rayelastic.runtime.coordinator import Coordinator
+    from rayelastic.runtime.job.coordinator import Coordinator
 
 PERIOD = 2.0  # seconds; Ray itself hands metrics on every few seconds
 

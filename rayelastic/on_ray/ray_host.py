@@ -13,13 +13,13 @@ from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.lease import LEASE
 from rayelastic.on_ray.spares import Spares
 from rayelastic.plan.node_placement import Node
-from rayelastic.runtime.host import PELostError
+from rayelastic.runtime.element.host import PELostError
 
 if TYPE_CHECKING:
     from ray import ObjectRef
     from ray.actor import ActorHandle
 
-    from rayelastic.runtime.specs import PESpec
+    from rayelastic.runtime.values.specs import PESpec
 
 CONTROL_THREADS = 16  # control calls that an actor answers at once; a watching call holds one
 HOST_TIMEOUT = 10.0  # seconds for a process that is there to say what it hosts, or to make what it shall

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.lease import LEASE
-from rayelastic.runtime.host import PELostError
+from rayelastic.runtime.element.host import PELostError
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle

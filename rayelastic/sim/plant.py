@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.policy.decision import Decision
-from rayelastic.policy.observation import Observation, OperatorObservation
+from rayelastic.policy.element.decision import Decision
+from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.sim.constants import Machine, PerformanceConstants
 from rayelastic.sim.graph import Floats, PlantGraph
 from rayelastic.sim.load_script import STEADY, LoadScript

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rayelastic.policy.decision import Controller, Decision
-from rayelastic.policy.observation import Observation
+from rayelastic.policy.element.decision import Controller, Decision
+from rayelastic.policy.element.observation import Observation
 from rayelastic.sim.plant import Plant
 
 __all__ = ["Journal", "Pass", "play"]
@@ -107,7 +107,7 @@ def play(controller: Controller, plant: Plant, periods: int, *, keep: bool = Fal
         periods: how many periods.
         keep: whether observations are kept, for a replay.
 
-    >>> from rayelastic.policy.fixed import FixedConfiguration
+    >>> from rayelastic.policy.element.fixed import FixedConfiguration
     >>> from rayelastic.sim.constants import ENGINE, LAPTOP
     >>> from rayelastic.sim.graph import pipeline
     >>> journal = play(FixedConfiguration.dynamic(2), Plant(pipeline([500.0] * 4), LAPTOP, ENGINE), periods=3)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import SourceError
 from rayelastic.graph.operator_spec import Lane
 from rayelastic.graph.schema import Schema
-from rayelastic.runtime.external_source import IngestSource
+from rayelastic.runtime.ingest.external_source import IngestSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from rayelastic.runtime.ingest_frames import Epoch
-    from rayelastic.runtime.specs import IngestAddress
+    from rayelastic.runtime.ingest.frames import Epoch
+    from rayelastic.runtime.values.specs import IngestAddress
 
     Batches = Iterator[pa.RecordBatch]
 
@@ -73,7 +73,7 @@ def pusher(address: IngestAddress, schema: pa.Schema, epoch: Epoch | None = None
         import pyarrow as pa
         from pyspark import TaskContext
 
-        from rayelastic.runtime.ingest_client import push_partition
+        from rayelastic.runtime.ingest.client import push_partition
 
         context = TaskContext.get()
         partition = context.partitionId()

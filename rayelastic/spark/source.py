@@ -20,7 +20,7 @@ from rayelastic.spark.pushed_frame import PUSHED, PushedFrame, pusher
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from rayelastic.runtime.specs import IngestAddress
+    from rayelastic.runtime.values.specs import IngestAddress
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SchemaError, SourceError, SparkError
-from rayelastic.runtime.ingest_frames import Epoch
+from rayelastic.runtime.ingest.frames import Epoch
 from rayelastic.spark.columns import match_columns
 from rayelastic.spark.failure import spark_reason
 from rayelastic.spark.pushed_frame import PUSHED, PushedFrame, pusher
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
 
-    from rayelastic.runtime.specs import IngestAddress
+    from rayelastic.runtime.values.specs import IngestAddress
 
 POLL = 1  # seconds between two looks whether the query was stopped from here; Spark takes whole ones
 START_TIMEOUT = 60.0  # seconds between a query's first micro-batch and the return of its start

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rayelastic.errors import LinkError
-from rayelastic.runtime import performer
-from rayelastic.runtime.coordinator import Coordinator
+from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.rescale import performer
 
 COORDINATOR_PATH = f"{__name__}:MortalCoordinator"
 ITSELF = "coordinator"

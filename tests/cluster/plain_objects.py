@@ -10,8 +10,8 @@ from typing import Any
 
 from rayelastic.errors import LinkError
 from rayelastic.on_ray.ray_host import RayHandle, RayHost
-from rayelastic.runtime.host import PELostError
-from rayelastic.runtime.status import JobStatus, State
+from rayelastic.runtime.element.host import PELostError
+from rayelastic.runtime.values.status import JobStatus, State
 
 PE_PATH = f"{__name__}:PlainPE"
 COORDINATOR_PATH = f"{__name__}:PlainCoordinator"

@@ -22,8 +22,8 @@ from rayelastic.on_ray.jobs import (
     start_coordinator,
 )
 from rayelastic.on_ray.ray_host import PlacementSettings, RayHandle, RayHost
-from rayelastic.runtime.host import PELostError
-from rayelastic.runtime.status import State
+from rayelastic.runtime.element.host import PELostError
+from rayelastic.runtime.values.status import State
 from tests.cluster.plain_objects import COORDINATOR_PATH, PE_PATH, PlainJob, PlainSpec
 
 pytestmark = pytest.mark.cluster

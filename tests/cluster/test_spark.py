@@ -17,9 +17,9 @@ import rayelastic as rel
 from rayelastic import spark as bridge
 from rayelastic.errors import SchemaError, SinkError, SourceError, SparkError
 from rayelastic.on_ray.connect import ensure_ray
-from rayelastic.runtime.data_port import DataPort, derive_secret
-from rayelastic.runtime.ingest import IngestServer
-from rayelastic.runtime.specs import IngestAddress
+from rayelastic.runtime.ingest.receiver import IngestServer
+from rayelastic.runtime.port.data_port import DataPort, derive_secret
+from rayelastic.runtime.values.specs import IngestAddress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -21,8 +21,8 @@ from rayelastic import spark as bridge
 from rayelastic.errors import JobCancelledError, JobFailedError, SourceError, SparkError
 from rayelastic.job import start
 from rayelastic.on_ray.connect import ensure_ray
-from rayelastic.runtime.ingest_frames import Epoch
-from rayelastic.runtime.status import State
+from rayelastic.runtime.ingest.frames import Epoch
+from rayelastic.runtime.values.status import State
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -19,8 +19,8 @@ import pytest
 import rayelastic as rel
 from rayelastic.cli import main
 from rayelastic.errors import JobCancelledError, JobFailedError, JobNotFoundError, NotShippableError
-from rayelastic.runtime.metric_table import METRICS, Kind
-from rayelastic.runtime.status import State
+from rayelastic.runtime.values.status import State
+from rayelastic.runtime.watch.metric_table import METRICS, Kind
 from topologies import word_count
 
 pytestmark = pytest.mark.cluster

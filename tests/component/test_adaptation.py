@@ -14,8 +14,8 @@ from rayelastic.cli import main
 from rayelastic.errors import ConfigError
 from rayelastic.job import Job, start
 from rayelastic.plan.config import JobConfig
-from rayelastic.runtime.adaptation import read_journal
-from rayelastic.runtime.elasticity import replay
+from rayelastic.runtime.loops.elasticity import replay
+from rayelastic.runtime.values.adaptation import read_journal
 
 ENOUGH = 12  # passes of a loop
 RECORDED = Path(__file__).parent / "journals" / "two_cores.jsonl"
@@ -70,7 +70,7 @@ def test_it_observes_decides_and_says_why(tmp_path: Path) -> None:
 def decided_again(journal: Path, hash_seed: str) -> list[str]:
     """What a fresh controller decides, in a process of its own in which strings hash otherwise."""
     program = (
-        "import json, pathlib, sys; from rayelastic.runtime.elasticity import replay\n"
+        "import json, pathlib, sys; from rayelastic.runtime.loops.elasticity import replay\n"
         "for _, decision in replay(pathlib.Path(sys.argv[1])): print(json.dumps(decision.as_dict()))"
     )
     command = [sys.executable, "-c", program, str(journal)]

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from rayelastic.errors import ConfigError, LinkError
-from rayelastic.runtime.data_port import (
+from rayelastic.runtime.port.data_port import (
     DataPort,
     HandshakeError,
     Hello,
@@ -26,7 +26,7 @@ from rayelastic.runtime.data_port import (
     derive_secret,
     dial,
 )
-from rayelastic.runtime.handshake import PREFIX_BYTES, REPLY_BYTES, Dialler
+from rayelastic.runtime.port.handshake import PREFIX_BYTES, REPLY_BYTES, Dialler
 
 SECRET = secrets.token_bytes(32)
 

@@ -12,7 +12,7 @@ from rich.console import Console
 import rayelastic as rel
 from rayelastic.cli import main
 from rayelastic.job import Job, start
-from rayelastic.runtime.metric_table import MetricsReader
+from rayelastic.runtime.watch.metric_table import MetricsReader
 from rayelastic.top import picture, view
 
 LATE = 29  # of the events below: one of ten, but for the first

@@ -11,7 +11,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import ConfigError, JobFailedError
-from rayelastic.runtime.event_log import LOGGER, RateLimited, write_events
+from rayelastic.runtime.watch.event_log import LOGGER, RateLimited, write_events
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import rayelastic as rel
 from rayelastic.errors import SinkError
 from rayelastic.graph.schema import Schema
 from rayelastic.job import start
-from rayelastic.runtime.growing_table import GrowingTable
+from rayelastic.runtime.files.growing_table import GrowingTable
 from rayelastic.spark import sink_stream
 
 PERIOD = 0.05  # seconds

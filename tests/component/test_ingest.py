@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 from rayelastic.errors import SourceError
-from rayelastic.runtime.data_port import DataPort, derive_secret
-from rayelastic.runtime.ingest import IngestServer
-from rayelastic.runtime.ingest_client import PushError, push_partition
-from rayelastic.runtime.ingest_frames import QUERY, Epoch, FrameKind, receive_frame, send_frame
-from rayelastic.runtime.specs import IngestAddress
+from rayelastic.runtime.ingest.client import PushError, push_partition
+from rayelastic.runtime.ingest.frames import QUERY, Epoch, FrameKind, receive_frame, send_frame
+from rayelastic.runtime.ingest.receiver import IngestServer
+from rayelastic.runtime.port.data_port import DataPort, derive_secret
+from rayelastic.runtime.values.specs import IngestAddress
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("text", pa.string())])
 CHANNEL = "ingest:rows"

@@ -8,7 +8,7 @@ import socket
 import pyarrow as pa
 import pytest
 
-from rayelastic.runtime.data_port import DataPort, PortAddress, dial
+from rayelastic.runtime.port.data_port import DataPort, PortAddress, dial
 
 native = pytest.importorskip("rayelastic._native")
 

@@ -13,9 +13,9 @@ import pytest
 import rayelastic as rel
 from rayelastic.errors import ConfigError
 from rayelastic.job import Job, start
-from rayelastic.runtime.bottleneck import Bottleneck, Cause, find_bottleneck
-from rayelastic.runtime.metric_table import METRICS, Kind
-from rayelastic.runtime.status import JobMetrics, OperatorSample, PESample
+from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
+from rayelastic.runtime.watch.bottleneck import Bottleneck, Cause, find_bottleneck
+from rayelastic.runtime.watch.metric_table import METRICS, Kind
 
 PERIOD = 0.2  # seconds of an adaptation
 LOOK = 0.5  # seconds of a look for the bottleneck

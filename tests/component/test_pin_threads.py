@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import rayelastic as rel
-from rayelastic.runtime.machine_load import cpus_by_node
+from rayelastic.runtime.watch.machine_load import cpus_by_node
 
 
 def test_each_scheduler_thread_has_one_cpu() -> None:

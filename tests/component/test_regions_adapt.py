@@ -13,7 +13,7 @@ import rayelastic as rel
 from rayelastic.cli import main
 from rayelastic.errors import ConfigError
 from rayelastic.job import Job, start
-from rayelastic.runtime.region_adaptation import RegionAdaptation, read_region_journal
+from rayelastic.runtime.values.region_adaptation import RegionAdaptation, read_region_journal
 from tests.component.rescaling import Counted, Event, Feed, Seen, check
 
 PERIOD = 0.2  # seconds between two decisions

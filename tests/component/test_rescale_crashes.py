@@ -13,12 +13,12 @@ import pytest
 import rayelastic as rel
 from rayelastic.errors import JobExistsError, JobFailedError, LinkError
 from rayelastic.job import Job, LocalControl, prepare
-from rayelastic.runtime import performer
-from rayelastic.runtime.change_journal import ChangeJournal, FileStore
-from rayelastic.runtime.coordinator import Coordinator
-from rayelastic.runtime.host import InProcessHandle, InProcessHost, PELostError
-from rayelastic.runtime.performer import ChangeError
-from rayelastic.runtime.specs import PESpec
+from rayelastic.runtime.element.host import InProcessHandle, InProcessHost, PELostError
+from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.rescale import performer
+from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
+from rayelastic.runtime.rescale.performer import ChangeError
+from rayelastic.runtime.values.specs import PESpec
 from tests.component.rescaling import Feed, check, topology_of
 
 STEPS = ["begin", "start", "attach", "hold", "flush", "copy", "commit", "forget", "route", "end"]

@@ -13,8 +13,8 @@ import pytest
 from rayelastic import _native
 from rayelastic.errors import LinkError
 from rayelastic.graph import Schema
-from rayelastic.runtime.native_schema import native_schema
-from rayelastic.runtime.state_transfer import StateStores, receive_state, send_state
+from rayelastic.runtime.element.state_transfer import StateStores, receive_state, send_state
+from rayelastic.runtime.operators.native_schema import native_schema
 
 SCHEMA = native_schema(Schema.of({"key": int}))
 KEY = bytes(range(32))

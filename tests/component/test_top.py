@@ -14,7 +14,7 @@ from rich.console import Console
 
 import rayelastic as rel
 from rayelastic.job import Job, start
-from rayelastic.runtime.metric_table import METRICS
+from rayelastic.runtime.watch.metric_table import METRICS
 from rayelastic.top import picture, top, view
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.job import start
-from rayelastic.runtime.region_adaptation import RegionAdaptation
+from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 from tests.component.rescaling import Counted, Event, Seen, check
 from tests.component.test_regions_adapt import PATIENCE, PacedFeed, reaches
 

@@ -125,7 +125,7 @@ class Run:
 
 def warm(options: Options) -> None:
     """Compiles what most programs need, before processes are forked off."""
-    from rayelastic.compile.cache import CodeCache
+    from rayelastic.compile.cache.code_cache import CodeCache
     from tests.component.compile.harness import built_shim, opened_shim
     from tests.oracle.program import Program
 

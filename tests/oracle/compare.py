@@ -13,10 +13,10 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from rayelastic.compile.code import OperatorCode
-from rayelastic.compile.explain import explain
-from rayelastic.compile.python_lane import error_text
-from rayelastic.compile.state import MutableState
+from rayelastic.compile.code.explain import explain
+from rayelastic.compile.code.operator_code import OperatorCode
+from rayelastic.compile.code.state import MutableState
+from rayelastic.compile.lanes.python_lane import error_text
 from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind
 from rayelastic.graph.schema import Schema
 from tests.component.compile.harness import Outcome, Runner

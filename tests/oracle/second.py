@@ -9,7 +9,7 @@ import os
 import pickle
 import sys
 
-from rayelastic.compile.cache import CodeCache
+from rayelastic.compile.cache.code_cache import CodeCache
 from tests.component.compile.harness import built_shim, opened_shim
 from tests.oracle.compare import Difference, rows_of
 from tests.oracle.worker import compared, limited

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rayelastic.compile import Compiler
-from rayelastic.compile.cache import CodeCache
+from rayelastic.compile.cache.code_cache import CodeCache
 from rayelastic.errors import LaneError
 from tests.component.compile.harness import built_shim, opened_shim
 from tests.oracle.compare import Comparison, Difference, request, rows_of

@@ -1,6 +1,6 @@
 // A stream between two PEs: one authenticated socket that carries runs of records one way and credits the other.
 // Architecture section 6; P08 (one thread per PE input port: receive, deserialise, execute); rules D4-D6.
-// Knows nothing of handshakes (rayelastic/runtime/data_port.py did that), addresses or queues.
+// Knows nothing of handshakes (rayelastic/runtime/port/data_port.py did that), addresses or queues.
 //
 // Threads: the operator's thread (send or receive, never two at once) and one service thread per link, which sends what is
 // there as soon as it can, sends heartbeats, and on the sending side reads credits. Everything that goes out is chosen and

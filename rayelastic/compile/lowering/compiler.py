@@ -14,30 +14,15 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaWarning, UnsupportedError
 from numba.core.registry import cpu_target
 
-from rayelastic.compile.loader import declare_symbols, unknown_symbols
-from rayelastic.compile.lowering import (  # noqa: F401  they register what text and records can do
-    engine,
-    loop,
-    members,
-    moment_operators,
-    moments,
-    optional,
-    text_case,
-    text_codecs,
-    text_compare,
-    text_form,
-    text_lists,
-    text_numbers,
-    text_parts,
-    text_search,
-    text_split,
-    undecided_dicts,
-)
-from rayelastic.compile.lowering.dead_code import raising_kept
-from rayelastic.compile.lowering.plan import Plan
-from rayelastic.compile.lowering.records import RecordType
-from rayelastic.compile.lowering.refusal import refusals_pass
-from rayelastic.compile.lowering.rewrite import OperatorPipeline, dispatcher, forget_helpers, library_of
+from rayelastic.compile.cache.loader import declare_symbols, unknown_symbols
+from rayelastic.compile.lowering import everything  # noqa: F401  registers what text and records can do
+from rayelastic.compile.lowering.base import engine
+from rayelastic.compile.lowering.base.plan import Plan
+from rayelastic.compile.lowering.base.refusal import refusals_pass
+from rayelastic.compile.lowering.passes.dead_code import raising_kept
+from rayelastic.compile.lowering.passes.rewrite import OperatorPipeline, dispatcher, forget_helpers, library_of
+from rayelastic.compile.lowering.records import loop
+from rayelastic.compile.lowering.records.types import RecordType
 from rayelastic.graph.operator_spec import OperatorKind
 from rayelastic.graph.schema import Schema
 

@@ -15,7 +15,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.cli import main
-from rayelastic.runtime.machine_load import available_cpus
+from rayelastic.runtime.watch.machine_load import available_cpus
 from topologies import dns, dns_traffic, packet_analysis, pcap, threats
 
 SECOND = 1_000_000  # microseconds

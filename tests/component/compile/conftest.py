@@ -15,8 +15,8 @@ from harness import MAP, Runner, built_shim, opened_shim, request
 from second import SecondProcess
 
 from rayelastic.compile import Compiler
-from rayelastic.compile.cache import CodeCache
-from rayelastic.compile.identity import Identity
+from rayelastic.compile.cache.code_cache import CodeCache
+from rayelastic.compile.reading.identity import Identity
 from rayelastic.graph.operator_spec import Lane
 
 

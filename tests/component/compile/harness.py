@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from rayelastic.compile import OperatorCode, loader
-from rayelastic.compile.python_lane import per_run
+from rayelastic.compile import OperatorCode
+from rayelastic.compile.cache import loader
+from rayelastic.compile.lanes.python_lane import per_run
 from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind
 from rayelastic.graph.schema import DataType, Schema
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import cloudpickle
 
-from rayelastic.compile.bound import taken_apart
+from rayelastic.compile.reading.bound import taken_apart
 
 HERE = Path(__file__).parent
 
@@ -67,7 +67,7 @@ def serve(shim: str, cache: str) -> None:
     from harness import Runner, opened_shim
 
     from rayelastic.compile import Compiler
-    from rayelastic.compile.cache import CodeCache
+    from rayelastic.compile.cache.code_cache import CodeCache
 
     library: ctypes.CDLL = opened_shim(Path(shim))
     compiler, runners = Compiler(CodeCache(Path(cache))), []

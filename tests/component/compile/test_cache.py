@@ -12,8 +12,8 @@ from typing import NamedTuple
 from harness import FLAT_MAP, request
 
 from rayelastic.compile import Compiler
-from rayelastic.compile.cache import CacheEntry, CodeCache
-from rayelastic.compile.identity import Identity
+from rayelastic.compile.cache.code_cache import CacheEntry, CodeCache
+from rayelastic.compile.reading.identity import Identity
 from rayelastic.graph.schema import Schema
 
 ROOT = Path(__file__).parents[3]
@@ -22,7 +22,7 @@ PROGRAM = """
 import sys
 from typing import NamedTuple
 from rayelastic.compile import Compiler
-from rayelastic.compile.loader import host_target, load_image, register_symbols
+from rayelastic.compile.cache.loader import host_target, load_image, register_symbols
 from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind
 from rayelastic.graph.schema import Schema
 

@@ -130,7 +130,7 @@ def check_keyed(runner: Runner) -> None:
 
 
 def mutable(code: Any) -> Any:
-    from rayelastic.compile.state import MutableState
+    from rayelastic.compile.code.state import MutableState
 
     return MutableState(**dict(zip(code.state_schema.names, tuple(code.state()), strict=True)))
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from harness import MAP
 
-from rayelastic.compile.explain import explain
+from rayelastic.compile.code.explain import explain
 
 
 class Numbers(NamedTuple):

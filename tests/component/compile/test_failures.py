@@ -13,7 +13,7 @@ import pytest
 from harness import FILTER, FLAT_MAP, MAP, request
 
 from rayelastic.compile import Compiler
-from rayelastic.compile.explain import explain
+from rayelastic.compile.code.explain import explain
 from rayelastic.graph.operator_spec import Lane
 
 
@@ -143,7 +143,7 @@ LIMITS = {0: 1, 1: 2}
 ELSEWHERE = """
 import sys
 import cloudpickle
-from rayelastic.compile.answers import answers
+from rayelastic.compile.code.answers import answers
 answer = answers(cloudpickle.load(sys.stdin.buffer))
 print(answer((2**62, "")), answer((2**62, "none")), "numba" in sys.modules)
 """

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rayelastic as rel
-from rayelastic.compile.identity import Identity
+from rayelastic.compile.reading.identity import Identity
 from rayelastic.graph.operator_spec import Lane
 from rayelastic.graph.schema import Schema
 

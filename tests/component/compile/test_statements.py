@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from harness import MAP, python_result, request
 
-from rayelastic.compile.identity import Identity
+from rayelastic.compile.reading.identity import Identity
 from rayelastic.graph.operator_spec import Lane
 from rayelastic.graph.schema import Schema
 

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 import pytest
 
 from rayelastic import _native
-from rayelastic.compile.code import Flags
-from rayelastic.compile.python_lane import per_run
+from rayelastic.compile.code.operator_code import Flags
+from rayelastic.compile.lanes.python_lane import per_run
 from rayelastic.graph.operator_spec import OperatorKind
 
 MODELS = ["manual", "dynamic", "dedicated"]

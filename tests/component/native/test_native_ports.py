@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from rayelastic import _native
-from rayelastic.compile.code import Flags
+from rayelastic.compile.code.operator_code import Flags
 from rayelastic.graph.schema import Schema
-from rayelastic.runtime.native_schema import native_schema
+from rayelastic.runtime.operators.native_schema import native_schema
 from tests.component.native.conftest import PATIENCE, Pipelines, list_sink, rows_source
 
 MODELS = ["manual", "dynamic", "dedicated"]

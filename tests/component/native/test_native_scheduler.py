@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from rayelastic import _native
-from rayelastic.compile.code import Flags
+from rayelastic.compile.code.operator_code import Flags
 
 
 class Value(NamedTuple):
@@ -172,7 +172,7 @@ import sys, time
 from typing import NamedTuple
 from rayelastic import _native
 from rayelastic.graph.schema import Schema
-from rayelastic.runtime.native_schema import native_schema
+from rayelastic.runtime.operators.native_schema import native_schema
 
 class Value(NamedTuple):
     value: int

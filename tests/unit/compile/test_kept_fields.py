@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import pytest
 
-from rayelastic.compile.kept_fields import kept_fields
+from rayelastic.compile.reading.kept_fields import kept_fields
 from rayelastic.graph import Schema
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.policy.decision import Controller, Decision
-from rayelastic.policy.observation import Observation, OperatorObservation
+from rayelastic.policy.element.decision import Controller, Decision
+from rayelastic.policy.element.observation import Observation, OperatorObservation
 
 PROFILER_HZ = 100.0
 

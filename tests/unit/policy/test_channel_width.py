@@ -1,8 +1,8 @@
 """ElasticLoadBalance: congestion and evidence (L03-L06, C001-1, C001-2)."""
 
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.policy.channel_width import ChannelWidthElasticity, ChannelWidthThresholds
-from rayelastic.policy.observation import Observation, OperatorObservation
+from rayelastic.policy.element.observation import Observation, OperatorObservation
+from rayelastic.policy.stage.channel_width import ChannelWidthElasticity, ChannelWidthThresholds
 
 
 class Channels:

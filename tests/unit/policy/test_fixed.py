@@ -3,7 +3,7 @@
 import pytest
 
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.policy.fixed import FixedConfiguration
+from rayelastic.policy.element.fixed import FixedConfiguration
 from tests.unit.policy.plants import GraphPlant, chain, play
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from rayelastic.policy.decision import Decision
-from rayelastic.policy.guided_multi_level import GuidedMultiLevelElasticity
-from rayelastic.policy.multi_level import MultiLevelElasticity
-from rayelastic.policy.observation import Observation
-from rayelastic.policy.paper_multi_level import PaperMultiLevelElasticity
+from rayelastic.policy.element.decision import Decision
+from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
+from rayelastic.policy.element.multi_level import MultiLevelElasticity
+from rayelastic.policy.element.observation import Observation
+from rayelastic.policy.element.paper.controller import PaperMultiLevelElasticity
 from tests.unit.policy.plants import CurvePlant, GraphPlant, chain, fan, play, skewed, threads_of, with_costs
 
 NOISE = 0.05

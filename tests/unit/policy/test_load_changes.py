@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayelastic.policy.estimate import Configuration
-from rayelastic.policy.guided_multi_level import GuidedMultiLevelElasticity
-from rayelastic.policy.load import LoadThresholds
-from rayelastic.policy.load_watch import TupleCost
-from rayelastic.policy.measurement import Series
-from rayelastic.policy.memory import Memory, Remembered
+from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
+from rayelastic.policy.element.guided.estimate import Configuration
+from rayelastic.policy.element.guided.load import LoadThresholds
+from rayelastic.policy.element.guided.load_watch import TupleCost
+from rayelastic.policy.element.guided.measurement import Series
+from rayelastic.policy.element.guided.memory import Memory, Remembered
 from tests.unit.policy.plants import GraphPlant, chain, play, with_costs
 
 NOISE = 0.05

@@ -3,8 +3,8 @@
 import math
 import random
 
-from rayelastic.policy.levels import fewer_threads, more_threads, peak_above
-from rayelastic.policy.measurement import (
+from rayelastic.policy.element.guided.levels import fewer_threads, more_threads, peak_above
+from rayelastic.policy.element.guided.measurement import (
     Expected,
     Margin,
     MeasurementThresholds,

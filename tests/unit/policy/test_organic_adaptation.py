@@ -14,10 +14,10 @@ from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.node_placement import Node
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import RegionKind
-from rayelastic.policy.organic_adaptation import OrganicAdaptation
-from rayelastic.policy.organic_adaptation_actions import AdaptationDecision, Verdict
-from rayelastic.policy.organic_adaptation_thresholds import OrganicThresholds
-from rayelastic.policy.region_observation import PipelineObservation, PlanObservation, RegionObservation
+from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
+from rayelastic.policy.regions.observation import PipelineObservation, PlanObservation, RegionObservation
+from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
+from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.sim.cluster import ClusterPlant
 from rayelastic.sim.cluster_job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
 from rayelastic.sim.cluster_random import random_job
@@ -446,7 +446,7 @@ def test_an_unknown_variant() -> None:
 
 def test_observations_are_averages_of_samples() -> None:
     """J18: the averages of a window are those of its samples, number by number."""
-    from rayelastic.policy.region_observation import ObservationWindow
+    from rayelastic.policy.regions.observation import ObservationWindow
 
     plan = ONE.plan()
     window = ObservationWindow(samples=2, warm_up=1)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.regions import RegionKind
-from rayelastic.policy.organic_adaptation_actions import AdaptationDecision, Verdict
-from rayelastic.policy.organic_adaptation_paper import PaperAdaptation
-from rayelastic.policy.organic_adaptation_thresholds import ActionOrder, OrganicThresholds
-from rayelastic.policy.region_observation import PipelineObservation, PlanObservation, RegionObservation
+from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
+from rayelastic.policy.regions.observation import PipelineObservation, PlanObservation, RegionObservation
+from rayelastic.policy.regions.paper.algorithms import PaperAdaptation
+from rayelastic.policy.regions.thresholds import ActionOrder, OrganicThresholds
 from rayelastic.sim.cluster_job import ClusterJob, SimulatedOperator, SimulatedRegion
 
 KEYED, PIPELINE = RegionKind.DATA_PARALLEL, RegionKind.PIPELINE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.regions import RegionKind
-from rayelastic.policy.organic_adaptation_model import RegionModel
-from rayelastic.policy.pipelined_fission import FissionModel, PipelinedFission
+from rayelastic.policy.regions.model import RegionModel
+from rayelastic.policy.regions.paper.pipelined_fission import FissionModel, PipelinedFission
 from rayelastic.sim.cluster_job import ClusterJob, SimulatedOperator, SimulatedRegion
 
 MICRO = 1e-6

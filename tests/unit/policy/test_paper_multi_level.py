@@ -1,6 +1,6 @@
 """Middleware'19 Fig. 7: the order of both adjustments, history and satisfaction factor."""
 
-from rayelastic.policy.paper_multi_level import (
+from rayelastic.policy.element.paper.controller import (
     PaperMultiLevelElasticity,
     PaperMultiLevelThresholds,
     Satisfaction,

@@ -1,7 +1,7 @@
 """IPDPS'09 Fig. 2, line by line, and the runs of its section 5."""
 
-from rayelastic.policy.observation import Observation
-from rayelastic.policy.peak_rate import PeakRateElasticity
+from rayelastic.policy.element.observation import Observation
+from rayelastic.policy.stage.peak_rate import PeakRateElasticity
 from tests.unit.policy.plants import CurvePlant, play, threads_of
 
 

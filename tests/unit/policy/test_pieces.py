@@ -5,8 +5,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayelastic.policy.estimate import Configuration, Estimate, Explanation, Profile
-from rayelastic.policy.pieces import OperatorGraph
+from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Explanation, Profile
+from rayelastic.policy.element.pieces import OperatorGraph
 
 
 def anywhere(name):

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.policy.channel_width import ChannelWidthElasticity
-from rayelastic.policy.decision import Decision
-from rayelastic.policy.guided_multi_level import GuidedMultiLevelElasticity
-from rayelastic.policy.observation import Observation, OperatorObservation
-from rayelastic.policy.paper_multi_level import PaperMultiLevelElasticity
-from rayelastic.policy.peak_rate import PeakRateElasticity
-from rayelastic.policy.thread_count import ThreadCountElasticity
-from rayelastic.policy.threading_model import ThreadingModelElasticity
+from rayelastic.policy.element.decision import Decision
+from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
+from rayelastic.policy.element.observation import Observation, OperatorObservation
+from rayelastic.policy.element.paper.controller import PaperMultiLevelElasticity
+from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity
+from rayelastic.policy.element.paper.threading_model import ThreadingModelElasticity
+from rayelastic.policy.stage.channel_width import ChannelWidthElasticity
+from rayelastic.policy.stage.peak_rate import PeakRateElasticity
 from tests.unit.policy.plants import GraphPlant, chain, fan, skewed, with_costs
 
 COSTS = skewed(60, seed=4)

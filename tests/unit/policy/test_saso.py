@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayelastic.policy.guided_multi_level import GuidedMultiLevelElasticity
-from rayelastic.policy.thread_count import ThreadCountElasticity
+from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
+from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity
 from tests.unit.policy.plants import CurvePlant, GraphPlant, chain
 
 NOISE = 0.05

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rayelastic.policy.observation import Observation
-from rayelastic.policy.thread_count import LevelSteps, ThreadCountElasticity
+from rayelastic.policy.element.observation import Observation
+from rayelastic.policy.element.paper.thread_count import LevelSteps, ThreadCountElasticity
 from tests.unit.policy.plants import CurvePlant, play, threads_of
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.policy.observation import Observation, OperatorObservation
-from rayelastic.policy.profiling_groups import GROUPS, profiling_groups
-from rayelastic.policy.threading_model import AdjustDecision, Direction, ThreadingModelElasticity
+from rayelastic.policy.element.observation import Observation, OperatorObservation
+from rayelastic.policy.element.paper.profiling_groups import GROUPS, profiling_groups
+from rayelastic.policy.element.paper.threading_model import AdjustDecision, Direction, ThreadingModelElasticity
 
 DYNAMIC, MANUAL = ThreadingModel.DYNAMIC, ThreadingModel.MANUAL
 

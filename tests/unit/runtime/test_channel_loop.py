@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from rayelastic.policy.decision import Decision
-from rayelastic.policy.observation import Observation
-from rayelastic.policy.peak_rate import PeakRateElasticity
-from rayelastic.runtime.channel_loop import ChannelLoop, Stage
+from rayelastic.policy.element.decision import Decision
+from rayelastic.policy.element.observation import Observation
+from rayelastic.policy.stage.peak_rate import PeakRateElasticity
+from rayelastic.runtime.loops.channel_loop import ChannelLoop, Stage
 
 
 class FakeWidth:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from rayelastic.errors import LinkError
-from rayelastic.runtime.handshake import (
+from rayelastic.runtime.port.handshake import (
     MAX_UNPROVED_BYTES,
     PREFIX_BYTES,
     PROOF_BYTES,

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.runtime.adaptation_loop import LoopSettings, observe
-from rayelastic.runtime.machine_load import CpuUse
+from rayelastic.runtime.loops.adaptation_loop import LoopSettings, observe
+from rayelastic.runtime.watch.machine_load import CpuUse
 
 SETTINGS = LoopSettings(
     pe="pe0",

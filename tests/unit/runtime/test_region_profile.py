@@ -9,12 +9,12 @@ import pytest
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import Region, RegionKind
-from rayelastic.policy.organic_adaptation_actions import AdaptationDecision, RebalanceRegion, Verdict
-from rayelastic.policy.region_observation import PlanObservation
-from rayelastic.runtime.performer import ChangeError, check_performable
-from rayelastic.runtime.region_loop import RegionLoop, performable
-from rayelastic.runtime.region_profile import observe_regions
-from rayelastic.runtime.status import OperatorSample, PESample
+from rayelastic.policy.regions.actions import AdaptationDecision, RebalanceRegion, Verdict
+from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.runtime.loops.region_loop import RegionLoop, performable
+from rayelastic.runtime.loops.region_profile import observe_regions
+from rayelastic.runtime.rescale.performer import ChangeError, check_performable
+from rayelastic.runtime.values.status import OperatorSample, PESample
 
 SOURCE = RegionPlan(Region("r0", RegionKind.SOURCE, ("lines",)), (Pipeline(("lines",), ("pe0",)),))
 COUNT = RegionPlan(

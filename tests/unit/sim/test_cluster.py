@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import RegionKind
-from rayelastic.policy.organic_adaptation import OrganicAdaptation
-from rayelastic.policy.organic_adaptation_thresholds import OrganicThresholds
+from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
+from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.sim.cluster import ClusterPlant
 from rayelastic.sim.cluster_job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
 from rayelastic.sim.cluster_random import exhaustive_best, random_job, with_shapes

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rayelastic.policy.organic_adaptation_actions import AdaptationDecision, Verdict
-from rayelastic.policy.organic_adaptation_paper import PaperAdaptation, best_split, split_utility
-from rayelastic.policy.organic_adaptation_thresholds import OrganicThresholds
-from rayelastic.policy.region_observation import PlanObservation
+from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
+from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.policy.regions.paper.algorithms import PaperAdaptation, best_split, split_utility
+from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.sim.cluster import ClusterPlant
 from rayelastic.sim.cluster_job import ClusterConstants, ClusterJob
 from rayelastic.sim.cluster_paper import HOST, load_steps_job, selectivity_job, two_operator_job

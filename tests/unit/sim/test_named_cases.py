@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rayelastic.policy.multi_level import MultiLevelElasticity
-from rayelastic.policy.paper_multi_level import PaperMultiLevelElasticity, PaperMultiLevelThresholds
-from rayelastic.policy.thread_count import ThreadCountElasticity
+from rayelastic.policy.element.multi_level import MultiLevelElasticity
+from rayelastic.policy.element.paper.controller import PaperMultiLevelElasticity, PaperMultiLevelThresholds
+from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity
 from rayelastic.sim.best_static import best_static
 from rayelastic.sim.constants import ENGINE, LAPTOP, PAPER_ENGINE, POWER8, XEON, Machine
 from rayelastic.sim.graph import PlantGraph, data_parallel, pipeline

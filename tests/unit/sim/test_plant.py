@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.policy.decision import Decision
-from rayelastic.policy.fixed import FixedConfiguration
-from rayelastic.policy.observation import Observation
+from rayelastic.policy.element.decision import Decision
+from rayelastic.policy.element.fixed import FixedConfiguration
+from rayelastic.policy.element.observation import Observation
 from rayelastic.sim.best_static import best_static
 from rayelastic.sim.calibration import calibrated
 from rayelastic.sim.constants import ENGINE, LAPTOP, PAPER_ENGINE, XEON

@@ -1,0 +1,135 @@
+"""Object files into this process: linked by name, at an address, in milliseconds and without Numba.
+
+Code that uses Numba's run-time library (lists, dicts, sets) is linked to that library's C functions (numba_runtime.py).
+Loaded code stays for the life of the process: literals in it may lie in queues and state. One image is loaded once,
+whoever asks.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from rayelastic.compile.cache import numba_runtime
+from rayelastic.compile.code.operator_code import MachineCode
+
+__all__ = ["declare_symbols", "engine_symbols", "host_target", "load_image", "register_symbols", "unknown_symbols"]
+
+_CONTEXT_KEY, _POW = "rel_context_key", "rel_libm_pow"  # lowering/engine.py
+_lock = threading.Lock()
+_loaded: dict[str, tuple[Any, int]] = {}
+
+
+@functools.cache
+def _binding() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    key = ctypes.c_uint()
+    if ctypes.CDLL(None).pthread_key_create(ctypes.byref(key), None) != 0:
+        raise OSError("no thread-specific key left in this process")
+    _keep_for_ever.append(key)
+    llvm.add_symbol(_CONTEXT_KEY, ctypes.addressof(key))
+    llvm.load_library_permanently("libc.so.6")
+    llvm.load_library_permanently("libm.so.6")
+    mathematics = ctypes.CDLL("libm.so.6")
+    llvm.add_symbol(_POW, ctypes.cast(mathematics.pow, ctypes.c_void_p).value)
+    return llvm
+
+
+_keep_for_ever: list[Any] = []
+_not_here: set[str] = set()  # declared, but defined by nothing in this process
+
+
+def register_symbols(symbols: dict[str, int]) -> None:
+    """Tells where the engine services of abi.h are in this process; later code is linked to these."""
+    llvm = _binding()
+    for name, address in symbols.items():
+        llvm.add_symbol(name, address)
+        _not_here.discard(name)
+
+
+def declare_symbols(names: Iterable[str]) -> None:
+    """Makes names known that compiled code may refer to, so that it can be compiled where nothing defines them.
+
+    Numba links what it compiles at once and ends the process over an unknown name; that copy is never run.
+    """
+    llvm = _binding()
+    nowhere = ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p).value
+    for name in names:
+        if not llvm.address_of_symbol(name):
+            llvm.add_symbol(name, nowhere)
+            _not_here.add(name)
+
+
+@functools.cache
+def engine_symbols() -> dict[str, int]:
+    """Engine services of abi.h in this process, empty where the extension isn't installed."""
+    try:
+        from rayelastic import _native
+    except ImportError:
+        return {}
+    symbols: dict[str, int] = _native.symbols()
+    return symbols
+
+
+@functools.cache
+def host_target() -> str:
+    """Processor and features that code for this machine is made for."""
+    llvm = _binding()
+    return f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {_features(llvm)}"
+
+
+def _features(llvm: Any) -> str:
+    features: str = llvm.get_host_cpu_features().flatten()
+    return features
+
+
+def load_image(machine: MachineCode) -> tuple[object, int]:
+    """The owner and the address of an image's entry.
+
+    Raises:
+        LookupError: naming a symbol that nothing in this process has.
+    """
+    with _lock:
+        if machine.key not in _loaded:
+            _loaded[machine.key] = _link(machine)
+        return _loaded[machine.key]
+
+
+def _link(machine: MachineCode) -> tuple[Any, int]:
+    llvm = _binding()
+    absent = sorted(_not_here & set(machine.imports))
+    if absent:
+        raise LookupError(f"compiled code needs '{absent[0]}' of the engine, which isn't loaded in this process")
+    unknown = unknown_symbols(machine.imports)
+    if unknown:
+        raise LookupError(f"compiled code needs '{unknown[0]}', which is nowhere in this process")
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    options = target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=_features(llvm), opt=3, codemodel="jitdefault", jit=True
+    )
+    module = llvm.parse_assembly("")
+    linker = llvm.create_mcjit_compiler(module, options)
+    linker.add_object_file(llvm.ObjectFileRef.from_data(machine.image))
+    linker.finalize_object()
+    address = linker.get_function_address(machine.entry)
+    return linker, address
+
+
+def unknown_symbols(names: Iterable[str]) -> list[str]:
+    """Of the names that machine code needs those that nothing in this process has; the others can be linked to now."""
+    llvm, unknown = _binding(), []
+    for name in names:
+        if llvm.address_of_symbol(name):
+            continue
+        address = numba_runtime.address_of(name)
+        if address:
+            llvm.add_symbol(name, address)
+        else:
+            unknown.append(name)
+    return unknown

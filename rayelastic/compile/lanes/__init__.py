@@ -1,0 +1,1 @@
+"""Callables for a run, for functions that stay in Python."""

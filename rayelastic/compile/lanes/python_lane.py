@@ -1,0 +1,152 @@
+"""Per-run callables for operators that run in Python: one call per run, under the Python token.
+
+The engine calls `function(tuples)`, or `function(tuples, states)` with the state of each tuple's key, and gets a list:
+map one item per input, filter one bool per input, flat_map the items of all inputs in order. An exception of the user's
+carries the index of the failing tuple in its attribute `rel_index`. In the vectorised lane the argument is a structured
+array or a pyarrow.RecordBatch over the run, converted here for pandas and Polars functions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from rayelastic.compile.lanes.frames import frame_of, run_of
+from rayelastic.graph.operator_spec import OperatorKind
+from rayelastic.graph.schema import Schema
+
+__all__ = ["call_each", "error_text", "marked", "per_run", "position", "vectorised"]
+
+INDEX_ATTRIBUTE = "rel_index"
+
+
+def marked(error: BaseException, index: int) -> BaseException:
+    """The exception, with the number of the tuple that it was raised for."""
+    with contextlib.suppress(AttributeError):  # an exception class that takes no attributes: the index stays unknown
+        setattr(error, INDEX_ATTRIBUTE, index)
+    return error
+
+
+def error_text(error: BaseException) -> str:
+    """What was raised, in one line.
+
+    >>> error_text(ValueError("no number"))
+    'ValueError: no number'
+    """
+    return "".join(traceback.format_exception_only(error)).strip()
+
+
+def call_each(function: Callable[[Any], Any]) -> Callable[[Sequence[Any]], None]:
+    """A sink's per-run callable: calls `function` with each tuple.
+
+    >>> seen = []
+    >>> call_each(seen.append)([1, 2])
+    >>> seen
+    [1, 2]
+    """
+
+    def run(tuples: Sequence[Any]) -> None:
+        rest = iter(tuples)
+        try:
+            for item in rest:
+                function(item)
+        except BaseException as error:
+            raise marked(error, position(tuples, rest)) from None
+
+    return run
+
+
+def position(tuples: Sequence[Any], rest: Any) -> int:
+    """Which tuple was taken last from a list iterator; costs nothing per tuple."""
+    return len(tuples) - 1 - int(rest.__length_hint__())
+
+
+def per_run(function: Callable[..., Any], kind: OperatorKind, *, keyed: bool) -> Callable[..., list[Any]]:
+    """The per-run callable of a function of one tuple, or of a tuple and its key's state.
+
+    >>> per_run(lambda t: (t[0] + 1,), OperatorKind.MAP, keyed=False)([(1,), (2,)])
+    [(2,), (3,)]
+    >>> per_run(lambda t: range(t[0]), OperatorKind.FLAT_MAP, keyed=False)([(1,), (2,)])
+    [0, 0, 1]
+    """
+    if kind is OperatorKind.FLAT_MAP:
+        return _flat_keyed(function) if keyed else _flat(function)
+    convert: Callable[[Any], Any] | None = bool if kind is OperatorKind.FILTER else None
+    return _each_keyed(function, convert) if keyed else _each(function, convert)
+
+
+def _each(function: Callable[[Any], Any], convert: Callable[[Any], Any] | None) -> Callable[[Sequence[Any]], list[Any]]:
+    def run(tuples: Sequence[Any]) -> list[Any]:
+        rest = iter(tuples)
+        try:
+            if convert is None:
+                return [function(item) for item in rest]
+            return [convert(function(item)) for item in rest]
+        except BaseException as error:
+            raise marked(error, position(tuples, rest)) from None
+
+    return run
+
+
+def _each_keyed(
+    function: Callable[[Any, Any], Any], convert: Callable[[Any], Any] | None
+) -> Callable[[Sequence[Any], Sequence[Any]], list[Any]]:
+    def run(tuples: Sequence[Any], states: Sequence[Any]) -> list[Any]:
+        rest = iter(tuples)
+        try:
+            if convert is None:
+                return [function(item, state) for item, state in zip(rest, states, strict=True)]
+            return [convert(function(item, state)) for item, state in zip(rest, states, strict=True)]
+        except BaseException as error:
+            raise marked(error, position(tuples, rest)) from None
+
+    return run
+
+
+def _flat(function: Callable[[Any], Iterable[Any] | None]) -> Callable[[Sequence[Any]], list[Any]]:
+    def run(tuples: Sequence[Any]) -> list[Any]:
+        rest = iter(tuples)
+        items: list[Any] = []
+        try:
+            for item in rest:
+                made = function(item)
+                if made is not None:
+                    items.extend(made)
+        except BaseException as error:
+            raise marked(error, position(tuples, rest)) from None
+        return items
+
+    return run
+
+
+def _flat_keyed(
+    function: Callable[[Any, Any], Iterable[Any] | None],
+) -> Callable[[Sequence[Any], Sequence[Any]], list[Any]]:
+    def run(tuples: Sequence[Any], states: Sequence[Any]) -> list[Any]:
+        rest = iter(tuples)
+        items: list[Any] = []
+        try:
+            for item, state in zip(rest, states, strict=True):
+                made = function(item, state)
+                if made is not None:
+                    items.extend(made)
+        except BaseException as error:
+            raise marked(error, position(tuples, rest)) from None
+        return items
+
+    return run
+
+
+def vectorised(function: Callable[[Any], Any], library: str, output: Schema) -> Callable[[Any], Any]:
+    """The per-run callable of a function over a whole run.
+
+    Args:
+        function: what the user wrote.
+        library: 'numpy', 'pyarrow', 'pandas' or 'polars': what its parameter is annotated with.
+        output: of what it returns.
+    """
+    if library in ("pandas", "polars"):
+        return lambda batch: run_of(function(frame_of(batch, library)), library, output)
+    return function

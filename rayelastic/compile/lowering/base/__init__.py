@@ -1,0 +1,1 @@
+"""What all of lowering stands on: declarations, engine services, views, refusals. Knows no operation of any type."""

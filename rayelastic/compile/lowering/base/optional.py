@@ -1,0 +1,71 @@
+"""Values that may be None: their truth, and taking the value out where it is known to be there."""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001 -- what Numba calls has the parameters that Numba gives
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from numba.core import types
+from numba.core.imputils import lower_cast
+
+from rayelastic.compile.lowering.base.declare import overloads, primitive
+from rayelastic.compile.lowering.base.views import ViewType
+
+
+@primitive
+def present(typingctx: Any, value: Any) -> Any:
+    """The value of an Optional that isn't None; any other value as it is."""
+    inner = value.type if isinstance(value, types.Optional) else value
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        if not isinstance(sig.args[0], types.Optional):
+            return args[0]
+        return context.make_helper(builder, sig.args[0], value=args[0]).data
+
+    return inner(value), codegen
+
+
+@overloads(bool)
+def _bool(value: Any) -> Any:
+    if not isinstance(value, types.Optional):
+        return None
+    return lambda value: value is not None and bool(present(value))
+
+
+@overloads(operator.not_)
+def _not(value: Any) -> Any:
+    if not isinstance(value, types.Optional):
+        return None
+    return lambda value: value is None or not bool(present(value))
+
+
+@lower_cast(types.Optional, types.boolean)
+def _truth(context: Any, builder: Any, source: Any, target: Any, value: Any) -> Any:
+    if isinstance(source.type, ViewType):
+        inner = builder.icmp_unsigned("!=", builder.extract_value(builder.extract_value(value, 0), 1), _zero(64))
+    else:
+        inner = context.is_true(builder, source.type, context.make_helper(builder, source, value=value).data)
+    return builder.and_(context.make_helper(builder, source, value=value).valid, inner)
+
+
+def _zero(bits: int) -> Any:
+    from llvmlite import ir
+
+    return ir.IntType(bits)(0)
+
+
+def same(a: Any, b: Any) -> Any:
+    """A == b where one side, or both, may be None; exact.py puts it in place."""
+    if a is None or b is None:
+        return (a is None) == (b is None)
+    return present(a) == present(b)
+
+
+def other(a: Any, b: Any) -> Any:
+    """A != b."""
+    if a is None or b is None:
+        return (a is None) != (b is None)
+    return present(a) != present(b)

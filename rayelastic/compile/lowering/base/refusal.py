@@ -1,0 +1,81 @@
+"""Ending an operator function because CPython's answer can't be had, such as an integer beyond 64 bits.
+
+A refusal is no exception of the user's: no `except` may see it, or a compiled function would silently take another
+way than CPython. So it has a return code of its own, which every caller passes on.
+"""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001 -- what Numba calls has the parameters that Numba gives
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.callconv import FIRST_USEREXC
+from numba.core.cpu import CPUContext
+
+from rayelastic.compile.lowering.base.declare import primitive
+from rayelastic.compile.lowering.base.raised import RaisingConvention
+
+_CODE = ir.Constant(ir.IntType(32), FIRST_USEREXC + 70)  # Numba itself uses none above FIRST_USEREXC
+
+
+def refuse(builder: Any) -> None:
+    """Ends the function that is being built."""
+    builder.ret(_CODE)
+
+
+@primitive
+def refuse_if(typingctx: Any, condition: Any) -> Any:
+    """Refuses where the condition holds; for functions written in Python."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        with builder.if_then(args[0], likely=False):
+            refuse(builder)
+        return context.get_dummy_value()
+
+    return types.void(types.boolean), codegen
+
+
+@primitive
+def is_assigned(typingctx: Any, flag: Any) -> Any:
+    """True; refuses where the flag says that a variable has no value (unassigned.py)."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        with builder.if_then(builder.not_(args[0]), likely=False):
+            refuse(builder)
+        return ir.Constant(ir.IntType(1), 1)
+
+    return types.boolean(types.boolean), codegen
+
+
+class _CallConvention(RaisingConvention):
+    """Numba's own, but for refusals passing handlers, and classes of exceptions."""
+
+    def return_status_propagate(self, builder: Any, status: Any) -> None:
+        """Called where a callee failed."""
+        with builder.if_then(builder.icmp_signed("==", status.code, _CODE), likely=False):
+            refuse(builder)
+        super().return_status_propagate(builder, status)
+
+
+class _Context(CPUContext):
+    @property
+    def call_conv(self) -> Any:
+        """Asked for by all that is compiled."""
+        return _CallConvention(self)
+
+
+@contextmanager
+def refusals_pass(context: Any) -> Iterator[None]:
+    """While compiling: callers pass refusals on. What is compiled so can be called by any other code of Numba's."""
+    usual = type(context)
+    context.__class__ = _Context
+    try:
+        yield
+    finally:
+        context.__class__ = usual

@@ -1,0 +1,1 @@
+"""Lists, dicts and sets that a function makes."""

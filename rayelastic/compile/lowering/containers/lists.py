@@ -1,0 +1,302 @@
+"""Lists out of anything that can be iterated, in CPython's order where they are sorted, and what lists of words can do.
+
+sorted() here is stable and compares as CPython does. With a NaN among its keys CPython's result depends on its
+algorithm: such a tuple is refused. syntax.py puts these functions in place of what the user wrote.
+"""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001, ARG005, SIM113 -- what Numba calls has the parameters that Numba gives
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import register_jitable
+
+from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.refusal import refuse_if
+from rayelastic.compile.lowering.base.tables import TableType, keys_of
+from rayelastic.compile.lowering.base.views import ViewType
+from rayelastic.compile.lowering.text.split import SplitType, step
+
+
+def listed(items: Any) -> Any:
+    """list(items)."""
+    raise TypeError("only compiled")
+
+
+def words(items: Any) -> Any:
+    """A list of what split() gives, where it is going to be changed; anything else as it is."""
+    raise TypeError("only compiled")
+
+
+def backwards(items: Any) -> Any:
+    """list(reversed(items))."""
+    raise TypeError("only compiled")
+
+
+def arranged(items: Any, keys: Any, reverse: Any) -> Any:
+    """The items of a list in the order of their keys."""
+    raise TypeError("only compiled")
+
+
+def unordered(items: Any) -> Any:
+    """The items where their order makes no difference, of a set as well."""
+    raise TypeError("only compiled")
+
+
+def remove(items: Any, key: Any) -> None:
+    """Del items[key]."""
+    raise TypeError("only compiled")
+
+
+@overloads(remove)
+def _remove(items: Any, key: Any) -> Any:
+    if not isinstance(items, types.DictType) and not (isinstance(items, types.List) and isinstance(key, types.Integer)):
+        return None
+
+    def removed(items: Any, key: Any) -> None:
+        items.pop(key)
+
+    return removed
+
+
+def no_items() -> Any:
+    """Raises what min and max of nothing raise."""
+    raise TypeError("only compiled")
+
+
+@overloads(no_items)
+def _no_items() -> Any:
+    def fail() -> Any:
+        raise ValueError("iterable argument is empty")
+
+    return fail
+
+
+def in_order(iterable: Any, key: Any = None, reverse: Any = False) -> Any:
+    """sorted(iterable)."""
+    raise TypeError("only compiled")
+
+
+def _can_be_iterated(kind: Any) -> bool:
+    return isinstance(kind, types.IterableType | types.UniTuple)
+
+
+@overloads(listed)
+def _listed(items: Any) -> Any:
+    if not _can_be_iterated(items):
+        return None
+    return lambda items: [item for item in items]  # noqa: C416  Numba's list() takes less
+
+
+@overloads(words)
+def _words(items: Any) -> Any:
+    if isinstance(items, SplitType):
+        return lambda items: [item for item in items]  # noqa: C416
+    return lambda items: items
+
+
+@overloads(unordered)
+def _unordered(items: Any) -> Any:
+    if isinstance(items, types.Set):
+        return lambda items: [item for item in items]  # noqa: C416
+    if isinstance(items, TableType):
+        keys = keys_of(items)
+        return lambda items: keys
+    return lambda items: items
+
+
+@overloads(backwards)
+def _backwards(items: Any) -> Any:
+    known = types.List | SplitType | types.UniTuple | ViewType | types.RangeType | types.DictType
+    if not isinstance(items, known):
+        return None
+
+    def turned(items: Any) -> Any:
+        made = listed(items)
+        made.reverse()
+        return made
+
+    return turned
+
+
+# --- order ----------------------------------------------------------------------------------------------------------
+
+
+def _nan_in(builder: Any, kind: Any, value: Any) -> Any:
+    if isinstance(kind, types.Float):
+        return builder.fcmp_unordered("uno", value, value)
+    found = ir.IntType(1)(0)
+    if isinstance(kind, types.BaseTuple):
+        parts: Any = kind
+        for at, part in enumerate(parts):
+            found = builder.or_(found, _nan_in(builder, part, builder.extract_value(value, at)))
+    return found
+
+
+@primitive
+def _has_nan(typingctx: Any, key: Any) -> Any:
+    """Whether a key is NaN, or a tuple with one."""
+    return types.boolean(key), lambda context, builder, sig, args: _nan_in(builder, sig.args[0], args[0])
+
+
+@register_jitable
+def _order(keys: Any, reverse: Any) -> Any:
+    """Indices of the keys in their order, equal ones as they came: a merge sort from pairs upward."""
+    count = len(keys)
+    order = [at for at in range(count)]  # noqa: C416
+    spare = [at for at in range(count)]  # noqa: C416
+    for key in keys:
+        refuse_if(_has_nan(key) and count > 1)
+    width = 1
+    while width < count:
+        for begin in range(0, count, 2 * width):
+            middle, end = min(begin + width, count), min(begin + 2 * width, count)
+            left, right = begin, middle
+            for at in range(begin, end):
+                if left == middle:
+                    take = True
+                elif right == end:
+                    take = False
+                elif reverse:
+                    take = keys[order[left]] < keys[order[right]]
+                else:
+                    take = keys[order[right]] < keys[order[left]]
+                if take:
+                    spare[at] = order[right]
+                    right += 1
+                else:
+                    spare[at] = order[left]
+                    left += 1
+        order, spare = spare, order
+        width *= 2
+    return order
+
+
+@overloads(arranged)
+def _arranged(items: Any, keys: Any, reverse: Any) -> Any:
+    def made(items: Any, keys: Any, reverse: Any) -> Any:
+        return [items[at] for at in _order(keys, bool(reverse))]
+
+    return made
+
+
+@overloads(in_order)
+def _in_order(iterable: Any, key: Any = None, reverse: Any = False) -> Any:
+    if not _can_be_iterated(iterable) or not (key is None or isinstance(key, types.Omitted | types.NoneType)):
+        return None
+
+    def made(iterable: Any, key: Any = None, reverse: Any = False) -> Any:
+        items = listed(iterable)
+        return arranged(items, items, reverse)
+
+    return made
+
+
+@overloads(max)
+def _max(a: Any, b: Any) -> Any:
+    return (lambda a, b: b if b > a else a) if isinstance(a, ViewType) and a == b else None
+
+
+@overloads(min)
+def _min(a: Any, b: Any) -> Any:
+    return (lambda a, b: b if b < a else a) if isinstance(a, ViewType) and a == b else None
+
+
+@overloads(max)
+def _max_of_three(a: Any, b: Any, c: Any) -> Any:
+    return (lambda a, b, c: max(max(a, b), c)) if isinstance(a, ViewType) and a == b == c else None
+
+
+@overloads(min)
+def _min_of_three(a: Any, b: Any, c: Any) -> Any:
+    return (lambda a, b, c: min(min(a, b), c)) if isinstance(a, ViewType) and a == b == c else None
+
+
+# --- what split() gives, as a list ----------------------------------------------------------------------------------
+
+
+@register_jitable
+def _is_empty(split: Any) -> bool:
+    start, _, _ = step(split, 0, 1)
+    return start < 0
+
+
+@overloads(bool)
+def _bool(split: Any) -> Any:
+    return (lambda split: not _is_empty(split)) if isinstance(split, SplitType) else None
+
+
+@overloads(operator.not_)
+def _not(split: Any) -> Any:
+    return (lambda split: _is_empty(split)) if isinstance(split, SplitType) else None
+
+
+@overloads_method(SplitType, "count")
+def _count(split: Any, value: Any) -> Any:
+    if value != split.view:
+        return None
+
+    def count(split: Any, value: Any) -> Any:
+        found = 0
+        for part in split:
+            if part == value:
+                found += 1
+        return found
+
+    return count
+
+
+@overloads_method(SplitType, "index")
+def _index(split: Any, value: Any) -> Any:
+    if value != split.view:
+        return None
+
+    def index(split: Any, value: Any) -> Any:
+        at = 0
+        for part in split:
+            if part == value:
+                return at
+            at += 1
+        raise ValueError("is not in list")
+
+    return index
+
+
+@overloads_method(SplitType, "copy")
+def _copy(split: Any) -> Any:
+    return lambda split: listed(split)
+
+
+@overloads(operator.getitem)
+def _slice(split: Any, index: Any) -> Any:
+    if isinstance(split, SplitType) and isinstance(index, types.SliceType):
+        return lambda split, index: listed(split)[index]
+    return None
+
+
+def _are_lists(a: Any, b: Any) -> bool:
+    """Whether two are lists, one at least not of Numba's kind."""
+    both = (a, b)
+    return any(isinstance(one, SplitType) for one in both) and all(
+        isinstance(one, SplitType | types.List) for one in both
+    )
+
+
+@overloads(operator.eq)
+def _eq(a: Any, b: Any) -> Any:
+    return (lambda a, b: listed(a) == listed(b)) if _are_lists(a, b) else None
+
+
+@overloads(operator.ne)
+def _ne(a: Any, b: Any) -> Any:
+    return (lambda a, b: listed(a) != listed(b)) if _are_lists(a, b) else None
+
+
+@overloads(operator.add)
+def _add(a: Any, b: Any) -> Any:
+    return (lambda a, b: listed(a) + listed(b)) if _are_lists(a, b) else None

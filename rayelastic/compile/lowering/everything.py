@@ -1,0 +1,11 @@
+"""Imports all that registers with Numba what text, times, containers and records can do."""
+
+# ruff: noqa: F401
+
+from __future__ import annotations
+
+from rayelastic.compile.lowering.base import optional
+from rayelastic.compile.lowering.containers import undecided_dicts
+from rayelastic.compile.lowering.passes import members
+from rayelastic.compile.lowering.text import case, codecs, compare, form, lists, numbers, parts, search, split
+from rayelastic.compile.lowering.times import moments, operators

@@ -1,0 +1,1 @@
+"""Operations of numbers, as CPython has them."""

@@ -1,0 +1,64 @@
+"""Functions of NumPy over one float that give NumPy's very answer; all others are refused, as those of `math` are.
+
+NumPy's own exp, log, sin and so on are vectorised, and now and then differ from libm's in the last digit; its integer
+and float32 scalars calculate otherwise than Python's numbers.
+"""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+
+from __future__ import annotations
+
+import types as python_types
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from rayelastic.compile.lowering.numbers.builtins import stands_for
+
+_OF_ONE = (
+    np.sqrt,
+    np.floor,
+    np.ceil,
+    np.trunc,
+    np.rint,
+    np.fabs,
+    np.absolute,
+    np.square,
+    np.isnan,
+    np.isinf,
+    np.isfinite,
+)
+_OF_TWO: tuple[Any, ...] = (np.copysign,)  # maximum and minimum choose among 0.0 and -0.0 as the processor likes
+
+
+def refusal(value: Any, name: str) -> str:
+    """Why something of NumPy's isn't compiled; empty if it is none.
+
+    Args:
+        value: what a name of the user's stands for.
+        name: that name.
+    """
+    if isinstance(value, python_types.ModuleType):
+        return f"{value.__name__} isn't compiled" if value.__name__.startswith("numpy.") else ""
+    if isinstance(value, np.ufunc):
+        return f"numpy.{value.__name__} isn't compiled: it may differ in the last digit"
+    if callable(value) and (getattr(value, "__module__", None) or "").partition(".")[0] == "numpy":
+        return f"numpy.{getattr(value, '__name__', name)} isn't compiled"
+    return ""
+
+
+def _declare(function: Any, count: int) -> None:
+    def of_one(x: Any) -> Any:
+        return (lambda x: function(x)) if isinstance(x, types.Float) else None
+
+    def of_two(x: Any, y: Any) -> Any:
+        return (lambda x, y: function(x, y)) if isinstance(x, types.Float) and isinstance(y, types.Float) else None
+
+    stands_for(function)(of_one if count == 1 else of_two)
+
+
+for _function in _OF_ONE:
+    _declare(_function, 1)
+for _function in _OF_TWO:
+    _declare(_function, 2)

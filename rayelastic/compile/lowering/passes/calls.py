@@ -1,0 +1,120 @@
+"""What a user's function does with objects outside it, over Numba's IR: calls them, changes them, uses them as values.
+
+Attributes are read before (constants.py). A dataclass that is called makes an instance (instances.py).
+"""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from numba.core import ir
+from numba.core.errors import UnsupportedError
+
+from rayelastic.compile.lowering.base import tables
+from rayelastic.compile.lowering.passes import objects, regular_calls
+from rayelastic.compile.lowering.passes.constants import definition, literal
+from rayelastic.compile.lowering.records import instances
+from rayelastic.compile.reading.bound import is_callable_object
+
+_COMPARISONS = (operator.eq, operator.ne, operator.contains, operator.lt, operator.le, operator.gt, operator.ge)
+
+
+def of_objects(func_ir: Any, statement: Any, helper: Callable[[Any], Any]) -> Iterator[Any]:
+    """The statements in place of one: properties and objects are called, Enum members become what they are.
+
+    Args:
+        func_ir: of the function.
+        statement: one of it, whose attributes are read already.
+        helper: makes a dispatcher of what is called.
+    """
+    value = statement.value if isinstance(statement, ir.Assign) else None
+    if isinstance(value, ir.Global | ir.FreeVar) and isinstance(value.value, objects.Computed):
+        callee = ir.Var(statement.target.scope, f"$property.{id(statement)}", statement.loc)
+        yield ir.Assign(ir.Global(value.name, value.value.function, value.loc), callee, statement.loc)
+        statement.value = ir.Expr.call(callee, [], (), value.loc)
+    elif isinstance(value, ir.Global | ir.FreeVar) and isinstance(value.value, objects.Frozen):
+        member = value.value.value
+        if isinstance(member, enum.Enum) and (uses := list(_uses(func_ir, statement.target))):
+            compared = [_compares(func_ir, use) for use in uses]
+            known = objects.member_value(member, compared, value.name, value.loc)
+            statement.value = ir.Global(value.name, literal(known), value.loc)
+    elif isinstance(value, ir.Expr) and value.op == "call":
+        yield from regular_calls.of_patterns(func_ir, statement)
+        yield from _with_function(func_ir, value, statement, helper)
+    yield statement
+
+
+def _with_function(func_ir: Any, call: Any, statement: Any, helper: Callable[[Any], Any]) -> Iterator[Any]:
+    """Of a call of an object: the statement that makes the function that it calls."""
+    made = definition(func_ir, call.func)
+    owner = made.value if isinstance(made, ir.Global | ir.FreeVar) else None
+    if not isinstance(owner, objects.Frozen):
+        return
+    if isinstance(owner.value, type) and dataclasses.is_dataclass(owner.value):
+        yield from _instance(call, made, statement)
+        return
+    if not is_callable_object(owner.value):
+        what = "makes an object" if isinstance(owner.value, type) else "isn't written in Python"
+        raise UnsupportedError(f"'{made.name}(..)' {what}, which isn't compiled", call.loc)
+    callee = ir.Var(statement.target.scope, f"$object.{id(statement)}", statement.loc)
+    yield ir.Assign(ir.Global(made.name, helper(owner.value), call.loc), callee, statement.loc)
+    call.func = callee
+
+
+def _instance(call: Any, made: Any, statement: Any) -> Iterator[Any]:
+    """Of a call of a dataclass: the statements that make its defaults and the class; it becomes one by position."""
+    fields = instances.fields_of(made.value.value, call.loc)
+    positional = [field.name for field in fields if not field.kw_only]
+    given = dict(zip(positional, call.args, strict=False)) | dict(call.kws)
+    missing = [f for f in fields if f.name not in given]
+    wrong = call.vararg is not None or len(call.args) > len(positional) or len(given) != len(call.args) + len(call.kws)
+    if wrong or any(f.default is dataclasses.MISSING for f in missing) or set(given) - {f.name for f in fields}:
+        raise UnsupportedError(f"'{made.name}(..)' isn't compiled with these arguments", call.loc)
+    scope, number = statement.target.scope, id(statement)
+    for field in missing:
+        given[field.name] = ir.Var(scope, f"$default.{field.name}.{number}", call.loc)
+        yield ir.Assign(ir.Const(literal(field.default), call.loc), given[field.name], call.loc)
+    callee, kind = ir.Var(scope, f"$make.{number}", call.loc), ir.Var(scope, f"$class.{number}", call.loc)
+    yield ir.Assign(ir.Global("make", instances.make, call.loc), callee, call.loc)
+    yield ir.Assign(ir.Global(made.name, made.value, call.loc), kind, call.loc)
+    call.func, call.args, call.kws = callee, [kind, *(given[field.name] for field in fields)], ()
+
+
+def _uses(func_ir: Any, variable: Any) -> Iterator[Any]:
+    """Where a variable is read, but for attributes, which are known already."""
+    for block in func_ir.blocks.values():
+        for statement in block.body:
+            if isinstance(statement, ir.Del):
+                continue
+            is_own = isinstance(statement, ir.Assign) and statement.target.name == variable.name
+            if not is_own and any(one.name == variable.name for one in statement.list_vars()):
+                yield statement
+
+
+def _compares(func_ir: Any, statement: Any) -> bool:
+    """Whether a statement compares, or makes a tuple that is only compared with."""
+    value = statement.value if isinstance(statement, ir.Assign) else None
+    if isinstance(value, ir.Expr) and value.op in ("build_tuple", "build_list", "build_set"):
+        return all(_compares(func_ir, use) for use in _uses(func_ir, statement.target))
+    return isinstance(value, ir.Expr) and value.op == "binop" and value.fn in _COMPARISONS
+
+
+def check_changes(func_ir: Any, statement: Any) -> None:
+    """Refuses what changes an object or a table outside the function.
+
+    Raises:
+        UnsupportedError: naming it as the user does.
+    """
+    kinds = (ir.SetAttr, ir.DelAttr, ir.SetItem, ir.StaticSetItem, ir.DelItem)
+    if not isinstance(statement, kinds):
+        return
+    made = definition(func_ir, statement.target)
+    if isinstance(made, ir.Global | ir.FreeVar) and isinstance(made.value, objects.Frozen | tables.Table | tuple):
+        name = f"{made.name}.{statement.attr}" if isinstance(statement, ir.SetAttr | ir.DelAttr) else made.name
+        objects.refuse_change(name, statement.loc)

@@ -1,0 +1,238 @@
+"""What a user's function takes from outside and its own constants, in the form that is compiled.
+
+str and bytes become views; plain helper functions become dispatchers; functions of modules are looked up now; what may
+change behind the code's back is refused in words.
+"""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import re
+import sys
+import types as python_types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.core import ir
+from numba.core.errors import UnsupportedError
+
+from rayelastic.compile.lowering.base import raised, tables
+from rayelastic.compile.lowering.base.views import BytesLiteral, TextLiteral
+from rayelastic.compile.lowering.containers import lists as containers
+from rayelastic.compile.lowering.numbers import builtins as numbers
+from rayelastic.compile.lowering.numbers import numpy_functions
+from rayelastic.compile.lowering.passes import objects, regular_calls
+from rayelastic.compile.lowering.regular import matches as regular
+from rayelastic.compile.lowering.regular.patterns import NoPatternError
+from rayelastic.compile.lowering.text import format as text_format
+from rayelastic.compile.lowering.text import numbers as text_numbers
+from rayelastic.compile.lowering.times import moments, times_of_day
+from rayelastic.compile.lowering.times import text as moment_text
+from rayelastic.compile.reading.bound import taken_apart
+
+# Builtins and functions of modules that Numba would answer in its own string type, or otherwise than CPython.
+_REPLACED: dict[Any, Any] = {
+    str: text_format.text_of,
+    sorted: containers.in_order,
+    dt.time: times_of_day.new_time,
+    **text_numbers.REPLACED,
+    **numbers.REPLACED,
+    **moments.CONSTRUCTORS,
+    **regular_calls.FUNCTIONS,
+}
+_CLASSES = {id(_REPLACED[kind]): kind for kind in (int, str)}  # what stands for them: the classes
+
+_MOMENT_CLASSES: dict[Any, str] = {
+    moments.new_datetime: "datetime",
+    moments.new_date: "date",
+    moments.new_timedelta: "timedelta",
+}
+
+
+def definition(func_ir: Any, variable: Any) -> Any:
+    """What a variable is assigned, None if that isn't one thing."""
+    try:
+        return func_ir.get_definition(variable)
+    except KeyError:
+        return None
+
+
+def folded(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
+    """The right side of an assignment with outer values and constants in the form that is compiled.
+
+    Args:
+        func_ir: of the function.
+        value: the right side.
+        helper: makes a dispatcher of a plain function that the user calls.
+    """
+    if isinstance(value, ir.Const):
+        _check_size(value.value, value.loc)
+        value.value = literal(value.value)
+    elif isinstance(value, ir.Global | ir.FreeVar):
+        replaced = _outer_value(value.value, value.name, value.loc, helper)
+        if replaced is not value.value:
+            return ir.Global(value.name, replaced, value.loc)
+    elif isinstance(value, ir.Expr) and value.op == "getattr":
+        return _attribute(func_ir, value, helper)
+    return value
+
+
+def _check_size(value: Any, loc: Any) -> None:
+    """Refuses integers beyond 64 bits: Numba has unsigned ones, whose results CPython's aren't."""
+    for item in value if isinstance(value, tuple | frozenset) else (value,):
+        if type(item) is int and not -(2**63) <= item < 2**63:
+            raise UnsupportedError(f"the constant {item} doesn't fit the 64 bits of compiled integers", loc)
+
+
+def _attribute(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
+    """An attribute of what is known: of a module or int, of an object, of a class."""
+    made = definition(func_ir, value.value)
+    if not isinstance(made, ir.Global | ir.FreeVar):
+        return value
+    owner, shown = _CLASSES.get(id(made.value), made.value), f"{made.name}.{value.attr}"
+    method = _unbound_method(owner, value.attr)
+    if method is not None:
+        return ir.Global(shown, helper(method), value.loc)
+    if owner is int or isinstance(owner, python_types.ModuleType):
+        if not hasattr(owner, value.attr):
+            return value
+        found = getattr(owner, value.attr)
+        replaced = _outer_value(found, shown, value.loc, helper)
+        return ir.Global(shown, replaced, value.loc) if replaced is not found or is_tuple_class(found) else value
+    if isinstance(owner, objects.Frozen) or is_tuple_class(type(owner)):
+        known = owner.value if isinstance(owner, objects.Frozen) else owner
+        found = objects.attribute(known, value.attr, made.name, value.loc)
+    elif owner in _MOMENT_CLASSES:
+        found = moment_text.CLASS_ATTRIBUTES.get((owner, value.attr))
+        if found is None:
+            raise UnsupportedError(f"{_MOMENT_CLASSES[owner]}.{value.attr} isn't compiled", value.loc)
+        return ir.Global(shown, moments.constant(found) if isinstance(found, dt.date) else found, value.loc)
+    elif isinstance(owner, tuple | tables.Table) and value.attr in objects.CHANGERS:
+        objects.refuse_change(f"{made.name}", value.loc)
+    else:
+        return value
+    if isinstance(found, objects.Computed):
+        return ir.Global(shown, objects.Computed(helper(found.function)), value.loc)
+    return ir.Global(shown, _outer_value(found, shown, value.loc, helper), value.loc)
+
+
+def _unbound_method(owner: Any, name: str) -> Any:
+    """A function that does what str.lower or bytes.strip do, of a text alone; None if it isn't one of these."""
+    known = owner is str or owner is bytes
+    return (
+        _method(name) if known and isinstance(getattr(owner, name, None), python_types.MethodDescriptorType) else None
+    )
+
+
+@functools.cache
+def _method(name: str) -> Any:
+    space: dict[str, Any] = {}
+    exec(f"def {name}(text): return text.{name}()", space)
+    return space[name]
+
+
+def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) -> Any:
+    """What a global, a closure variable or an attribute of a module becomes."""
+    if isinstance(value, dict | set):
+        table = tables.table_of(name, dict(value) if isinstance(value, dict) else set(value))
+        if table is None:
+            raise UnsupportedError(
+                f"'{name}' is a {type(value).__name__} outside the function that isn't one of constants of one kind",
+                loc,
+            )
+        return table
+    if type(value) is list and value and (_is_plain(value) or tables.is_rows(value)):
+        return literal(tuple(value))
+    if is_tuple_class(type(value)):
+        items = [literal(item) for item in value]
+        known = all(isinstance(item, int | float | str | bytes | tuple | None) for item in items)
+        return type(value)._make(items) if known else objects.Frozen(value)
+    if isinstance(value, list | bytearray):
+        raise UnsupportedError(
+            f"'{name}' is a {type(value).__name__} outside the function and can change; a tuple is compiled",
+            loc,
+        )
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        raise UnsupportedError(
+            f"the array '{name}' outside the function can change; set {name}.flags.writeable = False",
+            loc,
+        )
+    if objects.is_frozen(value):
+        return objects.Frozen(value)
+    try:
+        if value in _REPLACED:
+            return _REPLACED[value]
+    except TypeError:  # unhashable
+        return value
+    if problem := numpy_functions.refusal(value, name):
+        raise UnsupportedError(problem, loc)
+    if value in numbers.DIFFERENT:
+        raise UnsupportedError(
+            f"{value.__module__}.{value.__name__} isn't compiled: it would differ in the last digit", loc
+        )
+    if isinstance(value, re.RegexFlag):
+        return int(value)
+    if isinstance(value, re.Pattern):
+        try:
+            return regular.constant(value)
+        except NoPatternError as error:
+            raise UnsupportedError(f"the pattern '{name}' isn't compiled: {error}", loc) from None
+    if isinstance(value, dt.datetime | dt.date | dt.timedelta) and moments.constant(value) is not None:
+        return moments.constant(value)
+    if isinstance(value, dt.time) and times_of_day.constant(value) is not None:
+        return times_of_day.constant(value)
+    if value in (map, filter, reversed):
+        what = value.__name__
+        raise UnsupportedError(f"{what} is compiled where its items are taken at once, as by list({what}(..))", loc)
+    _check_size(value, loc)
+    if isinstance(value, type) and issubclass(value, Exception):
+        raised.note(value)
+    if value is print:
+        raise UnsupportedError("print isn't compiled, it needs the interpreter", loc)
+    if isinstance(value, python_types.FunctionType) and _is_unknown(value):
+        if (value.__module__ or "").partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
+            raise UnsupportedError(f"{value.__module__}.{value.__name__} isn't compiled", loc)
+        return helper(value)
+    if isinstance(value, python_types.MethodType | functools.partial):
+        if taken_apart(value) is None:
+            raise UnsupportedError(f"'{name}' isn't compiled: what it calls isn't written in Python", loc)
+        return helper(value)
+    return literal(value)
+
+
+def _is_plain(items: list[Any]) -> bool:
+    return all(type(item) in (int, float, bool, str) for item in items)
+
+
+def _is_unknown(function: python_types.FunctionType) -> bool:
+    """Whether Numba has no implementation of its own."""
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    try:
+        cpu_target.typing_context.resolve_value_type(function)
+    except ValueError:
+        return True
+    return False
+
+
+def literal(value: Any) -> Any:
+    """A constant as compiled code sees it: text as a view, a frozenset as a tuple."""
+    if type(value) is str:
+        return TextLiteral(value)
+    if type(value) is bytes:
+        return BytesLiteral(value)
+    if type(value) is frozenset:
+        value = tuple(sorted(value, key=repr))
+    if type(value) is tuple:
+        return tuple(literal(item) for item in value)
+    return value
+
+
+def is_tuple_class(value: Any) -> bool:
+    """Whether it is a NamedTuple class."""
+    return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")

@@ -1,0 +1,155 @@
+"""Objects and classes outside the function: their attributes are taken as they are at declaration.
+
+`self.rate`, `CONFIG.limits.low`, `Color.RED.value` become constants, a method a helper function that knows its object,
+a property a call of one. What isn't read costs nothing. An object that the function changes is refused.
+"""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001 -- what Numba calls has the parameters that Numba gives
+
+from __future__ import annotations
+
+import enum
+import inspect
+import types as python_types
+from typing import Any
+
+from numba.core import types
+from numba.core.datamodel import models
+from numba.core.errors import UnsupportedError
+from numba.core.imputils import lower_constant
+from numba.extending import register_model, typeof_impl
+
+from rayelastic.compile.reading.identity import is_of_python
+
+CHANGERS = frozenset(
+    ["append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "add", "discard",
+     "appendleft", "popleft", "sort", "reverse", "move_to_end"]
+)  # fmt: skip
+_COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__")
+_INT_TEXTS = (int.__repr__,)
+_VALUES = (int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset)
+_MISSING = object()
+
+
+class Frozen:
+    """An object, a class or an Enum member that compiled code knows."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Computed:
+    """A property of an object: the function that is called for it."""
+
+    def __init__(self, function: python_types.MethodType) -> None:
+        self.function = function
+
+
+class FrozenType(types.Type):
+    """Carries the object; what is read of it is taken before types are known."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        kind = value.__name__ if isinstance(value, type) else type(value).__name__
+        super().__init__(name=f"object of {kind}#{id(value)}")
+
+
+@register_model(FrozenType)
+class FrozenModel(models.OpaqueModel):
+    """No value."""
+
+
+@typeof_impl.register(Frozen)
+def _typeof(value: Frozen, context: Any) -> FrozenType:
+    return FrozenType(value.value)
+
+
+@lower_constant(FrozenType)
+def _constant(context: Any, builder: Any, typ: FrozenType, value: Frozen) -> Any:
+    return context.get_dummy_value()
+
+
+def is_frozen(value: Any) -> bool:
+    """Whether it is an object, or a class, of which compiled code takes attributes."""
+    kind: Any = value if isinstance(value, type) else type(value)
+    if not is_of_python(kind) or (isinstance(value, type) and issubclass(value, BaseException | tuple)):
+        return False
+    if isinstance(value, _VALUES) and not isinstance(value, enum.Enum):
+        return False
+    plain = kind.__getattribute__ is object.__getattribute__ or issubclass(kind, enum.Enum)
+    metaclass: Any = type(kind)
+    return plain and metaclass.__getattribute__ is type.__getattribute__
+
+
+def attribute(owner: Any, name: str, shown: str, loc: Any) -> Any:
+    """What `owner.name` is at declaration, a Computed for a property.
+
+    Raises:
+        UnsupportedError: it has none, or one that is made when it is asked for.
+    """
+    if isinstance(owner, enum.EnumMeta) and name in owner.__members__:
+        return owner.__members__[name]
+    if isinstance(owner, tuple) and name in getattr(owner, "_fields", ()):
+        return getattr(owner, name)
+    if isinstance(owner, enum.Enum) and name in ("name", "value", "_name_", "_value_"):
+        return getattr(owner, name)
+    found = inspect.getattr_static(owner, name, _MISSING)
+    if found is _MISSING:
+        raise UnsupportedError(f"'{shown}' has no attribute '{name}' when it is declared", loc)
+    if (
+        isinstance(found, property)
+        and not isinstance(owner, type)
+        and isinstance(found.fget, python_types.FunctionType)
+    ):
+        return Computed(python_types.MethodType(found.fget, owner))
+    if isinstance(found, python_types.FunctionType):
+        return found if isinstance(owner, type) or name in vars_of(owner) else python_types.MethodType(found, owner)
+    if isinstance(found, staticmethod):
+        return found.__func__
+    if isinstance(found, classmethod):
+        return python_types.MethodType(found.__func__, owner if isinstance(owner, type) else type(owner))
+    if isinstance(found, python_types.MemberDescriptorType) and not isinstance(owner, type):
+        return getattr(owner, name)  # a slot
+    if name not in vars_of(owner) and hasattr(type(found), "__get__"):
+        raise UnsupportedError(f"'{shown}.{name}' is made when it is asked for, which isn't compiled", loc)
+    return found
+
+
+def vars_of(owner: Any) -> Any:
+    """The attributes of an object's own; of a class none, whose attributes may all be descriptors."""
+    return {} if isinstance(owner, type) else getattr(owner, "__dict__", {})
+
+
+def refuse_change(shown: str, loc: Any) -> None:
+    """Of what the function changes.
+
+    Raises:
+        UnsupportedError: always.
+    """
+    raise UnsupportedError(
+        f"it changes '{shown}', which compiled code takes as it is at declaration; keep what changes in state=", loc
+    )
+
+
+def member_value(member: Any, uses: list[Any], shown: str, loc: Any) -> Any:
+    """The int or text that an Enum member is where it isn't asked for name or value.
+
+    Args:
+        member: of the user's class.
+        uses: whether each use of it is a comparison.
+        shown: how the user writes it.
+        loc: where.
+
+    Raises:
+        UnsupportedError: it is neither, or its class has a text or a comparison of its own.
+    """
+    kind: Any = type(member)
+    plain: Any = int if isinstance(member, int) else str if isinstance(member, str) else None
+    if plain is None:
+        raise UnsupportedError(f"'{shown}' is an Enum member; compiled code takes its .value or .name", loc)
+    same = all(getattr(kind, name) is getattr(plain, name) for name in _COMPARISONS)
+    as_text = kind.__str__ in (plain.__str__, *_INT_TEXTS) and kind.__format__ is plain.__format__
+    if not same or not (as_text or all(uses)):
+        raise UnsupportedError(f"'{shown}' is an Enum member with a text of its own; take its .value or .name", loc)
+    return int(member) if plain is int else str.__str__(member)

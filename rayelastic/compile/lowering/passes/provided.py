@@ -1,0 +1,35 @@
+"""What rewritten user functions call, by the names that they have for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rayelastic.compile.lowering.base.raised import caught, is_a, raise_again
+from rayelastic.compile.lowering.base.refusal import is_assigned
+from rayelastic.compile.lowering.containers.lists import (
+    arranged,
+    backwards,
+    in_order,
+    listed,
+    no_items,
+    remove,
+    unordered,
+    words,
+)
+from rayelastic.compile.lowering.text.format import formatted
+
+PROVIDED: dict[str, Any] = {
+    "rel_formatted": formatted,
+    "rel_listed": listed,
+    "rel_words": words,
+    "rel_backwards": backwards,
+    "rel_arranged": arranged,
+    "rel_in_order": in_order,
+    "rel_no_items": no_items,
+    "rel_remove": remove,
+    "rel_unordered": unordered,
+    "rel_caught": caught,
+    "rel_is_a": is_a,
+    "rel_is_assigned": is_assigned,
+    "rel_raise_again": raise_again,
+}

@@ -1,0 +1,367 @@
+"""Passes over Numba's IR of a user function, between its byte code and its types.
+
+Before types: `return x` and `yield x` of the operator function become deliveries into the output buffer (no generator
+object, no boxing); str and bytes constants become views; plain helper functions are compiled along; exceptions lose
+their arguments (the Python function is run again for those, explain.py); what may change behind the code's back is
+refused in words. After types: the output schema is decided (output.py), operators on numbers become exact
+(exact.py).
+"""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numba
+from numba.core import ir
+from numba.core.analysis import compute_cfg_from_blocks
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.errors import UnsupportedError
+from numba.core.ir_utils import build_definitions
+from numba.core.typed_passes import NopythonTypeInference, PreLowerStripPhis
+from numba.core.untyped_passes import FixupArgs, InlineClosureLikes
+
+from rayelastic.compile.lowering.base.plan import Plan
+from rayelastic.compile.lowering.containers.conversions import check_constant_sets, check_conversions
+from rayelastic.compile.lowering.containers.dict_keys import refuse_keys
+from rayelastic.compile.lowering.numbers import exact
+from rayelastic.compile.lowering.passes import calls
+from rayelastic.compile.lowering.passes.constants import definition, folded, is_tuple_class, literal
+from rayelastic.compile.lowering.passes.provided import PROVIDED
+from rayelastic.compile.lowering.passes.try_blocks import part_from_try
+from rayelastic.compile.lowering.records import output
+from rayelastic.compile.lowering.records.types import RecordType, deliver, set_field
+from rayelastic.compile.lowering.text.codecs import name_codecs
+from rayelastic.compile.reading.bound import taken_apart
+from rayelastic.compile.reading.syntax import rewritten
+from rayelastic.graph.operator_spec import OperatorKind
+
+RECORD = "$record"  # the variable that keeps the operator function's first argument
+
+# Options of everything that is compiled: never called from Python, so nothing is wrapped or boxed.
+OPTIONS: dict[str, Any] = {
+    "nopython": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "error_model": "python",
+}
+
+_helpers: dict[Any, tuple[Any, Any]] = {}  # by function and by what its parameters are bound to, which is kept alive
+_known: dict[str, Any] = {}  # of what is compiled: what `rewritten` wants to know of a helper
+
+
+def helper(function: Callable[..., Any]) -> Any:
+    """The Numba dispatcher of what a user's function calls: a plain function, a method, a partial, an object."""
+    found = taken_apart(function)
+    assert found is not None
+    key = found.function, *((name, id(value)) for name, value in found.values.items())
+    if key not in _helpers:
+        plain = rewritten(found.function, PROVIDED, bound=found.values, **_known)
+        _helpers[key] = dispatcher(_with_views(plain)), found
+    return _helpers[key][0]
+
+
+def _with_views(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose default values are as compiled code sees them."""
+    plain: Any = function
+    if not plain.__defaults__:
+        return function
+    made = types.FunctionType(plain.__code__, plain.__globals__, plain.__name__, None, plain.__closure__)
+    made.__defaults__ = tuple(literal(value) for value in plain.__defaults__)
+    made.__kwdefaults__ = plain.__kwdefaults__
+    return made
+
+
+def dispatcher(function: Callable[..., Any]) -> Any:
+    """The Numba dispatcher of a function that is rewritten already."""
+    return numba.jit(**OPTIONS, pipeline_class=OperatorPipeline)(function)
+
+
+def forget_helpers(plan: Plan) -> None:
+    """To be called before each compilation: the globals that a helper had taken in may have changed since."""
+    _helpers.clear()
+    _known.update(members=plan.members, may_be_none=plan.may_be_none)
+
+
+def library_of(name: str) -> Any:
+    """Numba's library with the helper function that machine code calls by this name; None if there is none."""
+    made = (one for dispatcher, _ in _helpers.values() for one in dispatcher.overloads.values())
+    return next((one.library for one in made if one.fndesc.llvm_func_name == name), None)
+
+
+def operator_record(state: Any) -> RecordType | None:
+    """The record type of the operator function's first argument, None while a helper function is compiled."""
+    first = state.args[0] if state.args else None
+    if isinstance(first, RecordType) and state.func_id.func is first.plan.function:
+        return first
+    return None
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class RewriteDeliveries(FunctionPass):
+    """Of the operator function alone, before Numba takes it for a generator."""
+
+    _name = "rayelastic_deliveries"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Rewrites `state.func_ir` in place."""
+        record = operator_record(state)
+        if record is None:
+            return False
+        _rewrite_unpacking(state.func_ir, record)
+        _rewrite_deliveries(state.func_ir, record)
+        _refresh(state.func_ir)
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class RewriteConstants(FunctionPass):
+    """Of operator and helper functions, after comprehensions were inlined."""
+
+    _name = "rayelastic_constants"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Rewrites `state.func_ir` in place."""
+        func_ir = state.func_ir
+        _drop_exception_arguments(func_ir)
+        _leave_undefined(func_ir)
+        part_from_try(func_ir)
+        check_constant_sets(func_ir)
+        for block in func_ir.blocks.values():
+            for statement in block.find_insts(ir.Assign):
+                before, statement.value = statement.value, folded(func_ir, statement.value, helper)
+                made = func_ir._definitions[statement.target.name]
+                made[:] = [statement.value if one is before else one for one in made]
+        for block in func_ir.blocks.values():
+            block.body = [made for statement in block.body for made in calls.of_objects(func_ir, statement, helper)]
+            _rewrite_attributes(func_ir, block)
+        _refresh(func_ir)
+        for block in func_ir.blocks.values():
+            _fill_defaults(func_ir, block)
+            name_codecs(block, functools.partial(definition, func_ir))
+        _refresh(func_ir)
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class DecideOutput(FunctionPass):
+    """The pass after types."""
+
+    _name = "rayelastic_output"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Decides the output schema of the operator function; refuses keys that can't be compared."""
+        refuse_keys(state)
+        record = operator_record(state)
+        if record is not None:
+            delivered = [
+                state.typemap[call.args[1].name]
+                for block in state.func_ir.blocks.values()
+                for call in block.find_exprs("call")
+                if getattr(state.typemap[call.func.name], "typing_key", None) is deliver
+            ]
+            output.decide(record.plan, state.typingctx, delivered, record.schema)
+        return False
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class MakeExact(FunctionPass):
+    """Of operator and helper functions, directly before machine code is made."""
+
+    _name = "rayelastic_exact"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Replaces operators on numbers in `state.func_ir`."""
+        check_conversions(state)
+        record = operator_record(state)
+        suspects = record is not None and _runs_straight(state, record)
+        if exact.make_exact(state, suspects=suspects) and record is not None:
+            record.plan.has_suspicions = True
+        return True
+
+
+def _runs_straight(state: Any, record: RecordType) -> bool:
+    """Whether a wrong integer can do no harm before the run is over: no loop, no state, one output a tuple."""
+    if record.plan.kind is not OperatorKind.MAP or len(state.args) > 1:
+        return False
+    return not compute_cfg_from_blocks(state.func_ir.blocks).loops()
+
+
+class OperatorPipeline(CompilerBase):
+    """Numba's own pipeline with our passes in it."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Called by Numba."""
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state, "rayelastic")
+        pipeline.add_pass_after(RewriteDeliveries, FixupArgs)
+        pipeline.add_pass_after(RewriteConstants, InlineClosureLikes)
+        pipeline.add_pass_after(DecideOutput, NopythonTypeInference)
+        pipeline.add_pass_after(MakeExact, PreLowerStripPhis)
+        pipeline.finalize()
+        return [pipeline]
+
+
+# --- statements -----------------------------------------------------------------------------------------------------
+
+
+def _call(block: Any, function: Any, arguments: list[Any], loc: Any, name: str, target: Any = None) -> Iterator[Any]:
+    """IR that calls a global function."""
+    callee = ir.Var(block.scope, f"${name}.{id(arguments)}", loc)
+    yield ir.Assign(ir.Global(name, function, loc), callee, loc)
+    result = target or ir.Var(block.scope, f"${name}.result.{id(arguments)}", loc)
+    yield ir.Assign(ir.Expr.call(callee, arguments, (), loc), result, loc)
+
+
+def _rewrite_attributes(func_ir: Any, block: Any) -> None:
+    """s.total = x becomes a call that sees both types."""
+    body: list[Any] = []
+    for statement in block.body:
+        calls.check_changes(func_ir, statement)
+        if isinstance(statement, ir.SetAttr):
+            name = ir.Var(block.scope, f"$attribute.{id(statement)}", statement.loc)
+            body.append(ir.Assign(ir.Const(statement.attr, statement.loc), name, statement.loc))
+            body.extend(_call(block, set_field, [statement.target, name, statement.value], statement.loc, "set_field"))
+        else:
+            body.append(statement)
+    block.body = body
+
+
+def _fill_defaults(func_ir: Any, block: Any) -> None:
+    """Calls of NamedTuple classes get all fields in order: Numba leaves defaults out."""
+    body: list[Any] = []
+    for statement in block.body:
+        call = statement.value if isinstance(statement, ir.Assign) else None
+        if isinstance(call, ir.Expr) and call.op == "call" and call.vararg is None:
+            made = definition(func_ir, call.func)
+            record_class = made.value if isinstance(made, ir.Global | ir.FreeVar) else None
+            if is_tuple_class(record_class):
+                body.extend(_with_all_fields(block, call, record_class))
+        body.append(statement)
+    block.body = body
+
+
+def _with_all_fields(block: Any, call: Any, record_class: Any) -> Iterator[Any]:
+    """Changes a call to one by position; yields the statements that make its defaults."""
+    given = dict(zip(record_class._fields, call.args, strict=False)) | dict(call.kws)
+    missing = [name for name in record_class._fields if name not in given]
+    if len(call.args) + len(call.kws) != len(given) or set(missing) - set(record_class._field_defaults):
+        return  # a call that Python would refuse too; Numba says why
+    for name in missing:
+        default = ir.Var(block.scope, f"$default.{name}.{id(call)}", call.loc)
+        yield ir.Assign(ir.Const(literal(record_class._field_defaults[name]), call.loc), default, call.loc)
+        given[name] = default
+    call.args, call.kws = [given[name] for name in record_class._fields], ()
+
+
+def _rewrite_deliveries(func_ir: Any, record: RecordType) -> None:
+    """Return and yield of the operator function become deliveries."""
+    record.plan.is_generator = func_ir.is_generator
+    flat_map = record.plan.kind is OperatorKind.FLAT_MAP
+    first = func_ir.blocks[min(func_ir.blocks)]
+    kept = ir.Var(first.scope, RECORD, first.loc)
+    first.body.insert(0, ir.Assign(ir.Arg(func_ir.arg_names[0], 0, first.loc), kept, first.loc))
+    func_ir.is_generator = False
+    for block in func_ir.blocks.values():
+        body: list[Any] = []
+        for statement in block.body:
+            loc = statement.loc
+            if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Yield):
+                body.extend(_call(block, deliver, [kept, statement.value.value], loc, "deliver", statement.target))
+            elif isinstance(statement, ir.Return) and not flat_map:
+                body.extend(_call(block, deliver, [kept, statement.value], loc, "deliver"))
+                body.extend(_return_none(block, loc))
+            elif isinstance(statement, ir.Return):
+                body.extend(_return_none(block, loc))
+            else:
+                body.append(statement)
+        block.body = body
+
+
+def _return_none(block: Any, loc: Any) -> Iterator[Any]:
+    nothing = ir.Var(block.scope, f"$nothing.{id(block)}", loc)
+    yield ir.Assign(ir.Const(None, loc), nothing, loc)
+    cast = ir.Var(block.scope, f"$nothing.cast.{id(block)}", loc)
+    yield ir.Assign(ir.Expr.cast(nothing, loc), cast, loc)
+    yield ir.Return(cast, loc)
+
+
+def _rewrite_unpacking(func_ir: Any, record: RecordType) -> None:
+    """Makes `a, b = t` index the tuple: Numba unpacks only its own tuples."""
+    for block in func_ir.blocks.values():
+        for statement in block.find_insts(ir.Assign):
+            value = statement.value
+            if isinstance(value, ir.Expr) and value.op == "exhaust_iter" and _is_argument(func_ir, value.value):
+                count = len(record.schema.fields)
+                if value.count != count:
+                    problem = f"{record.schema} is unpacked into {value.count} names"
+                    raise UnsupportedError(record.plan.refuse(problem), value.loc)
+                statement.value = value.value
+
+
+def _is_argument(func_ir: Any, variable: Any) -> bool:
+    made = definition(func_ir, variable)
+    return isinstance(made, ir.Arg) and made.index == 0
+
+
+def _leave_undefined(func_ir: Any) -> None:
+    """Removes what Numba assigns, in local functions, where a variable has no value yet; later passes don't know it."""
+    for block in func_ir.blocks.values():
+        block.body = [s for s in block.body if getattr(getattr(s, "value", None), "op", "") != "null"]
+
+
+def _drop_exception_arguments(func_ir: Any) -> None:
+    """Makes `raise ValueError(f'bad {t.x}')` raise ValueError: the message comes from the Python function."""
+    dropped: set[str] = set()
+    for block in func_ir.blocks.values():
+        for statement in block.body:
+            if not isinstance(statement, ir.Raise | ir.TryRaise) or statement.exception is None:
+                continue
+            made = definition(func_ir, statement.exception)
+            if isinstance(made, ir.Expr) and made.op == "call":
+                dropped |= {v.name for v in [*made.args, *(v for _, v in made.kws)]}
+                made.args, made.kws = [], ()
+    while dropped:
+        dropped = _remove_unused(func_ir, dropped)
+
+
+def _remove_unused(func_ir: Any, candidates: set[str]) -> set[str]:
+    """Removes what only made the dropped arguments; returns what that was made of."""
+    used = {v.name for block in func_ir.blocks.values() for s in block.body for v in _reads(s)}
+    unused = {name for name in candidates if name.startswith("$") and name not in used}
+    sources: set[str] = set()
+    for block in func_ir.blocks.values():
+        for statement in block.find_insts(ir.Assign):
+            if statement.target.name in unused:
+                sources |= {v.name for v in _reads(statement)}
+        block.body = [s for s in block.body if not (isinstance(s, ir.Assign) and s.target.name in unused)]
+    return sources
+
+
+def _reads(statement: Any) -> list[Any]:
+    if not isinstance(statement, ir.Assign):
+        return list(statement.list_vars())
+    value = statement.value
+    if isinstance(value, ir.Var):
+        return [value]
+    return list(value.list_vars()) if hasattr(value, "list_vars") else []
+
+
+def _refresh(func_ir: Any) -> None:
+    func_ir._definitions = build_definitions(func_ir.blocks)

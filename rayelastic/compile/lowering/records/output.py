@@ -1,0 +1,91 @@
+"""The output schema of a compiled function: the declared one checked against what is delivered, or the inferred one.
+
+NamedTuple class -> its annotations; tuple of scalars -> f0, f1, ..; scalar -> one field `value`; the input tuple itself
+-> the input schema (findings section 4).
+"""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+from numba.core.errors import TypingError
+
+from rayelastic.compile.lowering.base.plan import Plan
+from rayelastic.compile.lowering.records import fields
+from rayelastic.compile.lowering.records.types import RecordType, item_cells
+from rayelastic.graph.operator_spec import OperatorKind
+from rayelastic.graph.schema import Schema, laid_out
+
+
+def decide(plan: Plan, typing_context: Any, delivered: list[Any], input_schema: Schema) -> None:
+    """Sets `plan.decided` from the types of everything that the function returns or yields.
+
+    Raises:
+        TypingError: it delivers what no record of the schema can hold, or nothing.
+    """
+    delivered = [types.unliteral(item) for item in delivered]
+    if plan.kind is OperatorKind.FILTER:
+        plan.decided = input_schema
+        for item in delivered:
+            _check_condition(plan, item)
+        return
+    if not delivered:
+        raise TypingError(plan.refuse("it never yields" if plan.is_generator else "it never returns a value"))
+    if plan.decided is None:
+        plan.decided = _inferred(plan, typing_context, delivered)
+    for item in delivered:
+        _check_item(plan, item, plan.decided)
+
+
+def _check_condition(plan: Plan, item: Any) -> None:
+    if isinstance(item, types.Optional):
+        item = item.type
+    if not isinstance(
+        item, types.Boolean | types.Integer | types.Float | types.NoneType
+    ) and not fields.inferred_format(item):
+        raise TypingError(plan.refuse(f"a filter returns a bool, this returns {fields.described(item)}"))
+
+
+def _check_item(plan: Plan, item: Any, schema: Schema) -> None:
+    if isinstance(item, RecordType) and item.is_state:
+        raise TypingError(plan.refuse("it returns its state; return the fields that are wanted"))
+    if isinstance(item, types.NoneType) and not (len(schema.fields) == 1 and schema.fields[0].nullable):
+        what = "yields" if plan.is_generator else "may end without a value, or returns"
+        raise TypingError(plan.refuse(f"it {what} None, which is no {schema}"))
+    cells = item_cells(item)
+    if len(cells) != len(schema.fields):
+        raise TypingError(plan.refuse(f"it gives {len(cells)} values where {schema} has {len(schema.fields)} fields"))
+    for field, (kind, _) in zip(schema.fields, cells, strict=True):
+        problem = fields.problem_storing(field, kind)
+        if problem:
+            raise TypingError(plan.refuse(f"field '{field.name}' of {schema.name} {problem}"))
+
+
+def _inferred(plan: Plan, typing_context: Any, delivered: list[Any]) -> Schema:
+    named: list[Any] = [item for item in delivered if isinstance(item, types.BaseNamedTuple)]
+    classes = {item.instance_class for item in named}
+    if classes:
+        if len(classes) > 1 or len(named) < len(delivered):
+            raise TypingError(plan.refuse("it gives tuples of different classes; declare the output with schema="))
+        return Schema.of(classes.pop())
+    records = [item for item in delivered if isinstance(item, RecordType) and not item.is_state]
+    if records and len(records) == len(delivered):
+        return records[0].schema
+    widths = {len(item_cells(item)) for item in delivered if not isinstance(item, types.NoneType)}
+    if len(widths) != 1:
+        raise TypingError(plan.refuse("it gives tuples of different lengths; declare the output with schema="))
+    is_tuple = any(isinstance(item, types.BaseTuple) for item in delivered)
+    columns = []
+    for index in range(widths.pop()):
+        kinds = [item_cells(item)[index][0] for item in delivered if is_tuple <= isinstance(item, types.BaseTuple)]
+        name = f"f{index}" if is_tuple else "value"
+        unified = typing_context.unify_types(*(types.unliteral(kind) for kind in kinds))
+        column = None if unified is None else fields.inferred_format(unified)
+        if column is None:
+            shown = " or ".join(dict.fromkeys(fields.described(kind) for kind in kinds))
+            raise TypingError(plan.refuse(f"output field '{name}' would be {shown}, which a record can't hold"))
+        columns.append((name, *column))
+    return laid_out("Record", columns)

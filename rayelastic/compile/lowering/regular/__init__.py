@@ -1,0 +1,1 @@
+"""Regular expressions: patterns of `re` as PCRE2's, and what a match gives."""

@@ -1,0 +1,330 @@
+"""Patterns over a whole text: sub, findall, split and finditer, as CPython goes from match to match.
+
+findall and split give what can be walked, counted, indexed and searched, and collect nothing; finditer gives matches. A
+replacement has to be a constant text; it is taken apart when the function is compiled.
+"""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001 -- what Numba calls has the parameters that Numba gives
+
+from __future__ import annotations
+
+import hashlib
+import operator
+import re
+import struct
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.datamodel import models
+from numba.core.errors import TypingError
+from numba.core.imputils import RefType, iternext_impl, lower_builtin, lower_constant
+from numba.core.types.common import SimpleIteratorType
+from numba.extending import register_model, typeof_impl
+
+from rayelastic.compile.lowering.base import engine
+from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.refusal import refuse
+from rayelastic.compile.lowering.base.views import TEXT, literal_data, make_view, parts
+from rayelastic.compile.lowering.regular.matches import MatchType, Pattern, PatternType, handle_of, searched
+from rayelastic.compile.lowering.regular.patterns import NoPatternError
+
+I32, I64 = ir.IntType(32), ir.IntType(64)
+POINTER = ir.IntType(8).as_pointer()
+_ADVANCE = 4  # REL_PATTERN_ADVANCE
+
+
+# --- sub ------------------------------------------------------------------------------------------------------------
+
+
+class Substitution:
+    """A pattern and what replaces its matches."""
+
+    def __init__(self, pattern: Pattern, replacement: bytes) -> None:
+        self.pattern, self.replacement = pattern, replacement
+
+
+class SubstitutionType(types.Type):
+    """Carries both."""
+
+    def __init__(self, value: Substitution) -> None:
+        self.pattern = PatternType(value.pattern.made, value.pattern.pattern)
+        self.replacement = value.replacement
+        super().__init__(name=f"{self.pattern.name} by {hashlib.sha256(value.replacement).hexdigest()[:16]}")
+
+
+@register_model(SubstitutionType)
+class SubstitutionModel(models.OpaqueModel):
+    """No value."""
+
+
+@typeof_impl.register(Substitution)
+def _typeof(value: Substitution, context: Any) -> SubstitutionType:
+    return SubstitutionType(value)
+
+
+@lower_constant(SubstitutionType)
+def _constant(context: Any, builder: Any, typ: SubstitutionType, value: Substitution) -> Any:
+    return context.get_dummy_value()
+
+
+def substitution(pattern: Pattern, replacement: str) -> Substitution:
+    """What `pattern.sub(replacement, ..)` needs.
+
+    Raises:
+        NoPatternError: the replacement is none, with the reason.
+    """
+    try:
+        template: Any = _parser.parse_template(replacement, pattern.pattern)
+    except (re.error, IndexError) as error:
+        raise NoPatternError(f"its replacement {replacement!r} is wrong: {error}") from None
+    if isinstance(template, tuple):  # Python 3.11: groups by place, and literals with None in these places
+        groups, literals = dict(template[0]), template[1]
+        pieces = [(groups.get(at, -1), literals[at] or "") for at in range(len(literals))]
+    else:  # literal, group, literal, ..
+        pieces = [(one, "") if isinstance(one, int) else (-1, one) for one in template]
+    written = b""
+    for group, literal in pieces:
+        raw = literal.encode()
+        written += struct.pack("<ii", group, len(raw)) + raw
+    return Substitution(pattern, written)
+
+
+@primitive
+def substitute(typingctx: Any, made: Any, text: Any, count: Any) -> Any:
+    """The text that rel_pattern_sub makes, in memory of this call."""
+    if not isinstance(made, SubstitutionType) or text != TEXT:
+        raise TypingError(f"sub() in {text} isn't compiled")
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        handle = handle_of(builder, made.pattern)
+        data, size = parts(context, builder, TEXT, args[1])
+        out = cgutils.alloca_once(builder, POINTER)
+        raw = made.replacement
+        arguments = (handle, data, size, literal_data(builder.module, raw), I64(len(raw)), args[2], out)
+        written = engine.pattern_sub(builder, *arguments)
+        with builder.if_then(builder.icmp_signed("<", written, I64(0)), likely=False):
+            refuse(builder)
+        memory = engine.allocate(builder, engine.current_context(builder), written)
+        with builder.if_then(cgutils.is_null(builder, memory), likely=False):
+            context.call_conv.return_user_exc(builder, MemoryError, ())
+        cgutils.raw_memcpy(builder, memory, builder.load(out), written, 1)
+        return make_view(context, builder, TEXT, memory, written)
+
+    return TEXT(made, text, types.int64), codegen
+
+
+def sub(made: Any, string: Any, count: Any = 0) -> Any:
+    """Stands for what replaces, of a pattern whose replacement is known (regular_calls.py)."""
+    raise TypeError("only compiled")
+
+
+@overloads(sub)
+def _sub(made: Any, string: Any, count: Any = 0) -> Any:
+    return lambda made, string, count=0: substitute(made, string, count)
+
+
+# --- findall, split, finditer ---------------------------------------------------------------------------------------
+
+
+class ScanType(types.IterableType):
+    """The matches of a pattern in a text, or what is between them."""
+
+    def __init__(self, pattern: PatternType, kind: str) -> None:
+        self.pattern, self.kind = pattern, kind
+        super().__init__(name=f"{kind} of {pattern.name}")
+
+    @property
+    def dtype(self) -> Any:
+        """Of an item."""
+        groups = self.pattern.made.groups
+        if self.kind == "finditer":
+            return MatchType(self.pattern)
+        return types.UniTuple(TEXT, groups) if self.kind == "findall" and groups > 1 else TEXT
+
+    @property
+    def iterator_type(self) -> ScanIterator:
+        """Of iter()."""
+        return ScanIterator(self)
+
+
+class ScanIterator(SimpleIteratorType):
+    """A position."""
+
+    def __init__(self, scan: ScanType) -> None:
+        self.scan = scan
+        super().__init__(name=f"iter({scan})", yield_type=scan.dtype)
+
+
+@register_model(ScanType)
+class ScanModel(models.StructModel):
+    """The text, and how many cuts (split), negative for all."""
+
+    def __init__(self, dmm: Any, fe_type: ScanType) -> None:
+        super().__init__(dmm, fe_type, [("text", TEXT), ("cuts", types.int64)])
+
+
+@register_model(ScanIterator)
+class ScanIteratorModel(models.StructModel):
+    """The scan, where the next search starts (-1: nothing comes any more), how it searches, and the cuts left."""
+
+    def __init__(self, dmm: Any, fe_type: ScanIterator) -> None:
+        mutable = types.EphemeralPointer(types.int64)
+        super().__init__(dmm, fe_type, [("scan", fe_type.scan), ("at", mutable), ("mode", mutable), ("cuts", mutable)])
+
+
+def _declare(kind: str) -> None:
+    @primitive
+    def scan(typingctx: Any, pattern: Any, text: Any, cuts: Any) -> Any:
+        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            made = cgutils.create_struct_proxy(sig.return_type)(context, builder)
+            made.text, made.cuts = args[1], args[2]
+            return made._getvalue()
+
+        return ScanType(pattern, kind)(pattern, text, types.int64), codegen
+
+    if kind == "split":
+
+        @overloads_method(PatternType, kind)
+        def _split(pattern: Any, string: Any, maxsplit: Any = 0) -> Any:
+            if string != TEXT:
+                return None
+            if pattern.made.groups:
+                raise TypingError("split() by a pattern with groups isn't compiled")
+            return lambda pattern, string, maxsplit=0: scan(pattern, string, -1 if maxsplit == 0 else max(maxsplit, 0))
+
+    else:
+
+        @overloads_method(PatternType, kind)
+        def _all(pattern: Any, string: Any) -> Any:
+            return (lambda pattern, string: scan(pattern, string, -1)) if string == TEXT else None
+
+
+for _kind in ("findall", "split", "finditer"):
+    _declare(_kind)
+
+
+@lower_builtin("getiter", ScanType)
+def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    iterator = context.make_helper(builder, sig.return_type)
+    iterator.scan = args[0]
+    iterator.at = cgutils.alloca_once_value(builder, I64(0))
+    iterator.mode = cgutils.alloca_once_value(builder, I64(0))
+    iterator.cuts = cgutils.alloca_once_value(builder, builder.extract_value(args[0], 1))
+    return iterator._getvalue()
+
+
+@lower_builtin("iternext", ScanIterator)
+@iternext_impl(RefType.UNTRACKED)
+def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> None:
+    scan = sig.args[0].scan
+    iterator = context.make_helper(builder, sig.args[0], value=args[0])
+    text = builder.extract_value(iterator.scan, 0)
+    at, cuts = builder.load(iterator.at), builder.load(iterator.cuts)
+    goes_on = builder.icmp_signed(">=", at, I64(0))
+    wanted = builder.and_(goes_on, builder.icmp_signed("!=", cuts, I64(0)))
+    found = searched(context, builder, scan.pattern, text, at, builder.trunc(builder.load(iterator.mode), I32), wanted)
+    match = cgutils.create_struct_proxy(MatchType(scan.pattern))(context, builder, value=found)
+    start, stop = (builder.extract_value(match.spans, place) for place in (0, 1))
+    is_match = cgutils.as_bool_bit(builder, match.found)
+    builder.store(builder.select(is_match, stop, I64(-1)), iterator.at)
+    is_empty = builder.icmp_signed("==", start, stop)
+    builder.store(builder.select(is_empty, I64(_ADVANCE), I64(0)), iterator.mode)
+    builder.store(builder.sub(cuts, I64(1)), iterator.cuts)
+    result.set_valid(goes_on if scan.kind == "split" else is_match)
+    result.yield_(_item(context, builder, scan, text, match, at))
+
+
+def _item(context: Any, builder: Any, scan: ScanType, text: Any, match: Any, at: Any) -> Any:
+    """What a match gives; of split what is in front of it, or the rest of the text."""
+    data, size = parts(context, builder, TEXT, text)
+
+    def cut(start: Any, stop: Any) -> Any:
+        """Empty where a group took no part: both are -1."""
+        none = builder.icmp_signed("<", start, I64(0))
+        begin = builder.select(none, I64(0), start)
+        return make_view(context, builder, TEXT, builder.gep(data, [begin]), builder.sub(stop, start))
+
+    if scan.kind == "finditer":
+        return match._getvalue()
+    if scan.kind == "split":
+        is_match = cgutils.as_bool_bit(builder, match.found)
+        return cut(at, builder.select(is_match, builder.extract_value(match.spans, 0), size))
+    groups = scan.pattern.made.groups
+    wanted = range(1, groups + 1) if groups else (0,)
+    bounds = [[builder.extract_value(match.spans, 2 * group + side) for side in (0, 1)] for group in wanted]
+    items = [cut(start, stop) for start, stop in bounds]
+    return items[0] if len(items) == 1 else context.make_tuple(builder, scan.dtype, items)
+
+
+# --- what else a list of these can do -------------------------------------------------------------------------------
+
+
+def _is_list(scan: Any) -> bool:
+    return isinstance(scan, ScanType) and scan.kind != "finditer"
+
+
+@overloads(len)
+def _len(scan: Any) -> Any:
+    if not _is_list(scan):
+        return None
+
+    def count(scan: Any) -> Any:
+        items = 0
+        for _ in scan:
+            items += 1
+        return items
+
+    return count
+
+
+@overloads(bool)
+def _bool(scan: Any) -> Any:
+    if not _is_list(scan):
+        return None
+
+    def any_item(scan: Any) -> Any:
+        for _ in scan:
+            return True
+        return False
+
+    return any_item
+
+
+@overloads(operator.not_)
+def _not(scan: Any) -> Any:
+    return (lambda scan: not bool(scan)) if _is_list(scan) else None
+
+
+@overloads(operator.getitem)
+def _getitem(scan: Any, index: Any) -> Any:
+    if not _is_list(scan) or not isinstance(index, types.Integer):
+        return None
+
+    def item(scan: Any, index: Any) -> Any:
+        if index < 0:
+            index += len(scan)
+        if index >= 0:
+            for one in scan:
+                if index == 0:
+                    return one
+                index -= 1
+        raise IndexError("list index out of range")
+
+    return item
+
+
+@overloads(operator.contains)
+def _contains(scan: Any, wanted: Any) -> Any:
+    if not _is_list(scan) or wanted != scan.dtype:
+        return None
+
+    def contains(scan: Any, wanted: Any) -> Any:
+        for one in scan:  # noqa: SIM110
+            if one == wanted:
+                return True
+        return False
+
+    return contains

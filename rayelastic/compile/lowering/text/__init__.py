@@ -1,0 +1,1 @@
+"""Operations of str and bytes. Know no records."""

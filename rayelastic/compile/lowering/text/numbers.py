@@ -1,0 +1,92 @@
+"""int() and float() of text, int.from_bytes, chr, hex, oct and bin: the engine does them as CPython does (text.h)."""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: A002, A006, ARG001, ARG005 -- what Numba calls has the parameters that Numba gives
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+from numba.core.errors import TypingError
+
+from rayelastic.compile.lowering.base.declare import overloads, primitive
+from rayelastic.compile.lowering.base.services import is_bytes, service
+from rayelastic.compile.lowering.base.views import BYTES, TEXT, TextLiteral, ViewType
+from rayelastic.compile.lowering.text.methods import in_words
+
+
+@primitive
+def int_of_text(typingctx: Any, text: Any, base: Any) -> Any:
+    """int(text, base); beyond 64 bits it is refused."""
+    return service("rel_text_to_int", types.int64(text, types.int64), is_bytes(text), raises=(ValueError,))
+
+
+@primitive
+def float_of_text(typingctx: Any, text: Any) -> Any:
+    """float(text)."""
+    return service("rel_text_to_float", types.float64(text), is_bytes(text), raises=(ValueError,))
+
+
+@overloads(float)
+def _float(text: Any) -> Any:
+    return (lambda text: float_of_text(text)) if isinstance(text, ViewType) else None
+
+
+REPLACED: dict[Any, Any] = {}  # what builtins stand for in user code
+
+
+def _declare_base(original: Any, base: int) -> None:
+    @primitive
+    def text_in_base(typingctx: Any, number: Any) -> Any:
+        if not isinstance(number, types.Integer | types.Boolean):
+            raise TypingError(f"{original.__name__}({in_words(number)}) isn't compiled")
+        return service("rel_text_of_int", TEXT(types.int64), base)
+
+    REPLACED[original] = text_in_base
+
+
+for _original, _base in ((hex, 16), (oct, 8), (bin, 2)):
+    _declare_base(_original, _base)
+
+
+@primitive
+def _character(typingctx: Any, i: Any) -> Any:
+    """chr(i)."""
+    if not isinstance(i, types.Integer | types.Boolean):
+        raise TypingError(f"chr({in_words(i)}) isn't compiled")
+    return service("rel_text_of_point", TEXT(types.int64), raises=(ValueError, OverflowError))
+
+
+@primitive
+def _int_of_bytes(typingctx: Any, raw: Any, is_signed: Any, is_little: Any) -> Any:
+    return service("rel_text_bytes_to_int", types.int64(raw, types.int64, types.int64))
+
+
+_BIG, _LITTLE = TextLiteral("big"), TextLiteral("little")
+
+
+def _from_bytes(bytes: Any, byteorder: Any = "big", signed: Any = False) -> int:
+    """Stands for int.from_bytes in rewritten user code."""
+    raise TypeError("only compiled")
+
+
+@overloads(_from_bytes)
+def _from_bytes_typed(bytes: Any, byteorder: Any = "big", signed: Any = False) -> Any:
+    if bytes != BYTES or not isinstance(signed, types.Boolean | types.Omitted | bool):
+        return None
+    if byteorder == "big" or isinstance(byteorder, types.Omitted):
+        return lambda bytes, byteorder="big", signed=False: _int_of_bytes(bytes, bool(signed), 0)
+    if byteorder != TEXT:
+        return None
+
+    def of_bytes(bytes: Any, byteorder: Any = "big", signed: Any = False) -> Any:
+        is_little = byteorder == _LITTLE
+        if not is_little and byteorder != _BIG:
+            raise ValueError("byteorder must be either 'little' or 'big'")
+        return _int_of_bytes(bytes, bool(signed), is_little)
+
+    return of_bytes
+
+
+REPLACED |= {chr: _character, int.from_bytes: _from_bytes}

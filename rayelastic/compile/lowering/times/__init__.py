@@ -1,0 +1,1 @@
+"""Operations of datetime, date, time and timedelta."""

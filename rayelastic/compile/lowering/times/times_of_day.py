@@ -1,0 +1,109 @@
+"""datetime.time: its parts, constants, what makes one and what is made of one."""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001, ARG005 -- what Numba calls has the parameters that Numba gives
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+from numba.core.errors import TypingError
+from numba.core.imputils import lower_constant
+from numba.extending import box, register_jitable
+
+from rayelastic.compile.lowering.base.declare import overload_attribute_of, overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.moment_types import Known, MomentType, PointType
+from rayelastic.compile.lowering.records.fields import I64, TimeOfDay
+from rayelastic.compile.lowering.times.moments import day_number, microseconds, moment, units
+
+_TIME = TimeOfDay("us")
+
+
+@primitive
+def _time(typingctx: Any, number: Any) -> Any:
+    return _TIME(number), lambda context, builder, sig, args: args[0]
+
+
+def _of_day(value: Any) -> int:
+    """Microseconds since midnight."""
+    raise TypeError("only compiled")
+
+
+@overloads(_of_day)
+def _of_day_typed(value: Any) -> Any:
+    factor = {"s": 1_000_000, "ms": 1_000, "us": 1}.get(value.unit)
+    if factor is None:
+        raise TypingError("parts of a time in nanoseconds aren't compiled")
+    return lambda value: units(value) * factor
+
+
+def _declare_part(name: str, part: Callable[[int], int]) -> None:
+    jitted = register_jitable(part)
+
+    @overload_attribute_of(TimeOfDay, name)
+    def _attribute(value: Any) -> Any:
+        return lambda value: jitted(_of_day(value))
+
+
+for _name, _part in {
+    "hour": lambda n: n // 3_600_000_000,
+    "minute": lambda n: n // 60_000_000 % 60,
+    "second": lambda n: n // 1_000_000 % 60,
+    "microsecond": lambda n: n % 1_000_000,
+}.items():
+    _declare_part(_name, _part)
+
+
+@overloads_method(MomentType, "time")
+def _of_moment(value: Any) -> Any:
+    return lambda value: _time(microseconds(value) % 86_400_000_000)
+
+
+def combined(date: Any, time: Any) -> Any:
+    """Stands for datetime.combine."""
+    raise TypeError("only compiled")
+
+
+@overloads(combined)
+def _combined(date: Any, time: Any) -> Any:
+    if not isinstance(date, PointType) or not isinstance(time, TimeOfDay):
+        return None
+    return lambda date, time: moment(day_number(microseconds(date)) * 86_400_000_000 + _of_day(time))
+
+
+def new_time(hour: int = 0, minute: int = 0, second: int = 0, microsecond: int = 0) -> Any:
+    """Stands for datetime.time."""
+    raise TypeError("only compiled")
+
+
+@overloads(new_time)
+def _new_time(hour: Any = 0, minute: Any = 0, second: Any = 0, microsecond: Any = 0) -> Any:
+    def made(hour: Any = 0, minute: Any = 0, second: Any = 0, microsecond: Any = 0) -> Any:
+        if hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
+            raise ValueError("not a time")
+        if microsecond < 0 or microsecond > 999_999:
+            raise ValueError("microsecond must be in 0..999999")
+        return _time(((hour * 60 + minute) * 60 + second) * 1_000_000 + microsecond)
+
+    return made
+
+
+def constant(value: dt.time) -> Known | None:
+    """A time of the user's for compiled code; None if it has a time zone."""
+    if value.tzinfo is not None:
+        return None
+    seconds = (value.hour * 60 + value.minute) * 60 + value.second
+    return Known(_TIME, seconds * 1_000_000 + value.microsecond)
+
+
+@lower_constant(TimeOfDay)
+def _constant(context: Any, builder: Any, typ: TimeOfDay, value: Known) -> Any:
+    return I64(value.number)
+
+
+@box(TimeOfDay)
+def _boxed(typ: TimeOfDay, value: Any, native: Any) -> Any:
+    """Only for exceptions that carry one, which Numba prepares and nobody asks for."""
+    return native.pyapi.long_from_longlong(value)

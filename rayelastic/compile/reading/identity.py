@@ -1,0 +1,287 @@
+"""A hash of all that a user's function is made of: byte code, constants, closure, globals, helper functions, and of the
+objects and classes that it uses the attributes that it may read.
+
+Names of files and line numbers don't count, so equal functions are shared and an edit elsewhere in the file costs
+nothing. A function that uses what can't be named so has no identity and isn't cached.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import dis
+import enum
+import functools
+import hashlib
+import inspect
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rayelastic.compile.reading.bound import is_callable_object, taken_apart
+
+_NO_DATA = types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type
+
+__all__ = ["Identity", "frozen_digest", "is_of_python"]
+
+
+class Identity:
+    """The hash of a function, and the values that it refers to.
+
+    Args:
+        function: anything that a user may call.
+        records: the classes of the tuple, and of the state, that it gets; their methods and properties count.
+
+    >>> def one(x): return x + 1
+    >>> def two(x): return x + 1   # another place, the same function
+    >>> Identity(one).digest == Identity(two).digest
+    True
+    >>> Identity(lambda x: x + 2).digest == Identity(one).digest
+    False
+    """
+
+    def __init__(self, function: Callable[..., Any] | None, *records: type | None) -> None:
+        self.classes: list[type] = []  # NamedTuple classes that it refers to
+        self.known = True  # False: something has no stable name, nothing may be cached
+        self.members: set[str] = set()  # names that it may use of methods and properties of objects and classes
+        self.frozen: dict[str, list[Any]] = {}  # names outside the function that stand for data, as it is now
+        self._hash = hashlib.sha256()
+        self._seen: dict[int, int] = {}
+        self._names: set[str] = set()  # that any of the code has
+        self._owners: list[Any] = [one for one in records if one is not None]  # whose attributes it may read
+        self._kept: list[Any] = []  # alive, so that no other gets its id
+        if function is not None:
+            self._bound(function)
+            self._value(function)
+            self._attributes()
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal; of no use if not `known`."""
+        return self._hash.hexdigest()
+
+    def _add(self, *parts: object) -> None:
+        self._hash.update(repr(parts).encode() + b"\0")
+
+    def _value(self, value: Any) -> None:
+        if isinstance(value, enum.Enum):
+            self._add("member", value.name)
+            self._class(type(value))
+            self._value(value._value_)
+            self._owner(value)
+        elif value is None or isinstance(value, bool | int | float | complex | str | bytes | type(...)):
+            self._add(type(value).__name__, value)
+        elif isinstance(value, tuple | frozenset | dict | list | set):
+            self._collection(value)
+        elif isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta | dt.timezone):
+            self._add("temporal", value)
+        elif isinstance(value, re.Pattern):
+            self._add("pattern", value.pattern, value.flags)
+        elif isinstance(value, types.FunctionType | types.MethodType | functools.partial | property | _WRAPPED):
+            self._callable(value)
+        elif isinstance(value, types.CodeType):
+            self._code(value)
+        elif isinstance(value, types.ModuleType):
+            self._add("module", value.__name__, getattr(value, "__version__", ""))
+            self._owner(value)
+        elif isinstance(value, type):
+            self._class(value)
+        elif isinstance(value, types.BuiltinFunctionType):
+            self._add("builtin", value.__module__, value.__qualname__)
+            self.known = self.known and isinstance(value.__self__, types.ModuleType | type | None)
+        elif type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
+            self._add("numpy", str(value.dtype), value.shape, hashlib.sha256(value.tobytes()).hexdigest())
+        elif is_of_python(type(value)):
+            self._class(type(value))
+            self._owner(value)
+            if is_callable_object(value):
+                self._value(type(value).__call__)
+        else:
+            self.known = False
+
+    def _collection(self, value: Any) -> None:
+        self._add(type(value).__name__, len(value))
+        if hasattr(value, "_fields"):
+            self._class(type(value))
+            self._owner(value)
+        unordered = isinstance(value, frozenset | set)
+        for item in sorted(value, key=repr) if unordered else value:
+            self._value(item)
+            if isinstance(value, dict):
+                self._value(value[item])
+
+    def _callable(self, value: Any) -> None:
+        self._add(type(value).__name__)
+        if isinstance(value, types.FunctionType):
+            self._function(value)
+        elif isinstance(value, types.MethodType):
+            self._function(value.__func__)
+            self._value(value.__self__)
+        elif isinstance(value, functools.partial):
+            for part in (value.func, value.args, value.keywords):
+                self._value(part)
+        elif isinstance(value, property):
+            self._value(value.fget)
+        else:
+            self._value(value.__func__)
+
+    def _class(self, value: type) -> None:
+        self._add("class", value.__module__, value.__qualname__)
+        if issubclass(value, tuple) and hasattr(value, "_fields"):
+            if value not in self.classes:
+                self.classes.append(value)
+            self._add(value._fields, [str(a) for a in getattr(value, "__annotations__", {}).values()])
+            for default in getattr(value, "_field_defaults", {}).values():
+                self._value(default)
+        for name, field in getattr(value, "__dataclass_fields__", {}).items():
+            self._add("field", name, str(field.type), field.kw_only, field.init, field.compare)
+            self._value(getattr(value, name, None))
+        if is_of_python(value):
+            self._owner(value)
+
+    def _function(self, function: Any) -> None:
+        if not isinstance(function, types.FunctionType):
+            self.known = False
+            return
+        if self._is_known(function):  # recursion, or a helper used twice
+            return
+        self._code(function.__code__)
+        self._names |= _all_names(function.__code__)
+        self._value(tuple(function.__defaults__ or ()))
+        self._value(dict(function.__kwdefaults__ or {}))
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            self._add("closure", name)
+            try:
+                self._note(name, cell.cell_contents)
+                self._value(cell.cell_contents)
+            except ValueError:  # not assigned yet
+                self.known = False
+        for name in sorted(_global_names(function.__code__)):  # no names of attributes: they may be globals by chance
+            if name in function.__globals__:
+                self._add("global", name)
+                self._note(name, function.__globals__[name])
+                self._value(function.__globals__[name])
+
+    def _is_known(self, value: Any) -> bool:
+        """Whether it was met before, which is then noted."""
+        if id(value) in self._seen:
+            self._add("again", self._seen[id(value)])
+            return True
+        self._seen[id(value)] = len(self._seen)
+        self._kept.append(value)
+        return False
+
+    def _bound(self, function: Any) -> None:
+        """Notes what its parameters are bound to: the object of a method, what a partial was given."""
+        found = taken_apart(function)
+        for name, value in ({} if found is None else found.values).items():
+            self._note(name, value)
+
+    def _note(self, name: str, value: Any) -> None:
+        if not isinstance(value, _NO_DATA):
+            self.frozen.setdefault(name, []).append(value)
+
+    # --- what is read of objects, classes and modules -----------------------------------------------------------------
+
+    def _owner(self, value: Any) -> None:
+        if not self._is_known(value):
+            self._owners.append(value)
+
+    def _attributes(self) -> None:
+        """Of all owners, those that any of the code has a name of: these may lead to more owners, and to more names."""
+        read: set[tuple[int, str]] = set()
+        while wanted := [(at, name) for at, name in self._readable() if (at, name) not in read]:
+            for at, name in wanted:
+                read.add((at, name))
+                owner = self._owners[at]
+                found = inspect.getattr_static(owner, name)
+                if not (isinstance(owner, type) and isinstance(found, types.MemberDescriptorType)):
+                    self._add("attribute", at, name)
+                    self._attribute(owner, name, found)
+
+    def _readable(self) -> Iterator[tuple[int, str]]:
+        for at, owner in enumerate(self._owners):
+            for name in sorted(self._names):
+                if _is_named(owner, name):
+                    yield at, name
+
+    def _attribute(self, owner: Any, name: str, found: Any) -> None:
+        if isinstance(owner, types.ModuleType):
+            installed = owner.__name__.partition(".")[0] in _INSTALLED
+            if not installed or isinstance(found, int | float | str | bytes | types.ModuleType):
+                self._value(found)
+            if not installed:
+                self._note(f"{owner.__name__}.{name}", found)
+        elif isinstance(found, types.MemberDescriptorType | types.DynamicClassAttribute | enum.property):
+            if not isinstance(owner, type):
+                self._value(getattr(owner, name, None))  # a slot; name and value of an Enum member
+        elif not isinstance(found, _OF_C):
+            if isinstance(found, types.FunctionType | property | _WRAPPED):
+                self.members.add(name)
+            elif isinstance(owner, type) and not isinstance(owner, enum.EnumMeta):
+                self._note(f"{owner.__name__}.{name}", found)
+            self._value(found)
+
+    def _code(self, code: types.CodeType) -> None:
+        self._add("code", code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+        self._add(code.co_argcount, code.co_kwonlyargcount, code.co_flags & ~inspect.CO_NESTED, code.co_exceptiontable)
+        for constant in code.co_consts:
+            self._value(constant)
+
+
+def frozen_digest(function: Callable[..., Any]) -> str | None:
+    """A hash of the data outside a function that it reads; None where something has no stable name.
+
+    Of the data alone, so that it is the same for a copy of the function in another process.
+
+    >>> limits = [1, 2]
+    >>> before = frozen_digest(lambda t: t in limits)
+    >>> limits.append(3)
+    >>> frozen_digest(lambda t: t in limits) == before
+    False
+    """
+    whole, data = Identity(function), Identity(None)
+    data._names = whole._names
+    for name, values in sorted(whole.frozen.items()):
+        data._add(name)
+        for value in values:
+            data._value(value)
+    data._attributes()
+    return data.digest if data.known else None
+
+
+_WRAPPED: Any = staticmethod | classmethod
+_OF_C = (types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType, types.BuiltinFunctionType)
+_INSTALLED = (sys.stdlib_module_names | {"numpy"}) - {"__main__"}  # their versions are in the cache's key
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+_NOT_PLAIN = {"re", "functools", "numpy", "numba", "llvmlite", "ctypes", "_ctypes", "cffi", "_cffi_backend"}
+
+
+def is_of_python(kind: type) -> bool:
+    """Whether a class is a user's, written in Python: all that compiled code may take of an object are attributes."""
+    heap = bool(kind.__flags__ & _HEAP_TYPE)
+    return heap and not any(one.__module__.partition(".")[0] in _NOT_PLAIN for one in kind.__mro__)
+
+
+def _is_named(owner: Any, name: str) -> bool:
+    if name in getattr(owner, "_fields", ()):
+        return False  # of a NamedTuple: counted as its items
+    try:
+        inspect.getattr_static(owner, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def _global_names(code: types.CodeType) -> set[str]:
+    names = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return names.union(*(_global_names(inner) for inner in _inner_codes(code)))
+
+
+def _all_names(code: types.CodeType) -> set[str]:
+    return set(code.co_names).union(*(_all_names(inner) for inner in _inner_codes(code)))
+
+
+def _inner_codes(code: types.CodeType) -> list[types.CodeType]:
+    return [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]

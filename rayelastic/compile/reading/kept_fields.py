@@ -1,0 +1,175 @@
+"""Which fields a function of one tuple gives as it got them: what goes by such a key may pass through the function.
+
+Read from the function's source, in any lane: every tuple that it gives is the one that it got, that one's
+`_replace(..)`, or is made by calling a NamedTuple class, and the field's value there is the parameter's field of the
+same name. Where that can't be seen, the field counts as changed. Knows no regions.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rayelastic.compile.reading.bound import taken_apart
+from rayelastic.compile.reading.syntax import definition, value_of
+from rayelastic.graph.schema import Schema
+
+__all__ = ["kept_fields"]
+
+_SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+
+
+def kept_fields(function: Callable[..., Any], given: Schema, gives: Schema, *, flat: bool = False) -> frozenset[str]:
+    """Return the fields of which every tuple that comes out has the value that the tuple that went in had.
+
+    Args:
+        function: of a tuple, and of a key's state.
+        given: schema of the tuples that it gets.
+        gives: schema of the tuples that it gives.
+        flat: whether it gives any number of tuples: yields them, or returns a list.
+
+    >>> from typing import NamedTuple
+    >>> class Trade(NamedTuple):
+    ...     symbol: str
+    ...     price: float
+    >>> trade = Schema.of(Trade)
+    >>> sorted(kept_fields(lambda t: Trade(t.symbol, t.price * 2), trade, trade))
+    ['symbol']
+    >>> sorted(kept_fields(lambda t: t._replace(symbol="x"), trade, trade))
+    ['price']
+    >>> class Named:
+    ...     symbol = "A"
+    ...     def named(self, t): return Trade(self.symbol, t.price)
+    >>> sorted(kept_fields(Named().named, trade, trade))
+    ['price']
+    """
+    made_of = taken_apart(function)
+    node = None if made_of is None else definition(made_of.function)
+    if made_of is None or node is None or not made_of.tuple_name:
+        return frozenset()
+    function, tuple_name = made_of.function, made_of.tuple_name
+    results = list(_results(node, flat))
+    if not results or _is_changed(node, tuple_name):
+        return frozenset()
+    reading = _Reading(function, tuple_name, given, gives)
+    kept = frozenset(name for name in given.names if _format(given, name) == _format(gives, name))
+    for result in results:
+        kept &= frozenset() if result is None else reading.kept(result)
+    return kept
+
+
+def _format(schema: Schema, name: str) -> tuple[str, bool] | None:
+    found = schema.find(name)
+    return None if found is None else (found.format, found.nullable)
+
+
+class _Reading:
+    """Reads the expressions that make tuples."""
+
+    def __init__(self, function: Any, tuple_name: str, given: Schema, gives: Schema) -> None:
+        self._function, self._tuple = function, tuple_name
+        self._given, self._gives = given, gives
+
+    def kept(self, made: ast.expr) -> frozenset[str]:
+        """Return the fields of a tuple that are those of the parameter."""
+        everything = frozenset(self._given.names)
+        match made:
+            case ast.Name(id=name) if name == self._tuple:
+                return everything
+            case ast.IfExp(body=one, orelse=other):
+                return self.kept(one) & self.kept(other)
+            case ast.Tuple(elts=values):
+                return self._matching(self._gives.names, values)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="_replace"), args=[], keywords=changed) if (
+                name == self._tuple
+            ):
+                names = [keyword.arg for keyword in changed]
+                return frozenset() if None in names else everything.difference(names)
+            case ast.Call(func=ast.Name(id=name), args=values, keywords=named):
+                fields = self._fields_of(name)
+                by_name = {keyword.arg: keyword.value for keyword in named}
+                if fields is None or None in by_name:
+                    return frozenset()
+                kept = self._matching(fields, values)
+                return kept | {
+                    field for field, value in by_name.items() if field is not None and self._is(field, value)
+                }
+        return frozenset()
+
+    def _matching(self, fields: tuple[str, ...], values: list[ast.expr]) -> frozenset[str]:
+        if len(values) > len(fields) or any(isinstance(value, ast.Starred) for value in values):
+            return frozenset()
+        return frozenset(field for field, value in zip(fields, values, strict=False) if self._is(field, value))
+
+    def _is(self, field: str, value: ast.expr) -> bool:
+        match value:
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+                return name == self._tuple and attribute == field
+        return False
+
+    def _fields_of(self, name: str) -> tuple[str, ...] | None:
+        """The fields of a NamedTuple class that a name stands for in the function; None if it is something else."""
+        code = self._function.__code__
+        if name in (*code.co_varnames, *code.co_cellvars):
+            return None
+        found = value_of(self._function, name)
+        plain = isinstance(found, type) and found.__bases__ == (tuple,) and hasattr(found, "_fields")
+        return tuple(found._fields) if plain else None
+
+
+def _results(node: ast.FunctionDef, flat: bool) -> Iterator[ast.expr | None]:
+    """Every expression that makes a tuple which the function gives; None for one that can't be told."""
+    own = list(_own(node))
+    yields = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own)
+    for each in own:
+        match each:
+            case ast.Yield(value=value):
+                yield value
+            case ast.YieldFrom(value=value):
+                yield from _items(value)
+            case ast.Return(value=value) if not yields:
+                yield from _items(value) if flat else (value,)
+
+
+def _items(made: ast.expr | None) -> Iterator[ast.expr | None]:
+    match made:
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            yield from (None if isinstance(item, ast.Starred) else item for item in items)
+        case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item):
+            yield item
+        case _:
+            yield None
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """What is in a function, but not in functions inside it."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, _SCOPES):
+            yield from _own(child)
+
+
+def _is_changed(node: ast.FunctionDef, name: str) -> bool:
+    """Whether a name, or one of its attributes, may be set in a function, or means something else somewhere."""
+    for each in ast.walk(node):
+        match each:
+            case ast.Name(id=found, ctx=ast.Store() | ast.Del()) if found == name:
+                return True
+            case ast.Attribute(value=ast.Name(id=found), ctx=ast.Store() | ast.Del()) if found == name:
+                return True
+            case ast.ExceptHandler(name=found) | ast.MatchAs(name=found) if found == name:
+                return True
+            case ast.MatchStar(name=found) if found == name:
+                return True
+            case ast.MatchMapping(rest=found) if found == name:
+                return True
+            case ast.FunctionDef(name=found) | ast.ClassDef(name=found) if found == name:
+                return True
+            case ast.Import(names=imported) | ast.ImportFrom(names=imported):
+                if name in ((one.asname or one.name).partition(".")[0] for one in imported):
+                    return True
+            case ast.Global(names=names) | ast.Nonlocal(names=names) if name in names:
+                return True
+    arguments = [each.arg for each in ast.walk(node) if isinstance(each, ast.arg)]
+    return arguments.count(name) > 1

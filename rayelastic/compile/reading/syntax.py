@@ -1,0 +1,300 @@
+"""Python that Numba doesn't read becomes Python that it does: a rewrite of the function's source, where there is one.
+
+Lists that a flat_map function returns are yielded, `t._replace(..)` is a constructor; unassigned.py, statements.py,
+loops.py, format_strings.py, assignment_expressions.py and exceptions.py have the rest. The new function has the old
+one's globals, closure and line numbers. Source that isn't there, or isn't what the function was made of, leaves the
+function as it is. Knows no Numba.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import copy
+import functools
+import inspect
+import linecache
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rayelastic.compile.reading.assignment_expressions import AssignmentExpressions
+from rayelastic.compile.reading.bound import bind
+from rayelastic.compile.reading.callables import NotRewrittenError
+from rayelastic.compile.reading.exceptions import Narrowing
+from rayelastic.compile.reading.format_strings import Formats
+from rayelastic.compile.reading.loops import Loops, loop_over
+from rayelastic.compile.reading.statements import Statements
+from rayelastic.compile.reading.unassigned import with_flags
+
+__all__ = ["FORMAT", "NotRewrittenError", "definition", "rewritten", "value_of"]
+
+FORMAT = "rel_formatted"  # the name by which new functions know what formats
+_FUTURES = functools.reduce(
+    lambda flags, name: flags | getattr(__future__, name).compiler_flag, __future__.all_feature_names, 0
+)
+_MADE = "rel_function"  # the name of a definition while it is made: the user's may be a global that it calls
+
+
+def rewritten(
+    function: Callable[..., Any],
+    provided: dict[str, Any],
+    *,
+    flat: bool = False,
+    nullable: frozenset[str] = frozenset(),
+    record: type | None = None,
+    bound: Mapping[str, Any] | None = None,
+    members: frozenset[str] = frozenset(),
+    may_be_none: bool = False,
+) -> Callable[..., Any]:
+    """The function to compile in place of a user's.
+
+    Args:
+        function: of the user.
+        provided: what new functions call, by the names that they have for it.
+        flat: whether it is a flat_map function, whose lists are to be yielded.
+        nullable: fields that may be None.
+        record: class of its first argument where known.
+        bound: parameters whose values are known (bound.py), which the new function doesn't have.
+        members: names of methods and properties of the user's objects and classes.
+        may_be_none: whether what it is given may be None, or have it.
+
+    Raises:
+        SyntaxError: parameters are bound, but the function's source isn't known.
+        NotRewrittenError: it can't be compiled, with the reason.
+    """
+    bound = bound or {}
+    found = definition(function)
+    if found is None:
+        if bound:
+            raise SyntaxError(f"the source of {function.__qualname__} isn't known, which a method or partial needs")
+        return function
+    before = ast.dump(found)
+    node = copy.deepcopy(found)
+    names = _names(function.__code__) | set(function.__code__.co_freevars)
+    values = {name: value_of(function, name) for name in names} | dict(bound)
+    parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
+    first = next((name for name in parameters if name not in bound), None)
+    extra = bind(node, bound)
+    defaults = _default_values(function, found, node)
+    path = function.__code__.co_filename
+    statements = Statements(path)
+    node = statements.begin(with_flags(node, path))
+    values |= statements.imported
+    if record is not None and first is not None:
+        node = _Replaced(first, record).visit(node)
+    node = Formats(FORMAT).visit(node)
+    may_be_none = may_be_none or (bool(nullable) and _reads_one_of(node, nullable | members, first))
+    node = Narrowing(values, path, may_be_none=may_be_none, members=members).visit(node)
+    if flat and not inspect.isgeneratorfunction(function):
+        node = _Yielded().begin(node)
+    local = set(function.__code__.co_varnames) | set(function.__code__.co_cellvars)
+    Loops(values, local - set(statements.imported)).begin(node)
+    AssignmentExpressions().begin(node)
+    if ast.dump(node) == before:
+        return function
+    extra |= {**provided, **statements.imported, RECORD: record}
+    made: types.FunctionType | None = _compiled(ast.fix_missing_locations(node), function, extra)
+    if made is None:
+        return function
+    order = [one.arg for one in [*node.args.posonlyargs, *node.args.args]]
+    made.__defaults__ = tuple(defaults[name] for name in order if name in defaults)
+    if not node.args.kwonlyargs:
+        made.__kwdefaults__ = None
+    return made
+
+
+def _default_values(function: Any, found: ast.FunctionDef, node: ast.FunctionDef) -> dict[str, Any]:
+    """Default values of a function by name; makes keyword-only parameters of the new one positional where it can."""
+    names = [one.arg for one in [*found.args.posonlyargs, *found.args.args]]
+    values = function.__defaults__ or ()
+    defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
+    arguments = node.args
+    if arguments.vararg is None and all(one.arg in defaults for one in arguments.kwonlyargs):
+        arguments.args = arguments.args + arguments.kwonlyargs
+        arguments.defaults = arguments.defaults + [one for one in arguments.kw_defaults if one is not None]
+        arguments.kwonlyargs, arguments.kw_defaults = [], []
+    return defaults
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Names of globals, and of attributes, of a function and those inside it."""
+    inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _reads_one_of(node: ast.AST, names: frozenset[str], record: str | None) -> bool:
+    """Whether a function may read one of these fields: by name, or by taking the tuple as a whole."""
+    attributes = [n for n in ast.walk(node) if isinstance(n, ast.Attribute)]
+    by_name = {id(n.value) for n in attributes}
+    whole = any(isinstance(n, ast.Name) and n.id == record and id(n) not in by_name for n in ast.walk(node))
+    return whole or any(n.attr in names for n in attributes)
+
+
+def value_of(function: Any, name: str) -> Any:
+    """Return what a name that isn't local stands for in a function; None if nothing."""
+    for at, free in enumerate(function.__code__.co_freevars):
+        if free == name:
+            try:
+                return function.__closure__[at].cell_contents
+            except ValueError:
+                return None
+    builtins = function.__globals__.get("__builtins__", {})
+    builtins = builtins if isinstance(builtins, dict) else vars(builtins)
+    return function.__globals__.get(name, builtins.get(name))
+
+
+# --- finding and making -----------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=64)
+def _functions(source: str) -> dict[int, list[ast.FunctionDef | ast.Lambda]]:
+    """Functions of a file by first line."""
+    found: dict[int, list[ast.FunctionDef | ast.Lambda]] = {}
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return found
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+            found.setdefault(decorators[0].lineno if decorators else node.lineno, []).append(node)
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _imported(source: str) -> tuple[str, ...]:
+    """Names that a file imports: calls of their attributes are other byte code than those of other names."""
+    found: list[str] = []
+    rest: list[ast.AST] = [ast.parse(source)]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found += [(one.asname or one.name).partition(".")[0] for one in node.names]
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+            rest += ast.iter_child_nodes(node)
+    return tuple(one for one in found if one.isidentifier())
+
+
+def definition(function: Any) -> ast.FunctionDef | None:
+    """Return the function's own definition, a lambda as a def; None where its source isn't known."""
+    source = "".join(linecache.getlines(function.__code__.co_filename, function.__globals__))
+    if not source:
+        return None
+    for node in _functions(source).get(function.__code__.co_firstlineno, []):
+        plain = _as_def(node)
+        made = _compiled(copy.deepcopy(plain), function, {}, _imported(source))
+        if made is not None and _same(made.__code__, function.__code__):
+            return plain
+    return None
+
+
+def _as_def(node: ast.FunctionDef | ast.Lambda) -> ast.FunctionDef:
+    node = copy.deepcopy(node)
+    for argument in ast.walk(node.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    if isinstance(node, ast.Lambda):
+        returned = ast.copy_location(ast.Return(node.body), node.body)
+        made = ast.FunctionDef(_MADE, node.args, [returned], [], None, None)
+        return ast.fix_missing_locations(ast.copy_location(made, node))
+    node.name, node.decorator_list, node.returns = _MADE, [], None
+    return node
+
+
+def _same(a: types.CodeType, b: types.CodeType) -> bool:
+    return (
+        a.co_code == b.co_code
+        and a.co_names == b.co_names
+        and a.co_varnames == b.co_varnames
+        and len(a.co_consts) == len(b.co_consts)
+        and all(x == y or isinstance(x, types.CodeType) for x, y in zip(a.co_consts, b.co_consts, strict=True))
+    )
+
+
+def _compiled(node: ast.FunctionDef, function: Any, extra: dict[str, Any], imported: Sequence[str] = ()) -> Any:
+    """A definition as a function with the globals and the closure of another."""
+    free = list(dict.fromkeys([*function.__code__.co_freevars, *extra]))
+    parameters = ast.arguments([], [ast.arg(one) for one in free], None, [], [], None, [])
+    outer = ast.FunctionDef("rel_outer", parameters, [node], [], None, None)
+    imports = [ast.Import([ast.alias(one)]) for one in imported]  # never run
+    module = ast.fix_missing_locations(ast.Module([*imports, ast.copy_location(outer, node)], []))
+    flags = function.__code__.co_flags & _FUTURES
+    try:
+        code = compile(module, function.__code__.co_filename, "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return None
+    inner = _inner(_inner(code)).replace(co_name=function.__code__.co_name)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells |= {one: types.CellType(value) for one, value in extra.items()}
+    made = types.FunctionType(
+        inner,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        tuple(cells[n] for n in inner.co_freevars),
+    )
+    made.__kwdefaults__, made.__module__ = function.__kwdefaults__, function.__module__
+    return made
+
+
+def _inner(code: types.CodeType) -> types.CodeType:
+    return next(constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+
+
+# --- the rewrites -----------------------------------------------------------------------------------------------------
+
+RECORD = "rel_record"
+
+
+class _Replaced(ast.NodeTransformer):
+    """t._replace(x=1) constructs the tuple."""
+
+    def __init__(self, name: str, record: type) -> None:
+        self._name, self._fields = name, getattr(record, "_fields", ())
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        function = node.func
+        if not (isinstance(function, ast.Attribute) and function.attr == "_replace" and not node.args):
+            return node
+        given = {keyword.arg: keyword.value for keyword in node.keywords}
+        if not (isinstance(function.value, ast.Name) and function.value.id == self._name) or set(given) - set(
+            self._fields
+        ):
+            return node
+        values = [
+            given.get(name) or ast.Attribute(ast.Name(self._name, ast.Load()), name, ast.Load())
+            for name in self._fields
+        ]
+        return ast.copy_location(ast.Call(ast.Name(RECORD, ast.Load()), values, []), node)
+
+
+class _Yielded(ast.NodeTransformer):
+    """A function that returns lists yields their items."""
+
+    def begin(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.body = [made for statement in node.body for made in _listed(self.visit(statement))]
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        given, end = node.value, ast.copy_location(ast.Return(None), node)
+        if given is None or (isinstance(given, ast.Constant) and given.value is None):
+            return node
+        if isinstance(given, ast.List | ast.Tuple):
+            return [*(ast.copy_location(ast.Expr(ast.Yield(item)), item) for item in given.elts), end]
+        if isinstance(given, ast.ListComp | ast.GeneratorExp):
+            return [loop_over(given, [ast.Expr(ast.Yield(given.elt))]), end]
+        item = ast.Name("rel_item", ast.Load())
+        loop = ast.For(ast.Name("rel_item", ast.Store()), given, [ast.Expr(ast.Yield(item))], [], None)
+        return [ast.copy_location(loop, node), end]
+
+
+def _listed(made: Any) -> list[Any]:
+    return made if isinstance(made, list) else [made]

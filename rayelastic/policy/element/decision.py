@@ -1,0 +1,65 @@
+"""What a controller decides, with its reason, and what a controller is.
+
+A decision is desired state, not a command: to apply it twice is to apply it once. It is published as it stands, so that
+nobody has to guess why the number of threads changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self
+
+from rayelastic.plan.config import ThreadingModel
+from rayelastic.policy.element.observation import Observation
+
+__all__ = ["Controller", "Decision"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The configuration that a controller wants from now on.
+
+    Args:
+        thread_count: scheduler threads.
+        models: {operator: threading model} where it shall differ from what is in force; empty keeps everything.
+        reason: what was seen and what follows from it, in plain words with numbers.
+        rule: where the rule is written, such as "PLDI'17 Fig. 8 rule 3".
+
+    >>> Decision(4, {"parse": ThreadingModel.DYNAMIC}, "2 of 2 threads busy", "growth").as_dict()["models"]
+    {'parse': 'dynamic'}
+    """
+
+    thread_count: int
+    models: Mapping[str, ThreadingModel] = field(default_factory=dict)
+    reason: str = ""
+    rule: str = ""
+
+    @classmethod
+    def keep(cls, observation: Observation, reason: str, rule: str) -> Self:
+        """Return the decision to leave everything as it is."""
+        return cls(observation.thread_count, {}, reason, rule)
+
+    def changes(self, observation: Observation) -> bool:
+        """Return whether the decision differs from what the observation says is in force."""
+        return bool(self.models) or self.thread_count != observation.thread_count
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same as JSON values; models in the order in which they were named."""
+        models = {operator: model.value for operator, model in self.models.items()}
+        return {"thread_count": self.thread_count, "models": models, "reason": self.reason, "rule": self.rule}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the decision that `as_dict` told."""
+        return cls(**{**values, "models": {name: ThreadingModel(model) for name, model in values["models"].items()}})
+
+
+class Controller(Protocol):
+    """A policy: pure, so that a recorded journal gives the same decisions byte for byte."""
+
+    def step(self, observation: Observation) -> Decision:
+        """Take what was seen in the last period and return what shall be in force in the next one."""
+
+    def reset(self) -> None:
+        """Forget what was learned, as after a change that an outer controller made."""

@@ -1,0 +1,1 @@
+"""Our controller: guided by what the profiler knows of costs. Knows nothing of the paper's."""

@@ -1,0 +1,290 @@
+"""Thread count and queues together, guided by what the profiler knows: the default controller of a processing element.
+
+Has the structure of Middleware'19 section 3.2 (more threads, and queues for that many), and departs from it so:
+costs say where queues go and how many threads make sense, instead of groups and bisection; sequential tests decide,
+instead of 5 %; CPUs that others use bound the threads, instead of a stop at 80 %; best configurations are remembered by
+load; idle threads follow the demand. Must not know how any of it is measured or carried out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rayelastic.plan.config import ThreadingModel
+from rayelastic.policy.element.decision import Decision
+from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Profile
+from rayelastic.policy.element.guided.levels import Purpose
+from rayelastic.policy.element.guided.load import LoadThresholds, Saturation, saturation_of
+from rayelastic.policy.element.guided.load_watch import Demand, DemandSign, OtherProcesses, TupleCost
+from rayelastic.policy.element.guided.measurement import MeasurementThresholds, Series, Shift, Verdict, noise_of
+from rayelastic.policy.element.guided.memory import Memory, Remembered
+from rayelastic.policy.element.guided.search import ConfigurationSearch
+from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial, shown, thread_limits
+from rayelastic.policy.element.observation import Observation
+from rayelastic.policy.element.pieces import OperatorGraph
+
+__all__ = ["GuidedMultiLevelElasticity", "GuidedThresholds"]
+
+
+@dataclass(frozen=True, slots=True)
+class GuidedThresholds:
+    """Constants of the guided controller.
+
+    Args:
+        search: constants of the search.
+        tests: constants of its tests.
+        load: constants by which the load is told.
+        first_periods: periods in which a start is measured before the first move.
+        first_samples: profiler samples that are waited for, at most twice those periods.
+        patience: periods in which what was asked for may be late before what is in force counts (P25, bounded).
+        minor: change of throughput that is a new level of the old load, and no new load.
+        recalled: relative difference up to which a remembered throughput was met again.
+        memory: settled samples that are kept.
+    """
+
+    search: SearchThresholds = field(default_factory=SearchThresholds)
+    tests: MeasurementThresholds = field(default_factory=MeasurementThresholds)
+    load: LoadThresholds = field(default_factory=LoadThresholds)
+    first_periods: int = 2
+    first_samples: int = 100
+    patience: int = 3
+    minor: float = 0.1
+    recalled: float = 0.1
+    memory: int = 30
+
+
+class GuidedMultiLevelElasticity:
+    """Finds threads and queues in a few moves, verifies each by measurement, and then stays.
+
+    Args:
+        upstream: {operator: those that feed it}; None: a chain in the order of the observations.
+        thresholds: its constants.
+
+    >>> from rayelastic.policy.element.observation import OperatorObservation
+    >>> operators = (OperatorObservation("source", switchable=False, rate=1e4, samples=0),
+    ...              OperatorObservation("a", rate=1e4, samples=250), OperatorObservation("b", rate=1e4, samples=250))
+    >>> seen = Observation(time=5, period=5, throughput=3e4, thread_count=1, maximum_threads=4, operators=operators,
+    ...                    cpu_count=4, own_cpu=1.0)
+    >>> controller = GuidedMultiLevelElasticity()
+    >>> controller.step(seen).models
+    {}
+    >>> controller.step(seen).models
+    {'b': <ThreadingModel.DYNAMIC: 'dynamic'>}
+    """
+
+    def __init__(
+        self, upstream: Mapping[str, Sequence[str]] | None = None, thresholds: GuidedThresholds | None = None
+    ) -> None:
+        self._upstream = upstream
+        self._thresholds = thresholds or GuidedThresholds()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything, as after a change of regions."""
+        self._graph: OperatorGraph | None = None
+        self._profile = Profile()
+        self._recent = Profile()
+        self._memory = Memory()
+        self._search: ConfigurationSearch | None = None
+        self._settled: Series | None = None
+        self._shift = Shift()
+        self._cost = TupleCost()
+        self._others = OtherProcesses()
+        self._demand = Demand()
+        self._late = 0
+
+    def step(self, observation: Observation) -> Decision:
+        """Return what shall be in force in the next period."""
+        if not observation.adapted and self._late < self._thresholds.patience:
+            self._late += 1
+            return Decision.keep(observation, "what was asked for is not in force yet", "PLDI'17 4.2.3 (P25)")
+        self._late = 0
+        graph = self._graph_of(observation)
+        self._profile.add(observation, graph.sources)
+        self._recent.add(observation, graph.sources)
+        decision = self._make_room(observation) or self._follow(observation, graph)
+        if decision is None:
+            decision = self._search_step(observation) if self._settled is None else self._watch(observation)
+        if not (self._shift.suspicious or self._cost.leaning):
+            self._recent = Profile()
+        return decision
+
+    # --- what bounds the threads: CPUs that others use, and demand ---
+
+    def _make_room(self, observation: Observation) -> Decision | None:
+        """Give way to other processes, and come back (P32, C004-3; instead of a stop at 80 % of the host)."""
+        why = self._others.changed(observation, self._thresholds.load)
+        if why is None:
+            return None
+        now = _in_force(observation)
+        start = Configuration(min(now.threads, self._bounds(observation).maximum), now.queued)
+        return self._begin(observation, start, why, "PLDI'17 4.2.3 (P32)")
+
+    def _follow(self, observation: Observation, graph: OperatorGraph) -> Decision | None:
+        """Follow a demand that leaves threads idle: throughput says nothing then, idle time does (C001-2)."""
+        load, demand = self._thresholds.load, self._demand
+        state, why = saturation_of(observation, graph, load)
+        best = max((s.throughput for s in self._search.measured.values()), default=0.0) if self._search else 0.0
+        trying = self._search is not None and self._search.trial is not None
+        if trying and state is Saturation.SLACK and 0 < observation.throughput < best * (1 - self._thresholds.minor):
+            state, why = Saturation.UNSURE, f"{why}, but they gave more before"
+        sign = demand.take(state, load)
+        if sign is DemandSign.UNMET:
+            return self._begin(observation, _in_force(observation), f"the demand is no longer met: {why}", "C001-2")
+        if not demand.met:  # a period without tuples can't be measured
+            return Decision.keep(observation, why, "no tuples") if observation.throughput <= 0 else None
+        if sign is DemandSign.MET:
+            self._search, self._settled = None, None
+        minimum, maximum = self._limits(observation)
+        busy = observation.thread_count * (1 - observation.idle)
+        need = min(max(minimum, math.ceil(busy / load.headroom)), maximum)
+        if need < observation.thread_count and demand.slack >= load.confirm:
+            demand.slack = 0
+            return Decision(need, {}, f"{busy:.1f} of {observation.thread_count} threads are busy; {why}", "C001-2")
+        return Decision.keep(observation, f"the demand is met; {why}", "C001-2")
+
+    # --- search ---
+
+    def _begin(
+        self, observation: Observation, start: Configuration, why: str, rule: str, since: Series | None = None
+    ) -> Decision:
+        """Begin a search under a new load, at what was best under such a load before, if any."""
+        thresholds = self._thresholds
+        if self._recent.known:
+            self._profile = self._recent
+        self._recent, self._shift, self._cost, self._settled = Profile(), Shift(), TupleCost(), None
+        self._search = ConfigurationSearch(start, thresholds.search, thresholds.tests)
+        if since is not None:
+            self._search.measured[start] = since
+        elif start == _in_force(observation) and observation.throughput > 0:
+            self._search.add(start, observation.throughput)
+        if start in self._search.measured:
+            now = self._remembered(start, self._search.measured[start])
+            known = self._memory.like(now, self._limits(observation)[1])
+            if known is not None:
+                more = known.series.throughput / now.series.throughput  # if the load is the same
+                promised = max(1.0, more) if more > 1 - thresholds.recalled else None
+                trial = Trial(known.best, Purpose.RECALL, f"{shown(known.best)} were best under such a load", promised)
+                self._search.start(trial)
+                return _ask(observation, trial.configuration, f"{why}; {trial.why}", rule)
+        return _ask(observation, start, why, rule)
+
+    def _search_step(self, observation: Observation) -> Decision:
+        now = _in_force(observation)
+        if self._search is None:
+            self._search = ConfigurationSearch(now, self._thresholds.search, self._thresholds.tests)
+        tuples = observation.throughput * observation.period
+        if self._cost.changed(now, observation.samples, tuples, self._thresholds.load):
+            return self._begin(observation, now, "a tuple costs much more or less than before", "C001-2")
+        search, bounds = self._search, self._bounds(observation)
+        seen = f"{observation.throughput:.4g} tuples/s with {shown(now)}"
+        if search.trial is not None and now != search.trial.configuration:
+            search.cannot(now)  # a port or a thread that didn't follow: what is in force counts
+        elif search.trial is None and now != search.best:
+            search.best = now
+        search.add(now, observation.throughput)
+        if search.trial is not None:
+            purpose = search.trial.purpose
+            verdict, why = search.judge(bounds)
+            if verdict is Verdict.OPEN:
+                return Decision.keep(observation, f"{seen}: {why}", f"ratio test of {purpose.value}")
+            seen, bounds = f"{seen}: {why}", self._bounds(observation)  # with what was learned of hops
+            if verdict is Verdict.ACCEPT and purpose is Purpose.RECALL and self._met_again(search):
+                return self._settle(observation, search, f"{seen}, as remembered")
+        if search.trial is None and len(search.measured) == 1 and self._met_again(search):
+            return self._settle(observation, search, f"{seen}, as remembered")
+        if self._too_early(search):
+            return _ask(observation, search.best, f"{seen}: measuring", "baseline")
+        trial = search.propose(bounds)
+        if trial is None:
+            return self._settle(observation, search, f"{seen}: nothing promises more")
+        if search.needs_baseline(trial):
+            return _ask(observation, search.best, f"{seen}: measuring before a small difference is judged", "baseline")
+        search.start(trial)
+        why = f"{seen}; try {shown(trial.configuration)}: {trial.why}"
+        return _ask(observation, trial.configuration, why, f"trial of {trial.purpose.value}")
+
+    def _too_early(self, search: ConfigurationSearch) -> bool:
+        if len(search.measured) > 1:
+            return False
+        periods = len(search.measured[search.best].values) if search.best in search.measured else 0
+        first = self._thresholds.first_periods
+        few = 0 < self._profile.total < self._thresholds.first_samples
+        return periods < first or (few and periods < 2 * first)
+
+    def _met_again(self, search: ConfigurationSearch) -> bool:
+        series, others = search.measured[search.best], self._others.cpus
+        return self._memory.met(search.best, series, others, self._thresholds.recalled)
+
+    def _settle(self, observation: Observation, search: ConfigurationSearch, why: str) -> Decision:
+        self._settled = Series(list(search.measured[search.best].values))
+        self._shift = Shift()
+        self._memory.keep(self._remembered(search.best, self._settled))
+        return _ask(observation, search.best, f"{why}: settled at {shown(search.best)}", "settled")
+
+    # --- settled ---
+
+    def _watch(self, observation: Observation) -> Decision:
+        """Stay, unless the load changed (cumulative sums instead of PLDI'17's `changeInLoad`; E3)."""
+        search, settled = self._search, self._settled
+        assert search is not None
+        assert settled is not None
+        now = _in_force(observation)
+        seen = f"{observation.throughput:.4g} tuples/s with {shown(now)}"
+        tests = self._thresholds.tests
+        if now != search.best:  # what was asked for can't be had, or somebody else changed it
+            search.best, self._settled = now, Series()
+            self._settled.add(observation.throughput, search.noise, tests)
+            return Decision.keep(observation, f"{seen}: taken as it is", "in force")
+        noise = noise_of([*search.measured.values(), settled], tests, cautious=True)
+        changed = self._shift.add(observation.throughput, settled, noise, tests)
+        if not changed:
+            if not self._shift.suspicious and len(settled.values) < self._thresholds.memory:
+                settled.add(observation.throughput, search.noise, tests)
+            return Decision.keep(observation, f"{seen}, {settled.throughput:.4g} expected: settled", "settled")
+        since = Series(self._shift.since)
+        why = f"{seen}, {settled.throughput:.4g} expected: the load changed"
+        if abs(since.mean - settled.mean) < self._thresholds.minor:
+            self._shift = Shift()
+            self._settled = Series([*settled.values, *since.values][-self._thresholds.memory :])
+            return Decision.keep(observation, f"{why}, but by little", "cumulative sums")
+        new = Series()
+        for value in since.values[-self._thresholds.load.confirm :]:  # what leaned before may have been noise,
+            new.add(math.exp(value), noise, tests)  # and the first of these too
+        return self._begin(observation, now, why, "cumulative sums (M14)", new)
+
+    # --- what is known ---
+
+    def _graph_of(self, observation: Observation) -> OperatorGraph:
+        names = tuple(operator.name for operator in observation.operators)
+        if self._graph is None or self._graph.operators != names:
+            self._graph = OperatorGraph(names, self._upstream)
+        return self._graph
+
+    def _remembered(self, best: Configuration, series: Series) -> Remembered:
+        return Remembered.of(best, series, self._others.cpus, self._profile)
+
+    def _limits(self, observation: Observation) -> tuple[int, int]:
+        return thread_limits(observation, self._others.cpus)
+
+    def _bounds(self, observation: Observation) -> Bounds:
+        estimate = None
+        if self._profile.known and self._graph is not None and any(o.switchable for o in observation.operators):
+            explanations = self._search.explanations if self._search is not None else ()
+            estimate = Estimate(self._profile, self._graph, explanations[0] if explanations else None)
+        return Bounds.of(observation, self._others.cpus, estimate)
+
+
+def _in_force(observation: Observation) -> Configuration:
+    return Configuration(observation.thread_count, observation.queued)
+
+
+def _ask(observation: Observation, wanted: Configuration, reason: str, rule: str) -> Decision:
+    models = {}
+    for operator in observation.operators:  # in their order: a set has none that is the same in every run
+        queued = operator.name in wanted.queued
+        if operator.switchable and queued != (operator.model is ThreadingModel.DYNAMIC):
+            models[operator.name] = ThreadingModel.DYNAMIC if queued else ThreadingModel.MANUAL
+    return Decision(wanted.threads, models, reason, rule)

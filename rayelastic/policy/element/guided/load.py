@@ -1,0 +1,133 @@
+"""What an observation says about the load: whether it fills the processing element, and what others take of the CPUs.
+
+Must not know configurations or history.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+from rayelastic.policy.element.observation import Observation
+from rayelastic.policy.element.pieces import OperatorGraph
+
+__all__ = ["LoadThresholds", "Saturation", "cpus_of_others", "saturation_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadThresholds:
+    """Constants by which the load is told.
+
+    Args:
+        busy_piece: CPUs kept busy by one piece from which on it is a bottleneck.
+        busy_all: share of the threads that can run at once, from which on all are busy.
+        blocked: share of time spent waiting for room in queues that only a full element has.
+        full_queue: fill of a queue that only a full element has; above ElasticLoadBalance's half (L04).
+        token_wait: share of time spent waiting for the Python token that only a full element has.
+        source_wait: share of time that the busiest source waits for input, from which on a demand is met.
+        source_busy: the same, up to which it gives all that is taken.
+        idle: share of time that scheduler threads sleep for want of work, from which on a demand may be met.
+        asleep: the same, from which on it surely is, if the sources rest as much.
+        slack: CPUs kept busy by the busiest piece, and share of the threads that are, below which it surely is.
+        headroom: share of threads that may be busy when their number follows the demand.
+        other_cpu: CPUs of others that are not worth giving way to.
+        other_share: the same as a share of all CPUs, for large machines.
+        full_host: share of the CPUs of the host that are busy, from which on threads compete for them.
+        confirm: periods in a row in which a sign has to stand before it is believed.
+        capacity: share of the CPUs by which those left by others have to change.
+        dearer: factor of a tuple's cost in one configuration that is another load, and no trick of caches or clocks.
+        dearer_elsewhere: the same between configurations, of which one may have eight threads on a core.
+        doubts: standard deviations of that cost, by the number of samples, that it has to be at least.
+    """
+
+    busy_piece: float = 0.85
+    busy_all: float = 0.85
+    blocked: float = 0.05
+    full_queue: float = 0.7
+    token_wait: float = 0.2
+    source_wait: float = 0.3
+    source_busy: float = 0.1
+    idle: float = 0.2
+    asleep: float = 0.9
+    slack: float = 0.7
+    headroom: float = 0.75
+    other_cpu: float = 0.4
+    other_share: float = 0.05
+    full_host: float = 0.95
+    confirm: int = 2
+    capacity: float = 0.1
+    dearer: float = 1.5
+    dearer_elsewhere: float = 5.0
+    doubts: float = 4.0
+
+
+class Saturation(Enum):
+    """Whether more throughput could be had of the sources."""
+
+    FULL = "full"
+    UNSURE = "unsure"
+    SLACK = "slack"
+
+
+def saturation_of(observation: Observation, graph: OperatorGraph, thresholds: LoadThresholds) -> tuple[Saturation, str]:
+    """Return whether something in the processing element holds the sources back, and what.
+
+    Without a profile it is taken to be full, as the papers do.
+
+    >>> seen = Observation(time=1, period=1, throughput=0.0, thread_count=4)
+    >>> saturation_of(seen, OperatorGraph([]), LoadThresholds())
+    (<Saturation.SLACK: 'slack'>, 'no tuples')
+    """
+    if observation.throughput <= 0:
+        return Saturation.SLACK, "no tuples"
+    if observation.idle >= thresholds.asleep and observation.own_cpu <= 1 - thresholds.asleep:
+        return Saturation.SLACK, f"threads idle {observation.idle:.0%} of the time, sources too"
+    if observation.source_wait is not None and observation.source_wait >= thresholds.source_wait:
+        return Saturation.SLACK, f"every source waits for input, {observation.source_wait:.0%} of the time at least"
+    if observation.source_wait is not None and observation.source_wait <= thresholds.source_busy:
+        return Saturation.FULL, f"a source waits for input only {observation.source_wait:.0%} of the time"
+    samples = {operator.name: float(operator.samples) for operator in observation.operators}
+    inside = math.fsum(samples.values())
+    total = inside + observation.system_samples
+    if inside <= 0 or observation.own_cpu <= 0:
+        return Saturation.FULL, "no profile"
+    fill = max(operator.queue_fill for operator in observation.operators)
+    pieces = graph.piece_costs(samples, observation.queued)
+    threads = len(graph.sources) + min(observation.thread_count, len(observation.queued))
+    system = observation.system_samples / threads  # of pieces, nobody knows which
+    heaviest = observation.own_cpu * (max(pieces.values()) + system) / total
+    running = min(threads, observation.cpu_count)
+    if fill >= thresholds.full_queue:
+        return Saturation.FULL, f"a queue is {fill:.0%} full"
+    if observation.blocked >= thresholds.blocked:
+        return Saturation.FULL, f"threads wait for room in queues {observation.blocked:.0%} of the time"
+    if observation.token_wait >= thresholds.token_wait:
+        return Saturation.FULL, f"threads wait for the Python token {observation.token_wait:.0%} of the time"
+    if heaviest >= thresholds.busy_piece:
+        return Saturation.FULL, f"a piece keeps a thread {min(1.0, heaviest):.0%} busy"
+    if observation.own_cpu >= thresholds.busy_all * running:
+        return Saturation.FULL, f"{observation.own_cpu:.1f} of {running} CPUs are busy"
+    why = f"{observation.own_cpu:.1f} of {running} CPUs are busy, threads idle {observation.idle:.0%} of the time"
+    at_rest = observation.idle >= thresholds.idle or not observation.queued
+    if at_rest and max(heaviest, observation.own_cpu / running) < thresholds.slack:
+        return Saturation.SLACK, f"the sources hold back: {why}"
+    return Saturation.UNSURE, why
+
+
+def cpus_of_others(observation: Observation, thresholds: LoadThresholds) -> int:
+    """Return how many CPUs other processes want, a part of one counting as one where they compete.
+
+    >>> seen = Observation(time=1, period=1, throughput=1.0, thread_count=4, cpu_count=4, own_cpu=2.0, host_cpu=0.9)
+    >>> cpus_of_others(seen, LoadThresholds())
+    2
+    """
+    used = observation.host_cpu * observation.cpu_count - observation.own_cpu
+    ignored = max(thresholds.other_cpu, thresholds.other_share * observation.cpu_count)
+    if used < ignored:
+        return 0
+    if observation.host_cpu >= thresholds.full_host and observation.own_cpu > 0:
+        # who competes gets less than it wants: as much less as this process, whose wish is known
+        wanted = min(observation.thread_count, observation.cpu_count)
+        used *= max(1.0, wanted / observation.own_cpu)
+    return min(observation.cpu_count - 1, math.floor(used + 1 - thresholds.other_cpu))

@@ -1,0 +1,293 @@
+"""What to try next in a search: more threads, other queues, or fewer threads, by an estimate or by the measured curve.
+
+Must not know noise tests, or how a trial goes on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from rayelastic.policy.element.guided.estimate import NEARLY_BEST, Configuration, Estimate
+from rayelastic.policy.element.guided.explanation import Explanation
+from rayelastic.policy.element.guided.levels import LevelTry, Purpose, fewer_threads, more_threads, peak_above
+from rayelastic.policy.element.guided.measurement import Series
+from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
+
+__all__ = ["Known", "propose"]
+
+PARTS = (0.625, 0.75, 0.875)  # of a step that promises little, which may do as well
+LEAST_SAVING = 0.9  # a smaller thread count is worth a try from a tenth fewer on
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a search found so far.
+
+    Args:
+        best: the best configuration.
+        start: the thread count of the first one.
+        peak: the one of the best throughput, of which savings may lose a little.
+        measured: throughput by configuration.
+        refused: configurations that were worse, or that can't be had.
+        explanations: of what was measured, the best first.
+        trusted: whether the last estimate came true.
+        placements: trials of other queues so far.
+        savings: failed trials of fewer threads so far.
+        saved: whether one didn't fail.
+        noise: relative standard deviation of throughput.
+    """
+
+    best: Configuration
+    start: int
+    peak: Configuration
+    measured: Mapping[Configuration, Series]
+    refused: Collection[Configuration]
+    explanations: tuple[Explanation, ...]
+    trusted: bool
+    placements: int
+    savings: int
+    saved: bool
+    noise: float
+
+    @property
+    def one_level_below(self) -> int:
+        """Half of the most threads that were tried, if those are more than at the start; no overshoot beyond (M18)."""
+        most = max(one.threads for one in self.measured)
+        return (most + 1) // 2 if most > self.start else 0
+
+    def levels(self) -> dict[int, float]:
+        """Return the best throughput of each thread count."""
+        levels: dict[int, float] = {}
+        for configuration, series in self.measured.items():
+            levels[configuration.threads] = max(levels.get(configuration.threads, 0.0), series.throughput)
+        return levels
+
+
+def propose(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial | None:
+    """Return what to try next; None: nothing promises anything."""
+    one = _Proposal(known, bounds, thresholds)
+    if bounds.estimate is None:
+        trial = one.level_above() or one.peak() or one.level_below()
+    elif known.saved:
+        trial = one.saving(bounds.estimate)
+    else:
+        estimate = bounds.estimate
+        trial = one.growth(estimate) or one.peak() or one.rise(estimate)
+        trial = trial or one.placement(estimate) or one.saving(estimate)
+    return trial if trial is not None and trial.configuration.threads <= bounds.maximum else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    known: Known
+    bounds: Bounds
+    thresholds: SearchThresholds
+
+    # --- by the measured curve alone ---
+
+    def level_above(self) -> Trial | None:
+        factor = self.thresholds.step
+        level = more_threads(self.known.levels(), self.known.best.threads, self.bounds.maximum, factor)
+        return self._at(level)
+
+    def peak(self) -> Trial | None:
+        level = peak_above(self.known.levels(), self.known.best.threads, self.thresholds.peak)
+        if level is None or self.bounds.estimate is None:
+            return self._at(level)
+        queued = self._placed(self.bounds.estimate, level.threads)
+        configuration = Configuration(level.threads, queued)
+        if not self._new(configuration, self.bounds.estimate.explanation):
+            return None
+        promised = self._ratio(self.bounds.estimate, configuration, self.known.best)
+        return Trial(configuration, level.purpose, level.why, promised if promised > 1 else None)
+
+    def level_below(self) -> Trial | None:
+        if self.known.savings >= self.thresholds.savings:
+            return None
+        known, best = self.known.levels(), self.known.best
+        peak = self.known.measured[self.known.peak]
+        # a level that isn't clearly worse says nothing about those below it
+        unclear = [n for n in known if n < best.threads and not self._clearly_worse(known[n], peak)]
+        for n in unclear:
+            del known[n]
+        threads, busy = best.threads, self.bounds.busy
+        while True:
+            level = fewer_threads(known, threads, self.bounds.minimum, peak.throughput, self.thresholds.loss, busy)
+            if level is None or level.threads not in unclear:
+                return self._at(level)
+            threads, busy = level.threads, None
+
+    def _clearly_worse(self, throughput: float, peak: Series) -> bool:
+        error = self.known.noise * math.sqrt(2 / len(peak.values))
+        return math.log(throughput) < peak.mean + math.log1p(-self.thresholds.loss) - error
+
+    def _at(self, level: LevelTry | None) -> Trial | None:
+        if level is None:
+            return None
+        configuration = Configuration(level.threads, self.known.best.queued)
+        if configuration in self.known.measured or configuration in self.known.refused:
+            return None
+        return Trial(configuration, level.purpose, level.why)
+
+    # --- by an estimate ---
+
+    def growth(self, estimate: Estimate) -> Trial | None:
+        """Go towards the thread count that promises the most, no further than one step, or a stride if trusted."""
+        best = self.known.best
+        if not self.bounds.fixed and not best.queued:
+            return self._first(estimate)
+        for by in self.known.explanations or (estimate.explanation,):
+            trial = self._towards(estimate, by)
+            if trial is not None:
+                return trial
+        return None
+
+    def _towards(self, estimate: Estimate, by: Explanation) -> Trial | None:
+        best = self.known.best
+        now = estimate.throughput(best, self.bounds.cpus, by)
+        options = self._options(estimate, by, self._levels_above(best.threads))
+        most = max((throughput for throughput, _ in options), default=0.0)
+        if most < now * (1 + self.thresholds.promise):
+            return None
+        at = next(at for at, option in enumerate(options) if option[0] >= self.thresholds.nearly * most)
+        factor = self.thresholds.step
+        if self.known.trusted and at > 0 and options[1][0] >= self.thresholds.steep * self.thresholds.stride * now:
+            factor = self.thresholds.stride
+        reach = [option for option in options[: at + 1] if option[1].threads <= factor * best.threads]
+        throughput, configuration = reach[-1] if reach else options[0]
+        if throughput < now * self.thresholds.small:  # so little isn't worth twice the threads, if fewer give it too
+            between = (round(share * configuration.threads) for share in PARTS)
+            fewer = self._options(estimate, by, (threads for threads in between if threads > best.threads))
+            enough = max(self.thresholds.nearly * throughput, now * (1 + self.thresholds.promise))
+            throughput, configuration = next((one for one in fewer if one[0] >= enough), (throughput, configuration))
+        if not self._new(configuration, by):
+            return None
+        aim = options[at][1].threads
+        why = f"{most / now:.2f} times as much is possible with {aim} threads by the costs of operators"
+        return Trial(configuration, Purpose.GROWTH, why, throughput / now)
+
+    def _options(self, estimate: Estimate, by: Explanation, levels: Iterable[int]) -> list[tuple[float, Configuration]]:
+        configurations = (Configuration(threads, self._placed(estimate, threads, by)) for threads in levels)
+        return [(estimate.throughput(one, self.bounds.cpus, by), one) for one in configurations]
+
+    def rise(self, estimate: Estimate) -> Trial | None:
+        """Where the last step still gave much, try one more against all estimates, with as many queues per thread."""
+        known, best = self.known, self.known.best
+        levels = known.levels()
+        below = max((n for n in levels if n < best.threads), default=None)
+        threads = min(self.bounds.maximum, self.thresholds.step * best.threads)
+        if below is None or max(levels) > best.threads or threads == best.threads or not best.queued:
+            return None
+        gain = levels[best.threads] / levels[below] - 1
+        if gain < self.thresholds.rise:
+            return None
+        wanted = len(best.queued) * threads / best.threads
+        cuts = estimate.cuts(threads, self.bounds.cpus, self.bounds.movable, self.bounds.fixed)
+        queued = min(cuts, key=lambda cut: abs(len(cut) - wanted))
+        configuration, cpus = Configuration(threads, queued), self.bounds.cpus
+        if estimate.lanes(configuration, cpus) <= estimate.lanes(best, cpus) or configuration in known.refused:
+            return None
+        why = f"from {below} to {best.threads} threads it still gained {gain:.0%}"
+        return Trial(configuration, Purpose.GROWTH, why)
+
+    def _first(self, estimate: Estimate) -> Trial | None:
+        """Put in the first queues, at the fewest threads."""
+        threads = self.bounds.minimum
+        optimism = 1.0 if self.known.explanations else self.thresholds.optimism
+        by = replace(estimate.explanation, hop=estimate.explanation.hop * optimism)
+        configuration = Configuration(threads, self._placed(estimate, threads, by))
+        then = self._ratio(estimate, configuration, self.known.best, by)
+        if then < 1 + self.thresholds.promise or not self._new(configuration, by):
+            return None
+        why = f"no operator has a queue, and {then:.2f} times as much is possible by the costs of operators"
+        return Trial(configuration, Purpose.GROWTH, why, then)
+
+    def _levels_above(self, level: int) -> Iterator[int]:
+        """Yield doublings of the thread count, no further than one that was tried."""
+        tried = min((n for n in self.known.levels() if n > level), default=self.bounds.maximum + 1)
+        while level < self.bounds.maximum:
+            level = min(self.bounds.maximum, max(1, level) * self.thresholds.step)
+            if level > tried:
+                return
+            yield level
+
+    def placement(self, estimate: Estimate) -> Trial | None:
+        """Try other queues at the same thread count, where the estimate, corrected by what was measured, says so."""
+        if self.known.placements >= self.thresholds.placements:
+            return None
+        best = self.known.best
+        for by in self.known.explanations or (estimate.explanation,):
+            configuration = Configuration(best.threads, self._placed(estimate, best.threads, by))
+            then = self._ratio(estimate, configuration, best, by)
+            if then >= 1 + self.thresholds.promise and self._new(configuration, by):
+                why = f"{len(configuration.queued)} queues instead of {len(best.queued)} may give {then - 1:+.0%}"
+                return Trial(configuration, Purpose.PLACEMENT, why, then)
+        return self._exploration(estimate)
+
+    def _exploration(self, estimate: Estimate) -> Trial | None:
+        """Where much less is had than threads could give, try what no estimate promises: finer pieces, or coarser."""
+        known, bounds, best = self.known, self.bounds, self.known.best
+        base = min(known.measured, key=lambda one: len(one.queued))
+        gain = math.exp(known.measured[best].mean - known.measured[base].mean)
+        queues = len(best.queued)
+        if bounds.busy is None or not queues or gain >= self.thresholds.efficiency * estimate.lanes(best, bounds.cpus):
+            return None
+        joins = estimate.joins & bounds.movable
+        meeting = Configuration(best.threads, best.queued - joins if joins <= best.queued else best.queued | joins)
+        if joins and meeting not in known.measured and meeting not in known.refused:
+            return Trial(meeting, Purpose.PLACEMENT, "threads may meet at operators that several feed")
+        idle = 1 - bounds.busy / best.threads
+        cuts = [cut for cut in estimate.cuts(best.threads, bounds.cpus, bounds.movable, bounds.fixed) if cut]
+        if idle >= self.thresholds.waiting:
+            cut = next((cut for cut in cuts if len(cut) >= self.thresholds.finer * queues), None)
+            why = f"threads idle {idle:.0%} of the time: finer pieces"
+        else:
+            cut = next((cut for cut in reversed(cuts) if len(cut) * self.thresholds.finer <= queues), None)
+            why = f"threads idle {idle:.0%} of the time, for {gain:.2f} times the throughput: coarser pieces"
+        if cut is None or any(one.queued == cut for one in known.measured):
+            return None
+        configuration = Configuration(best.threads, cut)
+        return Trial(configuration, Purpose.PLACEMENT, why) if self._new(configuration, estimate.explanation) else None
+
+    def saving(self, estimate: Estimate) -> Trial | None:
+        """Try the fewest threads that should give as much as the best throughput, but for a little."""
+        best, peak = self.known.best, self.known.peak
+        if self.known.savings >= self.thresholds.savings:
+            return None
+        worse = [n for n, throughput in self.known.levels().items() if n < best.threads]
+        floor = max([self.bounds.minimum, self.known.one_level_below, *(n + 1 for n in worse)])
+        for threads in range(floor, math.floor(LEAST_SAVING * best.threads) + 1):
+            configuration = Configuration(threads, best.queued)
+            then = self._ratio(estimate, configuration, peak)
+            if then >= 1 - self.thresholds.estimated_loss:
+                if configuration in self.known.measured or configuration in self.known.refused:
+                    return None
+                return Trial(configuration, Purpose.SAVING, f"{threads} threads should give {then:.0%} of it", then)
+        return None
+
+    def _placed(self, estimate: Estimate, threads: int, by: Explanation | None = None) -> frozenset[str]:
+        bounds = self.bounds
+        return estimate.place(threads, bounds.cpus, bounds.movable, bounds.fixed, by, NEARLY_BEST)
+
+    def _ratio(
+        self, estimate: Estimate, then: Configuration, now: Configuration, by: Explanation | None = None
+    ) -> float:
+        cpus = self.bounds.cpus
+        return estimate.throughput(then, cpus, by) / estimate.throughput(now, cpus, by)
+
+    def _new(self, configuration: Configuration, by: Explanation) -> bool:
+        """Return whether neither a configuration nor one that must give the same was measured."""
+        known, estimate = self.known, self.bounds.estimate
+        if configuration in known.measured or configuration in known.refused:
+            return False
+        if estimate is None:
+            return True
+        queues = len(configuration.queued)
+        for other in known.measured:
+            like = other.threads == configuration.threads
+            like = like and abs(len(other.queued) - queues) <= self.thresholds.alike * queues
+            if like and self._ratio(estimate, configuration, other, by) < 1 + self.thresholds.promise:
+                return False
+        return True

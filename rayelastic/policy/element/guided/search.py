@@ -1,0 +1,144 @@
+"""The search for the best configuration under one load: what was measured, what is on trial, and how it is judged.
+
+A move is proposed by an estimate or by the shape of the measured curve, kept if a sequential test says so, and taken
+back otherwise. Must not know whether the load changes, or what was best under another one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from rayelastic.policy.element.guided.estimate import Configuration
+from rayelastic.policy.element.guided.explanation import Explanation
+from rayelastic.policy.element.guided.levels import Purpose
+from rayelastic.policy.element.guided.measurement import (
+    Expected,
+    MeasurementThresholds,
+    Series,
+    Verdict,
+    compare,
+    noise_of,
+)
+from rayelastic.policy.element.guided.proposals import Known, propose
+from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial, shown
+
+__all__ = ["ConfigurationSearch"]
+
+
+@dataclass(slots=True)
+class ConfigurationSearch:
+    """One search, under one load.
+
+    Args:
+        best: the configuration to start from; later the best one found.
+        thresholds: its constants.
+        tests: constants of its tests.
+    """
+
+    best: Configuration
+    thresholds: SearchThresholds
+    tests: MeasurementThresholds
+    measured: dict[Configuration, Series] = field(default_factory=dict)
+    trial: Trial | None = None
+    peak: Configuration | None = None  # the best throughput, of which savings may lose a little
+    refused: set[Configuration] = field(default_factory=set)
+    savings: int = 0
+    saved: bool = False
+    placements: int = 0
+    trusted: bool = False  # the estimate came true
+    explanations: tuple[Explanation, ...] = ()  # of what was measured, the best first
+
+    @property
+    def noise(self) -> float:
+        """Relative standard deviation of throughput."""
+        return noise_of(self.measured.values(), self.tests)
+
+    def add(self, configuration: Configuration, throughput: float) -> Series:
+        """Take a sample of what is in force."""
+        series = self.measured.setdefault(configuration, Series())
+        series.add(throughput, self.noise, self.tests)
+        return series
+
+    def judge(self, bounds: Bounds) -> tuple[Verdict, str]:
+        """Judge the trial by what was measured of it so far."""
+        trial = self.trial
+        assert trial is not None
+        saving = trial.purpose is Purpose.SAVING
+        no_worse = saving or trial.purpose is Purpose.RECALL
+        base = self.peak if saving and self.peak is not None else self.best
+        margin, expected = self.thresholds.saving if no_worse else self.thresholds.growth, None
+        if trial.promised is not None:
+            margin = margin if no_worse else self.thresholds.promised
+            difference = math.log(trial.promised)
+            doubt = math.hypot(self.thresholds.doubt, self.thresholds.doubted * difference)
+            expected = Expected(difference, doubt)
+        verdict, gain = compare(
+            self.measured[trial.configuration], self.measured[base], margin, self.noise, self.tests, expected
+        )
+        if verdict is Verdict.OPEN:
+            return verdict, f"{gain:+.1%}, not sure yet"
+        self.trial = None
+        self._calibrate(trial, bounds, gain)
+        if verdict is Verdict.REJECT:
+            self.refused.add(trial.configuration)
+            self.savings += saving
+            return verdict, f"{gain:+.1%}: back to {shown(self.best)}"
+        self.best = trial.configuration
+        self.saved = self.saved or saving
+        if not saving or gain > 0:
+            self.peak = trial.configuration
+        return verdict, f"{gain:+.1%}: kept"
+
+    def _calibrate(self, trial: Trial, bounds: Bounds, gain: float) -> None:
+        """Learn what holds threads back, and whether estimates can be trusted."""
+        if trial.promised is not None and trial.purpose is not Purpose.RECALL:
+            self.trusted = 1 + gain >= self.thresholds.true * trial.promised
+        if bounds.estimate is None:
+            return
+        measured = []
+        for configuration, series in self.measured.items():
+            away = math.log2(configuration.threads / trial.configuration.threads)  # hops cost more among more threads
+            measured.append((configuration, series.mean, 1 / (1 + away**2)))
+        if len(measured) > 1:
+            self.explanations = bounds.estimate.fitted(measured, bounds.cpus)
+
+    def propose(self, bounds: Bounds) -> Trial | None:
+        """Return what to try next; None: nothing promises anything."""
+        known = Known(
+            self.best,
+            next(iter(self.measured)).threads,
+            self.peak or self.best,
+            self.measured,
+            self.refused,
+            self.explanations,
+            self.trusted,
+            self.placements,
+            self.savings,
+            self.saved,
+            self.noise,
+        )
+        return propose(known, bounds, self.thresholds)
+
+    def start(self, trial: Trial) -> None:
+        """Put a configuration on trial."""
+        self.trial = trial
+        self.placements += trial.purpose is Purpose.PLACEMENT
+
+    def cannot(self, in_force: Configuration) -> None:
+        """Judge what is in force instead of what was to be tried, unless that is the best one already."""
+        assert self.trial is not None
+        self.refused.add(self.trial.configuration)
+        self.trial = None if in_force == self.best else replace(self.trial, configuration=in_force, promised=None)
+
+    def needs_baseline(self, trial: Trial) -> bool:
+        """Return whether the best configuration has to be measured longer before a trial of small differences."""
+        small = trial.promised is not None and trial.promised < self.thresholds.small
+        if trial.purpose in (Purpose.SAVING, Purpose.PLACEMENT) or small:
+            base = self.measured.get(self.best)
+            return (
+                self.best == (self.peak or self.best)
+                and base is not None
+                and len(base.values) < self.thresholds.baseline
+            )
+        return False

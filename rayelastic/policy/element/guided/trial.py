@@ -1,0 +1,148 @@
+"""What a search is bounded by, and what it puts on trial: values shared by those who propose and those who judge.
+
+Must not know how either is done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+from rayelastic.plan.config import ThreadingModel
+from rayelastic.policy.element.guided.estimate import Configuration, Estimate
+from rayelastic.policy.element.guided.levels import Purpose
+from rayelastic.policy.element.guided.measurement import Margin
+from rayelastic.policy.element.observation import Observation
+
+__all__ = ["Bounds", "SearchThresholds", "Trial", "shown", "thread_limits"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchThresholds:
+    """Constants of the search.
+
+    Args:
+        growth: margin of a trial that must be better, with nothing but measurements to go by.
+        promised: margin of one that an estimate promises something of.
+        saving: margin of a trial that mustn't be worse: of fewer threads, or of what was best under such a load.
+        loss: share of the best throughput that a smaller configuration is aimed at losing, at most.
+        estimated_loss: the same where an estimate tells.
+        promise: relative gain that must be possible for a trial to be worth its periods.
+        peak: the same of a peak between measured thread counts.
+        nearly: share of the best estimate with which fewer threads are preferred.
+        small: relative gain up to which a difference is a small one.
+        baseline: samples of the best configuration before small differences are judged against it.
+        step: factor by which threads grow at first (P30), and once an estimate came true.
+        stride: that factor, once it came true.
+        true: share of an estimate that has to come true for it.
+        steep: gain promised by a stride, as a share of what so many threads could give, that makes it worth one.
+        rise: relative gain of the last step from which on one more is tried, whatever an estimate says.
+        doubt: relative error of an estimate of no difference, as a standard deviation.
+        doubted: the same of an estimate of a difference, as a share of its logarithm.
+        optimism: share of the usual cost of a hop that is hoped for before one was measured.
+        alike: relative difference in queues up to which two placements are alike.
+        few: share of the best estimate with which fewer queues are tried, after many more were too many.
+        efficiency: share of the throughput of so many single threads above which no other queues are explored.
+        waiting: share of idle time from which on threads lack pieces rather than throughput.
+        finer: factor of queues from one exploration to the next.
+        placements: trials of other queues at the thread count that was found.
+        savings: trials of fewer threads that may fail.
+    """
+
+    growth: Margin = field(default_factory=lambda: Margin(0.01, 0.08))
+    promised: Margin = field(default_factory=lambda: Margin(-0.02, 0.05))
+    saving: Margin = field(default_factory=lambda: Margin(-0.055, 0.0))
+    loss: float = 0.03
+    estimated_loss: float = 0.01
+    promise: float = 0.03
+    peak: float = 0.05
+    nearly: float = 0.99
+    small: float = 1.12
+    baseline: int = 5
+    step: int = 2
+    stride: int = 4
+    true: float = 0.9
+    steep: float = 0.5
+    rise: float = 0.2
+    doubt: float = 0.03
+    doubted: float = 0.5
+    optimism: float = 0.1
+    alike: float = 0.1
+    few: float = 0.85
+    efficiency: float = 0.85
+    waiting: float = 0.15
+    finer: float = 1.5
+    placements: int = 5
+    savings: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What limits a search in this period.
+
+    Args:
+        minimum: the fewest threads.
+        maximum: the most.
+        cpus: CPUs that others leave to this processing element.
+        movable: operators whose queue can be put in or taken away, in their order in the graph.
+        fixed: operators that keep their queue.
+        busy: scheduler threads that were busy; None: not told.
+        estimate: by the profile; None: there is none.
+    """
+
+    minimum: int
+    maximum: int
+    cpus: float
+    movable: frozenset[str]
+    fixed: frozenset[str]
+    busy: float | None
+    estimate: Estimate | None
+
+    @classmethod
+    def of(cls, observation: Observation, others: int, estimate: Estimate | None) -> Self:
+        """Return the bounds in a period in which other processes use so many CPUs."""
+        minimum, maximum = thread_limits(observation, others)
+        operators = observation.operators
+        movable = frozenset(o.name for o in operators if o.switchable and o.model is not ThreadingModel.DEDICATED)
+        return cls(
+            minimum=minimum,
+            maximum=maximum,
+            cpus=float(max(1, observation.cpu_count - others)),
+            movable=movable,
+            fixed=observation.queued - movable,
+            busy=observation.thread_count * (1 - observation.idle) if observation.idle > 0 else None,
+            estimate=estimate if movable else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A configuration on trial.
+
+    Args:
+        configuration: what is tried.
+        purpose: whether it has to be better, or just no worse.
+        why: what promised it.
+        promised: relative throughput to what it is compared with, by the estimate; None: no estimate.
+    """
+
+    configuration: Configuration
+    purpose: Purpose
+    why: str
+    promised: float | None = None
+
+
+def thread_limits(observation: Observation, others: int) -> tuple[int, int]:
+    """Return the fewest and the most threads (P31, P33), leaving others the CPUs that they use.
+
+    >>> thread_limits(Observation(time=1, period=1, throughput=1.0, thread_count=4, maximum_threads=9, cpu_count=8), 3)
+    (1, 5)
+    """
+    most = observation.maximum_threads
+    minimum = min(observation.minimum_threads + observation.thread_stuck, most)
+    return minimum, max(minimum, min(most, observation.cpu_count - others) if others else most)
+
+
+def shown(configuration: Configuration) -> str:
+    """Return a configuration in words."""
+    return f"{configuration.threads} threads and {len(configuration.queued)} queues"

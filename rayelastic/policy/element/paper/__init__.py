@@ -1,0 +1,1 @@
+"""The papers' controller: PLDI'17 and Middleware'19, as printed."""

@@ -1,0 +1,238 @@
+"""What is known of regions and sources over the periods since the plan changed: averages that notice a change of load.
+
+Decisions rest on averages, never on one sample (reliability, complaint 1). An average restarts when several periods in
+a row deviate from it to the same side, so that it is both steady under noise and quick after a step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
+from rayelastic.policy.regions.model import RegionModel, shape_of
+from rayelastic.policy.regions.observation import ExponentialAverage, PlanObservation, RegionObservation
+from rayelastic.policy.regions.thresholds import OrganicThresholds
+
+__all__ = ["Known", "SteadyAverage"]
+
+FEW = 3.0  # root of the number of periods from which the threshold for skew is as it is told
+SMALLEST_SHARE = 1e-3  # of its time in which a source works; less can't be told from noise
+SMALLEST_EFFICIENCY = 0.1  # a region that waits nine tenths of its time is as far as the model is believed
+
+
+class SteadyAverage:
+    """An exponential average that starts again when its value has changed.
+
+    Args:
+        thresholds: what counts as a change, and how long it has to last.
+
+    >>> average = SteadyAverage(OrganicThresholds())
+    >>> [round(average.add(value)) for value in (10, 10, 10, 20, 20, 20)]
+    [10, 10, 10, 12, 14, 20]
+    """
+
+    __slots__ = ("_average", "_deviating", "_thresholds", "changed")
+
+    def __init__(self, thresholds: OrganicThresholds) -> None:
+        self._thresholds = thresholds
+        self._average = ExponentialAverage(thresholds.weight)
+        self._deviating: list[float] = []
+        self.changed = False
+
+    @property
+    def value(self) -> float:
+        """The average."""
+        return self._average.value
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the last value deviated: a change that may be, or may be noise."""
+        return bool(self._deviating)
+
+    def restart(self) -> None:
+        """Keep the value until the next one comes, which then counts in full."""
+        self._average = replace(self._average, count=0)
+        self._deviating = []
+
+    def add(self, value: float) -> float:
+        """Take a value and return the average; `changed` tells whether it has just started again."""
+        mean, t = self._average.value, self._thresholds
+        self.changed = False
+        off = self._average.count > 0 and abs(value - mean) > t.shift * mean
+        if off and self._deviating and (value > mean) != (self._deviating[-1] > mean):
+            self._deviating = []
+        self._deviating = [*self._deviating, value] if off else []
+        if len(self._deviating) >= t.shift_periods:
+            self.changed = True
+            self._average = ExponentialAverage(t.weight)
+            for late in self._deviating:
+                self._average = self._average.add(late)
+            self._deviating = []
+        else:
+            self._average = self._average.add(value)
+        return self._average.value
+
+
+@dataclass(slots=True)
+class _Region:
+    """Averages of one region; per-tuple times are ratios of averages, which a change of load leaves alone."""
+
+    planned: RegionPlan
+    work: SteadyAverage  # s of useful time per tuple
+    limit: ExponentialAverage  # what it took as a bottleneck
+    busy: list[float]  # CPUs of each operator
+    waits: list[float]  # threads that sleep in each operator, mean
+    replicas: list[float]  # useful share of each replica's busiest thread
+    threads: list[float]  # CPUs of each replica, all its threads
+    taken: float = 0.0
+    given: float = 0.0
+    overhead: float = 0.0  # CPUs of a pipeline outside operators, mean
+    count: int = 0
+
+    def add(self, observed: RegionObservation, weight: float) -> None:
+        """Take one period; the averages are those of ExponentialAverage, with one count for all."""
+        self.count += 1
+        share = max(weight, 1 / self.count)
+        pipelines = observed.pipelines
+        cpus = [sum(p.cpu) for p in pipelines]
+        busy = [cpu * cost for p, cpu in zip(pipelines, cpus, strict=True) for cost in p.costs]
+        outside = sum(cpu * p.overhead for p, cpu in zip(pipelines, cpus, strict=True)) / len(pipelines)
+        waits = [sum(p.waiting) * share for p in pipelines for share in (p.waits or [0.0] * len(p.operators))]
+        of_replicas = list(zip(*(p.cpu for p in pipelines), strict=True))
+        useful = list(zip(*(p.useful for p in pipelines), strict=True))
+        self.taken += share * (observed.throughput - self.taken)
+        self.given += share * (pipelines[-1].emitted - self.given)
+        self.overhead += share * (outside - self.overhead)
+        self.busy = [old + share * (new - old) for old, new in zip(self.busy, busy, strict=True)]
+        self.waits = [old + share * (new - old) for old, new in zip(self.waits, waits, strict=True)]
+        self.replicas = [old + share * (max(new) - old) for old, new in zip(self.replicas, useful, strict=True)]
+        self.threads = [old + share * (sum(new) - old) for old, new in zip(self.threads, of_replicas, strict=True)]
+
+
+class Known:
+    """Averages of a job since its plan changed.
+
+    Args:
+        thresholds: of the policy.
+    """
+
+    def __init__(self, thresholds: OrganicThresholds) -> None:
+        self._t = thresholds
+        self._regions: dict[str, _Region] = {}
+        self._offered: dict[str, SteadyAverage] = {}
+        self._guessed: set[str] = set()  # sources that don't know what they are offered
+        self._made: dict[str, ExponentialAverage] = {}
+        self._blocked: dict[str, ExponentialAverage] = {}
+        self.load_changed = False
+
+    @property
+    def offered(self) -> dict[str, float]:
+        """{source: tuples/s that it would make if nothing held it back}; a guess is bounded by what it makes."""
+        found = {name: average.value for name, average in self._offered.items()}
+        for name in self._guessed & self._made.keys():
+            found[name] = min(found[name], self._t.guessed_growth * self._made[name].value)
+        return found
+
+    @property
+    def carried(self) -> float:
+        """Tuples/s that all sources make; all that they are offered unless they wait for room."""
+        return sum(
+            offered if self._blocked[name].value <= 1.0 - self._t.carried else min(offered, self._made[name].value)
+            for name, offered in self.offered.items()
+        )
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a load deviated in the last period."""
+        return any(average.doubtful for average in self._offered.values())
+
+    def forget(self, plan: ExecPlan) -> None:
+        """Start again with what a change of plan touches: its regions, what limits whom, and what sources make."""
+        for name in [n for n, region in self._regions.items() if region.planned != plan.region(n)]:
+            del self._regions[name]
+        for region in self._regions.values():
+            region.limit = ExponentialAverage(self._t.weight)
+            region.work = SteadyAverage(self._t)  # what the change did to it is no change of load
+        self._made.clear()
+        self._blocked.clear()
+        for name in self._guessed:  # a source runs faster or slower beside other threads
+            self._offered[name].restart()
+
+    def learn(self, seen: PlanObservation) -> None:
+        """Take one period."""
+        self.load_changed = False
+        full = {region.region for region in seen.regions if region.fill >= self._t.full}
+        leads_to_full = {up for name in full for up in seen.plan.upstream(name)}
+        for observed in seen.regions:
+            name = observed.region
+            planned = seen.plan.region(name)
+            if planned.region.kind.is_fixed:
+                self._learn_source(observed)
+            if observed.throughput > 0:
+                self._learn_region(observed, planned, limits=name in full and name not in leads_to_full)
+
+    def models(self) -> dict[str, RegionModel]:
+        """Return the regions of which something is known."""
+        return {name: self._model(region) for name, region in self._regions.items()}
+
+    def replica_cpus(self) -> dict[str, tuple[float, ...]]:
+        """Return the CPUs that each replica of each region was seen to use."""
+        return {name: tuple(region.threads) for name, region in self._regions.items()}
+
+    def _learn_source(self, observed: RegionObservation) -> None:
+        name = observed.region
+        # Where nobody knows what a source could make: what it would if it never waited.
+        offered = observed.throughput / max(1.0 - observed.blocked, SMALLEST_SHARE)
+        if observed.offered is None:
+            self._guessed.add(name)
+        average = self._offered.setdefault(name, SteadyAverage(self._t))
+        average.add(offered if observed.offered is None else max(observed.offered, observed.throughput))
+        if average.changed:
+            self.load_changed = True
+            self._made.pop(name, None)
+            self._blocked.pop(name, None)
+        none = ExponentialAverage(self._t.weight)
+        self._made[name] = self._made.get(name, none).add(observed.throughput)
+        self._blocked[name] = self._blocked.get(name, none).add(observed.blocked)
+
+    def _learn_region(self, observed: RegionObservation, planned: RegionPlan, *, limits: bool) -> None:
+        name, weight = observed.region, self._t.weight
+        work = sum(sum(p.useful) for p in observed.pipelines) / observed.throughput
+        region = self._regions.get(name)
+        if region is not None:
+            region.work.add(work)
+            if region.work.changed:
+                self.load_changed = True
+                region = None
+        if region is None or region.planned != planned:
+            idle = [0.0] * planned.replicas
+            none = [0.0] * len(planned.region.operators)
+            region = _Region(planned, SteadyAverage(self._t), ExponentialAverage(weight), none, none, idle, idle)
+            region.work.add(work)
+            self._regions[name] = region
+        region.add(observed, weight)
+        if limits:
+            region.limit = region.limit.add(observed.throughput)
+
+    def _model(self, known: _Region) -> RegionModel:
+        replicas, skew = known.planned.replicas, 1.0
+        if replicas > 1:
+            mean = sum(known.replicas) / replicas
+            busiest = max(known.replicas) / mean if mean > 0 else 1.0
+            few = max(1.0, FEW / math.sqrt(known.count))  # the busiest of young averages is busy by noise
+            skew = busiest if busiest > 1.0 + self._t.skew * few else 1.0
+        model = RegionModel(
+            known.planned.region,
+            tuple(cpus / known.taken for cpus in known.busy),
+            known.overhead / known.taken,
+            known.given / known.taken,
+            skew,
+            waits=tuple(sleeping / known.taken for sleeping in known.waits),
+        )
+        if not known.limit.count or known.planned.region.token_bound:
+            return model
+        reached = known.limit.value / model.capacity(shape_of(known.planned))
+        if reached > 1.0 - self._t.shift:  # within what noise explains
+            return model
+        return replace(model, efficiency=max(reached, SMALLEST_EFFICIENCY))

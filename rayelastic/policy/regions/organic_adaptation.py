@@ -1,0 +1,43 @@
+"""Organic adaptation, Joker section 4: how many pipelines and replicas each region has, found while the job runs."""
+
+from __future__ import annotations
+
+from rayelastic.policy.regions.actions import AdaptationDecision
+from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.policy.regions.paper.algorithms import PaperAdaptation
+from rayelastic.policy.regions.rates import RateAdaptation
+from rayelastic.policy.regions.thresholds import OrganicThresholds
+
+__all__ = ["OrganicAdaptation"]
+
+
+class OrganicAdaptation:
+    """Decides, period by period, which plan a job runs.
+
+    Args:
+        variant: "rates": jumps to the shapes that true processing rates ask for, shrinks too, knows nodes; the default.
+            "paper": Algorithms 1 to 7 as printed.
+        thresholds: constants.
+
+    Raises:
+        ValueError: there is no such variant.
+
+    >>> from rayelastic.plan.exec_plan import ExecPlan
+    >>> seen = PlanObservation(time=30.0, period=30.0, plan=ExecPlan("empty", ()), regions=())
+    >>> OrganicAdaptation("paper").step(seen).changes
+    False
+    """
+
+    def __init__(self, variant: str = "rates", *, thresholds: OrganicThresholds | None = None) -> None:
+        if variant not in ("rates", "paper"):
+            raise ValueError(f"OrganicAdaptation(variant={variant!r}): choose 'rates' or 'paper'")
+        chosen = PaperAdaptation if variant == "paper" else RateAdaptation
+        self._algorithm: RateAdaptation | PaperAdaptation = chosen(thresholds)
+
+    def step(self, seen: PlanObservation) -> AdaptationDecision:
+        """Take one period's averages and return the plan for the next one, with the reason."""
+        return self._algorithm.step(seen)
+
+    def reset(self) -> None:
+        """Forget what was learned."""
+        self._algorithm.reset()

@@ -1,0 +1,1 @@
+"""The papers' own algorithms for regions: Joker's as printed, and pipelined fission, its baseline."""

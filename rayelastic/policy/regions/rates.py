@@ -1,0 +1,251 @@
+"""Organic adaptation by true rates: the default. Joker's actions and profitability (section 4), DS2's arithmetic.
+
+How it differs from the paper's algorithm, and why:
+
+- It works out the shapes that the offered load needs and jumps there, all regions at once, then measures (J32).
+- It shrinks too, after a longer delay than it grows, and never while a source is held back.
+- It decides on averages over periods; between the utilisation it sizes for and those at which it acts lies what noise
+  moves, so that constant load changes nothing.
+- A change has to earn its own measured cost; one that doesn't give what was expected is reverted and rejected until the
+  load changes, and the next best shape is tried (4.3).
+- It waits, for a bounded time, until local levels have settled, and has them reset after a change.
+- It knows nodes: replicas go where there is room, token-bound ones as processes, and if there is none it asks for more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.node_placement import Demand, place
+from rayelastic.policy.regions.actions import AdaptationAction, AdaptationDecision, NodeRequest, Verdict
+from rayelastic.policy.regions.hosting import load_of
+from rayelastic.policy.regions.learning import Known
+from rayelastic.policy.regions.model import Shape, shape_of
+from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.policy.regions.proposal import propose
+from rayelastic.policy.regions.sizing import Sizing
+from rayelastic.policy.regions.thresholds import OrganicThresholds
+
+__all__ = ["RateAdaptation"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A change that is to be judged."""
+
+    before: ExecPlan
+    actions: tuple[AdaptationAction, ...]
+    shapes: Mapping[str, Shape]  # of the regions that change
+    carried: float  # tuples/s when it was decided
+    share: float  # of what was offered then
+    gain: float  # expected, relative
+    grows: bool
+    relieved: tuple[str, ...]  # nodes
+
+
+class RateAdaptation:
+    """Sizes regions by what their operators could process.
+
+    Args:
+        thresholds: its constants.
+    """
+
+    def __init__(self, thresholds: OrganicThresholds | None = None) -> None:
+        self._t = thresholds or OrganicThresholds()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._known = Known(self._t)
+        self._trial: _Trial | None = None
+        self._plan: ExecPlan | None = None  # in force, or asked for
+        self._rejected: dict[str, set[Shape]] = {}
+        self._in_vain: set[str] = set()  # nodes whose relief didn't help
+        self._costs = {"split": self._t.split_cost, "merge": self._t.split_cost, "rebalance": self._t.rebalance_cost}
+        self._age = self._waited = self._doubts = self._grow = self._shrink = self._stable = 0
+
+    def step(self, seen: PlanObservation) -> AdaptationDecision:
+        """Take one period's averages and return the plan for the next one."""
+        if not seen.adapted:
+            return self._hold(seen, "the plan that was asked for is not in force yet")
+        unasked = self._plan is not None and seen.plan.regions != self._plan.regions
+        if unasked:
+            self._trial = None
+            self._started(seen.plan)
+        self._plan = seen.plan
+        lost = self._replace_lost(seen)
+        if lost is not None:
+            return lost
+        if unasked:
+            return self._hold(seen, "another plan is in force than was asked for: rolled back, or changed by others")
+        self._age += 1
+        self._charge(seen)
+        if self._age <= self._t.warm_up:
+            return self._hold(seen, "warming up after the change")
+        self._known.learn(seen)
+        if self._known.load_changed:
+            self._rejected.clear()
+            self._in_vain.clear()
+        if self._age < self._t.warm_up + self._t.verify:
+            return self._hold(seen, "measuring")
+        if not seen.settled and self._waited < self._t.settle_periods:
+            self._waited += 1
+            return self._hold(
+                seen, f"local levels have not settled, {self._waited} of {self._t.settle_periods} periods"
+            )
+        if self._trial is not None:
+            return self._judge(seen)
+        self._doubts = self._doubts + 1 if self._known.doubtful else 0
+        if 0 < self._doubts <= self._t.shift_periods:  # a change is known by then: what goes on to and fro is noise
+            return self._hold(seen, "the load seems to change")
+        return self._decide(seen)
+
+    # --- deciding ---------------------------------------------------------------------------------------------------
+
+    def _sizing(self, seen: PlanObservation) -> Sizing:
+        return Sizing.of(seen.plan, self._known, seen.nodes, self._rejected, self._t)
+
+    def _decide(self, seen: PlanObservation) -> AdaptationDecision:
+        sizing = self._sizing(seen)
+        wanted = sizing.larger(stable=self._stable >= self._t.stable_periods)
+        relieve = [node for node in sizing.full_nodes if node not in self._in_vain] if sizing.held_back else []
+        self._grow = self._grow + 1 if wanted or relieve or sizing.crowded() else 0
+        if self._grow >= self._t.grow_periods:
+            return self._change(seen, sizing, wanted, relieve, grows=True)
+        less = {} if self._grow or sizing.held_back else sizing.smaller()
+        self._shrink = self._shrink + 1 if less else 0
+        if self._shrink >= self._t.shrink_periods:
+            return self._change(seen, sizing, less, [], grows=False)
+        self._stable += 1
+        return self._hold(seen, self._why_not(sizing, less), sizing.request)
+
+    def _change(
+        self, seen: PlanObservation, sizing: Sizing, wanted: Mapping[str, Shape], relieve: list[str], *, grows: bool
+    ) -> AdaptationDecision:
+        proposal = propose(sizing, wanted, seen.nodes, relieve)
+        self._grow = self._shrink = 0
+        what = f"{sizing.offered:.4g} tuples/s offered, {sizing.carried:.4g} carried"
+        if not proposal.actions:
+            return self._hold(seen, f"{what}; no node has room", proposal.request)
+        cost = max(self._costs[action.kind] for action in proposal.actions)
+        gain = sizing.gain(proposal.plan) if grows else 1.0 - proposal.plan.threads / seen.plan.threads
+        words = ", ".join(action.text() for action in proposal.actions)
+        why = f"{what}; {words}: {'expected gain' if grows else 'threads saved'} {gain:.0%}, cost {cost:.1f} s"
+        if gain * self._t.payback < cost:
+            return self._hold(seen, f"{why}, not worth it", proposal.request)
+        share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
+        self._trial = _Trial(
+            seen.plan, proposal.actions, proposal.shapes, sizing.carried, share, gain, grows, tuple(relieve)
+        )
+        self._started(proposal.plan)
+        return AdaptationDecision(
+            proposal.plan,
+            Verdict.TRY,
+            actions=proposal.actions,
+            reason=why,
+            rule="Joker 4.2, 4.5 (J32); DS2" if grows else "less is enough for long",
+            reset=True,
+            request=proposal.request,
+        )
+
+    # --- judging: section 4.3 ---------------------------------------------------------------------------------------
+
+    def _judge(self, seen: PlanObservation) -> AdaptationDecision:
+        trial = self._trial
+        assert trial is not None
+        self._trial = None
+        sizing = self._sizing(seen)
+        share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
+        gain = 0.0
+        if trial.carried > 0:  # the load may have changed meanwhile: the better one of share and rate counts
+            gain = max(share / trial.share, sizing.carried / trial.carried if trial.grows else 0.0) - 1.0
+        if trial.grows:
+            good = share >= self._t.carried or gain >= min(self._t.throughput_gain, trial.gain / 2)
+        else:
+            good = share >= self._t.carried * min(1.0, trial.share)
+        measured = f"{sizing.carried:.4g} of {sizing.offered:.4g} tuples/s, {gain:+.0%}"
+        if good:
+            return AdaptationDecision(seen.plan, Verdict.KEEP, reason=f"{measured}: kept", rule="Joker 4.3")
+        plan = seen.plan
+        undone = tuple(reversed(trial.actions))
+        for action in undone:
+            plan = action.revert(plan)
+        self._in_vain |= set(trial.relieved)
+        for name, shape in trial.shapes.items():
+            if shape != shape_of(trial.before.region(name)):
+                self._rejected.setdefault(name, set()).add(shape)
+        nodes = {pe: node for pe, node in {**seen.plan.nodes, **trial.before.nodes}.items() if pe in plan.pes}
+        self._started(plan)
+        return AdaptationDecision(
+            plan.with_nodes(nodes),
+            Verdict.REVERT,
+            undone,
+            reason=f"{measured}: less than expected, reverted and rejected until the load changes",
+            rule="Joker 4.3",
+            reset=True,
+        )
+
+    def _started(self, plan: ExecPlan) -> None:
+        """Another plan comes into force: what was measured belongs to the old one."""
+        self._plan = plan
+        self._known.forget(plan)
+        self._age = self._waited = self._doubts = self._stable = 0
+
+    def _charge(self, seen: PlanObservation) -> None:
+        """Remember what the last change cost, by its dearest kind of action."""
+        if seen.cost is None or self._trial is None:
+            return
+        kinds = {action.kind for action in self._trial.actions}
+        kind = "rebalance" if "rebalance" in kinds else next(iter(sorted(kinds)))
+        self._costs[kind] += self._t.cost_weight * (seen.cost - self._costs[kind])
+
+    # --- nodes ------------------------------------------------------------------------------------------------------
+
+    def _replace_lost(self, seen: PlanObservation) -> AdaptationDecision | None:
+        there = {node.name for node in seen.nodes}
+        lost = [pe for pe, node in seen.plan.nodes.items() if pe in seen.plan.pes and node not in there]
+        if not seen.nodes or not lost:
+            return None
+        sizing = self._sizing(seen)
+        used = load_of(seen.plan, sizing.cpu_each({}))
+        found = place(seen.plan, seen.nodes, {pe: Demand(cpus) for pe, cpus in used.items()})
+        kept = {pe: node for pe, node in seen.plan.nodes.items() if pe in seen.plan.pes and pe not in lost}
+        nodes = kept | {pe: found.nodes[pe] for pe in lost if pe in found.nodes}
+        free = {node.name: node.cpus for node in seen.nodes}
+        for pe, node in nodes.items():
+            free[node] -= used.get(pe, 0.0)
+        for pe in (pe for pe in lost if pe not in nodes):  # no room: over-booked rather than not at all
+            nodes[pe] = max(free, key=lambda node: free[node])
+            free[nodes[pe]] -= used.get(pe, 0.0)
+        self._started(seen.plan)
+        self._trial = None
+        gone = ", ".join(sorted({seen.plan.nodes[pe] for pe in lost}))
+        return AdaptationDecision(
+            seen.plan.with_nodes(nodes),
+            Verdict.PLACE,
+            reason=f"{gone} is gone: {', '.join(f'{pe} to {nodes[pe]}' for pe in lost)}",
+            rule="placement",
+            reset=True,
+            request=sizing.request,
+        )
+
+    # --- words ------------------------------------------------------------------------------------------------------
+
+    def _hold(self, seen: PlanObservation, reason: str, request: NodeRequest | None = None) -> AdaptationDecision:
+        stable = "; stable" if self._stable >= self._t.stable_periods else ""  # J31
+        return AdaptationDecision(seen.plan, reason=reason + stable, request=request)
+
+    def _why_not(self, sizing: Sizing, less: Mapping[str, Shape]) -> str:
+        use = {planned.region.name: sizing.use(planned.region.name) for planned in sizing.sized}
+        busiest = max(use, key=lambda name: use[name], default="")
+        what = f"{sizing.carried:.4g} of {sizing.offered:.4g} tuples/s"
+        if self._grow:
+            return f"{what}; {busiest} needs {use.get(busiest, 0.0):.0%}: more, if it lasts"
+        if less:
+            return f"{what}; less would do for {', '.join(less)}, if it lasts"
+        short = ", ".join(planned.region.name for planned in sizing.short())
+        if short:
+            return f"{what}; {short} can't be made faster"
+        return f"{what}; {busiest} is the busiest at {use.get(busiest, 0.0):.0%}"

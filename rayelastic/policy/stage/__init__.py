@@ -1,0 +1,1 @@
+"""Controllers of a stage of channels: ElasticLoadBalance and IPDPS'09. Know no queues."""

@@ -1,0 +1,61 @@
+"""Wakes operators that wait for the clock: while nothing comes for them nobody else would run them.
+
+Must not know what they do then.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rayelastic.graph.operator_spec import OperatorKind
+
+if TYPE_CHECKING:
+    from rayelastic.runtime.values.specs import PESpec
+
+__all__ = ["Alarm", "alarm_of"]
+
+ALARM_PERIOD = 0.01  # seconds: the slice in which native operators wait (waiting.hpp)
+
+
+class Alarm:
+    """Pokes operators once a period, until it is stopped.
+
+    Args:
+        poke: the scheduler's.
+        operators: their numbers in the scheduler.
+        name: of its thread.
+    """
+
+    def __init__(self, poke: Callable[[int], None], operators: Sequence[int], name: str) -> None:
+        self._poke = poke
+        self._operators = tuple(operators)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start its thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(ALARM_PERIOD):
+            for operator in self._operators:
+                self._poke(operator)
+
+
+def alarm_of(spec: PESpec, poke: Callable[[int], None], ids: Mapping[str, int]) -> Alarm | None:
+    """Return the alarm of a processing element; None if nobody needs it.
+
+    Args:
+        spec: of the processing element.
+        poke: its scheduler's.
+        ids: {operator: its number in the scheduler}.
+    """
+    waiting = [ids[operator.name] for operator in spec.operators if operator.kind is OperatorKind.DELAY]
+    return Alarm(poke, waiting, f"alarm-{spec.pe}") if waiting else None

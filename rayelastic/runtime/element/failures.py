@@ -1,0 +1,44 @@
+"""What the native scheduler says of a failure, told to the user: the operator, the tuple, and the true traceback.
+
+A compiled function can't raise; it says which tuple it failed on, and the Python function is run again on that tuple.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.compile import OperatorCode, load
+from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.splits import Split
+from rayelastic.runtime.values.status import Failure
+
+if TYPE_CHECKING:
+    from rayelastic.graph.operator_spec import OperatorSpec
+
+
+def explain_failure(native: Mapping[str, Any], operators: Mapping[str, OperatorSpec]) -> Failure:
+    """Explains a failure.
+
+    Args:
+        native: what `Scheduler.failure()` gave: `operator`, `message`, `port`; `record` and `exception` may be `None`.
+        operators: those of the processing element, by name; what isn't among them is the end of a link.
+    """
+    name: str = native["operator"]
+    spec = operators.get(name)
+    if spec is None:
+        return Failure(native["message"], name, lost_link=True)
+    record: tuple[Any, ...] | None = native["record"]
+    shown = None
+    if record is not None:
+        shown = repr(spec.input_ports[native["port"]].schema.tuple_type(*record))
+    exception: BaseException | None = native["exception"]
+    if exception is not None:
+        reason = "".join(traceback.format_exception_only(exception)).strip()
+        return Failure(reason, name, shown, "".join(traceback.format_exception(exception)))
+    code = spec.body.choice if isinstance(spec.body, Split) and not native["message"] else spec.body
+    if record is not None and isinstance(code, OperatorCode) and code.lane is Lane.COMPILED:
+        explanation = load(code).explain(record)
+        return Failure(explanation.message, name, shown, explanation.traceback)
+    return Failure(native["message"] or "it failed without saying why", name, shown)

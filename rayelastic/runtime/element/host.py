@@ -1,0 +1,132 @@
+"""Where processing elements live: the one interface between the coordinator and the world that hosts them.
+
+`InProcessHost` keeps them in the calling process (`rel.run`); `rayelastic.on_ray` has the host that puts each into a
+Ray actor. The coordinator can't tell the difference.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rayelastic.errors import RayelasticError
+from rayelastic.plan.node_placement import Node
+from rayelastic.runtime.element.processing_element import ProcessingElement
+from rayelastic.runtime.watch.machine_load import available_cpus
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rayelastic.runtime.values.specs import PESpec
+
+
+class PELostError(RayelasticError):
+    """The process of a processing element is gone, or can't be reached any more."""
+
+
+class PEHandle(Protocol):
+    """A processing element, wherever it lives."""
+
+    @property
+    def pe(self) -> str:
+        """The id of the processing element."""
+        ...
+
+    def call(self, method: str, *arguments: Any, timeout: float) -> Any:
+        """Calls a method of the processing element and waits for its answer.
+
+        Args:
+            method: the name of a public method of `ProcessingElement`.
+            arguments: its positional arguments.
+            timeout: seconds to wait for the answer.
+
+        Raises:
+            PELostError: its process is gone.
+            TimeoutError: no answer in time.
+        """
+        ...
+
+    def kill(self, *, at_once: bool = False) -> None:
+        """Ends the processing element and frees what it holds; safe to repeat.
+
+        Args:
+            at_once: don't ask it, as it doesn't answer.
+        """
+        ...
+
+
+class PEHost(Protocol):
+    """Makes processing elements."""
+
+    def start_pe(self, spec: PESpec) -> PEHandle:
+        """Makes a processing element; it does nothing yet."""
+        ...
+
+    def make_ready(self, count: int) -> None:
+        """Keeps so many processes ready for elements to come, if starting one takes time."""
+        ...
+
+    def close(self) -> None:
+        """Ends what was kept ready."""
+        ...
+
+    def find_pes(self) -> Sequence[PEHandle]:
+        """Finds the processing elements of this job that are there, whoever made them; of two with one id the newer."""
+        ...
+
+    def nodes(self) -> tuple[Node, ...]:
+        """Returns the machines that can host processing elements."""
+        ...
+
+    def request(self, cpus: int) -> None:
+        """Asks whoever can start machines for so many CPUs in all; 0: what there is will do."""
+        ...
+
+
+class InProcessHandle:
+    """A processing element in this process."""
+
+    def __init__(self, element: ProcessingElement) -> None:
+        self._element = element
+
+    @property
+    def pe(self) -> str:
+        """The id of the processing element."""
+        return self._element.spec.pe
+
+    def call(self, method: str, *arguments: Any, timeout: float) -> Any:  # noqa: ARG002  (nothing can be lost here)
+        """Calls the method right away."""
+        return getattr(self._element, method)(*arguments)
+
+    def kill(self, *, at_once: bool = False) -> None:  # noqa: ARG002  (it does answer)
+        """Ends the processing element; the process goes on."""
+        self._element.close()
+
+
+class InProcessHost:
+    """Keeps processing elements in the calling process; their links are real sockets on the loopback address."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, InProcessHandle] = {}
+
+    def start_pe(self, spec: PESpec) -> InProcessHandle:
+        """Makes a processing element in this process."""
+        self._made[spec.pe] = InProcessHandle(ProcessingElement(spec))
+        return self._made[spec.pe]
+
+    def make_ready(self, count: int) -> None:
+        """Nothing has to be."""
+
+    def close(self) -> None:
+        """Nothing was."""
+
+    def find_pes(self) -> Sequence[PEHandle]:
+        """Returns those that this host has made, the last ones of each id."""
+        return list(self._made.values())
+
+    def nodes(self) -> tuple[Node, ...]:
+        """Returns this machine, as far as this process may use it."""
+        return (Node(socket.gethostname(), float(available_cpus())),)
+
+    def request(self, cpus: int) -> None:
+        """Nobody can: there is this machine alone."""

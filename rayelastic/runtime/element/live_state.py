@@ -1,0 +1,140 @@
+"""The state of a processing element's operators: read while they are held, written before they start.
+
+Knows the native operators and a snapshot's folder, neither threads nor other processing elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rayelastic import _native
+from rayelastic.errors import StateError
+from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.runtime.operators.sources import SourceOperator
+from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, Snapshot, SnapshotFolder, state_form
+
+if TYPE_CHECKING:
+    from rayelastic._native import KeyedState
+
+EVERYTHING = ((0, (1 << 64) - 1),)  # all hashes
+
+
+def export_chunks(state: KeyedState, max_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
+    """Gives the state of all keys, chunk by chunk, as the taker asks for them.
+
+    Each chunk is an export of its own. The operator has to be held from the first to the last.
+
+    Args:
+        state: of an operator.
+        max_bytes: about as large is a chunk; memory for one is all that is needed.
+    """
+    keys, at = state.select(EVERYTHING), 0
+    while True:
+        chunk, at = state.export_chunk(keys, at, max_bytes)
+        yield chunk
+        if at == 0:
+            return
+
+
+def check_exportable(
+    operators: Sequence[OperatorSpec], sources: Mapping[str, SourceOperator], natives: Mapping[str, _native.Operator]
+) -> None:
+    """Raises StateError, naming the operator, if there is one whose state or position can't be had."""
+    for spec in operators:
+        if spec.kind is OperatorKind.SOURCE and sources[spec.name].ingest is not None:
+            raise StateError(
+                "it is fed from outside and can't be read again from where it was",
+                operator=spec.name,
+                location=spec.location,
+                way_out="Use a source that gives the same rows again: a file, rows, generate",
+            )
+        if spec.kind in (OperatorKind.SOURCE, OperatorKind.SINK) or spec.kind.is_passage:
+            continue
+        if spec.state_kind is StateKind.STATELESS:
+            continue
+        if natives[spec.name].state is None or any(port.demand is not None for port in spec.input_ports):
+            delays = spec.kind is OperatorKind.DELAY
+            raise StateError(
+                "the tuples that it delays can't be saved"
+                if delays
+                else "what it keeps can't be saved: only the state of keys, aggregates, windows and joins can",
+                operator=spec.name,
+                location=spec.location,
+                way_out="Stop the job with job.cancel(), which lets them out, or leave the delay out"
+                if delays
+                else "Keep it in state by key, declare the operator stateless, or stop the job with job.cancel()",
+            )
+
+
+def save(
+    pe: str,
+    folder: SnapshotFolder,
+    key: bytes | None,
+    operators: Sequence[OperatorSpec],
+    natives: Mapping[str, _native.Operator],
+    final: frozenset[str],
+) -> dict[str, list[tuple[str, str]]]:
+    """Writes the state of all operators, which are held.
+
+    Args:
+        pe: the processing element, for the names of files.
+        folder: where to.
+        key: that the snapshot is signed with.
+        operators: what it hosts.
+        natives: the same, by name.
+        final: those whose streams have ended: what they had to give they have given.
+
+    Returns:
+        The files of each.
+    """
+    files: dict[str, list[tuple[str, str]]] = {}
+    for number, spec in enumerate(operators):
+        state, form = natives[spec.name].state, state_form(spec)
+        if state is None or form is None or spec.name in final:
+            continue
+        if form.endswith("python values") and key is None:
+            raise StateError(
+                "it keeps Python values, which are saved in signed snapshots only",
+                operator=spec.name,
+                location=spec.location,
+                way_out="Give Snapshot(..., key=...), or keep a NamedTuple of numbers and texts",
+            )
+        try:
+            files[spec.name] = [
+                (name := f"{pe}-{number:04}-{chunk:06}.state", folder.write(name, data))
+                for chunk, data in enumerate(export_chunks(state))
+            ]
+        except _native.StateError as error:
+            raise StateError(
+                str(error), operator=spec.name, location=spec.location, way_out="Keep values that can be pickled"
+            ) from None
+    return files
+
+
+def restore(
+    snapshot: Snapshot, manifest: Manifest, operators: Sequence[OperatorSpec], natives: Mapping[str, _native.Operator]
+) -> None:
+    """Reads the state of operators that haven't started yet.
+
+    Raises:
+        StateError: names the operator; the snapshot is damaged, or is of another layout.
+    """
+    folder = SnapshotFolder(snapshot)
+    for spec in operators:
+        if spec.name in snapshot.drop or spec.name not in manifest.files:
+            continue
+        state = natives[spec.name].state
+        try:
+            for chunk in folder.chunks(manifest.files[spec.name]):
+                if state is not None:
+                    state.import_(chunk)
+        except StateError as error:
+            raise error.at(spec.name, spec.location) from None
+        except _native.StateError as error:
+            raise StateError(
+                str(error),
+                operator=spec.name,
+                location=spec.location,
+                way_out="Declare its keys and its state as they were when the snapshot was made",
+            ) from None

@@ -1,0 +1,239 @@
+"""What a processing element hosts of elastic regions, live: routers, gathers and taps, and the commands that they take.
+
+Built from a `PERouting`; how keys move is written down in native_sched/include/rayelastic/router.hpp. Decides nothing
+and knows no plan: commands name an edge, partitions and a target, and are refused if their epoch is old (fencing).
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from rayelastic import _native
+from rayelastic.errors import LinkError
+from rayelastic.graph.ports import IN, OUT, port_of
+from rayelastic.plan.routing import Edge, routed_link
+from rayelastic.runtime.element.wiring import input_number, output_number
+from rayelastic.runtime.operators.native_schema import native_schema
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rayelastic.plan.exec_plan import PlanLink
+    from rayelastic.runtime.port.data_port import Hello
+    from rayelastic.runtime.values.specs import PESpec
+
+LINK_FRAME_BYTES = 32 << 10  # of links to and from replicas
+LINK_WINDOW_BYTES = 256 << 10  # of these: what is under way has to arrive before a key can move, so it is little
+COMMAND_TIMEOUT = 20.0  # seconds for a router to carry out a command; it may have to wait for room downstream first
+
+
+class Routing:
+    """The routers, gathers and taps of one processing element.
+
+    Args:
+        spec: of the processing element.
+        dial: opens an authenticated connection to another processing element, for a link.
+    """
+
+    def __init__(self, spec: PESpec, dial: Callable[[PlanLink, Any, int], socket.socket]) -> None:
+        self._spec = spec
+        self._dial = dial
+        self._lock = threading.Lock()
+        self._links: dict[str, _native.Link] = {}
+        self._peers: dict[str, str] = {}  # by name of the link
+        self._targets: dict[tuple[str, int], str] = {}  # (edge, target): name of the link
+        self._operators = {operator.name: operator for operator in spec.operators}
+        self._scheduler: _native.Scheduler | None = None
+        self._numbers: dict[str, int] = {}  # of routers in the scheduler
+        self._gathers = {
+            plan.edge.name: _native.Gather(
+                f"{plan.edge.name} in", self._target_schema(plan.edge), int(plan.local), tolerant=True
+            )
+            for plan in spec.routing.gathers
+        }
+        self._routers = {
+            plan.edge.name: _native.Router(
+                f"{plan.edge.name} router",
+                self._source_schema(plan.edge),
+                list(plan.keys),
+                list(plan.owners),
+                [] if plan.local is None else [plan.local],
+            )
+            for plan in spec.routing.routers
+        }
+        self._taps = {
+            region: _native.Tap(
+                [self._gathers[plan.edge.name] for plan in spec.routing.gathers if plan.edge.source == last]
+            )
+            for region, last in spec.routing.taps.items()
+        }
+
+    @property
+    def links(self) -> Mapping[str, _native.Link]:
+        """Those that there have been, by name."""
+        with self._lock:
+            return dict(self._links)
+
+    # --- how it starts ------------------------------------------------------------------------------------------
+
+    def connect(self, peers: Mapping[str, Any]) -> None:
+        """Opens the links that leave from here at the start.
+
+        Args:
+            peers: where each processing element listens.
+        """
+        for plan in self._spec.routing.routers:
+            for target, link in plan.links.items():
+                self._attach(plan.edge.name, target, link, peers[link.to_pe], self._spec.epoch)
+        for link in self._spec.routing.links_out:
+            self._keep(link, self._dial(link, peers[link.to_pe], self._spec.epoch), link.to_pe)
+
+    def arrives(self, connection: socket.socket, hello: Hello) -> bool:
+        """Takes a link that another processing element has opened; tells whether it is one for here.
+
+        Raises:
+            LinkError: the stream that it belongs to has ended.
+        """
+        for plan in self._spec.routing.gathers:
+            link = routed_link(plan.edge, hello.sender, self._spec.pe)
+            if hello.channel != f"link:{link.name}":
+                continue
+            if not self._gathers[plan.edge.name].add(self._keep(link, connection, hello.sender)):
+                raise LinkError(f"{plan.edge.end} has had all its tuples", link=link.name)
+            return True
+        return False
+
+    def wire(self, scheduler: _native.Scheduler, numbers: Mapping[str, int]) -> None:
+        """Adds routers, gathers and taps to a scheduler that isn't started, and connects them with its operators.
+
+        Args:
+            scheduler: has the operators.
+            numbers: of these, by name.
+        """
+        routing = self._spec.routing
+        self._scheduler = scheduler
+        taps: dict[str, int] = {}
+        for region, last in routing.taps.items():
+            schema = self._operators[last].output_schema
+            if schema is not None:
+                native = _native.Operator.tap(f"{region} tap", native_schema(schema), self._taps[region])
+                taps[last] = scheduler.add(native)
+                scheduler.connect(numbers[last], taps[last])
+
+        def lead(edge: Edge, to: int, input_port: int = 0) -> None:
+            if edge.source in taps:
+                scheduler.connect(taps[edge.source], to, 0, input_port)
+            else:
+                output = output_number(self._operators[edge.source], port_of(edge.stream, OUT))
+                scheduler.connect(numbers[edge.source], to, output, input_port)
+
+        entries = {
+            edge: input_number(self._operators[edge.target], port_of(edge.end, IN))
+            for edge in routing.routed
+            if edge.target in self._operators
+        }
+        routers = {plan.edge for plan in routing.routers}
+        for plan in routing.routers:
+            number = self._numbers[plan.edge.name] = scheduler.add(
+                _native.Operator.router(self._routers[plan.edge.name])
+            )
+            lead(plan.edge, number)
+            if plan.local is not None:
+                scheduler.connect(number, numbers[plan.edge.target], 0, entries[plan.edge])
+        for gather in routing.gathers:
+            number = scheduler.add(_native.Operator.gather(self._gathers[gather.edge.name]))
+            scheduler.connect(number, numbers[gather.edge.target], 0, entries[gather.edge])
+        for link in routing.links_out:
+            edge = Edge(link.stream, link.end)
+            leaving = _native.Operator.link_out(link.name, self._source_schema(edge), self._links[link.name])
+            lead(edge, scheduler.add(leaving))
+        for edge in sorted(routing.routed - routers):
+            if edge.source in self._operators and edge.target in self._operators:
+                lead(edge, numbers[edge.target], entries[edge])
+
+    # --- commands ---------------------------------------------------------------------------------------------------
+
+    def attach(self, edge: str, target: int, link: PlanLink, address: Any, epoch: int) -> str:
+        """Opens a link to a replica that a router doesn't know yet; 'done' also if it is known already."""
+        if self._targets.get((edge, target)) == link.name and target not in self._routers[edge].counters()["broken"]:
+            return "done"
+        return self._answer(edge, self._attach(edge, target, link, address, epoch))
+
+    def detach(self, edge: str, target: int, epoch: int) -> str:
+        """Says goodbye to a replica to which nothing is routed any more."""
+        answer = self._answer(edge, self._routers[edge].detach(target, epoch))
+        if answer == "done":
+            self._targets.pop((edge, target), None)
+        return answer
+
+    def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> str:
+        """Keeps back the records of partitions from now on; a mark follows the last one that went to their owner."""
+        return self._answer(edge, self._routers[edge].hold(list(partitions), owner, mark, epoch))
+
+    def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int) -> str:
+        """Sends the records of partitions to a replica from now on, those that were kept back first."""
+        return self._answer(edge, self._routers[edge].route(list(partitions), target, epoch))
+
+    def await_mark(self, point: str, mark: int, count: int, patience: float) -> bool:
+        """Waits until a mark has passed a point.
+
+        Args:
+            point: an elastic region that has a replica here (its tap), or the name of an edge (its gather).
+            mark: its number.
+            count: how often it has to come: once from each router.
+            patience: seconds.
+
+        Returns:
+            Whether it has, or nothing more will ever come there.
+        """
+        where = self._taps[point] if point in self._taps else self._gathers[point]
+        return where.wait_mark(mark, count, patience)
+
+    def counters(self) -> dict[str, dict[str, Any]]:
+        """What each router counted, by edge."""
+        return {edge: router.counters() for edge, router in self._routers.items()}
+
+    def lost_peers(self) -> dict[str, str]:
+        """Returns {processing element: why} of links that broke; whether that matters is the coordinator's to say."""
+        with self._lock:
+            return {self._peers[name]: link.failure for name, link in self._links.items() if link.failure}
+
+    def close(self) -> None:
+        """Unblocks whoever waits in a link."""
+        for link in self.links.values():
+            link.interrupt()
+
+    # --- how it is done -------------------------------------------------------------------------------------------
+
+    def _attach(self, edge: str, target: int, link: PlanLink, address: Any, epoch: int) -> int:
+        kept = self._keep(link, self._dial(link, address, epoch), link.to_pe)
+        self._targets[edge, target] = link.name
+        return self._routers[edge].attach(target, kept, epoch)
+
+    def _answer(self, edge: str, ticket: int) -> str:
+        assert self._scheduler is not None
+        self._scheduler.poke(self._numbers[edge])
+        return self._routers[edge].wait(ticket, COMMAND_TIMEOUT)
+
+    def _keep(self, link: PlanLink, connection: socket.socket, peer: str) -> _native.Link:
+        kept = _native.Link(
+            connection.detach(),
+            name=link.name,
+            peer=peer,
+            frame_bytes=LINK_FRAME_BYTES,
+            window_bytes=LINK_WINDOW_BYTES,
+        )
+        with self._lock:
+            self._links[link.name] = kept
+            self._peers[link.name] = peer
+        return kept
+
+    def _source_schema(self, edge: Edge) -> _native.Schema:
+        source = self._operators[edge.source]
+        return native_schema(source.output_ports[output_number(source, port_of(edge.stream, OUT))].schema)
+
+    def _target_schema(self, edge: Edge) -> _native.Schema:
+        target = self._operators[edge.target]
+        return native_schema(target.input_ports[input_number(target, port_of(edge.end, IN))].schema)

@@ -1,0 +1,79 @@
+"""Edges of the graph become connections between ports of a scheduler, and links those that leave or enter it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayelastic import _native
+from rayelastic.graph.ports import IN, OUT, operator_of, port_of
+from rayelastic.plan.routing import Edge
+from rayelastic.runtime.operators.native_schema import native_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.runtime.values.specs import PESpec
+
+
+def connect_operators(
+    scheduler: _native.Scheduler,
+    operators: Sequence[OperatorSpec],
+    numbers: Mapping[str, int],
+    routed: Collection[Edge] = (),
+) -> None:
+    """Connects the operators of a scheduler with each other.
+
+    Args:
+        scheduler: which has them, and isn't started.
+        operators: what they are.
+        numbers: {operator: its number in the scheduler}.
+        routed: edges that somebody else connects.
+    """
+    by_name = {operator.name: operator for operator in operators}
+    for operator in operators:
+        for edges, feedback in ((operator.edges, False), (operator.loop_edges, True)):
+            for stream, end in edges:
+                origin = by_name.get(operator_of(stream))
+                if origin is not None and Edge(stream, end) not in routed:
+                    ports = output_number(origin, port_of(stream, OUT)), input_number(operator, port_of(end, IN))
+                    scheduler.connect(numbers[origin.name], numbers[operator.name], *ports, feedback)
+
+
+def connect_links(
+    scheduler: _native.Scheduler, spec: PESpec, numbers: Mapping[str, int], links: Mapping[str, _native.Link]
+) -> dict[str, int]:
+    """Adds the ends of the links that enter and leave a processing element, and connects them.
+
+    Args:
+        scheduler: which has its operators, and isn't started.
+        spec: of the processing element.
+        numbers: {operator: its number in the scheduler}.
+        links: by name.
+
+    Returns:
+        {link: number of its end in the scheduler}.
+    """
+    ends: dict[str, int] = {}
+    by_name = {operator.name: operator for operator in spec.operators}
+    for link in spec.links_in:
+        port = input_number(by_name[link.target], link.input)
+        schema = native_schema(by_name[link.target].input_ports[port].schema)
+        ends[link.name] = arriving = scheduler.add(_native.Operator.link_in(link.name, schema, links[link.name]))
+        scheduler.connect(arriving, numbers[link.target], input_port=port)
+    for link in spec.links_out:
+        port = output_number(by_name[link.source], link.output)
+        schema = native_schema(by_name[link.source].output_ports[port].schema)
+        ends[link.name] = leaving = scheduler.add(_native.Operator.link_out(link.name, schema, links[link.name]))
+        scheduler.connect(numbers[link.source], leaving, output_port=port)
+    return ends
+
+
+def output_number(operator: OperatorSpec, port: str) -> int:
+    """Returns the number of an output port in the scheduler."""
+    return next(number for number, made in enumerate(operator.output_ports) if made.name == port)
+
+
+def input_number(operator: OperatorSpec, port: str) -> int:
+    """Returns the number of an input port in the scheduler."""
+    return next(number for number, taken in enumerate(operator.input_ports) if taken.name == port)

@@ -1,0 +1,1 @@
+"""Files as batches and batches as files. Know no scheduler."""

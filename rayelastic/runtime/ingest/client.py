@@ -1,0 +1,122 @@
+"""The sending end of a source that is fed from outside: one partition, pushed by one task.
+
+Runs inside Spark's Python workers and Ray tasks: needs the standard library and pyarrow only.
+Must not know Spark, Ray or the native scheduler.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rayelastic.errors import LinkError
+from rayelastic.runtime.ingest.frames import MAX_FRAME, Epoch, FrameError, FrameKind, receive_frame, send_frame
+from rayelastic.runtime.port.dialling import dial
+
+if TYPE_CHECKING:
+    from rayelastic.runtime.values.specs import IngestAddress
+
+DIAL_TIMEOUT = 10.0  # seconds; a loaded machine accepts late, and a task that gives up starts from its first row again
+
+
+class PushError(RuntimeError):
+    """The processing element didn't take the rows; the text says why."""
+
+
+def push_partition(
+    target: IngestAddress,
+    schema: pa.Schema,
+    partition: int,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    sender: str,
+    epoch: Epoch | None = None,
+) -> int:
+    """Pushes the rows of one partition and waits until all of them were accepted.
+
+    Args:
+        target: where the source listens.
+        schema: what the source takes; batches are cast to it, field by field, by position.
+        partition: the number of the partition.
+        batches: its rows, in an order that is the same when it is computed again.
+        sender: who pushes, for the port's log.
+        epoch: which micro-batch of which streaming query it belongs to.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        PushError: the other end refused, or is gone.
+    """
+    try:
+        connection = dial(
+            target.address,
+            job_id=target.job_id,
+            sender=sender,
+            receiver=target.pe,
+            channel=target.channel,
+            epoch=target.epoch,
+            secret=target.secret,
+            timeout=DIAL_TIMEOUT,
+        )
+    except (LinkError, OSError) as error:
+        raise PushError(f"the source can't be reached, its job has probably ended: {error}") from error
+    with connection:
+        connection.settimeout(None)  # a slow source makes this end wait, for as long as it takes
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        try:
+            return _push(connection, schema, partition, batches, epoch or Epoch())
+        except (BrokenPipeError, ConnectionResetError, FrameError) as error:
+            raise PushError(f"the source went away, its job has probably ended: {error}") from error
+
+
+def _push(
+    connection: socket.socket, schema: pa.Schema, partition: int, batches: Iterable[pa.RecordBatch], epoch: Epoch
+) -> int:
+    send_frame(connection, FrameKind.OPEN, partition, payload=epoch.mark(schema).serialize())
+    row = 0
+    for batch in batches:
+        for piece in _pieces(_as_schema(batch, schema)):
+            if select.select([connection], [], [], 0)[0]:
+                _read_answer(connection)  # nothing is said before END but a refusal
+            send_frame(
+                connection,
+                FrameKind.BATCH,
+                partition,
+                first_row=row,
+                rows=piece.num_rows,
+                payload=piece.serialize(),
+            )
+            row += piece.num_rows
+    send_frame(connection, FrameKind.END, partition, first_row=row)
+    _read_answer(connection)
+    return row
+
+
+def _as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Cuts a batch until each piece fits a frame; a single row that doesn't is refused by the other end."""
+    if batch.num_rows > 1 and pa.ipc.get_record_batch_size(batch) > MAX_FRAME:
+        half = batch.num_rows // 2
+        yield from _pieces(batch.slice(0, half))
+        yield from _pieces(batch.slice(half))
+    elif batch.num_rows:
+        yield batch
+
+
+def _read_answer(connection: socket.socket) -> None:
+    answer = receive_frame(connection)
+    if answer is None:
+        raise FrameError("the connection ended without an answer")
+    if answer.kind is FrameKind.REFUSED:
+        raise PushError(bytes(answer.payload).decode(errors="replace"))
+    if answer.kind is not FrameKind.ACCEPTED:
+        raise FrameError(f"{answer.kind.name} is no answer")

@@ -1,0 +1,73 @@
+"""A source that somebody outside feeds: the driver has it push its rows into the data port of a processing element.
+
+Spark's DataFrames arrive that way (rayelastic/spark). The processing element knows only that rows come in, numbered.
+What the driver holds (a Spark session, a DataFrame) can't be shipped, so such descriptions say themselves what goes to
+the processing element in their place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from rayelastic.graph.operator_spec import Lane
+
+if TYPE_CHECKING:
+    from rayelastic.graph.operator_spec import SinkDescription
+    from rayelastic.graph.schema import Schema
+    from rayelastic.runtime.values.specs import IngestAddress
+
+
+@dataclass(frozen=True, slots=True)
+class IngestSource:
+    """Rows that somebody pushes into the data port, as the processing element sees such a source.
+
+    Args:
+        schema: of the rows.
+        reason: who pushes, in words.
+    """
+
+    schema: Schema
+    reason: str
+    lane: Lane = Lane.BUILT_IN
+
+    def check(self, operator: str) -> None:
+        """Does nothing: whoever pushes was checked on the driver."""
+
+
+@runtime_checkable
+class ExternalSource(Protocol):
+    """A source description whose rows the driver has pushed."""
+
+    def push(self, address: IngestAddress, operator: str) -> dict[int, int]:
+        """Pushes every row and returns when all were acknowledged.
+
+        Args:
+            address: where to push to.
+            operator: the name of the source, for messages and progress.
+
+        Returns:
+            The number of rows of each partition, by its number.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """Makes a running `push` end early; called from another thread."""
+        ...
+
+    def for_pe(self) -> IngestSource:
+        """What goes to the processing element in its place."""
+        ...
+
+
+@runtime_checkable
+class DriverSink(Protocol):
+    """A sink description whose last step the driver does."""
+
+    def for_pe(self) -> SinkDescription:
+        """What goes to the processing element in its place."""
+        ...
+
+    def finish(self, rows: int, value: Any) -> Any:
+        """Makes the result that the user gets of what the processing element's sink left."""
+        ...

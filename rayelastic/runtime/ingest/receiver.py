@@ -1,0 +1,297 @@
+"""The receiving end of a source that is fed from outside: Spark's tasks push, this end decides what counts.
+
+Each connection carries one partition and is read by its own thread, which blocks in the feeder while the source can't
+take more: the socket fills, and the pushing task waits (back-pressure). The rows accepted are counted per partition, so
+that a task which is retried, or run twice at once by speculation, never doubles a row. A repeat must repeat: batches
+carry checksums, and a task that comes back with other rows under the same numbers is refused, as keeping the count
+alone would lose some rows and double others without a word.
+
+Of a streaming query each micro-batch (epoch) has partitions of its own, so a replay after a crash between push and
+commit finds its rows counted. Spark replays nothing but its last epoch: earlier ones are forgotten, and refused.
+
+Must not know Ray, Spark or the native scheduler; nothing that arrives is unpickled (reliability rule D5).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from rayelastic.errors import SourceError
+from rayelastic.runtime.ingest.frames import (
+    MAX_FRAME,
+    MAX_REASON,
+    Epoch,
+    Frame,
+    FrameError,
+    FrameKind,
+    receive_frame,
+    send_frame,
+)
+
+REPEATABLE = (
+    "Make the DataFrame repeatable: sort within partitions (df.sortWithinPartitions(...)) or checkpoint it "
+    "(df.localCheckpoint())"
+)
+KEPT_EPOCHS = 2  # of a query: the one that is pushed, and the one before, whose last tasks may still be repeated
+DRAIN_TIMEOUT = 2.0  # seconds to wait for the task to hang up after it was refused
+
+
+class Feeder(Protocol):
+    """Where accepted batches go: the native `ArrowFeeder`."""
+
+    def push(self, batch: pa.RecordBatch) -> bool:
+        """Takes the rows of a batch; blocks while the source can't take more; false if it was stopped."""
+        ...
+
+    def finish(self) -> None:
+        """Says that no more rows come."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class IngestCounters:
+    """What arrived for a source so far.
+
+    Args:
+        rows: rows accepted, each once.
+        bytes: payload bytes of the accepted batches.
+        batches: batches accepted, whole or in part.
+        repeated_rows: rows that came again and were dropped.
+        refused: connections that were refused after the handshake.
+        connections: connections open now.
+        partitions_ended: partitions that are complete.
+    """
+
+    rows: int
+    bytes: int
+    batches: int
+    repeated_rows: int
+    refused: int
+    connections: int
+    partitions_ended: int
+
+
+@dataclass(slots=True)
+class _Partition:
+    """What is known of one partition; `lock` is held while a batch of it is pushed, so repeats wait for each other."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    rows: int = 0
+    checksums: dict[int, tuple[int, int]] = field(default_factory=dict)  # first row -> rows, CRC-32
+    ended: int | None = None
+
+
+_Place = tuple[Epoch, int]  # and the number of a partition
+
+
+class IngestServer:
+    """Takes the connections of one source.
+
+    Args:
+        source: the name of the source operator.
+        schema: what each batch must have, exactly; a field that isn't nullable takes no null.
+        feeder: where accepted batches go.
+        max_frame: the most bytes of one frame.
+
+    Rows of one partition keep their order; partitions interleave. `serve` is what a data port calls with a connection
+    whose handshake asked for this source.
+    """
+
+    def __init__(self, source: str, schema: pa.Schema, feeder: Feeder, *, max_frame: int = MAX_FRAME) -> None:
+        self._source = source
+        self._schema = schema
+        self._feeder = feeder
+        self._max_frame = max_frame
+        self._lock = threading.Lock()  # guards what follows; never held while pushing
+        self._partitions: dict[_Place, _Partition] = {}
+        self._latest: dict[str, int] = {}  # of each query, the highest epoch seen
+        self._connections: set[socket.socket] = set()
+        self._closed = False
+        self._rows = self._bytes = self._batches = self._repeated = self._refused = 0
+
+    def serve(self, connection: socket.socket) -> None:
+        """Takes over a connection: reads it in a thread of its own, and closes it."""
+        with self._lock:
+            if self._closed:
+                connection.close()
+                return
+            self._connections.add(connection)
+        name = f"ingest-{self._source}"
+        threading.Thread(target=self._serve, args=(connection,), name=name, daemon=True).start()
+
+    def finish(self, rows: Mapping[int, int]) -> None:
+        """Ends the source when every partition is complete.
+
+        Args:
+            rows: the row count of each partition, as its last successful task reported it.
+
+        Raises:
+            SourceError: a partition is missing or has another count; the source isn't ended.
+        """
+        with self._lock:
+            accepted = {number: state.ended for (epoch, number), state in self._partitions.items() if epoch == Epoch()}
+        for number, expected in rows.items():
+            if accepted.get(number) != expected:
+                raise self._error(
+                    f"partition {number} should have {expected} rows, but {accepted.get(number, 0)} were completed here"
+                )
+        self._feeder.finish()
+
+    def counters(self) -> IngestCounters:
+        """What arrived so far."""
+        with self._lock:
+            return IngestCounters(
+                rows=self._rows,
+                bytes=self._bytes,
+                batches=self._batches,
+                repeated_rows=self._repeated,
+                refused=self._refused,
+                connections=len(self._connections),
+                partitions_ended=sum(state.ended is not None for state in self._partitions.values()),
+            )
+
+    def close(self) -> None:
+        """Ends every connection; tasks that still push see it broken. Safe to repeat."""
+        with self._lock:
+            self._closed = True
+            connections = list(self._connections)
+        for connection in connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)  # its thread wakes up and closes it
+
+    def _serve(self, connection: socket.socket) -> None:
+        partition = 0
+        try:
+            connection.settimeout(None)
+            state, partition = self._open(receive_frame(connection, max_frame=self._max_frame))
+            while (frame := receive_frame(connection, max_frame=self._max_frame)) is not None:
+                if frame.partition != partition:
+                    raise self._error(f"a frame of partition {frame.partition} on a connection of {partition}")
+                if frame.kind is FrameKind.END:
+                    self._end(state, frame)
+                    send_frame(connection, FrameKind.ACCEPTED, partition, first_row=frame.first_row)
+                    return
+                if frame.kind is not FrameKind.BATCH:
+                    raise self._error(f"a frame {frame.kind.name} where a batch was expected")
+                self._accept(state, frame)
+        except FrameError as error:
+            self._refuse(connection, partition, str(error))
+        except OSError:
+            pass  # the task died, or the source was closed: whatever it was, Spark tries again or knows why
+        except Exception as error:  # wrong rows, or a source that was stopped: the task is told, nothing hangs
+            self._refuse(connection, partition, str(error))
+        finally:
+            with self._lock:
+                self._connections.discard(connection)
+            connection.close()
+
+    def _open(self, frame: Frame | None) -> tuple[_Partition, int]:
+        if frame is None or frame.kind is not FrameKind.OPEN:
+            raise self._error("a connection that doesn't begin with a schema")
+        try:
+            schema = pa.ipc.read_schema(frame.payload)
+        except (pa.ArrowException, OSError) as error:
+            raise self._error(f"a schema that Arrow can't read: {error}") from error
+        if not schema.equals(self._schema):
+            raise self._error(f"it takes rows of ({_describe(self._schema)}), not of ({_describe(schema)})")
+        epoch = Epoch.of(schema)
+        with self._lock:
+            self._forget(epoch)
+            return self._partitions.setdefault((epoch, frame.partition), _Partition()), frame.partition
+
+    def _forget(self, current: Epoch) -> None:
+        """Drops what was known of epochs that Spark can't replay any more."""
+        latest = self._latest.get(current.query, 0)
+        oldest = max(latest, current.number) - KEPT_EPOCHS + 1
+        if current.number < oldest:
+            raise self._error(
+                f"epoch {current.number} of its query comes again after epoch {latest}",
+                way_out="The checkpoint is older than this job: start the job anew, or take the query's own checkpoint",
+            )
+        if current.number > latest:
+            self._latest[current.query] = current.number
+            old = [key for key in self._partitions if key[0].query == current.query and key[0].number < oldest]
+            for key in old:
+                del self._partitions[key]
+
+    def _accept(self, state: _Partition, frame: Frame) -> None:
+        with state.lock:
+            end = frame.first_row + frame.rows
+            if frame.first_row > state.rows:
+                raise self._error(f"partition {frame.partition}: rows {state.rows} to {frame.first_row} are missing")
+            self._check_repeat(state, frame)
+            if end <= state.rows:
+                with self._lock:
+                    self._repeated += frame.rows
+                return
+            batch = self._decode_batch(frame)
+            known = state.rows - frame.first_row
+            if not self._feeder.push(batch.slice(known) if known else batch):
+                raise self._error("its job has ended")
+            state.rows = end
+            state.checksums[frame.first_row] = (frame.rows, frame.checksum)
+        with self._lock:
+            self._rows += frame.rows - known
+            self._repeated += known
+            self._bytes += frame.payload.size
+            self._batches += 1
+
+    def _check_repeat(self, state: _Partition, frame: Frame) -> None:
+        rows, checksum = state.checksums.get(frame.first_row, (frame.rows, frame.checksum))
+        if rows == frame.rows and checksum != frame.checksum:
+            raise self._error(
+                f"partition {frame.partition} was computed again with other rows, or in another order, than before, so "
+                "they can't be counted once",
+                way_out=REPEATABLE,
+            )
+
+    def _decode_batch(self, frame: Frame) -> pa.RecordBatch:
+        try:
+            batch = pa.ipc.read_record_batch(frame.payload, self._schema)
+            batch.validate(full=True)
+        except (pa.ArrowException, OSError) as error:
+            raise self._error(f"a batch that Arrow can't read: {error}") from error
+        if batch.num_rows != frame.rows:
+            raise self._error(f"a batch of {batch.num_rows} rows that says it has {frame.rows}")
+        for column, expected in zip(batch.columns, self._schema, strict=True):
+            if not expected.nullable and column.null_count:
+                raise self._error(
+                    f"column {expected.name!r} has nulls, but its field takes none",
+                    way_out=f"Declare it as `{expected.name}: ... | None`, or remove them (df.na.drop, df.na.fill)",
+                )
+        return batch
+
+    def _end(self, state: _Partition, frame: Frame) -> None:
+        with state.lock:
+            if state.rows != frame.first_row or state.ended not in (None, frame.first_row):
+                raise self._error(
+                    f"partition {frame.partition} ended after {frame.first_row} rows, but {state.rows} were accepted",
+                    way_out=REPEATABLE,
+                )
+            state.ended = frame.first_row
+
+    def _error(self, problem: str, *, way_out: str = "") -> SourceError:
+        return SourceError(problem, operator=self._source, way_out=way_out)
+
+    def _refuse(self, connection: socket.socket, partition: int, reason: str) -> None:
+        with self._lock:
+            self._refused += 1
+        with contextlib.suppress(OSError):
+            payload = reason.encode()[:MAX_REASON]
+            send_frame(connection, FrameKind.REFUSED, partition, payload=payload)
+            connection.shutdown(socket.SHUT_WR)
+            connection.settimeout(DRAIN_TIMEOUT)
+            left = 2 * self._max_frame  # a task looks for an answer before each frame, so no more can be on its way
+            while left > 0 and (read := len(connection.recv(1 << 16))):  # or a reset would take the reason away
+                left -= read
+
+
+def _describe(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema)

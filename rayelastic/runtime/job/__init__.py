@@ -1,0 +1,1 @@
+"""A job as a whole: its coordinator and the processing elements that it has."""

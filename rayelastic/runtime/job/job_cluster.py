@@ -1,0 +1,210 @@
+"""The processing elements of a job: made, started, called, retired and ended. Decides nothing; knows no tuples.
+
+Knows elements by their handles (host.py), so that they may be plain objects or actors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.plan.config import Regions
+from rayelastic.plan.routing import Edge, elastic_regions, routing_of
+from rayelastic.runtime.element.host import PELostError
+from rayelastic.runtime.values.specs import PESpec
+from rayelastic.runtime.values.status import PEStatus, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.element.host import PEHandle, PEHost
+    from rayelastic.runtime.port.data_port import PortAddress
+    from rayelastic.runtime.values.specs import JobSpec
+
+START_TIMEOUT = (
+    120.0  # seconds for a processing element to open its port, connect and start; a cold machine compiles here
+)
+ADOPT_TIMEOUT = 5.0  # seconds for an element to tell a new coordinator how it is
+RETIRE_TIMEOUT = 30.0  # seconds for one that gets no more tuples to pass on what it has and to end
+RETIRE_LOOK = 1.0  # seconds between two questions whether it has
+ANSWER_TIMEOUT = 3.0  # seconds for its answer, as a link waits; Ray may take a minute to know that a host is gone
+
+
+class JobCluster:
+    """The processing elements of a job.
+
+    Args:
+        job: what they run.
+        host: makes them.
+        started: called with the handle of each one that has been started.
+    """
+
+    def __init__(self, job: JobSpec, host: PEHost, started: Callable[[PEHandle], None]) -> None:
+        self._job = job
+        self._host = host
+        self._started = started
+        self._lock = threading.Lock()
+        self._handles: dict[str, PEHandle] = {}
+        self._addresses: dict[str, PortAddress | None] = {}
+        self._ended: set[str] = set()
+        elastic = Regions(job.config.regions) is not Regions.FIXED
+        self.elastic = elastic_regions(job.plan, job.operators) if elastic else ()
+
+    @property
+    def handles(self) -> dict[str, PEHandle]:
+        """Of those that there are, by id."""
+        with self._lock:
+            return dict(self._handles)
+
+    def start(self, plan: ExecPlan, pes: Sequence[str]) -> None:
+        """Starts elements of a plan: all open their ports, then connect, then run. Those that run are left alone.
+
+        Args:
+            plan: with them in it.
+            pes: which.
+
+        Raises:
+            RayelasticError: one couldn't be started.
+        """
+        handles = self.handles
+        specs = [self._spec(plan, pe) for pe in plan.pes if pe in pes and pe not in handles]
+        if handles:  # replicas that come later get their keys from others, not from the snapshot
+            specs = [replace(spec, restore=None) for spec in specs]
+        fresh = [self._host.start_pe(spec) for spec in specs]
+        with self._lock:
+            self._handles.update({handle.pe: handle for handle in fresh})
+            self._ended.difference_update(handle.pe for handle in fresh)
+        for handle in fresh:
+            self._addresses[handle.pe] = handle.call("open", timeout=START_TIMEOUT)
+        for step in (("connect", dict(self._addresses)), ("start",)):
+            for handle in reversed(fresh):  # consumers first: they wait for their producers
+                handle.call(*step, timeout=START_TIMEOUT)
+        for handle in fresh:
+            self._started(handle)
+
+    def adopt(self) -> None:
+        """Takes over the elements that an earlier coordinator of the job has started, as far as they answer."""
+        adopted: dict[str, PEHandle] = {}
+        for handle in self._host.find_pes():
+            try:
+                status: PEStatus = handle.call("status", timeout=ADOPT_TIMEOUT)
+                address: PortAddress | None = handle.call("address", timeout=ADOPT_TIMEOUT)
+            except (PELostError, TimeoutError):
+                status = PEStatus(handle.pe, State.CREATED)
+            if status.state is State.CREATED:  # nobody counts on it yet
+                with contextlib.suppress(PELostError):
+                    handle.kill()
+                continue
+            adopted[handle.pe] = handle
+            self._addresses[handle.pe] = address
+            if status.state.is_final:
+                self.ends(handle.pe)
+        with self._lock:
+            self._handles.update(adopted)
+        for handle in adopted.values():
+            self._started(handle)
+
+    def call(self, pe: str, method: str, *arguments: Any, timeout: float) -> Any:
+        """Calls a method of an element and waits for its answer.
+
+        Raises:
+            PELostError: it is gone.
+            TimeoutError: no answer in time.
+        """
+        with self._lock:
+            handle = self._handles.get(pe)
+        if handle is None:
+            raise PELostError(f"there is no processing element {pe} any more")
+        try:
+            return handle.call(method, *arguments, timeout=timeout)
+        except PELostError:
+            self.ends(pe)
+            raise
+
+    def address(self, pe: str) -> PortAddress:
+        """Returns where an element listens.
+
+        Raises:
+            PELostError: it doesn't.
+        """
+        address = self._addresses.get(pe)
+        if address is None:
+            raise PELostError(f"processing element {pe} doesn't listen")
+        return address
+
+    def is_running(self, pe: str) -> bool:
+        """Tells whether an element has been started, and has neither ended nor been lost."""
+        with self._lock:
+            return pe in self._handles and pe not in self._ended
+
+    def ends(self, pe: str) -> None:
+        """Notes that an element has ended or been lost."""
+        with self._lock:
+            self._ended.add(pe)
+
+    def retire(self, pe: str) -> None:
+        """Waits for an element that gets no more tuples to end, and frees what it holds; safe to repeat."""
+        if (handle := self.handles.get(pe)) is None:
+            return
+        try:
+            for _ in range(round(RETIRE_TIMEOUT / RETIRE_LOOK)):
+                if not self.is_running(pe):
+                    break
+                status: PEStatus = handle.call("wait", RETIRE_LOOK, timeout=RETIRE_LOOK + ANSWER_TIMEOUT)
+                if status.state.is_final:
+                    break
+        except (PELostError, TimeoutError):
+            self.give_up(pe)
+        else:
+            self._remove(handle, at_once=False)
+
+    def give_up(self, pe: str) -> None:
+        """Ends an element that doesn't answer, without asking it; safe to repeat."""
+        if (handle := self.handles.get(pe)) is not None:
+            self._remove(handle, at_once=True)
+
+    def _remove(self, handle: PEHandle, *, at_once: bool) -> None:
+        self.ends(handle.pe)
+        with contextlib.suppress(PELostError):
+            handle.kill(at_once=at_once)
+        with self._lock:
+            self._handles.pop(handle.pe, None)
+        self._sweep(self._addresses.pop(handle.pe, None))
+
+    def kill(self) -> None:
+        """Ends every element."""
+        for handle in self.handles.values():
+            with contextlib.suppress(PELostError):
+                handle.kill()
+        for address in list(self._addresses.values()):
+            self._sweep(address)
+
+    def _spec(self, plan: ExecPlan, pe: str) -> PESpec:
+        job = self._job
+        routing = routing_of(plan, pe, self.elastic)
+        plain = [link for link in plan.links if Edge(link.stream, link.end) not in routing.routed]
+        return PESpec(
+            pe=pe,
+            job=job.name,
+            job_id=job.job_id,
+            secret=job.secret,
+            operators=tuple(job.operators[name] for name in plan.pes[pe]),
+            links_in=tuple(link for link in plain if link.to_pe == pe),
+            links_out=tuple(link for link in plain if link.from_pe == pe),
+            config=job.config,
+            epoch=plan.epoch,
+            routing=routing,
+            restore=job.restore,
+            node=plan.nodes.get(pe, ""),
+        )
+
+    @staticmethod
+    def _sweep(address: PortAddress | None) -> None:
+        """Removes the Unix socket that an element of this node left behind because it was killed."""
+        if address is not None and address.unix_path:
+            shutil.rmtree(Path(address.unix_path).parent, ignore_errors=True)

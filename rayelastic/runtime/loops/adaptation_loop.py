@@ -1,0 +1,287 @@
+"""The local control loop of a processing element: sample, observe, step, apply, journal (architecture, section 1).
+
+    applied = scheduler.apply(controller.step(observe(previous, scheduler.sample(), host.cpu_usage())))
+
+Must not know the algorithms of the controller, and decides nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rayelastic.plan.config import ThreadingModel
+from rayelastic.policy.element.decision import Controller, Decision
+from rayelastic.policy.element.observation import Observation, OperatorObservation
+from rayelastic.runtime.values.adaptation import Adaptation, Journal
+from rayelastic.runtime.watch.event_log import tell
+from rayelastic.runtime.watch.machine_load import CpuUse, MachineLoad
+
+__all__ = ["AdaptationLoop", "LoopSettings", "Scheduler", "observe"]
+
+log = logging.getLogger(__name__)
+
+PROFILER_RATE = 100.0  # snapshots a second, Middleware'19 section 3 (M02): CPU time is told in these
+WARM_UP = 0.25  # of a period: what a change stirs up is over by then
+PATIENCE = 3  # periods until a port that doesn't switch counts as one that can't (M15); it switches with its next tuple
+
+
+class Scheduler(Protocol):
+    """The native scheduler, as far as the loop needs it."""
+
+    def sample(self) -> dict[str, Any]:
+        """Counters since the start."""
+        ...
+
+    def apply(self, thread_count: int, models: Mapping[int, str] = ...) -> dict[str, Any]:
+        """Brings about what is desired; answers with what is in force."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSettings:
+    """What a loop is given.
+
+    Args:
+        pe: the processing element.
+        order: {operator: its number in the scheduler}, upstream before downstream.
+        sources: operators without an input.
+        pinned: operators whose threading model the user has fixed.
+        period: seconds between two decisions.
+        minimum_threads: the fewest.
+        maximum_threads: the most.
+        cpus: that the process may use.
+        job: its name, for the log.
+    """
+
+    pe: str
+    order: Mapping[str, int]
+    sources: frozenset[str]
+    pinned: frozenset[str]
+    period: float
+    minimum_threads: int
+    maximum_threads: int
+    cpus: int
+    job: str = ""
+
+
+def observe(
+    settings: LoopSettings,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    seconds: float,
+    *,
+    at: float,
+    cpu: CpuUse,
+    adapted: bool = True,
+    reluctant: frozenset[str] = frozenset(),
+) -> Observation:
+    """Make an observation of two samples.
+
+    Args:
+        settings: of the loop.
+        before: the native sample at the start of the period.
+        after: the native sample at its end.
+        seconds: between the two.
+        at: seconds since the start, at the end.
+        cpu: use in the period.
+        adapted: whether what was asked for last is in force.
+        reluctant: operators that were to switch and didn't.
+    """
+    seconds = max(seconds, 1e-9)
+
+    def gone(name: str) -> float:
+        return float(after[name] - before[name])
+
+    operators = []
+    for name, number in settings.order.items():
+        then, now = before["operators"][number], after["operators"][number]
+        source = name in settings.sources
+        made = "tuples_out" if source else "tuples_in"
+        capacity = now["queue_capacity"]
+        operators.append(
+            OperatorObservation(
+                name=name,
+                model=ThreadingModel(now["model"]),
+                switchable=not source and name not in settings.pinned and name not in reluctant and not now["final"],
+                rate=(now[made] - then[made]) / seconds,
+                samples=round((now["cpu_seconds"] - then["cpu_seconds"]) * PROFILER_RATE),
+                queue_fill=min(1.0, now["queued"] / capacity) if capacity else 0.0,
+            )
+        )
+    scheduler_time = max(gone("scheduler_seconds"), 1e-9)
+    thread_time = max(gone("thread_seconds"), 1e-9)
+    return Observation(
+        time=at,
+        period=seconds,
+        throughput=sum(operator.rate for operator in operators),
+        thread_count=after["thread_count"],
+        minimum_threads=settings.minimum_threads,
+        maximum_threads=settings.maximum_threads,
+        operators=tuple(operators),
+        system_samples=round(gone("engine_cpu_seconds") * PROFILER_RATE),
+        idle=min(1.0, gone("idle_seconds") / scheduler_time),
+        blocked=min(1.0, gone("blocked_seconds") / thread_time),
+        token_wait=min(1.0, gone("token_wait_seconds") / thread_time),
+        source_wait=_source_wait(settings, before["operators"], after["operators"], seconds),
+        cpu_count=settings.cpus,
+        own_cpu=cpu.own,
+        host_cpu=min(1.0, cpu.host),
+        thread_stuck=after["stuck"],
+        adapted=adapted,
+    )
+
+
+def _source_wait(
+    settings: LoopSettings, before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], seconds: float
+) -> float | None:
+    """How long the source that waits least is inside its function without working there, as a share of the time.
+
+    Time inside a function is CPU time or waiting. Where CPUs are short, every function waits for one; a source waits
+    for input only as far as it waits more than the other operators do. Those that sleep don't wait for a CPU.
+    """
+
+    def gone(numbers: Sequence[int], counter: str) -> float:
+        return sum(float(after[number][counter] - before[number][counter]) for number in numbers)
+
+    sources = [number for name, number in settings.order.items() if name in settings.sources]
+    others = [number for name, number in settings.order.items() if name not in settings.sources]
+    sources = [number for number in sources if not after[number]["final"]]
+    if not sources:
+        return None
+    working = gone(others, "cpu_seconds")
+    awake = gone(others, "inside_seconds") - gone(others, "waited_seconds")
+    stretch = max(1.0, awake / working) if working > 0 else 1.0
+    waits = [gone([one], "inside_seconds") - stretch * gone([one], "cpu_seconds") for one in sources]
+    return min(1.0, max(0.0, min(waits) / seconds))
+
+
+class AdaptationLoop:
+    """Adapts one scheduler to its load, once a period, until it is stopped.
+
+    Args:
+        scheduler: what it samples and applies to.
+        controller: who decides.
+        settings: periods, bounds and names.
+        journal: where each pass is kept.
+        load: CPU use of process and host.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        controller: Controller,
+        settings: LoopSettings,
+        journal: Journal,
+        *,
+        load: MachineLoad | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._scheduler = scheduler
+        self._controller = controller
+        self._settings = settings
+        self.journal = journal
+        self._load = load or MachineLoad()
+        self._clock = clock
+        self._stopped = threading.Event()
+        self._outdated = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._number = 0
+        self._wanted: Decision | None = None
+        self._late: dict[str, int] = {}  # {operator: periods for which it should have switched}
+
+    def start(self) -> None:
+        """Start its thread."""
+        self._thread = threading.Thread(target=self.run, name=f"adapt-{self._settings.pe}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it; what is in force stays."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.journal.close()
+
+    def reset(self) -> None:
+        """Have the controller forget what it learned before its next pass: the load isn't what it was."""
+        self._outdated.set()
+
+    def run(self) -> None:
+        """Adapt until stopped. A controller that raises ends the adaptation, not the job."""
+        started = self._clock()
+        before, since = self._scheduler.sample(), started
+        while not self._stopped.wait(self._settings.period):
+            after, now = self._scheduler.sample(), self._clock()
+            try:
+                changed = self.step(before, after, now - since, at=now - started)
+            except Exception:
+                log.exception("adaptation of %s ends: its controller failed", self._settings.pe)
+                return
+            if changed:
+                if self._stopped.wait(self._settings.period * WARM_UP):
+                    return
+                self._load.use()  # a new window
+                after, now = self._scheduler.sample(), self._clock()
+            before, since = after, now
+
+    def step(self, before: Mapping[str, Any], after: Mapping[str, Any], seconds: float, *, at: float) -> bool:
+        """Make one pass on two samples.
+
+        Returns:
+            Whether something was changed.
+        """
+        settings = self._settings
+        fresh = self._outdated.is_set()
+        if fresh:
+            self._outdated.clear()
+            self._controller.reset()
+        pending = self._pending(after)
+        observation = observe(
+            settings,
+            before,
+            after,
+            seconds,
+            at=at,
+            cpu=self._load.use(),
+            adapted=not pending and (self._wanted is None or after["thread_count"] == self._wanted.thread_count),
+            reluctant=frozenset(name for name, periods in self._late.items() if periods >= PATIENCE),
+        )
+        decision = self._controller.step(observation)
+        changes = decision.changes(observation)
+        threads, models = observation.thread_count, {}
+        if changes:
+            numbers = {settings.order[name]: model.value for name, model in decision.models.items()}
+            in_force = self._scheduler.apply(decision.thread_count, numbers)
+            threads = in_force["thread_count"]
+            models = {name: ThreadingModel(in_force["models"][settings.order[name]]) for name in decision.models}
+            self._wanted = decision
+            self._late = dict.fromkeys(decision.models, 0)
+        self.journal.add(Adaptation(settings.pe, self._number, observation, decision, threads, models, fresh))
+        if changes:
+            tell(
+                "adapted",
+                job=settings.job,
+                pe=settings.pe,
+                threads=threads,
+                queues={name: model.value for name, model in models.items()},
+                reason=decision.reason,
+                rule=decision.rule,
+            )
+        self._number += 1
+        return changes
+
+    def _pending(self, sample: Mapping[str, Any]) -> Sequence[str]:
+        """Operators that shall switch and haven't yet, without those that count as unable to."""
+        if self._wanted is None:
+            return ()
+        for name, model in self._wanted.models.items():
+            if sample["operators"][self._settings.order[name]]["model"] == model.value:
+                self._late.pop(name, None)
+            elif name in self._late:
+                self._late[name] += 1
+        return [name for name, periods in self._late.items() if periods < PATIENCE]

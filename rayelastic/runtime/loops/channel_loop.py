@@ -1,0 +1,200 @@
+"""The control loop of elastic stages: sample, observe, step, set the number of channels, journal (alarm thread, S01).
+
+Beside the loop that adapts threads and queues (`adaptation_loop`); each stage has a controller of its own, and settles
+with the others as strangers do (S10). Must not know the algorithms of the controllers, and decides nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from rayelastic.graph.channels import Channels, Governor, channel_heads
+from rayelastic.plan.config import Elasticity, ThreadingModel
+from rayelastic.policy.element.decision import Controller
+from rayelastic.policy.element.observation import Observation, OperatorObservation
+from rayelastic.runtime.values.adaptation import Adaptation
+from rayelastic.runtime.values.specs import PESpec
+from rayelastic.runtime.watch.event_log import tell
+
+__all__ = ["ChannelLoop", "Stage", "Width", "channel_loop"]
+
+log = logging.getLogger(__name__)
+
+KEPT_PASSES = 1_000  # of a stage, in memory
+
+
+class Width(Protocol):
+    """How many channels of a stage get tuples: the native ChannelWidth."""
+
+    active: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage whose number of channels changes.
+
+    Args:
+        name: of the operator that deals tuples out.
+        number: of that in the scheduler.
+        most: channels that there are.
+        channels: of each channel, {operator that takes from it: its number in the scheduler}.
+        width: how many are used.
+        controller: who decides on that.
+        passes: what was seen, decided and done; the last ones.
+    """
+
+    name: str
+    number: int
+    most: int
+    channels: Sequence[Mapping[str, int]]
+    width: Width
+    controller: Controller
+    passes: deque[Adaptation] = field(default_factory=lambda: deque(maxlen=KEPT_PASSES))
+
+
+def observe_stage(
+    stage: Stage, before: Mapping[str, Any], after: Mapping[str, Any], seconds: float, at: float
+) -> Observation:
+    """Make an observation of two native samples.
+
+    Its threads are channels, its throughput is tuples that enter (S04), its operators those behind the channels in use.
+    """
+    seconds = max(seconds, 1e-9)
+    active = stage.width.active
+
+    def rate(number: int) -> float:
+        return float(after["operators"][number]["tuples_in"] - before["operators"][number]["tuples_in"]) / seconds
+
+    operators = []
+    for channel in stage.channels[:active]:
+        for name, number in channel.items():
+            now = after["operators"][number]
+            capacity = now["queue_capacity"]
+            fill = min(1.0, now["queued"] / capacity) if capacity else 0.0
+            operators.append(OperatorObservation(name, ThreadingModel(now["model"]), False, rate(number), 0, fill))
+    return Observation(
+        time=at,
+        period=seconds,
+        throughput=rate(stage.number),
+        thread_count=active,
+        maximum_threads=stage.most,
+        operators=tuple(operators),
+    )
+
+
+class ChannelLoop:
+    """Adapts the stages of one scheduler once a period, until it is stopped.
+
+    Args:
+        sample: gives the scheduler's counters.
+        stages: what it adapts.
+        period: seconds between two decisions.
+        pe: the processing element, for journals.
+        job: its job, for the log.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        sample: Callable[[], Mapping[str, Any]],
+        stages: Sequence[Stage],
+        period: float,
+        *,
+        pe: str,
+        job: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.stages = tuple(stages)
+        self._sample = sample
+        self._period = period
+        self._pe = pe
+        self._job = job
+        self._clock = clock
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start its thread."""
+        self._thread = threading.Thread(target=self.run, name=f"channels-{self._pe}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it; what is in force stays."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def run(self) -> None:
+        """Adapt until stopped. A controller that raises ends the adaptation, not the job."""
+        started = self._clock()
+        before, since = self._sample(), started
+        while not self._stopped.wait(self._period):
+            after, now = self._sample(), self._clock()
+            try:
+                self.step(before, after, now - since, at=now - started)
+            except Exception:
+                log.exception("the stages of %s aren't adapted any more", self._pe)
+                return
+            before, since = after, now
+
+    def step(self, before: Mapping[str, Any], after: Mapping[str, Any], seconds: float, *, at: float) -> None:
+        """Make one pass over all stages on two samples."""
+        for stage in self.stages:
+            if after["operators"][stage.number]["final"]:
+                continue
+            seen = observe_stage(stage, before, after, seconds, at)
+            decision = stage.controller.step(seen)
+            stage.width.active = decision.thread_count
+            number = stage.passes[-1].number + 1 if stage.passes else 0
+            stage.passes.append(Adaptation(f"{self._pe}/{stage.name}", number, seen, decision, stage.width.active))
+            if decision.changes(seen):
+                tell(
+                    "adapted",
+                    job=self._job,
+                    pe=self._pe,
+                    stage=stage.name,
+                    channels=stage.width.active,
+                    reason=decision.reason,
+                    rule=decision.rule,
+                )
+
+
+def channel_loop(
+    spec: PESpec, sample: Callable[[], Mapping[str, Any]], ids: Mapping[str, int], widths: Mapping[str, Width]
+) -> ChannelLoop | None:
+    """Return the loop of a processing element's elastic stages; None if it has none, or nobody is to decide.
+
+    Args:
+        spec: of the processing element.
+        sample: gives its scheduler's counters.
+        ids: {operator: its number in the scheduler}.
+        widths: of the stages that it hosts.
+    """
+    if Elasticity(spec.config.elasticity) is Elasticity.OFF:
+        return None
+    operators = {operator.name: operator for operator in spec.operators}
+    stages = []
+    for name, channels in channel_heads(operators).items():
+        body = operators[name].body
+        assert isinstance(body, Channels)
+        numbers = [{head: ids[head] for head in heads} for heads in channels]
+        stages.append(Stage(name, ids[name], body.most, numbers, widths[name], _controller(body.governor)))
+    if not stages:
+        return None
+    return ChannelLoop(sample, stages, spec.config.adaptation_period, pe=spec.pe, job=spec.job)
+
+
+def _controller(governor: Governor) -> Controller:
+    if governor is Governor.PEAK_RATE:  # imported when chosen: a start pays for what it uses
+        from rayelastic.policy.stage.peak_rate import PeakRateElasticity
+
+        return PeakRateElasticity()
+    from rayelastic.policy.stage.channel_width import ChannelWidthElasticity
+
+    return ChannelWidthElasticity()

@@ -1,0 +1,95 @@
+"""Which controller adapts a processing element, and within which bounds. Must not know what controllers do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from rayelastic.graph.operator_spec import OperatorKind
+from rayelastic.plan.config import Elasticity, JobConfig
+from rayelastic.policy.element.decision import Controller, Decision
+from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop, LoopSettings, Scheduler
+from rayelastic.runtime.values.adaptation import Adaptation, Journal, Setting, read_journal
+from rayelastic.runtime.values.specs import PESpec
+from rayelastic.runtime.watch.machine_load import available_cpus
+
+__all__ = ["adaptation_loop", "controller_for", "replay"]
+
+
+def controller_for(elasticity: Elasticity, upstream: Mapping[str, tuple[str, ...]]) -> Controller | None:
+    """Return a fresh controller, or None if nobody decides.
+
+    Args:
+        elasticity: which one.
+        upstream: {operator: those that feed it}.
+
+    >>> controller_for(Elasticity.OFF, {}) is None
+    True
+    """
+    match elasticity:
+        case Elasticity.GUIDED:  # imported when chosen: a start pays for what it uses
+            from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
+
+            return GuidedMultiLevelElasticity(upstream)
+        case Elasticity.PAPER:
+            from rayelastic.policy.element.paper.controller import PaperMultiLevelElasticity
+
+            return PaperMultiLevelElasticity()
+        case Elasticity.OFF:
+            return None
+
+
+def adaptation_loop(
+    spec: PESpec, scheduler: Scheduler, ids: Mapping[str, int], pinned: frozenset[str]
+) -> AdaptationLoop | None:
+    """Return the loop of a processing element; None if there is nothing left to find.
+
+    Args:
+        spec: of the processing element.
+        scheduler: its scheduler.
+        ids: {operator: its number in the scheduler}, upstream before downstream.
+        pinned: operators whose threading model isn't to be found.
+    """
+    config = spec.config
+    upstream = {operator.name: operator.upstream for operator in spec.operators}
+    elasticity = Elasticity(config.elasticity)
+    controller = None if _all_set(config, pinned, ids) else controller_for(elasticity, upstream)
+    if controller is None:
+        return None
+    cpus = available_cpus()
+    settings = LoopSettings(
+        pe=spec.pe,
+        order=ids,
+        sources=frozenset(operator.name for operator in spec.operators if operator.kind is OperatorKind.SOURCE),
+        pinned=pinned,
+        period=config.adaptation_period,
+        minimum_threads=config.threads or 1,
+        maximum_threads=config.threads or config.max_threads or cpus,
+        cpus=cpus,
+        job=spec.job,
+    )
+    path = Path(config.journal.format(pe=spec.pe)) if config.journal is not None else None
+    journal = Journal(Setting(elasticity, upstream, config.adaptation_period), path)
+    return AdaptationLoop(scheduler, controller, settings, journal)
+
+
+def replay(path: Path) -> Iterator[tuple[Adaptation, Decision]]:
+    """Give each recorded pass with what a fresh controller decides on the same observation: the same, byte for byte.
+
+    Args:
+        path: of a journal.
+
+    Raises:
+        ConfigError: it is no journal.
+    """
+    setting, adaptations = read_journal(path)
+    controller = controller_for(setting.elasticity, setting.upstream)
+    assert controller is not None
+    for adaptation in adaptations:
+        if adaptation.fresh:
+            controller.reset()
+        yield adaptation, controller.step(adaptation.observation)
+
+
+def _all_set(config: JobConfig, pinned: frozenset[str], ids: Mapping[str, int]) -> bool:
+    return config.threads is not None and len(pinned) == len(ids)

@@ -1,0 +1,192 @@
+"""The coordinator's loop: sample all processing elements, observe, step, change the plan, journal (architecture 1).
+
+The policy decides, the performer carries out; here is only the clock between them. What can't be carried out on a live
+job is left out of the plan that was asked for, and the next observation tells what is in force.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from rayelastic.errors import RayelasticError
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.policy.regions.actions import AdaptationDecision
+from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.runtime.loops.region_profile import observe_regions
+from rayelastic.runtime.values.region_adaptation import RegionAdaptation, RegionJournal
+from rayelastic.runtime.watch.event_log import tell
+
+if TYPE_CHECKING:
+    from rayelastic.plan.node_placement import Node
+    from rayelastic.runtime.values.status import PESample
+
+__all__ = ["RegionLoop", "performable"]
+
+_log = logging.getLogger(__name__)
+
+NOT_LIVE = "replicas that run can't change their processing elements"
+
+
+class Policy(Protocol):
+    """Decides on the plan of the next period."""
+
+    def step(self, seen: PlanObservation) -> AdaptationDecision:
+        """Take one period and return the plan for the next one, with the reason."""
+        ...
+
+
+def performable(wanted: ExecPlan, in_force: ExecPlan, elastic: tuple[str, ...]) -> ExecPlan:
+    """Return what of a plan can be carried out while the job runs.
+
+    Each new replica gets an element of its own, for two of a region can't share one; replicas stay where they are;
+    other regions than elastic ones keep theirs.
+
+    Args:
+        wanted: the plan that was asked for.
+        in_force: the one that there is.
+        elastic: regions whose replicas can change.
+    """
+    made, nodes = in_force, dict(in_force.nodes)
+    for planned in wanted.regions:
+        name = planned.region.name
+        if name not in elastic or planned.replicas == made.region(name).replicas:
+            continue
+        pes = list(in_force.region(name).pipelines[0].pes[: planned.replicas])
+        for pe in planned.pipelines[0].pes[len(pes) :]:
+            taken = pe in pes or pe in made.pes
+            pes.append(next(n for n in made.fresh_pes(len(pes) + 1) if n not in pes) if taken else pe)
+            if pe in wanted.nodes:
+                nodes.setdefault(pes[-1], wanted.nodes[pe])
+        made = made.with_replicas(name, planned.replicas, tuple(pes))
+    return made.with_nodes({pe: node for pe, node in nodes.items() if pe in made.pes})
+
+
+class RegionLoop:
+    """Adapts the plan of one job to its load, once a period, until it is stopped.
+
+    Args:
+        policy: who decides.
+        sample: gives the counters of every processing element.
+        plan: gives the plan in force.
+        change: carries out another plan and gives the one in force then.
+        nodes: gives what may be used.
+        elastic: regions whose replicas can change.
+        period: seconds between two decisions.
+        reset: has the local levels forget what they learned.
+        request: asks for so many CPUs in the whole cluster; 0: no longer.
+        journal: where each pass is kept.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        sample: Callable[[], Mapping[str, PESample]],
+        plan: Callable[[], ExecPlan],
+        change: Callable[[ExecPlan], ExecPlan],
+        nodes: Callable[[], tuple[Node, ...]],
+        elastic: tuple[str, ...],
+        period: float,
+        reset: Callable[[], None] = lambda: None,
+        request: Callable[[int], None] = lambda _: None,
+        journal: RegionJournal | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._policy = policy
+        self._sample = sample
+        self._plan = plan
+        self._change = change
+        self._nodes = nodes
+        self._elastic = elastic
+        self._period = period
+        self._reset = reset
+        self._request = request
+        self._requested = 0
+        self.journal = journal or RegionJournal()
+        self._clock = clock
+        self._number = 0
+        self._cost: float | None = None
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Starts its thread."""
+        self._thread = threading.Thread(target=self.run, name="adapt-regions", daemon=True)
+        self._thread.start()
+
+    def halt(self) -> None:
+        """Has it end with the pass that it is in; returns at once."""
+        self._stopped.set()
+
+    def stop(self) -> None:
+        """Ends it; what is in force stays. A change that is under way is ended first."""
+        self._stopped.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def run(self) -> None:
+        """Adapts until stopped. A policy that raises ends the adaptation, not the job."""
+        started = self._clock()
+        plan, before = self._plan(), self._sample()
+        while not self._stopped.wait(self._period):
+            after = self._sample()
+            if self._plan() is not plan:  # somebody else has changed it: this period was of two plans
+                plan, before = self._plan(), after
+                continue
+            try:
+                self.step(before, after, at=self._clock() - started)
+            except Exception:
+                _log.exception("the adaptation of regions ends: its policy failed")
+                return
+            plan, before = self._plan(), self._sample()
+
+    def step(self, before: Mapping[str, PESample], after: Mapping[str, PESample], *, at: float) -> RegionAdaptation:
+        """Makes one pass on two samples."""
+        plan, nodes = self._plan(), self._nodes()
+        here = {node.name for node in nodes}  # an element on a node that is gone is its watcher's affair
+        shown = plan.with_nodes({pe: node for pe, node in plan.nodes.items() if node in here})
+        seen = observe_regions(shown, before, after, at=at, nodes=nodes, cost=self._cost)
+        self._cost = None
+        decision = self._policy.step(seen)
+        self._ask_for(decision, nodes)
+        seconds, problem = 0.0, ""
+        wanted = performable(decision.plan, plan, self._elastic) if decision.changes else plan
+        if wanted.regions != plan.regions:
+            began, carried = self._clock(), _made(after)
+            try:
+                plan = self._change(wanted)
+            except (RayelasticError, TimeoutError) as error:
+                plan, problem = self._plan(), str(error)
+            seconds = self._clock() - began
+            rate = (carried - _made(before)) / max(seen.period, 1e-9)
+            missing = seconds - (_made(self._sample()) - carried) / rate if rate > 0 else 0.0
+            self._cost = max(0.0, missing)
+            if decision.reset:
+                self._reset()
+        elif decision.changes:
+            problem = NOT_LIVE
+        adaptation = RegionAdaptation(self._number, seen, decision, plan, seconds, problem)
+        self.journal.add(adaptation)
+        if adaptation.changed:
+            tell("regions adapted", job=plan.topology, what=str(adaptation))
+        self._number += 1
+        return adaptation
+
+    def _ask_for(self, decision: AdaptationDecision, nodes: tuple[Node, ...]) -> None:
+        """Tells whoever starts machines how many CPUs there should be, once per wish."""
+        lacking = decision.request.cpus if decision.request is not None else 0.0
+        wanted = math.ceil(sum(node.cpus for node in nodes) + lacking) if lacking > 0 else 0
+        if wanted != self._requested:
+            self._request(wanted)
+            self._requested = wanted
+
+
+def _made(samples: Mapping[str, PESample]) -> int:
+    """Returns the tuples that sources have made: those that take nothing."""
+    return sum(o.tuples_out for sample in samples.values() for o in sample.operators if o.tuples_in == 0)

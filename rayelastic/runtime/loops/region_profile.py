@@ -1,0 +1,168 @@
+"""Two samples of every processing element become one observation of the job's regions (Joker 4.1; J18-J20).
+
+Pure. The engine's pipelines share the threads of their element, so a pipeline's CPU time is that of its operators, with
+their share of what the element used outside of operators. Costs come from the native profiler; a source is held back as
+long as its thread isn't in its function, for then it runs or waits for what is downstream. But one that has time to
+wait for its next tuple makes all that it is offered, whatever else its thread does meanwhile. An operator in Python
+that sleeps inside its function waits for an answer from outside: that is useful time, as DS2 has it, though no CPU's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
+from rayelastic.plan.node_placement import Node
+from rayelastic.plan.regions import Region, RegionKind
+from rayelastic.policy.regions.observation import PipelineObservation, PlanObservation, RegionObservation
+from rayelastic.runtime.values.status import OperatorSample, PESample
+
+__all__ = ["observe_regions"]
+
+SHORTEST = 1e-9  # seconds
+SPARE = 0.1  # of its time that a source waits in its function if nothing holds it back; less may be noise
+MOST_OVERHEAD = 2.0  # times the operators' CPU time: beyond, it is wake-ups and timers, which don't grow with the load
+
+Samples = Mapping[str, PESample]
+
+
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """What an operator did in the period, in one processing element: shares of the period, and tuples/s."""
+
+    cpu: float = 0.0
+    inside: float = 0.0
+    waited: float = 0.0
+    blocked: float = 0.0
+    taken: float = 0.0
+    given: float = 0.0
+    fill: float = 0.0
+
+
+def observe_regions(
+    plan: ExecPlan,
+    before: Samples,
+    after: Samples,
+    *,
+    at: float,
+    nodes: Sequence[Node] = (),
+    adapted: bool = True,
+    cost: float | None = None,
+) -> PlanObservation:
+    """Make an observation of two samples.
+
+    Args:
+        plan: in force during the whole period.
+        before: {processing element: its counters at the start}; one that is missing had none.
+        after: {processing element: its counters at the end}.
+        at: seconds since the start of the job, at the end.
+        nodes: what may be used.
+        adapted: whether the plan that was asked for last is in force.
+        cost: of the last change, seconds of throughput.
+    """
+    gone = {pe: _gone(before.get(pe), sample) for pe, sample in after.items()}
+    sources = {p.region.operators[0] for p in plan.regions if p.region.kind is RegionKind.SOURCE}
+    stretches = {pe: _stretch(here, sources) for pe, here in gone.items()}
+    factors = {pe: _factor(before.get(pe), sample) for pe, sample in after.items()}
+    periods = [s.seconds - (before[pe].seconds if pe in before else 0.0) for pe, s in after.items()]
+    settled = all(pe in before and _same_shape(before[pe], sample) for pe, sample in after.items())
+    return PlanObservation(
+        time=at,
+        period=max(periods, default=0.0),
+        plan=plan,
+        regions=tuple(_region(planned, gone, factors, stretches) for planned in plan.regions),
+        nodes=tuple(nodes),
+        settled=settled,
+        adapted=adapted,
+        cost=cost,
+    )
+
+
+def _gone(before: PESample | None, after: PESample) -> dict[str, _Gone]:
+    seconds = max(after.seconds - (before.seconds if before is not None else 0.0), SHORTEST)
+    then = {sample.name: sample for sample in before.operators} if before is not None else {}
+
+    def since(now: OperatorSample) -> _Gone:
+        was = then.get(now.name) or OperatorSample(now.name, now.model, 0, 0, 0)
+        return _Gone(
+            cpu=(now.cpu_seconds - was.cpu_seconds) / seconds,
+            inside=(now.inside_seconds - was.inside_seconds) / seconds,
+            waited=(now.waited_seconds - was.waited_seconds) / seconds,
+            blocked=(now.blocked_seconds - was.blocked_seconds) / seconds,
+            taken=(now.tuples_in - was.tuples_in) / seconds,
+            given=(now.tuples_out - was.tuples_out) / seconds,
+            fill=now.queue_fill,
+        )
+
+    return {sample.name: since(sample) for sample in after.operators}
+
+
+def _factor(before: PESample | None, after: PESample) -> float:
+    """CPU time of an element for each second in its operators."""
+    inside = sum(sample.cpu_seconds for sample in after.operators)
+    total = after.cpu_seconds
+    if before is not None:
+        inside -= sum(sample.cpu_seconds for sample in before.operators)
+        total -= before.cpu_seconds
+    return min(max(1.0, total / inside), MOST_OVERHEAD) if inside > 0 else 1.0
+
+
+def _stretch(gone: Mapping[str, _Gone], sources: set[str]) -> float:
+    """Time in operators, but asleep, for each second of CPU time: they wait for a CPU, as sources do."""
+    others = [one for name, one in gone.items() if name not in sources]
+    cpu = sum(one.cpu for one in others)
+    return max(1.0, sum(one.inside - one.waited for one in others) / cpu) if cpu > 0 else 1.0
+
+
+def _same_shape(before: PESample, after: PESample) -> bool:
+    models = [[sample.model for sample in one.operators] for one in (before, after)]
+    return before.threads == after.threads and models[0] == models[1]
+
+
+def _region(
+    planned: RegionPlan,
+    gone: Mapping[str, Mapping[str, _Gone]],
+    factors: Mapping[str, float],
+    stretches: Mapping[str, float],
+) -> RegionObservation:
+    source = planned.region.kind is RegionKind.SOURCE
+    pes = planned.pipelines[0].pes
+    first = [gone.get(pe, {}).get(planned.region.operators[0], _Gone()) for pe in pes]
+    spare = max(one.inside - stretches.get(pe, 1.0) * one.cpu for pe, one in zip(pes, first, strict=True))
+    held_back = 0.0 if spare > SPARE else max(0.0, 1.0 - max(one.inside for one in first))
+    return RegionObservation(
+        region=planned.region.name,
+        throughput=sum(one.given if source else one.taken for one in first),
+        pipelines=tuple(_pipeline(planned.region, pipeline, gone, factors) for pipeline in planned.pipelines),
+        blocked=min(1.0, held_back if source else max(one.blocked for one in first)),
+        fill=max(one.fill for one in first),
+    )
+
+
+def _pipeline(
+    region: Region, pipeline: Pipeline, gone: Mapping[str, Mapping[str, _Gone]], factors: Mapping[str, float]
+) -> PipelineObservation:
+    source = region.kind is RegionKind.SOURCE
+    here = [[gone.get(pe, {}).get(operator, _Gone()) for operator in pipeline.operators] for pe in pipeline.pes]
+    used = [factors.get(pe, 1.0) * sum(o.cpu for o in each) for pe, each in zip(pipeline.pes, here, strict=True)]
+    count = len(pipeline.pes)
+    costs = tuple(
+        sum(each[i].cpu / max(cpu, SHORTEST) for each, cpu in zip(here, used, strict=True)) / count
+        for i in range(len(pipeline.operators))
+    )
+    taken = tuple(sum(e[i].given if source else e[i].taken for e in here) for i in range(len(pipeline.operators)))
+    # Sources sleep until there is a next tuple, native operators for the clock or for room.
+    asks = [not source and operator in region.token_bound for operator in pipeline.operators]
+    waited = [[o.waited if outside else 0.0 for o, outside in zip(each, asks, strict=True)] for each in here]
+    waiting = tuple(min(1.0, sum(each)) for each in waited)
+    total = max(sum(map(sum, waited)), SHORTEST)
+    return PipelineObservation(
+        pipeline.operators,
+        tuple(min(1.0, cpu) for cpu in used),
+        costs,
+        taken,
+        sum(each[-1].given for each in here),
+        waiting,
+        tuple(sum(of) / total for of in zip(*waited, strict=True)),
+    )

@@ -1,0 +1,1 @@
+"""Operators of the graph become native operators. Know no links and no other processing elements."""

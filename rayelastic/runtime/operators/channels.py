@@ -1,0 +1,51 @@
+"""The two ends of a stage of channels become native operators, and its channels get threads of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayelastic import _native
+from rayelastic.graph.channels import Channels, channel_heads
+from rayelastic.plan.config import ThreadingModel
+from rayelastic.runtime.operators.native_schema import native_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.plan.config import JobConfig
+
+
+def channels_operator(spec: OperatorSpec, width: _native.ChannelWidth) -> _native.Operator:
+    """Makes the operator that deals tuples out.
+
+    Args:
+        spec: of the operator.
+        width: how many channels it uses, as somebody may change.
+    """
+    body = spec.body
+    assert isinstance(body, Channels)
+    assert spec.input_schema is not None
+    schema = native_schema(spec.input_schema)
+    if body.keys and body.ordered:
+        return _native.Operator.keyed_channels(spec.name, schema, list(body.keys), body.most)
+    return _native.Operator.channels(spec.name, schema, width, body.ordered)
+
+
+def in_turn_operator(spec: OperatorSpec) -> _native.Operator:
+    """Makes the operator that restores the order."""
+    assert spec.input_schema is not None
+    return _native.Operator.in_turn(spec.name, native_schema(spec.input_schema), len(spec.input_ports))
+
+
+def pinned_models(operators: Sequence[OperatorSpec], config: JobConfig) -> dict[str, ThreadingModel]:
+    """Returns the threading models that nobody finds: those that the user has set, and those of elastic channels.
+
+    An elastic channel has a thread of its own (S01, L01), unless the user says otherwise.
+    """
+    heads = channel_heads({operator.name: operator for operator in operators})
+    models = {name: ThreadingModel.DEDICATED for channels in heads.values() for names in channels for name in names}
+    for operator in operators:
+        if (model := config.model_of(operator.name)) is not None:
+            models[operator.name] = model
+    return models

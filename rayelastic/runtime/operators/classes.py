@@ -1,0 +1,55 @@
+"""Operator classes become native operators with ports."""
+
+from __future__ import annotations
+
+import traceback
+from typing import TYPE_CHECKING
+
+from rayelastic import _native
+from rayelastic.compile import Flags, PortsCode, PortsFunction
+from rayelastic.errors import JobFailedError
+from rayelastic.graph.dead_letters import OnError
+from rayelastic.runtime.operators.native_schema import native_schema
+
+if TYPE_CHECKING:
+    from rayelastic.graph.operator_spec import OperatorSpec
+
+
+def class_operator(spec: OperatorSpec, function: PortsFunction, job: str) -> _native.Operator:
+    """Makes the operator of a user's class, and initializes its instance.
+
+    Args:
+        spec: of the operator.
+        function: made of its code.
+        job: the name of the job, for messages.
+
+    Raises:
+        JobFailedError: the user's `initialize` raised.
+    """
+    code = spec.body
+    assert isinstance(code, PortsCode)
+    inputs = [native_schema(port.schema) for port in code.inputs]
+    keyed = None
+    if code.state is not None:
+        keyed = _native.KeyedState.objects(inputs[0], list(code.inputs[0].keys), code.state)
+    try:
+        function.initialize()
+    except Exception as error:
+        reason = "".join(traceback.format_exception_only(error)).strip()
+        shown = "".join(traceback.format_exception(error))
+        raise JobFailedError(reason, job=job, operator=spec.name, traceback_text=shown) from error
+    outputs = [native_schema(port.schema) for port in spec.output_ports]
+    function.checks = [_native.RecordCheck(spec.name, native_schema(port.schema)) for port in code.outputs]
+    return _native.Operator.python_ports(
+        spec.name,
+        function.call,
+        inputs,
+        outputs,
+        [port.schema.tuple_type for port in code.inputs],
+        view=code.view.value,
+        flags=Flags.ON_FINISH if code.ends else Flags(0),
+        demands=[(port.demand.kind.value, port.demand.count) for port in code.inputs if port.demand is not None],
+        keyed=keyed,
+        keys=[list(port.keys) for port in code.inputs[1:]] if keyed is not None else [],
+        letters=code.on_error is OnError.DIVERT,
+    )

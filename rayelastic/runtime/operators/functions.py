@@ -1,0 +1,96 @@
+"""User functions and aggregates become native operators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayelastic import _native
+from rayelastic.compile import OperatorCode, load
+from rayelastic.compile.code.answers import answers
+from rayelastic.compile.lanes.ports_lane import chosen
+from rayelastic.graph.aggregates import Aggregation
+from rayelastic.graph.dead_letters import OnError
+from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.splits import Split
+from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.operators.tolerant import tolerant_operator, ttl_of
+
+if TYPE_CHECKING:
+    from rayelastic.graph.aggregates import AggregateSpec
+    from rayelastic.graph.operator_spec import OperatorSpec
+
+NativeAggregate = tuple[str, str, str, float, float]  # function, field, field of the weights, two parameters
+
+
+def function_operator(spec: OperatorSpec) -> _native.Operator:
+    """Makes the operator of a user's function in its lane."""
+    code = spec.body
+    assert isinstance(code, OperatorCode)
+    loaded = load(code)
+    source, target = native_schema(code.input_schema), native_schema(code.output_schema)
+    keys = list(code.keys)
+    if code.lane is Lane.COMPILED:
+        keyed = None
+        if code.state_schema is not None:
+            texts = [field.offset for field in code.state_schema.fields if field.type.is_text]
+            keyed = _native.KeyedState(source, keys, loaded.state_size, loaded.state_initial, texts, ttl_of(spec))
+        owner = loaded.owner
+        made = _native.Operator.compiled(spec.name, loaded.address, loaded.flags, source, target, keyed, owner=owner)
+        if code.state is None:
+            made = _native.Operator.answered(made, answers(code))
+        return made if spec.on_error is OnError.FAIL else tolerant_operator(spec, loaded, made)
+    if spec.further_outputs or spec.on_error is not OnError.FAIL:
+        return tolerant_operator(spec, loaded, None)
+    assert loaded.function is not None
+    return _native.Operator.python(
+        spec.name,
+        loaded.function,
+        source,
+        target,
+        code.input_schema.tuple_type,
+        view=code.view.value,
+        flags=loaded.flags,
+        keyed=_native.KeyedState.objects(source, keys, code.state, ttl_of(spec)) if code.state is not None else None,
+    )
+
+
+def split_operator(spec: OperatorSpec) -> _native.Operator:
+    """Makes the operator of a split."""
+    body = spec.body
+    assert isinstance(body, Split)
+    assert spec.input_schema is not None
+    schema = native_schema(spec.input_schema)
+    if body.choice is None:
+        return _native.Operator.split(spec.name, schema, body.ports, list(body.keys))
+    code = body.choice
+    assert isinstance(code, OperatorCode)
+    if code.lane is Lane.COMPILED:
+        loaded = load(code)
+        numbers = native_schema(code.output_schema)
+        choice = _native.Operator.compiled(spec.name, loaded.address, loaded.flags, schema, numbers, owner=loaded.owner)
+        return _native.Operator.choice(choice, body.ports)
+    return _native.Operator.python_ports(
+        spec.name, chosen(code.function, body.ports), [schema], [schema] * body.ports, [code.input_schema.tuple_type]
+    )
+
+
+def native_aggregates(aggregates: tuple[tuple[str, AggregateSpec], ...]) -> list[NativeAggregate]:
+    """Aggregates as the native layer takes them."""
+    return [(a.function.value, a.field or "", a.weight or "", a.first, a.second) for _, a in aggregates]
+
+
+def aggregate_operator(spec: OperatorSpec) -> _native.Operator:
+    """Makes the operator of an aggregate."""
+    body = spec.body
+    assert isinstance(body, Aggregation)
+    assert spec.input_schema is not None
+    assert spec.output_schema is not None
+    return _native.Operator.aggregate(
+        spec.name,
+        native_schema(spec.input_schema),
+        native_schema(spec.output_schema),
+        list(spec.keys),
+        native_aggregates(body.aggregates),
+        body.emit.value,
+        ttl_of(spec),
+    )

@@ -1,0 +1,152 @@
+"""Source descriptions become native source operators, with a thread that feeds those that are read through pyarrow.
+
+Knows neither Ray nor Spark: a source that is fed from outside is an ingest server behind the data port.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rayelastic import _native
+from rayelastic.compile import Flags
+from rayelastic.errors import SourceError
+from rayelastic.graph.byte_streams import content_of
+from rayelastic.graph.csv_files import BadRows, CsvSource
+from rayelastic.graph.parquet_files import ParquetSource
+from rayelastic.graph.sources import (
+    ArrowSource,
+    CallableSource,
+    GenerateSource,
+    RowsSource,
+    SequenceSource,
+    TextSource,
+)
+from rayelastic.runtime.files.csv_batches import LeftOut, bad_row_batches, good_row_batches
+from rayelastic.runtime.files.parquet_batches import parquet_batches
+from rayelastic.runtime.ingest.external_source import IngestSource
+from rayelastic.runtime.ingest.receiver import IngestServer
+from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.watch.event_log import tell
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rayelastic.graph.operator_spec import OperatorSpec
+
+FEEDER_BYTES = 64 << 20  # Arrow batches that wait in front of a source
+JOIN_TIMEOUT = 5.0  # seconds for a reader to come back from its file
+BATCH_ROWS = 65_536  # rows of one Arrow batch read from a table or file
+
+
+@dataclass(slots=True)
+class SourceOperator:
+    """A source, ready to be added to a scheduler.
+
+    Args:
+        native: the operator.
+        feed: reads batches and gives them to the operator; runs in a thread of its own once the scheduler runs.
+        ingest: takes the connections of those who push, for a source that is fed from outside.
+        left_out: rows that aren't of the schema and that it was told to leave out.
+    """
+
+    native: _native.Operator
+    feed: Callable[[], None] | None = None
+    ingest: IngestServer | None = None
+    left_out: LeftOut = field(default_factory=LeftOut)
+    _feeding: threading.Thread | None = None
+    _told: bool = False
+
+    def start(self, name: str) -> None:
+        """Starts feeding, if somebody has to."""
+        if self.feed is not None:
+            self._feeding = threading.Thread(target=self.feed, name=f"feed-{name}", daemon=True)
+            self._feeding.start()
+
+    def tell_left_out(self, name: str, job: str, pe: str) -> None:
+        """Logs how many rows were left out, once, if there are any."""
+        rows = self.left_out
+        if rows.count and not self._told:
+            self._told = True
+            fields = {"operator": name, "count": rows.count, "first": rows.first}
+            tell("bad rows left out", job=job, pe=pe, level=logging.WARNING, **fields)
+
+    def close(self) -> None:
+        """Ends whoever pushes from outside, and waits for the feeding thread of an operator that has ended."""
+        if self.ingest is not None:
+            self.ingest.close()
+        if self._feeding is not None:
+            self._feeding.join(JOIN_TIMEOUT)
+
+
+def source_operator(spec: OperatorSpec) -> SourceOperator:
+    """Makes the native operator of a source.
+
+    Raises:
+        SourceError: nobody knows how to read such a description.
+    """
+    assert spec.output_schema is not None
+    name, body, schema = spec.name, spec.body, native_schema(spec.output_schema)
+    match body:
+        case TextSource():
+            opened, recoded = content_of(body.encoding), body.encoding is not None
+            return SourceOperator(_native.Operator.text_source(name, schema, list(body.paths), opened, recoded))
+        case SequenceSource():
+            return SourceOperator(_native.Operator.sequence_source(name, schema, body.count, body.payload_bytes))
+        case RowsSource():
+            return _python_source(spec, lambda: iter(body.rows), Flags.SOURCE | Flags.NEEDS_TOKEN)  # never waits
+        case GenerateSource():
+            numbers = itertools.count() if body.count is None else range(body.count)
+            return _python_source(spec, lambda: map(body.function, numbers))
+        case CallableSource():
+            return _python_source(spec, body.function)
+        case ArrowSource() | CsvSource() | BadRows() | ParquetSource():
+            left_out = LeftOut()
+            return _batch_source(spec, lambda: _batches(body, left_out), left_out)
+        case IngestSource():
+            feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
+            ingest = IngestServer(name, spec.output_schema.to_arrow(), feeder)
+            operator = _native.Operator.arrow_source(name, schema, feeder)
+            return SourceOperator(operator, ingest=ingest)
+    raise SourceError(
+        f"{type(body).__name__} can't be read here", operator=name, way_out="Use one of the sources of rayelastic"
+    )
+
+
+def _python_source(
+    spec: OperatorSpec, make_iterator: Callable[[], Iterator[Any]], flags: Flags = Flags.SOURCE
+) -> SourceOperator:
+    assert spec.output_schema is not None
+    schema = native_schema(spec.output_schema)
+    return SourceOperator(_native.Operator.python(spec.name, make_iterator, None, schema, flags=flags))
+
+
+def _batch_source(
+    spec: OperatorSpec, batches: Callable[[], Iterator[pa.RecordBatch]], left_out: LeftOut
+) -> SourceOperator:
+    assert spec.output_schema is not None
+    schema = native_schema(spec.output_schema)
+    feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
+
+    def feed() -> None:
+        try:
+            for batch in batches():
+                if not feeder.push(batch):
+                    return  # the source was stopped
+            feeder.finish()
+        except Exception as error:  # a broken file, a failing cast: the source fails with it
+            feeder.fail(f"{type(error).__name__}: {error}")
+
+    return SourceOperator(_native.Operator.arrow_source(spec.name, schema, feeder), feed=feed, left_out=left_out)
+
+
+def _batches(body: ArrowSource | CsvSource | BadRows | ParquetSource, left_out: LeftOut) -> Iterator[pa.RecordBatch]:
+    if isinstance(body, ArrowSource):
+        return iter(body.table.to_batches(max_chunksize=BATCH_ROWS))
+    if isinstance(body, ParquetSource):
+        return parquet_batches(body, BATCH_ROWS)
+    return bad_row_batches(body) if isinstance(body, BadRows) else good_row_batches(body, left_out)

@@ -1,0 +1,104 @@
+"""Built-in operators that know time, windows or several streams become native operators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayelastic import _native
+from rayelastic.graph.event_time import EventTime, TimeInfo
+from rayelastic.graph.joins import Join, Merge
+from rayelastic.graph.operator_spec import OperatorKind
+from rayelastic.graph.pacing import Delay, Throttle
+from rayelastic.graph.windows import Windowing
+from rayelastic.runtime.operators.functions import native_aggregates
+from rayelastic.runtime.operators.native_schema import native_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rayelastic.graph.operator_spec import OperatorSpec
+
+
+def _event_time(spec: OperatorSpec) -> _native.Operator:
+    body = spec.body
+    assert isinstance(body, EventTime)
+    assert spec.input_schema is not None
+    return _native.Operator.event_time(spec.name, native_schema(spec.input_schema), body.time.field, body.lateness)
+
+
+def _window(spec: OperatorSpec) -> _native.Operator:
+    body = spec.body
+    assert isinstance(body, Windowing)
+    assert spec.input_schema is not None
+    assert spec.output_schema is not None
+    window = body.window
+    return _native.Operator.window(
+        spec.name,
+        native_schema(spec.input_schema),
+        native_schema(spec.output_schema),
+        list(spec.keys),
+        window.kind.value,
+        window.size,
+        window.slide,
+        window.time.field if window.time is not None else "",
+        window.time.shift if window.time is not None else 0,
+        window.rest,
+        native_aggregates(body.aggregates),
+    )
+
+
+def _join(spec: OperatorSpec) -> _native.Operator:
+    body = spec.body
+    assert isinstance(body, Join)
+    assert spec.output_schema is not None
+    left, right = (port.schema for port in spec.input_ports)
+    left_time, right_time = body.left_time or TimeInfo("", ""), body.right_time or TimeInfo("", "")
+    return _native.Operator.join(
+        spec.name,
+        native_schema(left),
+        native_schema(right),
+        native_schema(spec.output_schema),
+        body.kind.value,
+        list(spec.keys),
+        list(body.right_keys),
+        list(body.right_fields),
+        left_time.field,
+        left_time.shift,
+        right_time.field,
+        right_time.shift,
+        body.before,
+        body.after,
+        body.outer,
+    )
+
+
+def _merge(spec: OperatorSpec) -> _native.Operator:
+    body = spec.body
+    assert isinstance(body, Merge)
+    assert spec.input_schema is not None
+    schema, time = native_schema(spec.input_schema), body.time
+    return _native.Operator.merge(spec.name, schema, len(spec.input_ports), time.field, time.shift)
+
+
+def _throttle(spec: OperatorSpec) -> _native.Operator:
+    body = spec.body
+    assert isinstance(body, Throttle)
+    assert spec.input_schema is not None
+    return _native.Operator.throttle(spec.name, native_schema(spec.input_schema), body.per_second)
+
+
+def _delay(spec: OperatorSpec) -> _native.Operator:
+    body = spec.body
+    assert isinstance(body, Delay)
+    assert spec.input_schema is not None
+    return _native.Operator.delay(spec.name, native_schema(spec.input_schema), body.seconds, body.most)
+
+
+TIMED_OPERATORS: Mapping[OperatorKind, Callable[[OperatorSpec], _native.Operator]] = {
+    OperatorKind.EVENT_TIME: _event_time,
+    OperatorKind.WINDOW: _window,
+    OperatorKind.JOIN: _join,
+    OperatorKind.MERGE: _merge,
+    OperatorKind.THROTTLE: _throttle,
+    OperatorKind.DELAY: _delay,
+}

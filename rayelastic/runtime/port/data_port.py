@@ -1,0 +1,307 @@
+"""Where a processing element listens for links and ingest connections; the dialling side is in dialling.py.
+
+Reliability rules D1-D3: one address, never all interfaces; a Unix socket besides for peers on the same node; nobody is
+heard before the handshake (handshake.py) has ended well. Knows neither frames nor batches: an accepted socket goes to
+whoever serves its channel.
+
+One thread accepts and runs all pending handshakes, at most 16, each with a deadline; it never waits for a peer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import selectors
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rayelastic.errors import ConfigError
+from rayelastic.runtime.port.dialling import PortAddress, dial
+from rayelastic.runtime.port.handshake import (
+    HandshakeError,
+    Hello,
+    Listener,
+    Nonces,
+    Refusal,
+    check_secret,
+    derive_secret,
+    verdict,
+)
+
+__all__ = ["DataPort", "HandshakeError", "Hello", "PortAddress", "PortLimits", "Refusal", "derive_secret", "dial"]
+
+_log = logging.getLogger(__name__)
+
+MAX_UNIX_PATH_BYTES: Final = 106  # sun_path has 108 bytes; findings 5 asks for less than 107
+_NO_DESCRIPTOR_PAUSE_S: Final = 0.1  # before accepting again when this process has no file descriptor left
+
+
+@dataclass(frozen=True, slots=True)
+class PortLimits:
+    """What strangers can take from a port (D3).
+
+    Args:
+        pending: handshakes at once.
+        deadline: seconds from the connection to the proof.
+        per_second: connections a second in the long run, refused ones included.
+        burst: connections at once, when there were none for a while.
+    """
+
+    pending: int = 16
+    deadline: float = 2.0
+    per_second: float = 500.0
+    burst: int = 500
+
+
+@dataclass(slots=True)
+class _Pending:
+    connection: socket.socket
+    handshake: Listener
+    deadline: float
+
+
+class DataPort:
+    """The listening side of a processing element: a TCP socket on one address and a Unix socket for the same node.
+
+    Args:
+        job_id: the job; a connection that names another one is refused.
+        pe_id: the processing element; likewise.
+        secret: the job's secret, at least 32 bytes from `secrets`. It is never shown or logged.
+        host: the address to listen on, for example the node's Ray address or 127.0.0.1.
+        on_connection: called in the port's thread with each accepted socket (blocking mode) and what its peer said; it
+            owns the socket from then on and returns soon. If it raises, the connection is closed and counted under
+            `channel`.
+        epoch: connections of older link epochs are refused (fences processing elements that were replaced).
+        unix_directory: where to put the Unix socket's private directory; by default the system's temporary folder.
+        limits: what strangers can take.
+
+    Raises:
+        ConfigError: an address that means all interfaces.
+        ValueError: the secret is too short.
+        OSError: the address isn't one of this node.
+
+    Example:
+        >>> import queue, secrets
+        >>> secret, accepted = secrets.token_bytes(32), queue.Queue()
+        >>> port = DataPort("job", "pe-1", secret, "127.0.0.1", lambda s, hello: accepted.put((s, hello)))
+        >>> names = {"job_id": "job", "sender": "pe-0", "receiver": "pe-1", "channel": "link:a->b"}
+        >>> near = dial(port.address, **names, epoch=0, secret=secret)
+        >>> far, hello = accepted.get(timeout=5)
+        >>> hello.sender
+        'pe-0'
+        >>> near.close(); far.close(); port.close()
+    """
+
+    def __init__(
+        self,
+        job_id: str,
+        pe_id: str,
+        secret: bytes,
+        host: str,
+        on_connection: Callable[[socket.socket, Hello], None],
+        epoch: int = 0,
+        unix_directory: str | None = None,
+        limits: PortLimits | None = None,
+    ) -> None:
+        if host in ("", "0.0.0.0", "::", "*"):
+            raise ConfigError(
+                f"processing element '{pe_id}' can't listen on '{host}', which means all interfaces",
+                way_out="Give the node's own address, or 127.0.0.1 if everything runs on one node.",
+            )
+        self._job_id, self._pe_id, self._secret = job_id, pe_id, check_secret(secret)
+        self._on_connection = on_connection
+        self._epoch = epoch
+        self._limits = limits or PortLimits()
+        self._nonces = Nonces()
+        self._pending: dict[socket.socket, _Pending] = {}
+        self._allowance = float(self._limits.burst)
+        self._allowance_at = time.monotonic()
+        self._counters = {"accepted": 0, **{refusal.value: 0 for refusal in Refusal}}
+        self._closing = False
+        self._directory = ""
+        with contextlib.ExitStack() as undo:
+            tcp = undo.enter_context(_listen_tcp(host))
+            unix, path = self._listen_unix(unix_directory)
+            if unix is not None:
+                undo.callback(self._remove_unix)
+                undo.enter_context(unix)
+            self._waker, self._wakeable = socket.socketpair()
+            self._wakeable.setblocking(False)
+            self._listeners = [listener for listener in (tcp, unix) if listener is not None]
+            bound = tcp.getsockname()
+            self.address = PortAddress(bound[0], bound[1], path)
+            self._thread = threading.Thread(target=self._serve, name=f"rayelastic-port-{pe_id}", daemon=True)
+            self._thread.start()
+            undo.pop_all()
+
+    def __repr__(self) -> str:
+        return f"DataPort(job_id={self._job_id!r}, pe_id={self._pe_id!r}, address={self.address!r})"
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Connections so far: `accepted`, and refused ones by reason (the values of Refusal)."""
+        return dict(self._counters)
+
+    @property
+    def epoch(self) -> int:
+        """The oldest link epoch that is accepted."""
+        return self._epoch
+
+    def advance(self, epoch: int) -> None:
+        """Refuse link epochs older than `epoch` from now on; never goes back."""
+        self._epoch = max(self._epoch, epoch)
+
+    def close(self) -> None:
+        """Stop listening, drop pending handshakes and wait for the port's thread; accepted sockets stay as they are."""
+        if self._closing:
+            return
+        self._closing = True
+        self._waker.close()  # the other end becomes readable; this one isn't the thread's, which may have ended already
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _listen_unix(self, directory: str | None) -> tuple[socket.socket | None, str]:
+        self._directory = tempfile.mkdtemp(prefix="rel-", dir=directory)  # mode 0700
+        path = Path(self._directory) / "port"
+        if len(os.fsencode(path)) > MAX_UNIX_PATH_BYTES:
+            self._remove_unix()
+            return None, ""
+        unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            unix.bind(str(path))
+            path.chmod(0o600)
+            unix.listen(self._limits.pending)
+            unix.setblocking(False)
+        except OSError:
+            unix.close()
+            self._remove_unix()
+            raise
+        return unix, str(path)
+
+    def _remove_unix(self) -> None:
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _serve(self) -> None:
+        with selectors.DefaultSelector() as selector, contextlib.ExitStack() as resources:
+            resources.callback(self._remove_unix)
+            for owned in (self._wakeable, *self._listeners):
+                resources.enter_context(owned)
+            selector.register(self._wakeable, selectors.EVENT_READ)
+            for listener in self._listeners:
+                selector.register(listener, selectors.EVENT_READ)
+            try:
+                while not self._closing:
+                    for key, _ in selector.select(self._until_deadline()):
+                        if key.fileobj is self._wakeable:
+                            break
+                        assert isinstance(key.fileobj, socket.socket)
+                        if key.fileobj in self._pending:
+                            self._continue(selector, self._pending[key.fileobj])
+                        else:
+                            self._accept(selector, key.fileobj)
+                    self._expire(selector)
+            finally:
+                for pending in list(self._pending.values()):
+                    self._drop(selector, pending, Refusal.LOST)
+
+    def _until_deadline(self) -> float | None:
+        if not self._pending:
+            return None
+        return max(0.0, min(pending.deadline for pending in self._pending.values()) - time.monotonic())
+
+    def _expire(self, selector: selectors.BaseSelector) -> None:
+        now = time.monotonic()
+        for pending in [pending for pending in self._pending.values() if pending.deadline <= now]:
+            self._drop(selector, pending, Refusal.TIMEOUT)
+
+    def _accept(self, selector: selectors.BaseSelector, listener: socket.socket) -> None:
+        try:
+            connection, _ = listener.accept()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            _log.warning("processing element '%s' can't accept a connection: %s", self._pe_id, error)
+            time.sleep(_NO_DESCRIPTOR_PAUSE_S)
+            return
+        connection.setblocking(False)
+        if len(self._pending) >= self._limits.pending or not self._allowed():
+            self._counters[Refusal.BUSY.value] += 1
+            with connection, contextlib.suppress(OSError):
+                connection.send(verdict(Refusal.BUSY))
+            return
+        if connection.family != socket.AF_UNIX:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        handshake = Listener(self._job_id, self._pe_id, self._secret, self._nonces, epoch=self._epoch)
+        pending = _Pending(connection, handshake, time.monotonic() + self._limits.deadline)
+        self._pending[connection] = pending
+        selector.register(connection, selectors.EVENT_READ)
+
+    def _allowed(self) -> bool:
+        now = time.monotonic()
+        earned = (now - self._allowance_at) * self._limits.per_second
+        self._allowance = min(float(self._limits.burst), self._allowance + earned)
+        self._allowance_at = now
+        if self._allowance < 1.0:
+            return False
+        self._allowance -= 1.0
+        return True
+
+    def _continue(self, selector: selectors.BaseSelector, pending: _Pending) -> None:
+        try:
+            data = pending.connection.recv(pending.handshake.wanted)  # never a byte of what follows the handshake
+            if not data:
+                self._drop(selector, pending, Refusal.LOST)
+                return
+            answer = pending.handshake.receive(data)
+            # At most 66 bytes on a fresh connection: they fit the socket's buffer, or the peer isn't worth waiting for.
+            if answer and pending.connection.send(answer) != len(answer):
+                self._drop(selector, pending, Refusal.LOST)
+                return
+        except HandshakeError as error:
+            self._drop(selector, pending, error.refusal)
+            return
+        except BlockingIOError:
+            return
+        except OSError:
+            self._drop(selector, pending, Refusal.LOST)
+            return
+        if pending.handshake.hello is not None:
+            self._hand_over(selector, pending, pending.handshake.hello)
+
+    def _hand_over(self, selector: selectors.BaseSelector, pending: _Pending, hello: Hello) -> None:
+        self._forget(selector, pending)
+        pending.connection.setblocking(True)
+        try:
+            self._on_connection(pending.connection, hello)
+        except Exception as error:
+            self._counters[Refusal.CHANNEL.value] += 1
+            _log.warning(
+                "'%s' has no use for channel '%s' of '%s': %s", self._pe_id, hello.channel, hello.sender, error
+            )
+            pending.connection.close()
+        else:
+            self._counters["accepted"] += 1
+
+    def _drop(self, selector: selectors.BaseSelector, pending: _Pending, refusal: Refusal) -> None:
+        self._forget(selector, pending)
+        self._counters[refusal.value] += 1
+        with pending.connection, contextlib.suppress(OSError):
+            pending.connection.send(verdict(refusal))
+
+    def _forget(self, selector: selectors.BaseSelector, pending: _Pending) -> None:
+        selector.unregister(pending.connection)
+        del self._pending[pending.connection]
+
+
+def _listen_tcp(host: str) -> socket.socket:
+    listener = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=64)
+    listener.setblocking(False)
+    return listener

@@ -1,0 +1,154 @@
+"""How a processing element, or a Spark task, connects to the data port of another one.
+
+The dialling side of reliability rule D3 over a real socket: everything within one deadline, the Unix socket first where
+both are on one node. Knows nothing of what goes over the connection afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rayelastic.errors import LinkError
+from rayelastic.runtime.port.handshake import REPLY_BYTES, VERDICT_BYTES, Dialler, HandshakeError, Hello, Refusal
+
+_BUSY_PAUSE_S: Final = 0.02  # between two attempts at a busy port
+
+
+@dataclass(frozen=True, slots=True)
+class PortAddress:
+    """Where a port can be reached.
+
+    Args:
+        host: the node's address.
+        port: the TCP port.
+        unix_path: the Unix socket for peers on the same node; empty if there is none.
+    """
+
+    host: str
+    port: int
+    unix_path: str = ""
+
+
+def dial(
+    address: PortAddress,
+    *,
+    job_id: str,
+    sender: str,
+    receiver: str,
+    channel: str,
+    epoch: int,
+    secret: bytes,
+    timeout: float = 2.0,
+) -> socket.socket:
+    """Connect to a port and prove that this side belongs to the job; the port proves it too.
+
+    The Unix socket is taken if it is on this node, TCP otherwise. A busy port is tried again until the time is over.
+
+    Args:
+        address: where the port is.
+        job_id: the job of both sides.
+        sender: this processing element or task.
+        receiver: the processing element that listens there.
+        channel: `link:<edge>` or `ingest:<source>`.
+        epoch: the link epoch that this side knows.
+        secret: the job's secret for a link, `derive_secret(secret, channel)` for an ingest channel.
+        timeout: seconds for everything.
+
+    Returns:
+        A connected socket in blocking mode. The first byte that it reads is the peer's first after the handshake.
+
+    Raises:
+        HandshakeError: refused, not proved, or not in time; it says why.
+        LinkError: nobody listens there, or the names are too long for a handshake.
+        ValueError: the secret is too short.
+    """
+    hello = Hello(sender, receiver, channel, epoch)
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            return _dial_once(address, Dialler(job_id, hello, secret), hello, deadline)
+        except HandshakeError as error:
+            # A busy port closes at once, and TCP may lose its word with the connection.
+            if error.refusal not in (Refusal.BUSY, Refusal.LOST) or time.monotonic() + _BUSY_PAUSE_S >= deadline:
+                raise
+        time.sleep(_BUSY_PAUSE_S)
+
+
+def _dial_once(address: PortAddress, dialler: Dialler, hello: Hello, deadline: float) -> socket.socket:
+    where = f"processing element '{hello.receiver}' at {address.host}:{address.port}"
+    try:
+        connection = _connect(address, deadline)
+    except TimeoutError as error:
+        way_out = "Is there a firewall between the nodes?"
+        raise HandshakeError(Refusal.TIMEOUT, f"{where} can't be reached in time", way_out=way_out) from error
+    except OSError as error:
+        raise LinkError(f"{where} doesn't listen: {error}", way_out="Is it still running?") from error
+    with contextlib.ExitStack() as undo:
+        undo.enter_context(connection)
+        try:
+            _send(connection, dialler.opening, deadline)
+            first = _receive(connection, 1, deadline)
+            proof = dialler.prove(first if first[0] else first + _receive(connection, REPLY_BYTES - 1, deadline))
+            _send(connection, proof, deadline)
+            dialler.conclude(_receive(connection, VERDICT_BYTES, deadline))
+        except TimeoutError as error:
+            raise HandshakeError(Refusal.TIMEOUT, f"{where} didn't answer the handshake in time") from error
+        except OSError as error:
+            problem = f"{where} closed the connection during the handshake: {error}"
+            raise HandshakeError(Refusal.LOST, problem, way_out="Is it still running?") from error
+        connection.settimeout(None)
+        undo.pop_all()
+    return connection
+
+
+def _connect(address: PortAddress, deadline: float) -> socket.socket:
+    if address.unix_path and _is_here(address.host) and Path(address.unix_path).exists():
+        unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            unix.settimeout(_left(deadline))
+            unix.connect(address.unix_path)
+            return unix
+        except OSError:  # left behind, or not allowed: the port is reached like any other
+            unix.close()
+    connection = socket.create_connection((address.host, address.port), timeout=_left(deadline))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def _is_here(host: str) -> bool:
+    """Whether `host` is an address of this node; containers may share folders, and so paths, without being one node."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            return False
+        return True
+
+
+def _send(connection: socket.socket, data: bytes, deadline: float) -> None:
+    connection.settimeout(_left(deadline))
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # why it refused can still be read
+        connection.sendall(data)
+
+
+def _receive(connection: socket.socket, count: int, deadline: float) -> bytes:
+    data = b""
+    while len(data) < count:
+        connection.settimeout(_left(deadline))
+        part = connection.recv(count - len(data))
+        if not part:
+            raise ConnectionError("it sent nothing more")
+        data += part
+    return data
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left

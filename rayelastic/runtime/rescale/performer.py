@@ -1,0 +1,395 @@
+"""Carries out a change of plan on a running job: replicas start and stop, and keys move between them (J15-J17).
+
+Joker section 3.3. The change is a row of idempotent steps; the journal says how far they got, so that whoever comes
+after a crash does the last one again and goes on, or undoes the change if an element that it needs is gone. Keys move
+in batches of partitions, so that those of one batch alone wait; keys that stay never do. A batch belongs to its old
+owner until the journal says that it has moved.
+
+Knows elements by a function that calls them: the same for plain objects and for actors. Never touches tuples.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rayelastic.errors import LinkError, RayelasticError
+from rayelastic.plan.hash_ring import key_ranges
+from rayelastic.plan.routing import elastic_regions, exits_of, routed_link, routers_of
+from rayelastic.runtime.element.host import PELostError
+from rayelastic.runtime.values.status import RegionCounters
+
+if TYPE_CHECKING:
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.plan.plan_change import PlanChange, RegionChange
+    from rayelastic.runtime.port.data_port import PortAddress
+    from rayelastic.runtime.rescale.change_journal import ChangeJournal, OpenChange
+
+__all__ = ["AdaptationPerformer", "ChangeError", "Cluster"]
+
+BATCH_BYTES = 16 << 20  # of state that moves at once; its keys wait meanwhile
+COMMAND_TIMEOUT = 30.0  # seconds for a command to a router, and for its answer to come back
+FLUSH_TIMEOUT = 60.0  # seconds for what is under way to a replica to be processed there
+COPY_TIMEOUT = 120.0  # seconds for the state of a batch to be copied
+GIVE_UP = 2.0  # seconds for a new element to forget what it was given: nothing is lost with it, and R11 allows 10
+INCARNATIONS = 16  # bits of a command's epoch that tell coordinators apart, so that the older one is refused
+MARKS = 20  # bits of a mark that tell those of one command epoch apart
+
+
+class ChangeError(RayelasticError):
+    """A change of plan couldn't be carried out; it has been undone."""
+
+
+class Cluster(Protocol):
+    """The elements of a job, as far as a change needs them."""
+
+    def call(self, pe: str, method: str, *arguments: Any, timeout: float) -> Any:
+        """Calls a method of an element and waits for its answer; PELostError or TimeoutError as PEHandle.call."""
+        ...
+
+    def address(self, pe: str) -> PortAddress:
+        """Returns where an element listens."""
+        ...
+
+    def is_running(self, pe: str) -> bool:
+        """Tells whether an element has been started, and neither ended nor been lost."""
+        ...
+
+    def start(self, plan: ExecPlan, pes: Sequence[str]) -> None:
+        """Starts elements of a plan; those that run are left alone."""
+        ...
+
+    def retire(self, pe: str) -> None:
+        """Waits for an element that gets no more tuples to end, and frees what it holds; safe to repeat."""
+        ...
+
+    def give_up(self, pe: str) -> None:
+        """Ends an element that doesn't answer, without asking it; safe to repeat."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    region: str
+    source: int
+    target: int
+    partitions: tuple[int, ...]
+
+    @property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        return tuple(key_ranges(self.partitions))
+
+    def back(self) -> _Batch:
+        return _Batch(self.region, self.target, self.source, self.partitions)
+
+
+class AdaptationPerformer:
+    """Carries out changes of one job, one at a time.
+
+    Args:
+        cluster: the elements of the job.
+        operators: of the topology, by name.
+        journal: where changes are noted.
+        incarnation: of the coordinator; elements refuse commands of a lower one.
+        passing: called with the name of each step before it is taken; for tests that crash there.
+        counters: of regions, written to.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        operators: Mapping[str, Any],
+        journal: ChangeJournal,
+        incarnation: int,
+        passing: Callable[[str], None] = lambda _: None,
+        *,
+        counters: MutableMapping[str, RegionCounters] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._cluster = cluster
+        self._operators = operators
+        self._journal = journal
+        self._incarnation = incarnation
+        self._passing = passing
+        self._counters = {} if counters is None else counters
+        self._clock = clock
+        self._marks = 0
+
+    def perform(self, change: PlanChange) -> ExecPlan:
+        """Carries out a change.
+
+        Args:
+            change: from the plan in force.
+
+        Returns:
+            The plan in force then.
+
+        Raises:
+            ChangeError: it couldn't be done, and what was done of it has been undone.
+            PELostError: an element is gone that has keys or feeds the region: the job can't go on as it is.
+        """
+        check_performable(change)
+        self._passing("begin")
+        self._journal.begin(change, self._batch_size(change))
+        return self._go_on()
+
+    def recover(self) -> ExecPlan | None:
+        """Ends what a coordinator before this one has begun: forward if it can, else back.
+
+        Returns:
+            The plan in force then; None if nothing was under way.
+        """
+        if self._journal.open_change is None:
+            return None
+        try:
+            return self._go_on()
+        except ChangeError:
+            return self._journal.plan
+
+    # --- forward ------------------------------------------------------------------------------------------------
+
+    def _go_on(self) -> ExecPlan:
+        here = self._journal.open_change
+        assert here is not None
+        if here.undoing is None:
+            try:
+                return self._forward(here)
+            except (RayelasticError, TimeoutError, ValueError) as error:
+                self._undo(error)
+                raise ChangeError(f"the change to epoch {here.change.epoch} was undone: {error}") from error
+        return self._undo(None)
+
+    def _forward(self, here: OpenChange) -> ExecPlan:
+        change = here.change
+        self._passing("start")
+        self._cluster.start(change.new, change.started_pes)
+        for part in change.regions:
+            for replica in part.started:
+                self._attach(change, part.region, replica)
+        if here.moved == 0:
+            for part in change.regions:
+                for replica in part.started:
+                    self._announce(change, part.region, replica)
+        for number, batch in enumerate(batches_of(here)):
+            done = None if number < here.moved else functools.partial(self._journal.moved, number + 1)
+            self._move(change, batch, done)
+        for part in change.regions:
+            for replica in part.stopped:
+                self._detach(change.old, part.region, replica, change)
+        self._passing("end")
+        self._journal.end(change.new)
+        for part in change.regions:
+            self._counters[part.region] = self._counted(part.region).with_change()
+        for pe in change.stopped_pes:
+            self._cluster.retire(pe)
+        for pe in change.new.pes:
+            with contextlib.suppress(PELostError, TimeoutError):  # it has been made; who watches the element tells
+                self._call(pe, "advance", change.epoch)
+        return change.new
+
+    def _attach(self, change: PlanChange, region: str, replica: int) -> None:
+        to_pe = change.new.region(region).pipelines[0].pes[replica]
+        address = self._cluster.address(to_pe)
+        for pe, edge in routers_of(change.new, region):
+            if pe in change.started_pes:
+                continue  # it knows from the start
+            self._passing("attach")
+            link = routed_link(edge, pe, to_pe)
+            self._command(pe, "attach", edge.name, replica, link, address, self._epoch(change), may_have_ended=False)
+
+    def _announce(self, change: PlanChange, region: str, replica: int) -> None:
+        """Waits until all who take a new replica's output have its watermark: from then on they wait for it, too."""
+        routers, mark = list(routers_of(change.new, region)), self._next_mark(change)
+        for pe, edge in routers:
+            self._command(pe, "hold", edge.name, (), replica, mark, self._epoch(change), may_have_ended=False)
+        self._flush(change.new, region, plan_pe(change.new, region, replica), mark, len(routers))
+
+    def _detach(self, plan: ExecPlan, region: str, replica: int, change: PlanChange) -> None:
+        for pe, edge in routers_of(plan, region):
+            if pe in change.stopped_pes or not self._cluster.is_running(pe):
+                continue
+            self._passing("detach")
+            self._command(pe, "detach", edge.name, replica, self._epoch(change))
+
+    def _move(self, change: PlanChange, batch: _Batch, done: Callable[[], None] | None) -> None:
+        """Moves a batch and notes it by `done`; None: the journal has it already, and the rest is made sure of."""
+        plan = self._wider(change, batch.region)
+        source, target = (plan.region(batch.region).pipelines[0].pes[n] for n in (batch.source, batch.target))
+        operators = list(plan.region(batch.region).region.operators)
+        routers = [(pe, edge) for pe, edge in routers_of(plan, batch.region) if self._cluster.is_running(pe)]
+        began, keys, size = self._clock(), 0, 0
+        if done is not None:
+            mark = self._next_mark(change)
+            for pe, edge in routers:
+                self._passing("hold")
+                arguments = (edge.name, batch.partitions, batch.source, mark, self._epoch(change))
+                self._command(pe, "hold", *arguments, may_have_ended=False)
+            self._passing("flush")
+            self._flush(plan, batch.region, source, mark, len(routers))
+            self._passing("copy")
+            address = self._cluster.address(target)
+            keys, size = self._call(
+                source, "send_state", operators, batch.ranges, target, address, change.epoch, timeout=COPY_TIMEOUT
+            )
+            self._passing("commit")
+            done()
+        # Before anything flows again: a watermark, or the end, would have both copies give their windows.
+        self._passing("forget")
+        self._drop(source, operators, batch)
+        for pe, edge in routers:
+            self._passing("route")
+            self._command(pe, "route", edge.name, batch.partitions, batch.target, self._epoch(change))
+        if done is not None:
+            self._counters[batch.region] = self._counted(batch.region).with_move(keys, size, self._clock() - began)
+
+    def _drop(self, pe: str, operators: list[str], batch: _Batch, timeout: float = COPY_TIMEOUT) -> None:
+        """Has an element forget the keys of a batch; safe to repeat. One that is gone has dropped everything."""
+        with contextlib.suppress(PELostError):
+            if self._cluster.is_running(pe):
+                self._call(pe, "drop_state", operators, batch.ranges, timeout=timeout)
+
+    def _flush(self, plan: ExecPlan, region: str, source: str, mark: int, count: int) -> None:
+        """Waits until nothing of the held keys is in their old owner, nor under way to who takes its output (J11)."""
+        points = [(source, region)]
+        elastic = elastic_regions(plan, self._operators)
+        for edge in exits_of(plan, region):
+            taking = plan.region_of(edge.target)
+            if taking.region.name in elastic:
+                points += [(pe, taking.region.name) for pe in taking.pipelines[0].pes]
+            elif (pe := taking.pipelines[0].pe) != source:
+                points.append((pe, edge.name))
+        for pe, point in points:
+            arguments = ("await_mark", point, mark, count, FLUSH_TIMEOUT)
+            if not self._call(pe, "routing", *arguments, timeout=FLUSH_TIMEOUT + COMMAND_TIMEOUT):
+                raise TimeoutError(f"what is under way to {source} hasn't come through {pe} after {FLUSH_TIMEOUT:g} s")
+
+    # --- back ---------------------------------------------------------------------------------------------------
+
+    def _undo(self, reason: Exception | None) -> ExecPlan:
+        """Gives every batch back to its old owner, then stops what was started."""
+        here = self._journal.open_change
+        assert here is not None
+        change, batches = here.change, list(batches_of(here))
+        undone = here.undoing or 0
+        if here.undoing is None:
+            self._passing("undo")
+            self._journal.undo(0)
+        if here.moved < len(batches) and undone == 0:
+            batch = batches[here.moved]  # it may be held, and its state copied in part: its old owner has it still
+            wide = self._wider(change, batch.region)
+            target = plan_pe(wide, batch.region, batch.target)
+            is_new = target in change.started_pes
+            try:
+                operators = list(wide.region(batch.region).region.operators)
+                self._drop(target, operators, batch, GIVE_UP if is_new else COPY_TIMEOUT)
+            except TimeoutError:
+                if not is_new:
+                    raise
+                self._cluster.give_up(target)
+            for pe, edge in routers_of(wide, batch.region):
+                if self._cluster.is_running(pe):
+                    self._passing("route back")
+                    self._command(pe, "route", edge.name, batch.partitions, batch.source, self._epoch(change))
+        back = [batch.back() for batch in reversed(batches[: here.moved])]
+        for number, batch in enumerate(back):
+            if number < undone:
+                self._move(change, batch, None)
+                continue
+            target = plan_pe(self._wider(change, batch.region), batch.region, batch.source)
+            if not self._cluster.is_running(target):
+                raise PELostError(f"{target} had keys of region {batch.region} and is gone: {reason}")
+            self._move(change, batch, functools.partial(self._journal.undo, number + 1))
+        for part in change.regions:
+            for replica in part.started:
+                self._detach(change.new, part.region, replica, replace(change, stopped_pes=change.started_pes))
+        in_force = replace(change.old, epoch=change.epoch)
+        self._passing("end undo")
+        self._journal.end(in_force)
+        for part in change.regions:
+            self._counters[part.region] = self._counted(part.region).with_change(undone=True)
+        for pe in change.started_pes:
+            self._cluster.retire(pe)
+        return in_force
+
+    # --- how it is done -------------------------------------------------------------------------------------------
+
+    def _counted(self, region: str) -> RegionCounters:
+        return self._counters.get(region, RegionCounters())
+
+    def _batch_size(self, change: PlanChange) -> int:
+        """Returns how many partitions have about BATCH_BYTES of state."""
+        most = 0.0
+        for part in change.regions:
+            planned = change.old.region(part.region)
+            for moves in part.moved:
+                source = planned.pipelines[0].pes[moves.source]
+                _, size = self._call(source, "state_size", list(planned.region.operators))
+                most = max(most, size / planned.ring.loads()[moves.source])
+        return max(1, int(BATCH_BYTES / most)) if most > 0 else len(change.old.regions[0].ring.owners)
+
+    def _wider(self, change: PlanChange, region: str) -> ExecPlan:
+        """Return the plan of the two in which the region has more replicas: during the change all of them are there."""
+        return max(change.old, change.new, key=lambda plan: plan.region(region).replicas)
+
+    def _epoch(self, change: PlanChange) -> int:
+        return change.epoch << INCARNATIONS | self._incarnation
+
+    def _next_mark(self, change: PlanChange) -> int:
+        self._marks += 1
+        return self._epoch(change) << MARKS | self._marks
+
+    def _command(self, pe: str, command: str, *arguments: Any, may_have_ended: bool = True) -> None:
+        answer = self._call(pe, "routing", command, *arguments)
+        if answer == "done" or (answer == "ended" and may_have_ended):
+            return
+        words = {"late": "it is busy", "refused": "a later coordinator was there", "ended": "it has had all its tuples"}
+        raise LinkError(f"the router '{arguments[0]}' of {pe} didn't {command}: {words[answer]}")
+
+    def _call(self, pe: str, method: str, *arguments: Any, timeout: float = COMMAND_TIMEOUT) -> Any:
+        return self._cluster.call(pe, method, *arguments, timeout=timeout)
+
+
+def batches_of(here: OpenChange) -> Iterator[_Batch]:
+    """Give the batches of a change in the order in which they move."""
+    for part in here.change.regions:
+        for moves in part.moved:
+            for first in range(0, len(moves.partitions), here.batch):
+                partitions = moves.partitions[first : first + here.batch]
+                yield _Batch(part.region, moves.source, moves.target, partitions)
+
+
+def has_given_all(here: OpenChange, pe: str) -> bool:
+    """Tell whether an element that a change takes out has no keys any more, and won't get them back."""
+    if here.undoing is not None or pe not in here.change.stopped_pes:
+        return False
+    left = itertools.islice(batches_of(here), here.moved, None)
+    return all(plan_pe(here.change.old, batch.region, batch.source) != pe for batch in left)
+
+
+def plan_pe(plan: ExecPlan, region: str, replica: int) -> str:
+    """Return the element of a replica."""
+    return plan.region(region).pipelines[0].pes[replica]
+
+
+def check_performable(change: PlanChange) -> None:
+    """Refuse what can't be carried out on a live job.
+
+    Raises:
+        ChangeError: replicas share an element, or change theirs.
+    """
+    for part in change.regions:
+        _check_region(change, part)
+
+
+def _check_region(change: PlanChange, part: RegionChange) -> None:
+    pes = change.new.region(part.region).pipelines[0].pes
+    if part.relocated:
+        raise ChangeError(f"region {part.region}: replicas can't change their processing elements while they run")
+    if len(set(pes)) < len(pes):
+        raise ChangeError(f"region {part.region}: two of its replicas share a processing element")

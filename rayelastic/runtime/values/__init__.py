@@ -1,0 +1,1 @@
+"""What is shipped and published: specifications, status, and what was adapted. Values that start nothing."""

@@ -1,0 +1,186 @@
+"""What an adaptation loop did, pass by pass: values that are published live and that a test can replay.
+
+Must not know how observations are made or what the controller's rules are.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from rayelastic.errors import ConfigError
+from rayelastic.plan.config import Elasticity, ThreadingModel
+from rayelastic.policy.element.decision import Decision
+from rayelastic.policy.element.observation import Observation
+
+__all__ = ["Adaptation", "Journal", "Setting", "read_journal"]
+
+KEPT_OPERATORS = 500_000  # operator observations that a journal keeps in memory; about 100 MB
+KEPT_PASSES = 10_000  # at most, however few operators there are
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the passes of one loop have in common.
+
+    Args:
+        elasticity: who decides.
+        upstream: {operator: those that feed it}.
+        period: seconds between two decisions.
+    """
+
+    elasticity: Elasticity
+    upstream: Mapping[str, tuple[str, ...]]
+    period: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same as JSON values."""
+        upstream = {name: list(feeding) for name, feeding in self.upstream.items()}
+        return {"elasticity": self.elasticity.value, "upstream": upstream, "period": self.period}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the setting that `as_dict` told."""
+        upstream = {name: tuple(feeding) for name, feeding in values["upstream"].items()}
+        return cls(Elasticity(values["elasticity"]), upstream, values["period"])
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptation:
+    """One pass of an adaptation loop.
+
+    Args:
+        pe: the processing element.
+        number: of the pass, from 0.
+        observation: what was seen.
+        decision: what was decided, and why.
+        thread_count: scheduler threads in force afterwards.
+        models: {operator: model in force afterwards} of the operators that the decision named.
+        fresh: whether the controller had been told to forget what it knew.
+
+    >>> seen = Observation(time=1.0, period=1.0, throughput=1e6, thread_count=1)
+    >>> done = Adaptation("pe0", 0, seen, Decision(2, reason="both CPUs are free", rule="growth"), 2)
+    >>> done.changed, Adaptation.from_dict(done.as_dict()) == done
+    (True, True)
+    >>> print(done)
+    pe0     1.0 s    1.00 M tuples/s  threads 1 -> 2: both CPUs are free [growth]
+    """
+
+    pe: str
+    number: int
+    observation: Observation
+    decision: Decision
+    thread_count: int
+    models: Mapping[str, ThreadingModel] = field(default_factory=dict)
+    fresh: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether something else was asked for than what was in force."""
+        return self.decision.changes(self.observation)
+
+    def __str__(self) -> str:
+        seen, decision = self.observation, self.decision
+        what = []
+        if decision.thread_count != seen.thread_count:
+            what.append(f"threads {seen.thread_count} -> {decision.thread_count}")
+        on = sorted(name for name, model in decision.models.items() if model is not ThreadingModel.MANUAL)
+        off = sorted(name for name, model in decision.models.items() if model is ThreadingModel.MANUAL)
+        what += [f"{sign}{len(names)} queues ({_shortened(names)})" for sign, names in (("+", on), ("-", off)) if names]
+        return (
+            f"{self.pe} {seen.time:7.1f} s {seen.throughput / 1e6:7.2f} M tuples/s  "
+            f"{', '.join(what) or 'as it is'}: {decision.reason} [{decision.rule}]"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same as JSON values."""
+        return {
+            "pe": self.pe,
+            "number": self.number,
+            "observation": self.observation.as_dict(),
+            "decision": self.decision.as_dict(),
+            "thread_count": self.thread_count,
+            "models": {name: model.value for name, model in self.models.items()},
+            "fresh": self.fresh,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the adaptation that `as_dict` told."""
+        return cls(
+            values["pe"],
+            values["number"],
+            Observation.from_dict(values["observation"]),
+            Decision.from_dict(values["decision"]),
+            values["thread_count"],
+            {name: ThreadingModel(model) for name, model in values["models"].items()},
+            values.get("fresh", False),
+        )
+
+
+def _shortened(names: list[str], shown: int = 3) -> str:
+    more = len(names) - shown
+    return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")
+
+
+class Journal:
+    """The passes of one loop, the last ones in memory and, if asked for, all of them in a file of JSON lines.
+
+    Args:
+        setting: what a replay has to know, the first line of the file.
+        path: a file to write; None: none.
+    """
+
+    def __init__(self, setting: Setting, path: Path | None = None) -> None:
+        kept = max(100, KEPT_OPERATORS // max(len(setting.upstream), 1))
+        self._passes: deque[Adaptation] = deque(maxlen=min(KEPT_PASSES, kept))
+        self._lock = threading.Lock()
+        self._file = path.open("w", encoding="utf-8") if path is not None else None
+        self._write(setting.as_dict())
+
+    def add(self, adaptation: Adaptation) -> None:
+        """Keep one more."""
+        with self._lock:
+            self._passes.append(adaptation)
+            self._write(adaptation.as_dict())
+
+    def since(self, number: int) -> tuple[Adaptation, ...]:
+        """Return what is kept from pass `number` on."""
+        with self._lock:
+            return tuple(adaptation for adaptation in self._passes if adaptation.number >= number)
+
+    def close(self) -> None:
+        """Close the file; what is in memory can still be read."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+
+    def _write(self, values: Mapping[str, Any]) -> None:
+        if self._file is not None:
+            self._file.write(json.dumps(values) + "\n")
+            self._file.flush()
+
+
+def read_journal(path: Path) -> tuple[Setting, tuple[Adaptation, ...]]:
+    """Return what a loop has written to its file.
+
+    Args:
+        path: as `JobConfig(journal=...)` said.
+
+    Raises:
+        ConfigError: it is no journal.
+    """
+    try:
+        with path.open(encoding="utf-8") as lines:
+            setting = Setting.from_dict(json.loads(next(lines)))
+            return setting, tuple(Adaptation.from_dict(json.loads(line)) for line in lines)
+    except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
+        raise ConfigError(
+            f"{path} is no journal of adaptations: {error}", way_out="Give what JobConfig(journal=...) wrote"
+        ) from error

@@ -1,0 +1,154 @@
+"""What the loop over regions did, pass by pass: values that are published live, kept in a file, and drawn.
+
+Must not know how observations are made or what the policy's rules are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from rayelastic.errors import ConfigError
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.policy.regions.actions import AdaptationDecision
+from rayelastic.policy.regions.observation import PlanObservation
+
+__all__ = ["REGIONS", "RegionAdaptation", "RegionJournal", "is_region_journal", "read_region_journal"]
+
+REGIONS = "regions"  # under which name passes of this loop go, beside those of processing elements
+KEPT_PASSES = 2_000  # about 100 MB for a job of a thousand replicas
+KIND = "passes"  # key of a file's first line
+
+
+@dataclass(frozen=True, slots=True)
+class RegionAdaptation:
+    """One pass of the coordinator's loop.
+
+    Args:
+        number: of the pass, from 0.
+        observation: what was seen.
+        decision: what was decided, and why.
+        in_force: the plan afterwards.
+        seconds: that the change took; 0 if there was none.
+        problem: why the change couldn't be carried out; empty if it could.
+
+    >>> plan = ExecPlan("empty", ())
+    >>> seen = PlanObservation(time=5.0, period=5.0, plan=plan, regions=())
+    >>> done = RegionAdaptation(0, seen, AdaptationDecision(plan, reason="nothing to do", rule="none"), plan)
+    >>> RegionAdaptation.from_dict(done.as_dict()) == done
+    True
+    >>> print(done)
+    regions     5.0 s  as it is: nothing to do [none]
+    """
+
+    number: int
+    observation: PlanObservation
+    decision: AdaptationDecision
+    in_force: ExecPlan
+    seconds: float = 0.0
+    problem: str = ""
+
+    @property
+    def pe(self) -> str:
+        """Stands where the passes of processing elements have their name."""
+        return REGIONS
+
+    @property
+    def changed(self) -> bool:
+        """Whether another plan was asked for than was in force."""
+        return self.decision.changes
+
+    @property
+    def throughput(self) -> float:
+        """Tuples/s that the sources made."""
+        plan = self.observation.plan
+        sources = [planned.region.name for planned in plan.regions if not plan.upstream(planned.region.name)]
+        return sum(self.observation.of(source).throughput for source in sources)
+
+    def __str__(self) -> str:
+        seen, decision = self.observation, self.decision
+        what = ", ".join(action.text() for action in (*decision.reverted, *decision.actions)) or "as it is"
+        took = f" ({self.seconds:.2f} s)" if self.seconds else ""
+        problem = f"; not done: {self.problem}" if self.problem else ""
+        rule = f" [{decision.rule}]" if decision.rule else ""
+        return f"{REGIONS} {seen.time:7.1f} s  {what}{took}: {decision.reason}{rule}{problem}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same as JSON values."""
+        return {
+            "number": self.number,
+            "observation": self.observation.as_dict(),
+            "decision": self.decision.as_dict(),
+            "in_force": self.in_force.to_dict(),
+            "seconds": self.seconds,
+            "problem": self.problem,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the adaptation that `as_dict` told."""
+        return cls(
+            values["number"],
+            PlanObservation.from_dict(values["observation"]),
+            AdaptationDecision.from_dict(values["decision"]),
+            ExecPlan.from_dict(values["in_force"]),
+            values["seconds"],
+            values["problem"],
+        )
+
+
+class RegionJournal:
+    """The passes of the loop, the last ones in memory and, if asked for, all of them in a file of JSON lines.
+
+    Args:
+        path: of the file; None: none.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._passes: deque[RegionAdaptation] = deque(maxlen=KEPT_PASSES)
+        self._path = path
+        if path is not None:
+            path.write_text(json.dumps({KIND: REGIONS}) + "\n", encoding="utf-8")
+
+    def add(self, adaptation: RegionAdaptation) -> None:
+        """Keep one more."""
+        self._passes.append(adaptation)
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(adaptation.as_dict()) + "\n")
+
+    def since(self, number: int) -> tuple[RegionAdaptation, ...]:
+        """Return what is kept from pass `number` on."""
+        return tuple(adaptation for adaptation in list(self._passes) if adaptation.number >= number)
+
+
+def is_region_journal(path: Path) -> bool:
+    """Tell whether a file has passes of the loop over regions, rather than those of a processing element."""
+    try:
+        with path.open(encoding="utf-8") as lines:
+            return bool(json.loads(next(lines)) == {KIND: REGIONS})
+    except (OSError, ValueError, StopIteration):
+        return False
+
+
+def read_region_journal(path: Path) -> tuple[RegionAdaptation, ...]:
+    """Return what a loop has written to its file.
+
+    Args:
+        path: as `JobConfig(journal=...)` said, with 'regions' in the place of {pe}.
+
+    Raises:
+        ConfigError: it is no such journal.
+    """
+    try:
+        with path.open(encoding="utf-8") as lines:
+            next(lines)
+            return tuple(RegionAdaptation.from_dict(json.loads(line)) for line in lines)
+    except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
+        raise ConfigError(
+            f"{path} is no journal of regions: {error}", way_out="Give what JobConfig(journal=...) wrote"
+        ) from error

@@ -1,0 +1,100 @@
+"""What a job and each of its processing elements are made from: values that are shipped once, before anything starts.
+
+The secret of a job travels in them through Ray's authenticated channel and is never shown (reliability rule D2).
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rayelastic.plan.routing import PERouting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.plan.config import JobConfig
+    from rayelastic.plan.exec_plan import ExecPlan, PlanLink
+    from rayelastic.runtime.port.data_port import PortAddress
+    from rayelastic.runtime.snapshot import Snapshot
+
+SECRET_BYTES = 32  # 256 bits, reliability rule D2
+
+
+@dataclass(frozen=True, slots=True)
+class PESpec:
+    """Everything that a processing element needs.
+
+    Args:
+        pe: its id, unique in the job.
+        job: the name of the job.
+        job_id: an id that no other run of the job has.
+        secret: the job's 32 bytes that its links prove to know.
+        operators: what it hosts, in topological order.
+        links_in: streams that arrive from other processing elements.
+        links_out: streams that leave for other processing elements.
+        config: the job's configuration.
+        epoch: the routing epoch that its links are opened in.
+        routing: what it hosts of elastic regions.
+        restore: the snapshot that it goes on from.
+        node: the machine where it belongs; empty: any.
+    """
+
+    pe: str
+    job: str
+    job_id: str
+    secret: bytes = field(repr=False)
+    operators: tuple[OperatorSpec, ...]
+    links_in: tuple[PlanLink, ...]
+    links_out: tuple[PlanLink, ...]
+    config: JobConfig
+    epoch: int = 0
+    routing: PERouting = field(default_factory=PERouting)
+    restore: Snapshot | None = None
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """A job as the coordinator gets it.
+
+    Args:
+        name: the name of the job.
+        operators: every operator by name, in topological order.
+        plan: which operators go into which processing element.
+        config: the job's configuration.
+        job_id: an id that no other run of the job has.
+        secret: 32 random bytes, new for each job.
+        restore: the snapshot that it goes on from.
+    """
+
+    name: str
+    operators: Mapping[str, OperatorSpec]
+    plan: ExecPlan
+    config: JobConfig
+    job_id: str = field(default_factory=lambda: secrets.token_hex(8))
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(SECRET_BYTES), repr=False)
+    restore: Snapshot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IngestAddress:
+    """Where a source that is fed from outside (Spark) is to be pushed to.
+
+    Args:
+        address: the data port of the processing element.
+        job_id: the id of the job.
+        pe: the processing element.
+        channel: the channel to ask for in the handshake.
+        secret: the secret of this channel alone, derived from the job's.
+        epoch: the routing epoch.
+    """
+
+    address: PortAddress
+    job_id: str
+    pe: str
+    channel: str
+    secret: bytes = field(repr=False)
+    epoch: int = 0

@@ -1,0 +1,1 @@
+"""What is said about a running job: metrics, log, bottleneck. Changes nothing."""

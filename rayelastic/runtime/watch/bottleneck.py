@@ -1,0 +1,218 @@
+"""Which operator holds a job back, why, and which rule keeps it from being helped: of two readings of its counters.
+
+An operator is run by one thread at a time in each PE (PLDI'17 section 4.1.1, P09), so one that is inside its function
+all the time is full, however many threads there are. Must not know how the counters were carried.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rayelastic.graph.ports import operator_of
+from rayelastic.plan.regions import RegionKind
+
+if TYPE_CHECKING:
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.values.adaptation import Adaptation
+    from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+    from rayelastic.runtime.values.status import JobMetrics, OperatorSample
+
+__all__ = ["Bottleneck", "Cause", "Thresholds", "find_bottleneck"]
+
+
+class Cause(enum.Enum):
+    """Why an operator holds the job back."""
+
+    WAITING = "waiting"  # its function waits for something outside: a stalled sink
+    SKEWED_KEY = "skewed key"  # one of its replicas gets far more than its share
+    DEAR = "dear"  # its function computes all the time
+    TOKEN = "token"  # threads wait for the Python token
+    INPUT = "input"  # nothing is full: the source gets no more
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """From where on something counts; shares of the time between two readings.
+
+    Args:
+        full: of an operator that is inside its function: what is left is noise of the 100 looks a second.
+        waiting: of the time inside that no CPU was used: above it, an operator waits rather than computes.
+        skew: tuples of the busiest replica over the mean.
+        token: time that threads waited for the Python token.
+    """
+
+    full: float = 0.6
+    waiting: float = 0.7
+    skew: float = 1.5
+    token: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """The operator that holds a job back.
+
+    Args:
+        operator: its name.
+        pe: where.
+        cause: why, as a word.
+        reason: what was seen.
+        rule: what keeps it from being helped, or what is about to help.
+    """
+
+    operator: str
+    pe: str
+    cause: Cause
+    reason: str
+    rule: str
+
+    def __str__(self) -> str:
+        return f"{self.operator} on {self.pe} ({self.cause.value}): {self.reason}; {self.rule}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """What one operator did on one PE between the readings, as shares of the time."""
+
+    pe: str
+    sample: OperatorSample
+    inside: float
+    cpu: float
+    blocked: float
+    taken: int
+
+    @property
+    def waiting(self) -> float:
+        return max(0.0, self.inside - self.cpu)
+
+
+def find_bottleneck(
+    before: JobMetrics,
+    after: JobMetrics,
+    plan: ExecPlan,
+    adaptations: Sequence[Adaptation | RegionAdaptation] = (),
+    thresholds: Thresholds | None = None,
+) -> Bottleneck:
+    """Names the operator that holds the job back between two readings.
+
+    Args:
+        before: the counters at the first reading.
+        after: at the second.
+        plan: the plan in force.
+        adaptations: the latest passes of the adaptation loops, oldest first.
+        thresholds: `Thresholds()` if not given.
+    """
+    limits = thresholds or Thresholds()
+    targets = {operator_of(target) for _, target in plan.edges}
+    uses = list(_uses(before, after))
+    inner = [use for use in uses if use.sample.name in targets]
+    blocked = max([*(use.blocked for use in uses), *_links_blocked(before, after)], default=0.0)
+    upstream = (
+        f"operators upstream wait for room {blocked:.0%} of the time" if blocked > 0 else "nothing waits for it yet"
+    )
+    if (skewed := _skewed(inner, limits)) is not None:
+        return skewed
+    stalled = max((use for use in inner if _stalls(use, limits)), key=lambda use: use.waiting, default=None)
+    if stalled is not None and stalled.sample.lane != "python":
+        return _stall(stalled, upstream)
+    token = _token(before, after)
+    python = max((use for use in inner if use.sample.lane == "python"), key=lambda use: use.inside, default=None)
+    if python is not None and token >= limits.token and python.inside >= limits.full and not _stalls(python, limits):
+        reason = (
+            f"threads wait for the Python token {token:.1f} s a second, and it holds it {python.inside:.0%} of the time"
+        )
+        rule = "one Python function at a time in a process; a compiled lane, or a PE of its own, would free the others"
+        return Bottleneck(python.sample.name, python.pe, Cause.TOKEN, reason, rule)
+    if stalled is not None:
+        return _stall(stalled, upstream)
+    busiest = max(inner, key=lambda use: use.inside, default=None)
+    if busiest is not None and (busiest.inside >= limits.full or blocked >= limits.full):
+        reason = f"it runs {busiest.inside:.0%} of the time, of what one thread has; {upstream}"
+        return Bottleneck(busiest.sample.name, busiest.pe, Cause.DEAR, reason, _rule(busiest, plan, adaptations))
+    sources = [use for use in uses if use.sample.name not in targets]
+    source = max(sources, key=lambda use: use.inside, default=uses[0] if uses else None)
+    name, pe = (source.sample.name, source.pe) if source is not None else ("", "")
+    what = (
+        f"the busiest other operator runs {busiest.inside:.0%} of the time" if busiest is not None else "nothing runs"
+    )
+    return Bottleneck(name, pe, Cause.INPUT, what, "the job takes all that its sources give")
+
+
+def _uses(before: JobMetrics, after: JobMetrics) -> Iterator[_Use]:
+    earlier = {(pe.pe, operator.name): (pe, operator) for pe in before.pes for operator in pe.operators}
+    for pe in after.pes:
+        for now in pe.operators:
+            found = earlier.get((pe.pe, now.name))
+            seconds = max(pe.seconds - (found[0].seconds if found else 0.0), 1e-9)
+            then = found[1] if found else None
+            yield _Use(
+                pe=pe.pe,
+                sample=now,
+                inside=(now.inside_seconds - (then.inside_seconds if then else 0.0)) / seconds,
+                cpu=(now.cpu_seconds - (then.cpu_seconds if then else 0.0)) / seconds,
+                blocked=(now.blocked_seconds - (then.blocked_seconds if then else 0.0)) / seconds,
+                taken=now.tuples_in - (then.tuples_in if then else 0),
+            )
+
+
+def _links_blocked(before: JobMetrics, after: JobMetrics) -> Iterator[float]:
+    """The share of the time that each link waited for credit: room on the other side."""
+    earlier = {pe.pe: pe for pe in before.pes}
+    for pe in after.pes:
+        for link, counters in pe.links.items():
+            if pe.pe in earlier and link in earlier[pe.pe].links:
+                waited = counters["blocked_seconds"] - earlier[pe.pe].links[link]["blocked_seconds"]
+                yield waited / max(pe.seconds - earlier[pe.pe].seconds, 1e-9)
+
+
+def _skewed(uses: Sequence[_Use], limits: Thresholds) -> Bottleneck | None:
+    """The replica that gets more than its share, if it is full."""
+    for name in dict.fromkeys(use.sample.name for use in uses):
+        replicas = [use for use in uses if use.sample.name == name]
+        mean = sum(use.taken for use in replicas) / len(replicas)
+        most = max(replicas, key=lambda use: use.taken)
+        busy = most.inside >= limits.full or most.sample.queue_fill >= limits.full
+        if len(replicas) > 1 and busy and most.taken > limits.skew * mean:
+            share = most.taken / (mean * len(replicas))
+            reason = f"{share:.0%} of its tuples go to {most.pe}, one of {len(replicas)} replicas"
+            rule = "a key belongs to one replica (J11, J16): more replicas don't divide a key that is hot by itself"
+            return Bottleneck(name, most.pe, Cause.SKEWED_KEY, reason, rule)
+    return None
+
+
+def _stalls(use: _Use, limits: Thresholds) -> bool:
+    return use.inside >= limits.full and use.waiting >= limits.waiting * use.inside
+
+
+def _stall(use: _Use, upstream: str) -> Bottleneck:
+    reason = f"its function waits {use.waiting:.0%} of the time and computes {use.cpu:.0%}"
+    return Bottleneck(use.sample.name, use.pe, Cause.WAITING, reason, f"back-pressure: {upstream}")
+
+
+def _token(before: JobMetrics, after: JobMetrics) -> float:
+    """Seconds a second that threads wait for the Python token, on the PE where they do so most."""
+    earlier = {pe.pe: pe for pe in before.pes}
+    waits = (
+        (pe.token_wait_seconds - earlier[pe.pe].token_wait_seconds) / max(pe.seconds - earlier[pe.pe].seconds, 1e-9)
+        for pe in after.pes
+        if pe.pe in earlier
+    )
+    return max(waits, default=0.0)
+
+
+def _rule(use: _Use, plan: ExecPlan, adaptations: Sequence[Adaptation | RegionAdaptation]) -> str:
+    """What keeps a dear operator from being helped."""
+    planned = plan.region_of(use.sample.name)
+    region = planned.region
+    if region.kind is RegionKind.PIPELINE:
+        held = (
+            f"its region {region.name} has no keys: it can be split into pipelines, but one operator not into replicas"
+        )
+    else:
+        held = f"its region {region.name} runs as {planned.replicas} replica{'s' * (planned.replicas != 1)}"
+    last = next((one for one in reversed(adaptations) if one.pe == use.pe), None)
+    if last is None:
+        return f"{held}; threads and queues are set by JobConfig, nobody adapts them"
+    return f"{held}; the last word on threads and queues of {use.pe}: {last.decision.reason} [{last.decision.rule}]"

@@ -1,0 +1,259 @@
+"""Every metric by its name, and its values from a job's counters: the one table behind Prometheus, Ray and the docs.
+
+Must not know who carries the values. Totals only grow; what has no "total" in its name is as it is now, or over the
+time between two readings.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from rayelastic.runtime.values.status import FAILED, RegionCounters, latency_bound
+
+if TYPE_CHECKING:
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
+
+__all__ = ["METRICS", "Kind", "Metric", "MetricsReader", "Reading"]
+
+_OPERATOR = ("job", "pe", "operator")
+_PE = ("job", "pe")
+_DROPPED = ("job", "pe", "operator", "reason")
+_LATENCY = ("job", "pe", "operator", "le")
+_LINK = ("job", "pe", "link")
+_REGION = ("job", "region")
+
+
+class Kind(enum.Enum):
+    """How a metric moves."""
+
+    COUNTER = "counter"  # only grows while its job runs
+    GAUGE = "gauge"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric.
+
+    Args:
+        name: as Prometheus shows it; Ray puts `ray_` in front.
+        kind: counter or gauge.
+        text: what it says, with its unit.
+        labels: what tells its values apart.
+    """
+
+    name: str
+    kind: Kind
+    text: str
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One value of a metric.
+
+    Args:
+        metric: its name.
+        labels: one value for each of the metric's labels.
+        value: in the metric's unit.
+    """
+
+    metric: str
+    labels: tuple[str, ...]
+    value: float
+
+
+def _counter(name: str, text: str, labels: tuple[str, ...]) -> Metric:
+    return Metric(f"rayelastic_{name}_total", Kind.COUNTER, text, labels)
+
+
+def _gauge(name: str, text: str, labels: tuple[str, ...]) -> Metric:
+    return Metric(f"rayelastic_{name}", Kind.GAUGE, text, labels)
+
+
+_ALL = (
+    _counter("operator_tuples_in", "Tuples consumed.", _OPERATOR),
+    _counter("operator_tuples_out", "Tuples submitted.", _OPERATOR),
+    _gauge("operator_rate", "Tuples a second consumed since the reading before; of a source: submitted.", _OPERATOR),
+    _gauge(
+        "operator_cost_share",
+        "Its share of the CPU time that all operators of its PE used since the reading before, 0 to 1.",
+        _OPERATOR,
+    ),
+    _counter("operator_cpu_seconds", "CPU time inside its function, seconds.", _OPERATOR),
+    _counter("operator_inside_seconds", "Time of threads inside its function, running or waiting, seconds.", _OPERATOR),
+    _counter(
+        "operator_waited_seconds", "Time of threads asleep inside its function, for an answer, seconds.", _OPERATOR
+    ),
+    _counter("operator_blocked_seconds", "Time of threads that waited for room for its output, seconds.", _OPERATOR),
+    _gauge("operator_queued", "Tuples that wait in front of it.", _OPERATOR),
+    _gauge("operator_queue_fill", "Share of its queue that is full, 0 to 1; 0 without a queue.", _OPERATOR),
+    _counter(
+        "latency_marks",
+        "Marks that took at most `le` seconds from a source to this sink; ten a second, one way at each fork.",
+        _LATENCY,
+    ),
+    _gauge("operator_state_keys", "Keys that it keeps state of.", _OPERATOR),
+    _gauge("operator_state_bytes", "Memory of that state, bytes; without what Python values hold.", _OPERATOR),
+    _counter("operator_errors", "Calls of its function that raised; the first one ends the job.", _OPERATOR),
+    _counter(
+        "operator_tuples_answered_by_python",
+        "Tuples that its machine code refused and that went on with what the Python function gives.",
+        _OPERATOR,
+    ),
+    _counter(
+        "operator_tuples_dropped",
+        "Tuples that went nowhere: by the output port that nobody takes, such as `late`, `failed` (on_error='skip'), "
+        "or `bad_row` (on_bad_row='skip').",
+        _DROPPED,
+    ),
+    _gauge("operator_channels", "Channels in use, of a stage that has several; 0 of others.", _OPERATOR),
+    _gauge("pe_threads", "Scheduler threads in force.", _PE),
+    _gauge("pe_threads_stuck", "Scheduler threads that stay in user code.", _PE),
+    _gauge("pe_operators", "Operators under a threading model.", (*_PE, "model")),
+    _gauge("pe_rss_bytes", "Memory of its process, bytes; `rel.run` has all PEs in one process.", _PE),
+    _counter("pe_cpu_seconds", "CPU time of its native threads, seconds.", _PE),
+    _counter("pe_token_wait_seconds", "Time of threads that waited for the Python token, seconds.", _PE),
+    _counter("link_sent_bytes", "Bytes sent over a link.", _LINK),
+    _counter("link_received_bytes", "Bytes received over a link.", _LINK),
+    _counter("link_sent_records", "Tuples sent over a link.", _LINK),
+    _counter("link_received_records", "Tuples received over a link.", _LINK),
+    _gauge("link_credit_used_bytes", "Bytes sent, or received, whose credit hasn't been given back.", _LINK),
+    _counter("link_credit_waits", "Times that its sender had tuples and no credit.", _LINK),
+    _counter("link_blocked_seconds", "Time that its sender waited for credit or for the socket, seconds.", _LINK),
+    _counter("link_retransmits", "TCP segments sent again; 0 within a node.", _LINK),
+    _gauge("region_replicas", "Replicas of a region.", _REGION),
+    _gauge("region_pipelines", "Pipelines of each replica of a region.", _REGION),
+    _counter("region_changes", "Changes of its replicas while the job ran.", _REGION),
+    _counter("region_changes_undone", "Changes of its replicas that couldn't be carried out and were undone.", _REGION),
+    _counter("region_moved_keys", "Keys whose state went to another replica.", _REGION),
+    _counter("region_moved_bytes", "Bytes of state that went to another replica.", _REGION),
+    _counter("region_held_seconds", "Time that moving keys waited for their state, batch by batch, seconds.", _REGION),
+    _gauge("region_longest_hold_seconds", "The longest that moving keys have waited so far, seconds.", _REGION),
+    _gauge("job_epoch", "The routing epoch in force.", ("job",)),
+    _gauge("job_seconds", "Time since the start of the job, seconds.", ("job",)),
+)
+METRICS = {metric.name: metric for metric in _ALL}
+
+_OF_OPERATOR = {
+    "rayelastic_operator_tuples_in_total": "tuples_in",
+    "rayelastic_operator_tuples_out_total": "tuples_out",
+    "rayelastic_operator_cpu_seconds_total": "cpu_seconds",
+    "rayelastic_operator_inside_seconds_total": "inside_seconds",
+    "rayelastic_operator_waited_seconds_total": "waited_seconds",
+    "rayelastic_operator_blocked_seconds_total": "blocked_seconds",
+    "rayelastic_operator_queued": "queued",
+    "rayelastic_operator_queue_fill": "queue_fill",
+    "rayelastic_operator_state_keys": "state_keys",
+    "rayelastic_operator_state_bytes": "state_bytes",
+    "rayelastic_operator_errors_total": "errors",
+    "rayelastic_operator_tuples_answered_by_python_total": "answered_by_python",
+    "rayelastic_operator_channels": "channels",
+}
+_OF_REGION = {
+    "rayelastic_region_changes_total": "changes",
+    "rayelastic_region_changes_undone_total": "undone",
+    "rayelastic_region_moved_keys_total": "moved_keys",
+    "rayelastic_region_moved_bytes_total": "moved_bytes",
+    "rayelastic_region_held_seconds_total": "held_seconds",
+    "rayelastic_region_longest_hold_seconds": "longest_hold",
+}
+_OF_PE = {
+    "rayelastic_pe_threads": "threads",
+    "rayelastic_pe_threads_stuck": "threads_stuck",
+    "rayelastic_pe_rss_bytes": "rss_bytes",
+    "rayelastic_pe_cpu_seconds_total": "cpu_seconds",
+    "rayelastic_pe_token_wait_seconds_total": "token_wait_seconds",
+}
+_OF_LINK = {
+    "rayelastic_link_sent_bytes_total": "bytes_sent",
+    "rayelastic_link_received_bytes_total": "bytes_received",
+    "rayelastic_link_sent_records_total": "records_sent",
+    "rayelastic_link_received_records_total": "records_received",
+    "rayelastic_link_credit_used_bytes": "unconsumed_bytes",
+    "rayelastic_link_credit_waits_total": "credit_waits",
+    "rayelastic_link_blocked_seconds_total": "blocked_seconds",
+    "rayelastic_link_retransmits_total": "retransmits",
+}
+
+
+class MetricsReader:
+    """Makes readings of a job's counters; keeps the last ones, for the rates.
+
+    >>> from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
+    >>> reader = MetricsReader()
+    >>> def after(seconds, tuples):
+    ...     operator = OperatorSample("count", "dynamic", tuples, 0, 5, queue_capacity=10)
+    ...     return JobMetrics("words", seconds, (PESample("pe0", seconds, 2, 0.0, (operator,)),))
+    >>> _ = list(reader.read(after(1.0, 100)))
+    >>> {r.metric: r.value for r in reader.read(after(2.0, 300))}["rayelastic_operator_rate"]
+    200.0
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[str, PESample] = {}
+
+    def read(self, now: JobMetrics, plan: ExecPlan | None = None) -> Iterator[Reading]:
+        """Give every value.
+
+        Args:
+            now: the counters.
+            plan: the plan in force, for regions.
+        """
+        yield Reading("rayelastic_job_seconds", (now.name,), now.seconds)
+        if plan is not None:
+            yield Reading("rayelastic_job_epoch", (now.name,), plan.epoch)
+            for planned in plan.regions:
+                labels = (now.name, planned.region.name)
+                yield Reading("rayelastic_region_replicas", labels, planned.replicas)
+                yield Reading("rayelastic_region_pipelines", labels, len(planned.pipelines))
+                counters = now.regions.get(planned.region.name, RegionCounters())
+                for name, counter in _OF_REGION.items():
+                    yield Reading(name, labels, getattr(counters, counter))
+        for pe in now.pes:
+            yield from self._of_pe(now.name, pe)
+        self._before = {pe.pe: pe for pe in now.pes}
+
+    def _of_pe(self, job: str, pe: PESample) -> Iterator[Reading]:
+        for name, counter in _OF_PE.items():
+            yield Reading(name, (job, pe.pe), getattr(pe, counter))
+        for model, count in Counter(operator.model for operator in pe.operators).items():
+            yield Reading("rayelastic_pe_operators", (job, pe.pe, model), count)
+        for link, counters in pe.links.items():
+            for name, counter in _OF_LINK.items():
+                yield Reading(name, (job, pe.pe, link), counters[counter])
+        before = self._before.get(pe.pe)
+        seconds = pe.seconds - before.seconds if before is not None else 0.0
+        earlier = {operator.name: operator for operator in before.operators} if before is not None else {}
+        costs = {
+            o.name: o.cpu_seconds - (earlier[o.name].cpu_seconds if o.name in earlier else 0) for o in pe.operators
+        }
+        cost = sum(costs.values())
+        for operator in pe.operators:
+            labels = (job, pe.pe, operator.name)
+            for name, counter in _OF_OPERATOR.items():
+                yield Reading(name, labels, getattr(operator, counter))
+            yield from _latency(labels, operator)
+            for reason, count in ({FAILED: 0} | dict(operator.dropped)).items():
+                yield Reading("rayelastic_operator_tuples_dropped_total", (*labels, reason), count)
+            then = earlier.get(operator.name)
+            rate = (_moved(operator) - _moved(then)) / seconds if then is not None and seconds > 0 else 0.0
+            yield Reading("rayelastic_operator_rate", labels, rate)
+            yield Reading("rayelastic_operator_cost_share", labels, costs[operator.name] / cost if cost > 0 else 0.0)
+
+
+def _latency(labels: tuple[str, str, str], operator: OperatorSample) -> Iterator[Reading]:
+    """Each bucket has all that took at most its bound, as a histogram of Prometheus."""
+    bounds = [f"{latency_bound(bucket):g}" for bucket in range(len(operator.latency) - 1)] + ["+Inf"]
+    for bound, marks in zip(bounds, accumulate(operator.latency), strict=False):
+        yield Reading("rayelastic_latency_marks_total", (*labels, bound), marks)
+
+
+def _moved(operator: OperatorSample) -> int:
+    """Tuples that it took; of a source, which takes none, those that it gave."""
+    return operator.tuples_in or operator.tuples_out
