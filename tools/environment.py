@@ -95,7 +95,9 @@ def packages_step() -> Step | None:
 
 def extension_step() -> Step | None:
     native = [path for folder in ("include", "src", "bindings") for path in (ROOT / "native_sched" / folder).rglob("*")]
-    stamp = Stamp("extension", [LOCK, ROOT / "pyproject.toml", ROOT / "native_sched" / "CMakeLists.txt", *native])
+    packages = [path for package in ("rayelastic", "topologies") for path in (ROOT / package).rglob("*.py")]
+    inputs = [LOCK, ROOT / "pyproject.toml", ROOT / "native_sched" / "CMakeLists.txt", *native]
+    stamp = Stamp("extension", inputs, packages)  # an editable install lists the modules that there are
     if stamp.valid():
         return None
     check_machine()
@@ -135,14 +137,16 @@ def check_machine() -> None:
 
 
 class Stamp:
-    """Remembers the inputs that a step was last done with."""
+    """Remembers the inputs that a step was last done with, and the names of other files that it knows."""
 
-    def __init__(self, name: str, inputs: Iterable[Path]) -> None:
+    def __init__(self, name: str, inputs: Iterable[Path], names: Iterable[Path] = ()) -> None:
         self._path = VENV / f"{name}.stamp"
         digest = hashlib.sha256(str(ROOT).encode())
         for path in sorted(set(inputs)):
             if path.is_file():
                 digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+        for path in sorted(set(names)):
+            digest.update(str(path.relative_to(ROOT)).encode() + b"\0")
         self._digest = digest.hexdigest()
 
     def valid(self) -> bool:
