@@ -62,10 +62,11 @@ def _is_one_type(program: Program, found: Difference) -> bool:
 
 
 def _is_nan_identity(program: Program, found: Difference) -> bool:
-    """A container is asked for NaN: Python finds the same object, compiled code refuses the tuple."""
+    """A container with NaN is sorted or asked for NaN, which Python finds by identity: compiled code refuses."""
     compares = [node for node in ast.walk(ast.parse(program.body)) if isinstance(node, ast.Compare)]
     has_nan = any(isinstance(cell, float) and cell != cell for cell in found.rows[-1]) if found.rows else False
-    return found.kind == "refused" and has_nan and any(_looks_into(node) for node in compares)
+    sorts = re.search(r"\bsorted\(|\.sort\(", program.body)
+    return found.kind == "refused" and has_nan and (bool(sorts) or any(_looks_into(node) for node in compares))
 
 
 def _looks_into(node: ast.Compare) -> bool:
@@ -83,5 +84,5 @@ KNOWN = (
     Known("least-int", "math.gcd() of the least 64-bit integer refuses the tuple", _is_least_int),
     Known("early-years", "strftime() of years below 1000 refuses the tuple", _is_early_year),
     Known("one-type", "a variable that is once int and once float is a float", _is_one_type),
-    Known("nan-identity", "a tuple is refused where NaN meets NaN in a container", _is_nan_identity),
+    Known("nan-identity", "a tuple is refused where NaN meets NaN in a container, or is sorted", _is_nan_identity),
 )

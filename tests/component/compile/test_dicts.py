@@ -166,3 +166,40 @@ def test_float_keys_run_as_python_with_the_reason(compiler: Compiler, function):
     assert code.lane is Lane.PYTHON
     assert "with float keys isn't compiled" in code.reason
     assert "return" in code.reason  # the user's own line
+
+
+def grown(t):
+    counts = {1: 2, 3: 4}
+    for n, key in enumerate(counts):
+        if t.a > 1:
+            counts[key + 100 * n] = 1
+    return len(counts)
+
+
+def shrunk(t):
+    counts = {w: 1 for w in t.s.split()}
+    for key in counts.keys():  # noqa: SIM118
+        if t.a > 1:
+            counts.pop(key)
+        else:
+            counts[key] = 7
+    return len(counts), sum(counts.values())
+
+
+def grown_at_the_end(t):
+    counts, seen = {1: 2, 3: 4}, 0
+    for _key, value in counts.items():  # noqa: PERF102
+        seen += value
+        if seen > 5 and t.a > 1:
+            counts[t.a] = 5
+    return seen
+
+
+@pytest.mark.parametrize("function", [grown, shrunk, grown_at_the_end])
+def test_a_loop_over_a_dict_that_it_changes_is_an_error(compiled, function):
+    runner = compiled(function, Row, MAP)
+    for a in (0, 1, 3, 7):
+        for text in ("", "a", "a b"):
+            row = (text, "", b"", a, 0.0, 0.0, dt.datetime(2020, 1, 1))
+            ours, wanted = runner([row]), python_result(runner.code, [row])
+            assert (ours.failed, ours.items) == (wanted.failed, wanted.items), row

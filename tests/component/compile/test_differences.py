@@ -74,20 +74,6 @@ def test_time_zones(compiled: Any) -> None:
     assert report.lane == "compiled"
 
 
-def grown(t: Any) -> int:
-    seen = {1: t.n}
-    for key in seen:
-        seen[key + 1] = key
-    return len(seen)
-
-
-def test_changed_dicts(compiled: Any) -> None:
-    runner = compiled(grown, Row, MAP)
-    row = (1, 0.0, "", True)
-    assert runner([row]).items == [(2,)]
-    assert python_result(runner.code, [row]).failed == 0  # RuntimeError
-
-
 def test_declaration() -> None:
     with pytest.raises(SchemaError, match="no field 'm'"):
         raise_at_declaration()

@@ -282,6 +282,24 @@ def local_in_try(t):
         return -1
 
 
+def argument_that_raises(t):
+    try:
+        if t.i > 0:
+            raise ValueError(t.s.split()[1])
+    except ValueError:
+        return 1
+    except IndexError:
+        return 2
+    return 3
+
+
+def test_an_argument_that_may_raise_is_not_guessed(compiled):
+    runner = compiled(argument_that_raises, Row, MAP)
+    assert runner([("a b", 1, 0.0, None, None)]).failed == 0, "refused: Python's answer is taken"
+    assert runner([("a", 1, 0.0, None, None)]).failed == 0
+    assert runner([("a", 0, 0.0, None, None)]).items == [(3,)]
+
+
 @pytest.mark.parametrize(
     ("function", "reason"), [(looked_at, "it looks at the exception"), (local_in_try, "is called in a try")]
 )
