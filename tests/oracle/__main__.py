@@ -20,6 +20,7 @@ from tests.oracle.shrink import skeleton
 from tests.oracle.worker import Options, Result, compared
 
 FOLDER = Path(__file__).parents[2] / "build" / "oracle"
+STOPPED = 130  # what a shell gives for Ctrl-C
 STINT = 1000  # functions that a process compares before another takes over
 
 
@@ -67,6 +68,7 @@ class Run:
         self.told = 0
 
     def run(self) -> int:
+        stopped = False
         try:
             warm(self.options)
             size = max(1, min(STINT, -(-len(self.numbers) // self.jobs)))
@@ -75,6 +77,7 @@ class Run:
                 self.progress.tell()
             self.tell_shrunk()
         except KeyboardInterrupt:
+            stopped = True
             self.pool.stop()
             say(f"stopped; all that was found is in {FOLDER.name}/found-{self.options.seed}.txt", to=sys.stderr)
             for result, found in self.found[self.told : self.told + self.most]:
@@ -85,7 +88,7 @@ class Run:
                 say(f"known: {one.name}, {self.progress.known[one.name]} times: {one.meaning}", to=sys.stderr)
         if self.reasons:
             say("\n".join(f"{count:5} {reason}" for reason, count in self.progress.reasons.most_common(60)))
-        return 1 if self.found else 0
+        return 1 if self.found else STOPPED if stopped else 0
 
     def note(self, result: Result) -> None:
         self.progress.add(result)
