@@ -29,6 +29,7 @@ from rayelastic.compile.reading.signatures import annotated_library, annotated_o
 from rayelastic.compile.reading.syntax import NotRewrittenError, rewritten
 from rayelastic.compile.reasons import plain_reason
 from rayelastic.errors import LaneError, SchemaError
+from rayelastic.graph.data_type import DataType
 from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
 from rayelastic.graph.schema import Schema, laid_out
 
@@ -253,6 +254,9 @@ def _identity(request: FunctionRequest) -> Identity:
     return Identity(request.function, request.input_schema.tuple_type, state)
 
 
+_TIMES = (DataType.TIMESTAMP, DataType.DURATION, DataType.DATE32, DataType.DATE64)
+
+
 def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple[CacheEntry, Schema]:
     from rayelastic.compile.lowering.base.plan import Plan
     from rayelastic.compile.lowering.compiler import compile_function, flattened
@@ -266,7 +270,9 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
         raise LaneError(f"a {request.kind.value} returns, it can't yield", way_out="Use flat_map")
     fields = [*request.input_schema.fields, *(state_schema.fields if state_schema else ())]
     nullable = frozenset(field.name for field in fields if field.nullable)
-    members = frozenset(_identity(request).members)
+    identity = _identity(request)
+    members = frozenset(identity.members)
+    times = identity.times or any(field.type in _TIMES for field in fields)
     try:
         function = rewritten(
             user,
@@ -276,6 +282,7 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
             record=request.input_schema.tuple_type,
             bound=found.values,
             members=members,
+            times=times,
         )
     except SyntaxError as error:
         raise NotCompiledError(str(error)) from None
@@ -283,7 +290,7 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
         raise NotCompiledError(plain_reason(error, user)) from None
     if request.kind is OperatorKind.FLAT_MAP and not inspect.isgeneratorfunction(function):
         function = flattened(function, keyed=state_schema is not None)
-    plan = Plan(function, request.kind, request.output, members, may_be_none=bool(nullable))
+    plan = Plan(function, request.kind, request.output, members, may_be_none=bool(nullable), times=times)
     try:
         made = compile_function(plan, request.input_schema, state_schema)
     except Exception as error:

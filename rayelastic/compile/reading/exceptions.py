@@ -64,12 +64,20 @@ class Narrowing(ast.NodeTransformer):
         path: of the file, for errors.
         may_be_none: whether arithmetic may meet None.
         members: names of methods and properties of the user's own, which may raise anything.
+        times: whether arithmetic may leave the range of datetime or timedelta.
     """
 
     def __init__(
-        self, values: dict[str, Any], path: str, *, may_be_none: bool, members: frozenset[str] = frozenset()
+        self,
+        values: dict[str, Any],
+        path: str,
+        *,
+        may_be_none: bool,
+        members: frozenset[str] = frozenset(),
+        times: bool = False,
     ) -> None:
         self._values, self._path, self._may_be_none, self._members = values, path, may_be_none, members
+        self._times = times
         self._numbers = itertools.count()
         self._functions: dict[str, list[ast.stmt]] = {}
 
@@ -182,8 +190,9 @@ class Narrowing(ast.NodeTransformer):
             elif isinstance(node, ast.BinOp):
                 yield from _OPERATORS.get(type(node.op), ())
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-                if not isinstance(node.slice, ast.Slice):
-                    yield from (IndexError, KeyError)
+                yield from (
+                    (IndexError, KeyError) if not isinstance(node.slice, ast.Slice) else _of_step(node.slice.step)
+                )
             elif isinstance(node, ast.Raise):
                 yield self._of_raise(node)
             elif (
@@ -196,6 +205,8 @@ class Narrowing(ast.NodeTransformer):
                 yield ValueError
             if isinstance(node, ast.AugAssign):
                 yield from _OPERATORS.get(type(node.op), ())
+            if self._times and isinstance(node, ast.BinOp | ast.AugAssign | ast.UnaryOp | ast.Call):
+                yield OverflowError
             if self._may_be_none and isinstance(
                 node, ast.BinOp | ast.AugAssign | ast.Compare | ast.Call | ast.Subscript
             ):
@@ -217,6 +228,13 @@ class Narrowing(ast.NodeTransformer):
         made = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         value = self._values.get(made.id) if isinstance(made, ast.Name) else None
         return value if isinstance(value, type) and issubclass(value, Exception) else None
+
+
+def _of_step(step: ast.expr | None) -> tuple[type[Exception], ...]:
+    """What a slice raises whose step is zero."""
+    number = step.operand if isinstance(step, ast.UnaryOp) else step
+    is_known = number is None or (isinstance(number, ast.Constant) and number.value != 0)
+    return () if is_known else (ValueError,)
 
 
 class _Listed(ast.NodeTransformer):

@@ -45,6 +45,7 @@ class Identity:
         self.classes: list[type] = []  # NamedTuple classes that it refers to
         self.known = True  # False: something has no stable name, nothing may be cached
         self.members: set[str] = set()  # names that it may use of methods and properties of objects and classes
+        self.times = False  # whether it knows datetime, by whatever name
         self.frozen: dict[str, list[Any]] = {}  # names outside the function that stand for data, as it is now
         self._hash = hashlib.sha256()
         self._seen: dict[int, int] = {}
@@ -76,6 +77,7 @@ class Identity:
             self._collection(value)
         elif isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta | dt.timezone):
             self._add("temporal", value)
+            self.times = True
         elif isinstance(value, re.Pattern):
             self._add("pattern", value.pattern, value.flags)
         elif isinstance(value, types.FunctionType | types.MethodType | functools.partial | property | _WRAPPED):
@@ -84,6 +86,7 @@ class Identity:
             self._code(value)
         elif isinstance(value, types.ModuleType):
             self._add("module", value.__name__, getattr(value, "__version__", ""))
+            self.times = self.times or value is dt
             self._owner(value)
         elif isinstance(value, type):
             self._class(value)
@@ -128,6 +131,7 @@ class Identity:
 
     def _class(self, value: type) -> None:
         self._add("class", value.__module__, value.__qualname__)
+        self.times = self.times or value.__module__ == dt.__name__
         if issubclass(value, tuple) and hasattr(value, "_fields"):
             if value not in self.classes:
                 self.classes.append(value)
@@ -148,6 +152,7 @@ class Identity:
             return
         self._code(function.__code__)
         self._names |= _all_names(function.__code__)
+        self.times = self.times or dt.__name__ in self._names  # imported in the function
         self._value(tuple(function.__defaults__ or ()))
         self._value(dict(function.__kwdefaults__ or {}))
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):

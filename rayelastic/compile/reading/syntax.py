@@ -46,6 +46,7 @@ def rewritten(
     bound: Mapping[str, Any] | None = None,
     members: frozenset[str] = frozenset(),
     may_be_none: bool = False,
+    times: bool = False,
 ) -> Callable[..., Any]:
     """The function to compile in place of a user's.
 
@@ -58,6 +59,7 @@ def rewritten(
         bound: parameters whose values are known (bound.py), which the new function doesn't have.
         members: names of methods and properties of the user's objects and classes.
         may_be_none: whether what it is given may be None, or have it.
+        times: whether it may have to do with datetime, date or timedelta.
 
     Raises:
         SyntaxError: parameters are bound, but the function's source isn't known.
@@ -85,7 +87,7 @@ def rewritten(
         node = _Replaced(first, record).visit(node)
     node = Formats(FORMAT).visit(node)
     may_be_none = may_be_none or (bool(nullable) and _reads_one_of(node, nullable | members, first))
-    node = Narrowing(values, path, may_be_none=may_be_none, members=members).visit(node)
+    node = Narrowing(values, path, may_be_none=may_be_none, members=members, times=times).visit(node)
     if flat and not inspect.isgeneratorfunction(function):
         node = _Yielded().begin(node)
     local = set(function.__code__.co_varnames) | set(function.__code__.co_cellvars)

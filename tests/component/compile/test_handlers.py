@@ -1,9 +1,10 @@
 """`except` with classes of exceptions: compiled, a handler catches what CPython's would."""
 
-# ruff: noqa: RUF059 -- functions as users write them
+# ruff: noqa: DTZ001, RUF059 -- functions as users write them
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from typing import NamedTuple
 
@@ -308,3 +309,77 @@ def test_handlers_that_are_refused(compiler, function, reason):
     assert code.lane is Lane.PYTHON
     assert reason in code.reason
     assert "test_handlers.py:" in code.reason
+
+
+class Moment(NamedTuple):
+    i: int
+    x: float
+    s: str
+    at: dt.datetime
+    span: dt.timedelta
+
+
+def later(t):
+    try:
+        return (t.at + t.span).year
+    except ValueError:
+        return -1
+
+
+def earlier(t):
+    when = t.at
+    try:
+        when -= t.span
+    except ValueError:
+        return -1
+    return when.year
+
+
+def shared_out(t):
+    try:
+        return (t.span / t.i).days
+    except ZeroDivisionError:
+        return -1
+
+
+def made_by_a_helper(i):
+    try:
+        return (dt.datetime(9999, 12, 1) + dt.timedelta(days=i)).year
+    except ValueError:
+        return -1
+
+
+def helped(t):
+    return made_by_a_helper(t.i)
+
+
+def whole(t):
+    try:
+        return int(t.x)
+    except ValueError:
+        return -1
+
+
+def stepped(t):
+    try:
+        return t.s[:: t.i]
+    except IndexError:
+        return "no"
+
+
+MOMENTS = [
+    (number, x, "text", at, span)
+    for number in (0, 1, 31, -2)
+    for x in (1.5, float("inf"), float("nan"))
+    for at in (dt.datetime(1, 1, 1), dt.datetime(2020, 5, 17), dt.datetime(9999, 12, 31, 23))
+    for span in (dt.timedelta(1), dt.timedelta(-1))
+]
+OF_TIMES = [later, earlier, shared_out, helped, whole, stepped]
+
+
+@pytest.mark.parametrize("function", OF_TIMES, ids=[f.__name__ for f in OF_TIMES])
+def test_a_handler_of_another_class_lets_it_pass(compiled, function):
+    runner = compiled(function, Moment, MAP)
+    for row in MOMENTS:
+        ours, wanted = runner([row]), python_result(runner.code, [row])
+        assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row

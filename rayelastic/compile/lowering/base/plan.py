@@ -25,6 +25,7 @@ class Plan:
         declared: the output schema where the user declared one.
         members: names of methods and properties of the user's objects and classes.
         may_be_none: whether a field may be None.
+        times: whether datetime, date or timedelta may come in or be made.
     """
 
     def __init__(
@@ -35,8 +36,9 @@ class Plan:
         members: frozenset[str] = frozenset(),
         *,
         may_be_none: bool = False,
+        times: bool = False,
     ) -> None:
-        self.members, self.may_be_none = members, may_be_none
+        self.members, self.may_be_none, self.times = members, may_be_none, times
         self.function = function
         self.kind = kind
         self.declared = declared

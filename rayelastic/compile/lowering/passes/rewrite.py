@@ -87,7 +87,7 @@ def dispatcher(function: Callable[..., Any]) -> Any:
 def forget_helpers(plan: Plan) -> None:
     """To be called before each compilation: the globals that a helper had taken in may have changed since."""
     _helpers.clear()
-    _known.update(members=plan.members, may_be_none=plan.may_be_none)
+    _known.update(members=plan.members, may_be_none=plan.may_be_none, times=plan.times)
 
 
 def library_of(name: str) -> Any:

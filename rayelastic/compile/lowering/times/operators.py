@@ -198,6 +198,13 @@ def _floor(number: Any, by: Any) -> Any:
     return number // by
 
 
+@register_jitable
+def _divisor(by: Any) -> Any:
+    if by == 0:
+        raise ZeroDivisionError("division by zero")
+    return by
+
+
 def _is_float(kind: Any) -> bool:
     return isinstance(types.unliteral(kind), types.Float)
 
@@ -220,8 +227,8 @@ def _quotient(a: Any, b: Any) -> Any:
     if isinstance(b, SpanType):
         return lambda a, b: _divided(microseconds(a), microseconds(b))
     if _is_float(b):
-        return lambda a, b: span(_over(microseconds(a), b))
-    return (lambda a, b: span(_shared(microseconds(a), types.int64(b)))) if _is_whole(b) else None
+        return lambda a, b: span(_over(microseconds(a), _divisor(b)))
+    return (lambda a, b: span(_shared(microseconds(a), _divisor(types.int64(b))))) if _is_whole(b) else None
 
 
 def _floor_quotient(a: Any, b: Any) -> Any:
