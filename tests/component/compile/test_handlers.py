@@ -383,3 +383,75 @@ def test_a_handler_of_another_class_lets_it_pass(compiled, function):
     for row in MOMENTS:
         ours, wanted = runner([row]), python_result(runner.code, [row])
         assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
+
+
+def behind_finally(t):
+    try:
+        n = 6 // t.i
+    except ZeroDivisionError:
+        n = 0
+    finally:
+        done = True
+    words = t.s.split("x")
+    return n, done, words[t.i], {"te": n}[words[0]]
+
+
+def finally_in_try(t):
+    try:
+        try:
+            n = 6 // t.i
+        except ValueError:
+            n = 0
+        finally:
+            done = 1
+        word = t.s.split("x")[t.i]
+    except IndexError:
+        return -1, ""
+    except ZeroDivisionError:
+        return -2, ""
+    return n + done + 3 // (t.i - 1), word
+
+
+def finally_in_a_loop(t):
+    total = 0
+    for k in range(3):
+        try:
+            if k == t.i:
+                continue
+            total += 6 // (k - t.i - 1)
+        except ZeroDivisionError:
+            total -= 100
+            if t.i < 0:
+                break
+        finally:
+            total += 1
+    return total, t.s[total]
+
+
+def finally_that_returns_late(t):
+    try:
+        n = int(t.s[t.i])
+    except ValueError:
+        n = 7
+    else:
+        n = 8
+    finally:
+        last = t.i
+    try:
+        n += 4 // (t.i - 31)
+    finally:
+        last += 1
+    return n, last
+
+
+BEHIND = [behind_finally, finally_in_try, finally_in_a_loop, finally_that_returns_late]
+
+
+@pytest.mark.parametrize("function", BEHIND, ids=[f.__name__ for f in BEHIND])
+def test_behind_finally_is_outside_of_try(compiled, function):
+    runner = compiled(function, Moment, MAP)
+    for number in (-2, -1, 0, 1, 2, 3, 31):
+        for text in ("text", "tex", "1x2x3", "4321"):
+            row = (number, 0.0, text, dt.datetime(2020, 1, 1), dt.timedelta())
+            ours, wanted = runner([row]), python_result(runner.code, [row])
+            assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row

@@ -35,7 +35,7 @@ from rayelastic.compile.lowering.numbers import exact
 from rayelastic.compile.lowering.passes import calls
 from rayelastic.compile.lowering.passes.constants import definition, folded, is_tuple_class, literal
 from rayelastic.compile.lowering.passes.provided import PROVIDED
-from rayelastic.compile.lowering.passes.try_blocks import part_from_try
+from rayelastic.compile.lowering.passes.try_blocks import balance_tries, part_from_try
 from rayelastic.compile.lowering.records import output
 from rayelastic.compile.lowering.records.types import RecordType, deliver, set_field
 from rayelastic.compile.lowering.text.codecs import name_codecs
@@ -138,6 +138,7 @@ class RewriteConstants(FunctionPass):
         func_ir = state.func_ir
         _drop_exception_arguments(func_ir)
         _leave_undefined(func_ir)
+        balance_tries(func_ir)
         part_from_try(func_ir)
         check_constant_sets(func_ir)
         for block in func_ir.blocks.values():

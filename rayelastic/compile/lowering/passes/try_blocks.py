@@ -1,7 +1,9 @@
-"""What stands before `try` isn't inside it.
+"""What stands before `try`, or behind it, isn't inside it.
 
 Numba takes a block with an exception check for one inside `try`. Where it inlines a comprehension, it joins blocks that
-follow each other: what was raised before `try` would then go to the handlers, and the code on from there.
+follow each other: what was raised before `try` would then go to the handlers, and the code on from there. And it counts
+how deep in `try` statements it is: with `except` and `finally` it leaves one more often than it entered, on the way on
+which nothing is raised, and takes all that follows for the inside.
 """
 
 # mypy: allow-untyped-calls
@@ -11,10 +13,13 @@ from __future__ import annotations
 from typing import Any
 
 from numba.core import ir
+from numba.core.errors import UnsupportedError
 from numba.core.ir_utils import rename_labels
 from numba.core.unsafe import eh
 
 from rayelastic.compile.lowering.passes.constants import definition
+
+DEEPEST = 100  # try statements in each other
 
 
 def part_from_try(func_ir: Any) -> None:
@@ -29,6 +34,66 @@ def part_from_try(func_ir: Any) -> None:
             block.body = [*block.body[:at], ir.Jump(number, block.loc)]
             blocks[number] = rest
     func_ir.blocks = rename_labels(blocks)
+
+
+def balance_tries(func_ir: Any) -> None:
+    """Enters `try` once more on each way to a block that comes from less deep than others.
+
+    Raises:
+        UnsupportedError: that doesn't make it even.
+    """
+    depths = {min(func_ir.blocks): 0}
+    waiting = list(depths)
+    ways: dict[tuple[int, int], int] = {}  # from block to block, and how deep
+    shallow: set[int] = set()
+    while waiting:
+        label = waiting.pop()
+        block = func_ir.blocks[label]
+        end = depths[label] + sum(_change(func_ir, one) for one in block.body)
+        if end > DEEPEST:
+            raise _not_followed(block)
+        for target in block.terminator.get_targets() if end >= 0 else ():  # less: a deeper way is yet to come
+            ways[label, target] = end
+            if end > depths.get(target, -1):
+                depths[target] = end
+                waiting.append(target)
+        if end < 0:
+            shallow.add(label)
+        else:
+            shallow.discard(label)
+    if shallow:
+        raise _not_followed(func_ir.blocks[min(shallow)])
+    for (label, target), end in ways.items():
+        if depths[target] > end:
+            _enter(func_ir, label, target, depths[target] - end)
+
+
+def _not_followed(block: Any) -> UnsupportedError:
+    return UnsupportedError("its try statements can't be followed", block.loc)
+
+
+def _change(func_ir: Any, statement: Any) -> int:
+    return int(_calls(func_ir, statement, eh.mark_try_block)) - int(_calls(func_ir, statement, eh.end_try_block))
+
+
+def _enter(func_ir: Any, label: int, target: int, times: int) -> None:
+    """Marks `try` between a block and one that follows it."""
+    block, number = func_ir.blocks[label], max(func_ir.blocks) + 1
+    between = ir.Block(block.scope, block.loc)
+    name = f"$enter.{number}"
+    function, nothing = ir.Var(block.scope, name, block.loc), ir.Var(block.scope, f"{name}.none", block.loc)
+    between.body = [
+        ir.Assign(ir.Global("mark_try_block", eh.mark_try_block, block.loc), function, block.loc),
+        *(ir.Assign(ir.Expr.call(function, (), (), block.loc), nothing, block.loc) for _ in range(times)),
+        ir.Jump(target, block.loc),
+    ]
+    end = block.body[-1]
+    if isinstance(end, ir.Jump):
+        block.body[-1] = ir.Jump(number, end.loc)
+    else:
+        ways = [number if one == target else one for one in (end.truebr, end.falsebr)]
+        block.body[-1] = ir.Branch(end.cond, *ways, end.loc)
+    func_ir.blocks[number] = between
 
 
 def _calls(func_ir: Any, statement: Any, function: Any) -> bool:
