@@ -55,7 +55,8 @@ class _Watched(ast.NodeTransformer):
         node.subject = self.visit(node.subject)
         for case in node.cases:
             case.guard = self.visit(case.guard) if case.guard else None
-            case.body = [self.visit(one) for one in case.body]
+            made = [self.visit(one) for one in case.body]
+            case.body = [one for some in made for one in (some if isinstance(some, list) else [some])]
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:

@@ -10,7 +10,7 @@ import ast
 import random
 import re
 
-from tests.oracle import grammar, statements
+from tests.oracle import control, grammar, statements
 from tests.oracle.program import Program
 from tests.oracle.rows import FIELDS, WORDS
 
@@ -349,9 +349,12 @@ EACH += [("statement", template) for _, template in STATEMENTS]
 def program(seed: int, number: int) -> Program:
     """The program of a number: the same for the same seed.
 
-    The first ones have one template each, so that all are seen; the others are drawn.
+    The first ones have one template each, so that all are seen; of the others, which are drawn, each eighth is about
+    control alone.
     """
     chosen = random.Random(f"{seed}:{number}")
+    if number >= len(EACH) and number % 8 == 7:
+        return control.program(chosen)
     while True:
         try:
             maker = Maker(chosen)
