@@ -24,6 +24,7 @@ from rayelastic.compile.reading.callables import NotRewrittenError
 from rayelastic.compile.reading.exceptions import Narrowing
 from rayelastic.compile.reading.format_strings import Formats
 from rayelastic.compile.reading.loops import Loops, loop_over
+from rayelastic.compile.reading.recursion import DEPTH, counted, in_circle
 from rayelastic.compile.reading.statements import Statements
 from rayelastic.compile.reading.unassigned import with_flags
 
@@ -67,9 +68,11 @@ def rewritten(
     """
     bound = bound or {}
     found = definition(function)
+    circle = in_circle(function, value_of, bound) if isinstance(function, types.FunctionType) else []
     if found is None:
-        if bound:
-            raise SyntaxError(f"the source of {function.__qualname__} isn't known, which a method or partial needs")
+        if bound or circle:
+            needs = "a function that calls itself" if circle else "a method or partial"
+            raise SyntaxError(f"the source of {function.__qualname__} isn't known, which {needs} needs")
         return function
     before = ast.dump(found)
     node = copy.deepcopy(found)
@@ -80,6 +83,9 @@ def rewritten(
     extra = bind(node, bound)
     defaults = _default_values(function, found, node)
     path = function.__code__.co_filename
+    if circle:
+        counted(node, circle, values, path)
+        defaults[DEPTH] = 0
     statements = Statements(path)
     node = statements.begin(with_flags(node, path))
     values |= statements.imported

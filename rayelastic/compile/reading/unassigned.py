@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from rayelastic.compile.reading.callables import NotRewrittenError, assigned, called, load, placed
+from rayelastic.compile.reading.recursion import HOLDS
 
 __all__ = ["with_flags"]
 
-CHECK = "rel_is_assigned"  # the name by which new functions know what looks at a flag
 Names = frozenset[str]
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
@@ -401,7 +401,7 @@ class _Marked:
             for name in self._sure(one):
                 if id(name) in self._reads:
                     self._reads.discard(id(name))
-                    found.append(placed(ast.Expr(called(load(CHECK), load(_flag(name.id)))), node))
+                    found.append(placed(ast.Expr(called(load(HOLDS), load(_flag(name.id)))), node))
         return found
 
     def _sure(self, node: ast.AST) -> list[ast.Name]:
@@ -422,7 +422,7 @@ class _Marked:
 
 
 class _Guarded(ast.NodeTransformer):
-    """`name` becomes `name if rel_is_assigned(rel_has_name) else name` where it is read on some ways only.
+    """`name` becomes `name if rel_holds(rel_has_name) else name` where it is read on some ways only.
 
     Attributes:
         inside: names that expressions give values to.
@@ -435,7 +435,7 @@ class _Guarded(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if id(node) not in self._reads:
             return node
-        look = called(load(CHECK), load(_flag(node.id)))
+        look = called(load(HOLDS), load(_flag(node.id)))
         return placed(ast.IfExp(look, load(node.id), load(node.id)), node)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:

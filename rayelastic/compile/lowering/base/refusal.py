@@ -42,8 +42,8 @@ def refuse_if(typingctx: Any, condition: Any) -> Any:
 
 
 @primitive
-def is_assigned(typingctx: Any, flag: Any) -> Any:
-    """True; refuses where the flag says that a variable has no value (unassigned.py)."""
+def holds(typingctx: Any, condition: Any) -> Any:
+    """True; refuses where a condition doesn't hold (reading/)."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         with builder.if_then(builder.not_(args[0]), likely=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rayelastic.compile.lowering.base.raised import caught, is_a, raise_again
-from rayelastic.compile.lowering.base.refusal import is_assigned
+from rayelastic.compile.lowering.base.refusal import holds
 from rayelastic.compile.lowering.containers.lists import (
     arranged,
     backwards,
@@ -30,6 +30,6 @@ PROVIDED: dict[str, Any] = {
     "rel_unordered": unordered,
     "rel_caught": caught,
     "rel_is_a": is_a,
-    "rel_is_assigned": is_assigned,
+    "rel_holds": holds,
     "rel_raise_again": raise_again,
 }

@@ -28,7 +28,7 @@ from numba.core.typed_passes import NopythonTypeInference, PreLowerStripPhis
 from numba.core.untyped_passes import FixupArgs, InlineClosureLikes
 
 from rayelastic.compile.lowering.base.plan import Plan
-from rayelastic.compile.lowering.base.refusal import is_assigned
+from rayelastic.compile.lowering.base.refusal import holds
 from rayelastic.compile.lowering.containers.conversions import check_constant_sets, check_conversions
 from rayelastic.compile.lowering.containers.dict_keys import refuse_keys
 from rayelastic.compile.lowering.numbers import exact
@@ -355,7 +355,7 @@ def _drop_exception_arguments(func_ir: Any) -> None:
 def _refusal(block: Any, loc: Any) -> list[Any]:
     """IR that refuses the tuple."""
     never = ir.Var(block.scope, f"$never.{id(block)}.{id(loc)}", loc)
-    return [ir.Assign(ir.Const(False, loc), never, loc), *_call(block, is_assigned, [never], loc, "is_assigned")]
+    return [ir.Assign(ir.Const(False, loc), never, loc), *_call(block, holds, [never], loc, "holds")]
 
 
 def _remove_unused(func_ir: Any, candidates: set[str]) -> tuple[set[str], bool]:

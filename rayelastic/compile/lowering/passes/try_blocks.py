@@ -91,8 +91,8 @@ def _enter(func_ir: Any, label: int, target: int, times: int) -> None:
     if isinstance(end, ir.Jump):
         block.body[-1] = ir.Jump(number, end.loc)
     else:
-        ways = [number if one == target else one for one in (end.truebr, end.falsebr)]
-        block.body[-1] = ir.Branch(end.cond, *ways, end.loc)
+        true, false = (number if one == target else one for one in (end.truebr, end.falsebr))
+        block.body[-1] = ir.Branch(end.cond, true, false, end.loc)
     func_ir.blocks[number] = between
 
 
