@@ -162,7 +162,7 @@ class Identity:
                 self._value(cell.cell_contents)
             except ValueError:  # not assigned yet
                 self.known = False
-        for name in sorted(_global_names(function.__code__)):  # no names of attributes: they may be globals by chance
+        for name in sorted(global_names(function.__code__)):  # no names of attributes: they may be globals by chance
             if name in function.__globals__:
                 self._add("global", name)
                 self._note(name, function.__globals__[name])
@@ -279,9 +279,10 @@ def _is_named(owner: Any, name: str) -> bool:
     return True
 
 
-def _global_names(code: types.CodeType) -> set[str]:
+def global_names(code: types.CodeType) -> set[str]:
+    """Names that code, and what is inside it, reads of its module; none of attributes."""
     names = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    return names.union(*(_global_names(inner) for inner in _inner_codes(code)))
+    return names.union(*(global_names(inner) for inner in _inner_codes(code)))
 
 
 def _all_names(code: types.CodeType) -> set[str]:

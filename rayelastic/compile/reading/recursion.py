@@ -7,12 +7,15 @@ circle gets one more parameter, and its calls inside the circle one more argumen
 from __future__ import annotations
 
 import ast
+import dis
 import inspect
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from rayelastic.compile.reading.callables import NotRewrittenError, called, load, placed
+from rayelastic.compile.reading.identity import global_names
 
 __all__ = ["DEPTH", "HOLDS", "counted", "in_circle"]
 
@@ -51,16 +54,20 @@ def in_circle(
 
 def _callees(function: types.FunctionType, value_of: ValueOf, owners: set[type]) -> Iterator[types.FunctionType]:
     """What it may call: functions by name, and methods of objects that it may know."""
-    names = [*function.__code__.co_names, *function.__code__.co_freevars]
-    for name in names:
-        value = value_of(function, name)
-        if not isinstance(value, types.FunctionType | type | types.ModuleType):
-            owners.add(type(value))
-        found = [
-            value,
-            *(inspect.getattr_static(owner, name, None) for owner in owners if owner.__module__ != "builtins"),
-        ]
+    code = function.__code__
+    values = [value_of(function, name) for name in sorted(global_names(code)) + list(code.co_freevars)]
+    yield from (one for one in values if isinstance(one, types.FunctionType))
+    owners |= {type(one) for one in values if not isinstance(one, types.FunctionType | type | types.ModuleType)}
+    for name in sorted(_method_names(code)):
+        found = (inspect.getattr_static(owner, name, None) for owner in owners if owner.__module__ != "builtins")
         yield from (one for one in found if isinstance(one, types.FunctionType))
+
+
+def _method_names(code: types.CodeType) -> set[str]:
+    """Names of attributes that code calls; not of those that it reads."""
+    calls = {"LOAD_METHOD"} if sys.version_info < (3, 12) else {"LOAD_ATTR"}
+    found = (one for one in dis.get_instructions(code) if one.opname in calls)
+    return {one.argval for one in found if one.opname == "LOAD_METHOD" or (one.arg or 0) & 1}
 
 
 def counted(node: ast.FunctionDef, circle: list[types.FunctionType], values: dict[str, Any], path: str) -> None:

@@ -60,8 +60,15 @@ class Walker:
     def walk(self, n):
         return 0 if n == 0 else self.walk(n - self.step) + 1
 
+    def i(self, t):
+        return t.i + self.step
+
 
 WALKER = Walker(2)
+
+
+def s(t):
+    return t.s + "!"
 
 
 def by_a_method(t):
@@ -87,3 +94,9 @@ def test_too_deep_is_refused_and_python_raises(compiled, number):
         runner = compiled(function, Row, MAP)
         assert runner([(number, "")]).failed == 0
         assert python_result(runner.code, [(number, "")]).failed == 0
+
+
+@pytest.mark.parametrize("function", [WALKER.i, s], ids=["method", "function"])
+def test_a_field_of_the_functions_own_name_is_no_recursion(compiled, function):
+    runner = compiled(function, Row, MAP)
+    assert runner([(3, "a")]).items == python_result(runner.code, [(3, "a")]).items
