@@ -1,4 +1,4 @@
-"""From what users declare records with to a schema: NamedTuple classes, dicts, pyarrow and NumPy types.
+"""From what users declare records with to the columns of a schema: NamedTuple classes, dicts, pyarrow and NumPy types.
 
 pyarrow and numpy are recognised by the module of what is given, and imported only when one of theirs is there.
 """
@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rayelastic.errors import SchemaError
-from rayelastic.graph.data_type import FORMATS, DataType, arrow_type_of
-from rayelastic.graph.schema import HOLDS, Schema, laid_out
+from rayelastic.graph.data_type import FORMATS, HOLDS, Column, DataType, arrow_type_of
 from rayelastic.graph.shown import shown
 
 _OF_PYTHON: dict[object, DataType] = {
@@ -23,29 +22,31 @@ _OF_PYTHON: dict[object, DataType] = {
     dt.timedelta: DataType.DURATION,
 }  # fmt: skip
 
+Columns = tuple[str, list[Column], type | None]  # name of the schema, its columns, and the class of its tuples
+
 _UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
 
 _TAKES = "Give a NamedTuple class, a dict of field names to types, a pyarrow.Schema, or a NumPy structured dtype"
 
 
-def schema_of(declared: object, name: str | None) -> Schema:
-    """Lay out anything but a Schema; see ``Schema.of``."""
+def columns_of(declared: object, name: str | None) -> Columns:
+    """Find the name, columns and class of anything but a Schema; see ``Schema.of``."""
     called = name or "Record"
     if isinstance(declared, type) and issubclass(declared, tuple) and hasattr(declared, "_fields"):
         return _of_class(declared, name or declared.__name__)
     if isinstance(declared, Mapping):
-        return laid_out(called, (_of_annotation(called, n, annotation) for n, annotation in declared.items()))
+        return called, [_of_annotation(called, n, annotation) for n, annotation in declared.items()], None
     package = type(declared).__module__.partition(".")[0]
     if package == "pyarrow" and hasattr(declared, "metadata") and hasattr(declared, "names"):
         return _of_arrow(declared, called)
     if package == "numpy" and getattr(declared, "names", None):
         return _of_numpy(declared, called)
     if _scalar_format(declared) is not None:
-        return laid_out(called, [_of_annotation(called, "value", declared)])
+        return called, [_of_annotation(called, "value", declared)], None
     raise SchemaError(f"{shown(declared)} is no schema", way_out=_TAKES)
 
 
-def _of_class(declared: type, name: str) -> Schema:
+def _of_class(declared: type, name: str) -> Columns:
     try:
         annotations = typing.get_type_hints(declared)
     except Exception as error:
@@ -57,10 +58,10 @@ def _of_class(declared: type, name: str) -> Schema:
         if n not in annotations:
             raise SchemaError(f"field '{n}' of {name} has no type", way_out="Use typing.NamedTuple with annotations")
         columns.append(_of_annotation(name, n, annotations[n]))
-    return laid_out(name, columns, declared)
+    return name, columns, declared
 
 
-def _of_annotation(schema: str, name: str, annotation: object) -> tuple[str, str, bool]:
+def _of_annotation(schema: str, name: str, annotation: object) -> Column:
     nullable = False
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         arguments = [a for a in typing.get_args(annotation) if a is not type(None)]
@@ -103,7 +104,7 @@ def _zoned_format(arrow_type: Any) -> str | None:
     return f"ts{_UNITS[arrow_type.unit]}:{zone}" if zone else None
 
 
-def _of_arrow(declared: Any, name: str) -> Schema:
+def _of_arrow(declared: Any, name: str) -> Columns:
     columns = []
     for column in declared:
         text = _scalar_format(column.type)
@@ -113,10 +114,10 @@ def _of_arrow(declared: Any, name: str) -> Schema:
                 f"field '{column.name}' of {name}: {column.type} can't be held by a record", way_out=way_out
             )
         columns.append((column.name, text, bool(column.nullable)))
-    return laid_out(name, columns)
+    return name, columns, None
 
 
-def _of_numpy(declared: Any, name: str) -> Schema:
+def _of_numpy(declared: Any, name: str) -> Columns:
     columns = []
     for column in declared.names:
         text = _numpy_scalar_format(declared[column])
@@ -125,7 +126,7 @@ def _of_numpy(declared: Any, name: str) -> Schema:
                 f"field '{column}' of {name}: {declared[column]} can't be held by a record", way_out=HOLDS
             )
         columns.append((column, text, False))
-    return laid_out(name, columns)
+    return name, columns, None
 
 
 def _numpy_scalar_format(dtype: Any) -> str | None:

@@ -18,7 +18,7 @@ from rayelastic.graph.locations import shown_location
 from rayelastic.graph.operator_spec import Lane
 from rayelastic.graph.parquet_files import check_columns
 from rayelastic.graph.paths import expanded
-from rayelastic.graph.schema import Schema, is_field_name
+from rayelastic.graph.schema import Schema, is_field_name, laid_out
 from rayelastic.graph.shown import shown
 from rayelastic.graph.sources import check_encoding
 
@@ -149,8 +149,6 @@ def csv_source(
 
 
 def _schema(fields: Mapping[str, Any], inferred: frozenset[str]) -> Schema:
-    from rayelastic.graph.schema import laid_out
-
     columns = []
     for name, kind in fields.items():
         field = Schema.of({name: kind}).fields[0]

@@ -9,7 +9,11 @@ import datetime as dt
 from enum import Enum
 from typing import Any
 
-__all__ = ["DataType"]
+__all__ = ["Column", "DataType"]
+
+HOLDS = "A record holds bool, int, float, str, bytes, datetime, date, time, timedelta, NumPy scalar types, and X | None"
+
+Column = tuple[str, str, bool]  # a field to be laid out: name, Arrow format string, whether it may be None
 
 
 class DataType(Enum):

@@ -17,11 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rayelastic.errors import SchemaError
-from rayelastic.graph.data_type import DataType, arrow_type_of, numpy_format_of, parsed_format
+from rayelastic.graph.conversion import columns_of
+from rayelastic.graph.data_type import HOLDS, Column, DataType, arrow_type_of, numpy_format_of, parsed_format
 
 __all__ = ["DataType", "Field", "Schema", "laid_out"]
-
-HOLDS = "A record holds bool, int, float, str, bytes, datetime, date, time, timedelta, NumPy scalar types, and X | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +100,7 @@ class Schema:
         Traceback (most recent call last):
         rayelastic.errors.SchemaError: field 'tags' of Record: list can't be held by a record. A record holds bool, ...
         """
-        from rayelastic.graph.conversion import schema_of
-
-        return declared if isinstance(declared, Schema) else schema_of(declared, name)
+        return declared if isinstance(declared, Schema) else laid_out(*columns_of(declared, name))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -172,8 +169,8 @@ class Schema:
         return f"{self.name}({', '.join(str(f) for f in self.fields)})"
 
 
-def laid_out(name: str, columns: Iterable[tuple[str, str, bool]], declared_type: type | None = None) -> Schema:
-    """Lay out (field name, Arrow format string, nullable) in order.
+def laid_out(name: str, columns: Iterable[Column], declared_type: type | None = None) -> Schema:
+    """Lay out columns in order.
 
     Raises:
         SchemaError: naming the field: declared twice, no identifier, or a format that a record can't hold.
