@@ -16,8 +16,7 @@ from typing import Any
 
 MODULES = ("rayelastic", "rayelastic.spark", "rayelastic.testing", "rayelastic.errors")
 GIVEN = {  # what users hold without making it themselves
-    "rayelastic.graph.stream": ("Stream",),
-    "rayelastic.graph.keyed_stream": ("KeyedStream",),
+    "rayelastic.graph.stream": ("Stream", "KeyedStream"),
     "rayelastic.runtime.values.status": ("JobStatus", "JobMetrics", "PESample", "OperatorSample"),
 }
 

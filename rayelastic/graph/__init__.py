@@ -1,6 +1,5 @@
 """What the user declared: streams, operators, schemas, keys, state. Nothing of threads, PEs, Ray or native code."""
 
-from rayelastic.graph.keyed_stream import KeyedStream
 from rayelastic.graph.operator_spec import (
     CompiledFunction,
     FunctionCompiler,
@@ -13,7 +12,7 @@ from rayelastic.graph.operator_spec import (
     StateKind,
 )
 from rayelastic.graph.schema import DataType, Field, Schema
-from rayelastic.graph.stream import Stream
+from rayelastic.graph.stream import KeyedStream, Stream
 from rayelastic.graph.topology import Topology
 
 __all__ = [

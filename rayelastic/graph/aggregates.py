@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rayelastic.errors import GraphError, SchemaError
+from rayelastic.graph.operator_spec import Lane
 from rayelastic.graph.schema import DataType, Field, Schema, laid_out
 from rayelastic.graph.shown import shown
 
@@ -110,6 +111,12 @@ class Aggregation:
 
     aggregates: tuple[tuple[str, AggregateSpec], ...]
     emit: Emit = Emit.FINAL
+    lane: Lane = Lane.BUILT_IN
+
+    @property
+    def ends(self) -> bool:
+        """Whether it gives at the end."""
+        return self.emit is Emit.FINAL
 
     @property
     def reason(self) -> str:
@@ -241,6 +248,15 @@ def _is_within(value: object, least: float, most: float, kind: type = float) -> 
     """Tell whether a user's number is one, and in range; a whole one is a float, too, but no bool is a number."""
     fits = isinstance(value, (int, kind)) and not isinstance(value, bool)
     return fits and least <= value <= most  # type: ignore[operator]
+
+
+def check_updates(ttl: object, emit: Emit) -> None:
+    """Raise GraphError if something that is given at the end has a time to live."""
+    if ttl is not None and emit is Emit.FINAL:
+        raise GraphError(
+            f"ttl={shown(ttl)}: emit='final' gives every key when the input has ended, and some would be forgotten",
+            way_out="Use emit='update', or a window",
+        )
 
 
 def expanded(aggregates: Mapping[str, AggregateSpec | TopK]) -> dict[str, AggregateSpec]:

@@ -10,29 +10,32 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
-from rayelastic.errors import DeclarationError, GraphError
-from rayelastic.graph.composition import Streams
-from rayelastic.graph.declaration import binds, check_new
-from rayelastic.graph.keyed_stream import KeyedStream
-from rayelastic.graph.location import caller_location
+from rayelastic.errors import GraphError
+from rayelastic.graph.declaration import NewOperator, check_new
 from rayelastic.graph.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.ports import IN, InputPort, OutputPort, operator_of, port_of, stream_name
+from rayelastic.graph.schema import Schema
 from rayelastic.graph.shown import shown
-from rayelastic.graph.splits import Split
-from rayelastic.graph.stream import Stream, check_at
+from rayelastic.graph.splits import Split, split_operator
+from rayelastic.graph.upstream import Upstream
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["Channels", "Governor", "InTurn", "channel_heads", "elastic", "elastic_split", "is_in_turn", "parallel"]
+__all__ = [
+    "Channels",
+    "Governor",
+    "InTurn",
+    "Section",
+    "channel_heads",
+    "elastic",
+    "elastic_split",
+    "is_in_turn",
+    "parallel",
+]
 
 ORDER = "order"  # what restores the order of stage 'work' is called 'work.order'
 MOST_CHANNELS = 1000  # of a stage: each has operators of its own
 MOST_THREADS = 256  # elastic channels, which have a thread each from the start
-
-Body = Callable[[Stream], Stream]
 
 
 class Governor(Enum):
@@ -82,55 +85,44 @@ class InTurn:
     ends: bool = True  # it may give more at the end
 
 
-def parallel(stream: Stream, name: str, width: int, body: Body, by: str | Sequence[str] | None, order: bool) -> Stream:
-    """See ``Stream.parallel``."""
-    location = caller_location()
-    check_at(name, location)
-    try:
-        check_new(name, stream.topology.operators)
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Operators in declared order, and the streams that leave them: a whole stage, or what stands in a channel."""
+
+    operators: tuple[OperatorSpec, ...]
+    inputs: tuple[str, ...]
+    schema: Schema
+
+
+Body = Callable[[Upstream], Section]
+
+
+def parallel(up: Upstream, name: str, width: int, body: Body, by: str | Sequence[str] | None, order: bool) -> Section:
+    """See ``Stream.parallel``; the body gives what it would declare behind the stream of a channel."""
+    with NewOperator(name, up.operators) as location:
         channels = _count(width, "width", MOST_CHANNELS)
-        keys = _keys(stream, by)
+        keys = _keys(up, by)
         _check_flag(order)
         dealer: Channels | Split = Channels(channels, channels, ordered=order, keys=keys)
         if keys and not order:
             dealer = Split(channels, keys)
-        return _stage(stream, name, dealer, body, location, lambda spec: _check_keyed(spec, keys))
-    except DeclarationError as error:
-        error.at(name, location)
-        raise
+        return _stage(up, _dealer(up, name, dealer, location), body, lambda spec: _check_keyed(spec, keys))
 
 
-def elastic(stream: Stream, name: str, body: Body, most: int, start: int, order: bool) -> Stream:
-    """See ``Stream.elastic``."""
-    location = caller_location()
-    check_at(name, location)
-    try:
-        check_new(name, stream.topology.operators)
+def elastic(up: Upstream, name: str, body: Body, most: int, start: int, order: bool) -> Section:
+    """See ``Stream.elastic``; the body as of parallel."""
+    with NewOperator(name, up.operators) as location:
         channels = _count(most, "most", MOST_THREADS)
         _check_flag(order)
         dealer = Channels(channels, _start(start, channels), Governor.PEAK_RATE, order)
-        return _stage(stream, name, dealer, body, location, _check_stateless)
-    except DeclarationError as error:
-        error.at(name, location)
-        raise
+        return _stage(up, _dealer(up, name, dealer, location), body, _check_stateless)
 
 
-def elastic_split(stream: Stream, name: str, ways: int, start: int) -> Streams:
+def elastic_split(up: Upstream, name: str, ways: int, start: int) -> OperatorSpec:
     """See ``Stream.elastic_split``."""
-    location = caller_location()
-    check_at(name, location)
-    try:
-        check_new(name, stream.topology.operators)
+    with NewOperator(name, up.operators) as location:
         channels = _count(ways, "ways", MOST_THREADS)
-        dealer = Channels(channels, _start(start, channels), Governor.CONGESTION)
-    except DeclarationError as error:
-        error.at(name, location)
-        raise
-    spec = _dealer(stream, name, dealer, location)
-    topology = stream.topology
-    topology._add(spec)
-    ports = zip(spec.output_ports, spec.streams, strict=True)
-    return Streams(name, {port.name: Stream(topology, (made,), port.schema) for port, made in ports})
+        return _dealer(up, name, Channels(channels, _start(start, channels), Governor.CONGESTION), location)
 
 
 def channel_heads(operators: Mapping[str, OperatorSpec]) -> dict[str, tuple[tuple[str, ...], ...]]:
@@ -162,72 +154,59 @@ def is_in_turn(operators: Mapping[str, OperatorSpec], name: str) -> bool:
     return False
 
 
-def _dealer(stream: Stream, name: str, body: Channels | Split, location: str) -> OperatorSpec:
+def _dealer(up: Upstream, name: str, body: Channels | Split, location: str) -> OperatorSpec:
     channels = body.most if isinstance(body, Channels) else body.ports
-    ports = tuple(OutputPort(f"out{number}", stream.schema) for number in range(channels))
-    return OperatorSpec(
+    names = tuple(f"out{number}" for number in range(channels))
+    if isinstance(body, Split):
+        return split_operator(up, name, body, names, location)
+    return up.operator(
         name,
-        OperatorKind.CHANNELS if isinstance(body, Channels) else OperatorKind.SPLIT,
-        stream.inputs,
-        stream.schema,
-        stream.schema,
-        (),
+        OperatorKind.CHANNELS,
         StateKind.STATELESS if body.keys else StateKind.STATEFUL,
         body,
         location,
-        first_output=ports[0].name,
-        further_outputs=ports[1:],
+        gives=up.schema,
+        first_output=names[0],
+        further_outputs=tuple(OutputPort(port, up.schema) for port in names[1:]),
     )
 
 
-def _stage(
-    stream: Stream,
-    name: str,
-    dealer: Channels | Split,
-    body: Body,
-    location: str,
-    check: Callable[[OperatorSpec], None],
-) -> Stream:
-    """Declare the operators of a stage: the body once, in a draft of the topology, and copies for each channel."""
-    from rayelastic.graph.topology import Topology
-
-    _check_body(body)
-    topology = stream.topology
-    spec = _dealer(stream, name, dealer, location)
-    draft = Topology(topology.name, compiler=topology.compiler)
-    draft._operators = {**topology.operators, name: spec}
-    before = set(draft.operators)
-    given = Stream(draft, spec.streams[:1], stream.schema)
-    made: object = body(KeyedStream(draft, given.inputs, given.schema, dealer.keys) if dealer.keys else given)
-    if not isinstance(made, Stream) or made.topology is not draft:
-        raise GraphError(
-            f"the body of the stage gave {shown(made)}", way_out="Return the stream that its last operator gives"
-        )
-    inside = [one for one in draft.operators.values() if one.name not in before]
-    for one in inside:
+def _stage(up: Upstream, dealer: OperatorSpec, body: Body, check: Callable[[OperatorSpec], None]) -> Section:
+    """Make the operators of a stage: those of the body once for each channel."""
+    dealt = dealer.body
+    assert isinstance(dealt, Channels | Split)
+    ordered = isinstance(dealt, Channels) and dealt.ordered
+    inside = body(up.behind(dealer, dealt.keys))
+    for one in inside.operators:
         if one.kind in (OperatorKind.SOURCE, OperatorKind.SINK):
             _refuse(one, f"a {one.kind.value} can't stand in a channel", "Put it in front of the stage, or behind it")
         check(one)
-    ordered = isinstance(dealer, Channels) and dealer.ordered
     if ordered:
-        _check_chain(draft.operators, name, made, inside)
-    names = {one.name for one in inside}
-    channels = [_Renamed(f"{name}.{n}.", names, spec.streams[0], entry) for n, entry in enumerate(spec.streams)]
-    copies = [channel.operator(one) for channel in channels for one in inside]
-    for taken in (f"{name}.{ORDER}", *(one.name for one in copies)):
-        check_new(taken, topology.operators)
-    for one in (spec, *copies):
-        topology._add(one)
-    ends = [channel.streams(made.inputs) for channel in channels]
+        _check_chain(dealer, inside)
+    names = {one.name for one in inside.operators}
+    channels = [
+        _Renamed(f"{dealer.name}.{n}.", names, dealer.streams[0], entry) for n, entry in enumerate(dealer.streams)
+    ]
+    copies = [channel.operator(one) for channel in channels for one in inside.operators]
+    for taken in (f"{dealer.name}.{ORDER}", *(one.name for one in copies)):
+        check_new(taken, up.operators)
+    ends = [channel.streams(inside.inputs) for channel in channels]
     if not ordered:
-        return Stream(topology, tuple(dict.fromkeys(end for each in ends for end in each)), made.schema)
-    ports = tuple(InputPort(f"in{number}", made.schema, end) for number, end in enumerate(ends))
-    restored = OperatorSpec(
-        f"{name}.{ORDER}",
+        together = tuple(dict.fromkeys(end for each in ends for end in each))
+        return Section((dealer, *copies), together, inside.schema)
+    restored = _in_turn(f"{dealer.name}.{ORDER}", inside.schema, ends, dealer.location)
+    return Section((dealer, *copies, restored), restored.streams, inside.schema)
+
+
+def _in_turn(name: str, schema: Schema, ends: list[tuple[str, ...]], location: str) -> OperatorSpec:
+    """Make what restores the order of channels that end in these streams."""
+    ports = tuple(InputPort(f"in{number}", schema, end) for number, end in enumerate(ends))
+    return OperatorSpec(
+        name,
         OperatorKind.IN_TURN,
         ports[0].streams,
-        made.schema,
-        made.schema,
+        schema,
+        schema,
         (),
         StateKind.STATEFUL,
         InTurn(),
@@ -235,7 +214,6 @@ def _stage(
         first_input=ports[0].name if len(ports) > 1 else IN,
         further_inputs=ports[1:],
     )
-    return topology._add(restored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,17 +250,18 @@ class _Renamed:
         )
 
 
-def _check_chain(operators: Mapping[str, OperatorSpec], dealer: str, made: Stream, inside: list[OperatorSpec]) -> None:
+def _check_chain(dealer: OperatorSpec, inside: Section) -> None:
     """Refuse what lets turns out of a channel in several ways, or not at all."""
-    left = {spec.name for spec in inside}
-    inputs = made.inputs
-    while len(inputs) == 1 and operator_of(inputs[0]) != dealer:
+    operators = {spec.name: spec for spec in inside.operators}
+    left = set(operators)
+    inputs = inside.inputs
+    while len(inputs) == 1 and operator_of(inputs[0]) in operators:
         spec = operators[operator_of(inputs[0])]
         left.discard(spec.name)
         if len(spec.input_ports) > 1 or spec.loop_edges or spec.demand is not None:
             _refuse(spec, "with order=True a channel is a single chain, and this has several inputs", "Leave order out")
         inputs = spec.inputs
-    if len(inputs) > 1 or left:
+    if inputs != dealer.streams[:1] or left:
         raise GraphError(
             "with order=True a channel is a single chain, and this body branches",
             way_out="Leave order out, or branch behind the stage",
@@ -308,27 +287,19 @@ def _check_keyed(spec: OperatorSpec, by: tuple[str, ...]) -> None:
         )
 
 
-def _keys(stream: Stream, by: str | Sequence[str] | None) -> tuple[str, ...]:
+def _keys(up: Upstream, by: str | Sequence[str] | None) -> tuple[str, ...]:
     if by is None:
-        return stream.keys
+        return up.keys
     fields: object = (by,) if isinstance(by, str) else by
     if not isinstance(fields, Sequence) or not all(isinstance(field, str) for field in fields):
         raise GraphError(f"by={shown(by)}", way_out="Give a field, or several")
-    return stream.key_by(*fields).keys if fields else ()
+    return up.keyed(tuple(fields)).keys if fields else ()
 
 
 def _count(value: object, what: str, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
         raise GraphError(f"{what}={shown(value)} channels", way_out=f"Give a whole number from 1 to {most}")
     return value
-
-
-def _check_body(body: object) -> None:
-    if not callable(body) or not binds(body, (None,)):
-        raise GraphError(
-            f"the body of a stage is a function from a stream to a stream, not {shown(body)}",
-            way_out="Write lambda s: s.map(name, function)",
-        )
 
 
 def _check_flag(order: object) -> None:

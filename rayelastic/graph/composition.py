@@ -6,76 +6,38 @@ Knows no threads, PEs or native code.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Mapping
+from typing import Any
 
-from rayelastic.errors import DeclarationError, GraphError
+from rayelastic.errors import GraphError
 from rayelastic.graph.dead_letters import OnError, dead_letters, on_error_of
-from rayelastic.graph.declaration import check_new
-from rayelastic.graph.keyed_stream import KeyedStream
-from rayelastic.graph.location import caller_location
+from rayelastic.graph.declaration import NewOperator
 from rayelastic.graph.operator_class import OperatorDefinition, definition_of
-from rayelastic.graph.operator_spec import OperatorKind, OperatorRequest, OperatorSpec, StateKind
-from rayelastic.graph.ports import IN, OUT, InputPort, OutputPort, stream_name
+from rayelastic.graph.operator_spec import FunctionCompiler, OperatorKind, OperatorRequest, OperatorSpec, StateKind
+from rayelastic.graph.ports import IN, OUT, InputPort, OutputPort
 from rayelastic.graph.schema import Schema
 from rayelastic.graph.shown import shown
-from rayelastic.graph.stream import Stream, SunkStream, check_at
+from rayelastic.graph.upstream import Upstream
 
-if TYPE_CHECKING:
-    from rayelastic.graph.topology import Topology
-
-__all__ = ["Streams", "apply"]
+__all__ = ["class_operator"]
 
 
-class Streams:
-    """The streams of an operator with several outputs, by port: `streams.late`, `streams["late"]`, or by number."""
-
-    __slots__ = ("_name", "_streams")
-
-    def __init__(self, name: str, streams: Mapping[str, Stream]) -> None:
-        self._name = name
-        self._streams = dict(streams)
-
-    def __getitem__(self, port: str | int) -> Stream:
-        if isinstance(port, int) and 0 <= port < len(self):
-            return list(self)[port]
-        if not isinstance(port, str) or port not in self._streams:
-            self._refuse(port)
-        return self._streams[port]
-
-    def __getattr__(self, port: str) -> Stream:
-        if port.startswith("__"):
-            raise AttributeError(port)
-        return self[port]
-
-    def __iter__(self) -> Iterator[Stream]:
-        return iter(self._streams.values())
-
-    def __len__(self) -> int:
-        return len(self._streams)
-
-    def __repr__(self) -> str:
-        return f"<streams of {self._name}: {', '.join(self._streams)}>"
-
-    def _refuse(self, port: object) -> NoReturn:
-        raise GraphError(
-            f"it has no output port {port!r}",
-            operator=self._name,
-            location=caller_location(),
-            way_out=f"Its output ports are {', '.join(self._streams)}",
-        )
-
-
-def apply(
-    topology: Topology, name: str, instance: Any, streams: Mapping[str, object], on_error: object = OnError.FAIL
-) -> Stream | Streams | SunkStream:
-    """Declare an operator of a class that @rel.operator made.
+def class_operator(
+    name: str,
+    instance: Any,
+    streams: Mapping[str, Upstream | None],
+    operators: Mapping[str, OperatorSpec],
+    compiler: FunctionCompiler,
+    on_error: object = OnError.FAIL,
+) -> OperatorSpec:
+    """Make an operator of a class that @rel.operator made.
 
     Args:
-        topology: that it belongs to.
         name: of the operator.
         instance: of the class; it is copied for each job.
-        streams: {input port: stream}.
+        streams: {input port: what it takes}.
+        operators: declared before.
+        compiler: finds its lane.
         on_error: what happens to a tuple on which `invoke` raises.
 
     Raises:
@@ -83,51 +45,39 @@ def apply(
         SchemaError: a stream lacks a field that the operator's design wants.
         LaneError: the lane can't be had.
     """
-    location = caller_location()
-    check_at(name, location)
-    try:
-        check_new(name, topology.operators)
+    with NewOperator(name, operators) as location:
         definition = definition_of(instance)
-        inputs = _inputs(topology, definition, streams)
+        inputs = _inputs(definition, streams)
         outputs = _outputs(definition, instance, {port.name: port.schema for port in inputs})
         policy = on_error_of(on_error)
         _check_policy(policy, inputs, outputs)
         request = OperatorRequest(
             name, _copied(instance), inputs, outputs, definition.state, definition.lane, location, policy
         )
-        body = topology.compiler.compile_operator(request)
+        body = compiler.compile_operator(request)
         if policy is OnError.DIVERT:
             outputs += (dead_letters(inputs[0].schema),)
-    except DeclarationError as error:
-        error.at(name, location)
-        raise
-    first = inputs[0]
-    spec = OperatorSpec(
-        name,
-        OperatorKind.OPERATOR,
-        first.streams,
-        first.schema,
-        outputs[0].schema if outputs else None,
-        first.keys,
-        definition.state_kind,
-        body,
-        location,
-        first_input=first.name if len(inputs) > 1 else IN,
-        first_output=outputs[0].name if len(outputs) > 1 + (policy is OnError.DIVERT) else OUT,
-        further_inputs=inputs[1:],
-        further_outputs=outputs[1:],
-        demand=first.demand,
-        on_error=policy,
-    )
-    topology._add(spec)
-    made = {port.name: Stream(topology, (stream_name(name, port.name),), port.schema) for port in spec.output_ports}
-    if not made:
-        return SunkStream(name)
-    few = len(made) == 1 + (policy is OnError.DIVERT)
-    return next(iter(made.values())) if few else Streams(name, made)
+        first = inputs[0]
+        return OperatorSpec(
+            name,
+            OperatorKind.OPERATOR,
+            first.streams,
+            first.schema,
+            outputs[0].schema if outputs else None,
+            first.keys,
+            definition.state_kind,
+            body,
+            location,
+            first_input=first.name if len(inputs) > 1 else IN,
+            first_output=outputs[0].name if len(outputs) > 1 + (policy is OnError.DIVERT) else OUT,
+            further_inputs=inputs[1:],
+            further_outputs=outputs[1:],
+            demand=first.demand,
+            on_error=policy,
+        )
 
 
-def _inputs(topology: Topology, definition: OperatorDefinition, streams: Mapping[str, object]) -> tuple[InputPort, ...]:
+def _inputs(definition: OperatorDefinition, streams: Mapping[str, Upstream | None]) -> tuple[InputPort, ...]:
     unknown = next((port for port in streams if port not in definition.inputs), None)
     if unknown is not None:
         raise GraphError(
@@ -135,22 +85,14 @@ def _inputs(topology: Topology, definition: OperatorDefinition, streams: Mapping
         )
     ports = []
     for port, wanted in definition.inputs.items():
-        stream = streams.get(port)
-        if stream is None:
+        up = streams.get(port)
+        if up is None:
             raise GraphError(
                 f"nothing is given to its input port '{port}'", way_out=f"Pass {port}=stream, or take the port away"
             )
-        if not isinstance(stream, Stream):
-            raise GraphError(f"{port}={shown(stream)} is no stream", way_out="Pass what map, source or union return")
-        if stream.topology is not topology:
-            raise GraphError(
-                f"{port}= is a stream of another topology, '{stream.topology.name}'",
-                way_out=f"Declare both in '{topology.name}'",
-            )
         if wanted.schema is not None:
-            _check_fields(port, wanted.schema, stream.schema)
-        keys = _keys(port, definition, stream)
-        ports.append(InputPort(port, stream.schema, stream.inputs, keys, wanted.demand))
+            _check_fields(port, wanted.schema, up.schema)
+        ports.append(InputPort(port, up.schema, up.inputs, _keys(port, definition, up), wanted.demand))
     _check_keys(ports)
     return tuple(ports)
 
@@ -177,15 +119,15 @@ def _check_policy(policy: OnError, inputs: tuple[InputPort, ...], outputs: tuple
         )
 
 
-def _keys(port: str, definition: OperatorDefinition, stream: Stream) -> tuple[str, ...]:
+def _keys(port: str, definition: OperatorDefinition, up: Upstream) -> tuple[str, ...]:
     if definition.state_kind is not StateKind.PARTITIONED:
         return ()  # what doesn't keep state of keys doesn't depend on them
-    if not isinstance(stream, KeyedStream):
+    if not up.keys:
         raise GraphError(
             f"it keeps state of keys, but the stream of input port '{port}' has none",
             way_out="Write .key_by(field, ...) on it",
         )
-    return stream.keys
+    return up.keys
 
 
 def _check_keys(ports: list[InputPort]) -> None:

@@ -1,12 +1,14 @@
-"""Checks of what users pass to a declaration: names, functions, states, lanes. Each raises a typed error."""
+"""What every declaration does: checks of names, functions, states and lanes; errors tell the operator and the line."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal
 
-from rayelastic.errors import GraphError, LaneError
+from rayelastic.errors import DeclarationError, GraphError, LaneError
+from rayelastic.graph.location import caller_location
 from rayelastic.graph.operator_spec import Lane, OperatorKind, OperatorSpec
 from rayelastic.graph.shown import shown
 
@@ -36,6 +38,46 @@ def check_new(name: str, operators: Mapping[str, OperatorSpec]) -> None:
             f"the name is taken by the {there.kind.value} declared at {there.location or 'an unknown place'}",
             way_out="Give each operator of a topology its own name",
         )
+
+
+@contextmanager
+def declaring(operator: str, location: str) -> Iterator[None]:
+    """Let an error that rises inside tell the operator and the line."""
+    try:
+        yield
+    except DeclarationError as error:
+        error.at(operator, location)
+        raise
+
+
+class NewOperator:
+    """An operator while it is declared: its name is checked, and an error that rises inside tells it and the line.
+
+    Args:
+        name: that nothing else may have.
+        operators: declared before.
+    """
+
+    def __init__(self, name: str, operators: Mapping[str, OperatorSpec]) -> None:
+        self._name = name
+        self._operators = operators
+        self._location = caller_location()
+
+    def __enter__(self) -> str:
+        """Give 'file.py:12' of the user's line."""
+        try:
+            check_name(self._name)
+        except GraphError as error:
+            error.location = self._location
+            raise
+        with declaring(self._name, self._location):
+            check_new(self._name, self._operators)
+        return self._location
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """Let an error tell what it is about."""
+        if isinstance(error, DeclarationError):
+            error.at(self._name, self._location)
 
 
 def check_function(function: Any, kind: OperatorKind, state: object) -> None:

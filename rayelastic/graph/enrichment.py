@@ -6,17 +6,15 @@ Knows no threads, PEs or native code.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rayelastic.errors import DeclarationError, GraphError
-from rayelastic.graph.location import caller_location
+from rayelastic.errors import GraphError
+from rayelastic.graph.declaration import NewOperator
+from rayelastic.graph.functions import function_operator
+from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.graph.schema import Schema, laid_out
 from rayelastic.graph.shown import shown
-from rayelastic.graph.stream import check_at
-
-if TYPE_CHECKING:
-    from rayelastic.graph.keyed_stream import KeyedStream
-    from rayelastic.graph.stream import Stream
+from rayelastic.graph.upstream import Upstream
 
 __all__ = ["enrich"]
 
@@ -50,26 +48,21 @@ class _Left(_Lookup):
         return (*t, *row)
 
 
-def enrich(stream: KeyedStream, name: str, table: Mapping[Any, Any], how: str, schema: object) -> Stream:
+def enrich(up: Upstream, name: str, table: Mapping[Any, Any], how: str, schema: object) -> OperatorSpec:
     """See ``KeyedStream.enrich``."""
-    location = caller_location()
-    check_at(name, location)
-    try:
+    with NewOperator(name, up.operators):
         if not isinstance(table, Mapping):
             raise GraphError(f"{shown(table)} is no table", way_out="Give {key: row}")
         if how not in ("inner", "left"):
             raise GraphError(f"how={shown(how)}", way_out="Choose 'inner' or 'left'")
         rows = _row_schema(table, schema)
-        _check_rows(table, len(stream.keys), len(rows.fields))
-        gives = _schema(name, stream.schema, rows, outer=how == "left")
-    except DeclarationError as error:
-        error.at(name, location)
-        raise
-    keys = tuple(stream.schema.names.index(key) for key in stream.keys)
+        _check_rows(table, len(up.keys), len(rows.fields))
+        gives = _schema(name, up.schema, rows, outer=how == "left")
+    keys = tuple(up.schema.names.index(key) for key in up.keys)
     if how == "left":
-        missing = (None,) * len(rows.fields)
-        return stream.map(name, _Left(table, keys, missing), schema=gives, lane="python")
-    return stream.flat_map(name, _Inner(table, keys, None), schema=gives, lane="python")
+        found = _Left(table, keys, (None,) * len(rows.fields))
+        return function_operator(up, OperatorKind.MAP, name, found, schema=gives, lane="python")
+    return function_operator(up, OperatorKind.FLAT_MAP, name, _Inner(table, keys, None), schema=gives, lane="python")
 
 
 def _row_schema(table: Mapping[Any, Any], schema: object) -> Schema:

@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rayelastic.errors import DeclarationError, GraphError
-from rayelastic.graph.aggregates import Emit, last
-from rayelastic.graph.declaration import binds
-from rayelastic.graph.location import caller_location
+from rayelastic.errors import GraphError
+from rayelastic.graph.aggregates import Emit, check_updates, last
+from rayelastic.graph.aggregation import aggregate
+from rayelastic.graph.declaration import NewOperator, binds
+from rayelastic.graph.functions import function_operator
+from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.graph.schema import Schema, laid_out
 from rayelastic.graph.shown import shown
-from rayelastic.graph.stream import check_at
-from rayelastic.graph.time_to_live import check_updates
-
-if TYPE_CHECKING:
-    from rayelastic.graph.event_time import Seconds
-    from rayelastic.graph.keyed_stream import KeyedStream
-    from rayelastic.graph.stream import Stream
+from rayelastic.graph.time_info import Seconds
+from rayelastic.graph.upstream import Upstream
 
 __all__ = ["fold", "reduce", "scan"]
 
@@ -60,54 +57,51 @@ class _Reduce:
         return made
 
 
-def scan(
-    stream: KeyedStream, name: str, fn: Together, start: Any, schema: object, ttl: Seconds | None = None
-) -> Stream:
+def scan(up: Upstream, name: str, fn: Together, start: Any, schema: object, ttl: Seconds | None = None) -> OperatorSpec:
     """See ``KeyedStream.scan``."""
-    location = caller_location()
-    check_at(name, location)
-    try:
+    with NewOperator(name, up.operators):
         _check(fn, "fn(accumulated, t)")
         made = Schema.of(type(start) if schema is None else schema)
-        twice = next((field for field in stream.keys if made.find(field) is not None), None)
+        twice = next((field for field in up.keys if made.find(field) is not None), None)
         if twice is not None:
             raise GraphError(
                 f"what comes together has a field '{twice}', and so has the key", way_out="Give one another name"
             )
-        gives = _keyed(name, stream, made)
+        gives = _keyed(name, up, made)
         plain = not isinstance(start, tuple)
-    except DeclarationError as error:
-        error.at(name, location)
-        raise
-    fields = tuple(stream.schema.names.index(field) for field in stream.keys)
-    return stream.map(name, _Scan(fn, fields, plain), state=_Start(start), ttl=ttl, schema=gives, lane="python")
+    fields = tuple(up.schema.names.index(field) for field in up.keys)
+    return _with_state(up, name, _Scan(fn, fields, plain), start, gives, ttl)
 
 
-def fold(stream: KeyedStream, name: str, fn: Together, start: Any, schema: object) -> Stream:
+def fold(up: Upstream, name: str, fn: Together, start: Any, schema: object) -> tuple[OperatorSpec, OperatorSpec]:
     """See ``KeyedStream.fold``."""
-    check_at(name, caller_location())
-    return _latest(name, stream, scan(stream, f"{name}.scan", fn, start, schema))
+    with NewOperator(name, up.operators):
+        scanned = scan(up, f"{name}.scan", fn, start, schema)
+    return scanned, _latest(name, up, scanned)
 
 
-def reduce(stream: KeyedStream, name: str, fn: Together, emit: str | Emit, ttl: Seconds | None) -> Stream:
+def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Seconds | None) -> tuple[OperatorSpec, ...]:
     """See ``KeyedStream.reduce``."""
-    location = caller_location()
-    check_at(name, location)
-    try:
+    with NewOperator(name, up.operators):
         _check(fn, "fn(reduced, t)")
         try:
             when = Emit(emit)
         except ValueError:
             raise GraphError(f"emit={shown(emit)}", way_out="Choose 'final' or 'update'") from None
         check_updates(ttl, when)
-        if set(stream.schema.names) <= set(stream.keys):
+        if set(up.schema.names) <= set(up.keys):
             raise GraphError("there is nothing but keys to be reduced", way_out="Use .deduplicate(name)")
-    except DeclarationError as error:
-        error.at(name, location)
-        raise
     inner = name if when is Emit.UPDATE else f"{name}.scan"
-    made = stream.map(inner, _Reduce(fn), state=_Start(None), ttl=ttl, schema=stream.schema, lane="python")
-    return made if when is Emit.UPDATE else _latest(name, stream, made)
+    made = _with_state(up, inner, _Reduce(fn), None, up.schema, ttl)
+    return (made,) if when is Emit.UPDATE else (made, _latest(name, up, made))
+
+
+def _with_state(
+    up: Upstream, name: str, function: Together, start: Any, gives: Schema, ttl: Seconds | None
+) -> OperatorSpec:
+    return function_operator(
+        up, OperatorKind.MAP, name, function, state=_Start(start), ttl=ttl, schema=gives, lane="python"
+    )
 
 
 def _check(fn: object, called: str) -> None:
@@ -115,11 +109,12 @@ def _check(fn: object, called: str) -> None:
         raise GraphError(f"{shown(fn)} can't be called as {called}", way_out="Give a function of two arguments")
 
 
-def _keyed(name: str, stream: KeyedStream, made: Schema) -> Schema:
-    fields = [*map(stream.schema.field, stream.keys), *made.fields]
+def _keyed(name: str, up: Upstream, made: Schema) -> Schema:
+    fields = [*map(up.schema.field, up.keys), *made.fields]
     return laid_out(name, [(field.name, field.format, field.nullable) for field in fields])
 
 
-def _latest(name: str, stream: KeyedStream, made: Stream) -> Stream:
-    latest: dict[str, Any] = {field: last(field) for field in made.schema.names if field not in stream.keys}
-    return made.key_by(*stream.keys).aggregate(name, **latest)
+def _latest(name: str, up: Upstream, made: OperatorSpec) -> OperatorSpec:
+    behind = up.behind(made, up.keys)
+    latest = {field: last(field) for field in behind.schema.names if field not in up.keys}
+    return aggregate(behind, name, latest)

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rayelastic.errors import DeclarationError, GraphError
-from rayelastic.graph.composition import apply
-from rayelastic.graph.declaration import binds
-from rayelastic.graph.location import caller_location
+from rayelastic.errors import GraphError
+from rayelastic.graph.composition import class_operator
+from rayelastic.graph.declaration import NewOperator, binds
 from rayelastic.graph.operator_class import operator
+from rayelastic.graph.operator_spec import OperatorSpec
 from rayelastic.graph.shown import shown
-from rayelastic.graph.stream import Stream, check_at
+from rayelastic.graph.upstream import Upstream
 
-if TYPE_CHECKING:
-    from rayelastic.graph.composition import Streams
-    from rayelastic.graph.stream import SunkStream
-
-__all__ = ["gate", "switch"]
+__all__ = ["CONTROL", "gate", "switch"]
 
 DATA, CONTROL = "data", "control"  # the input ports
 
@@ -70,34 +66,30 @@ class _Gate:
         return self._waiting
 
 
-def switch(stream: Stream, name: str, control: Stream, on: Callable[[Any], Any], start: bool, off: str) -> Stream:
+def switch(
+    up: Upstream, name: str, control: Upstream | None, on: Callable[[Any], Any], start: bool, off: str
+) -> OperatorSpec:
     """See ``Stream.switch``."""
-    location = caller_location()
-    check_at(name, location)
-    try:
+    with NewOperator(name, up.operators):
         _check(on, "on")
         if off not in ("wait", "drop"):
             raise GraphError(f"off={shown(off)}", way_out="Choose 'wait' or 'drop'")
         if not isinstance(start, bool):
             raise GraphError(f"start={shown(start)}", way_out="Give True or False")
-    except DeclarationError as error:
-        error.at(name, location)
-        raise
-    return _only(apply(stream.topology, name, _Switch(on, start, off == "wait"), {DATA: stream, CONTROL: control}))
+    return class_operator(
+        name, _Switch(on, start, off == "wait"), {DATA: up, CONTROL: control}, up.operators, up.compiler
+    )
 
 
-def gate(stream: Stream, name: str, control: Stream, most: int, passes: Callable[[Any], int] | None) -> Stream:
+def gate(
+    up: Upstream, name: str, control: Upstream | None, most: int, passes: Callable[[Any], int] | None
+) -> OperatorSpec:
     """See ``Stream.gate``."""
-    location = caller_location()
-    check_at(name, location)
-    try:
+    with NewOperator(name, up.operators):
         if passes is not None:
             _check(passes, "passes")
         _check_most(most)
-    except DeclarationError as error:
-        error.at(name, location)
-        raise
-    return _only(apply(stream.topology, name, _Gate(most, passes), {DATA: stream, CONTROL: control}))
+    return class_operator(name, _Gate(most, passes), {DATA: up, CONTROL: control}, up.operators, up.compiler)
 
 
 def _check(function: object, what: str) -> None:
@@ -108,8 +100,3 @@ def _check(function: object, what: str) -> None:
 def _check_most(most: object) -> None:
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
         raise GraphError(f"most={shown(most)}", way_out="Give a number of tuples, 0 or more")
-
-
-def _only(made: Stream | Streams | SunkStream) -> Stream:
-    assert isinstance(made, Stream)
-    return made

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from rayelastic.errors import GraphError
-from rayelastic.graph.declaration import check_new
-from rayelastic.graph.event_time import Seconds, TimeInfo, event_time_of
-from rayelastic.graph.location import caller_location
+from rayelastic.graph.declaration import NewOperator
 from rayelastic.graph.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
-from rayelastic.graph.ports import InputPort, OutputPort
+from rayelastic.graph.ports import LATE, InputPort, OutputPort
 from rayelastic.graph.schema import Schema, laid_out
 from rayelastic.graph.shown import shown
-from rayelastic.graph.stream import Stream, check_at, declaring
-from rayelastic.graph.windows import LATE, TimelyStream
-
-if TYPE_CHECKING:
-    from rayelastic.graph.keyed_stream import KeyedStream
+from rayelastic.graph.time_info import Seconds, TimeInfo
+from rayelastic.graph.upstream import Upstream
 
 __all__ = ["Join", "JoinKind", "Merge", "join", "merge_by_time"]
 
@@ -91,28 +85,21 @@ class Merge:
 
 
 def join(
-    left: KeyedStream,
+    left: Upstream,
     name: str,
-    right: Stream,
+    right: Upstream,
     keep: str,
     within: Seconds | tuple[Seconds, Seconds] | None,
     window: Seconds | None,
     how: str,
-) -> TimelyStream:
+) -> OperatorSpec:
     """See ``KeyedStream.join``; without fn."""
-    location = caller_location()
-    check_at(name, location)
-    with declaring(name, location):
-        check_new(name, left.topology.operators)
-        _check_sides(left, right)
+    with NewOperator(name, left.operators) as location:
         if how not in ("inner", "left"):
             raise GraphError(f"how={shown(how)}", way_out="Choose 'inner' or 'left'")
         right_keys = right.keys or left.keys
         _check_keys(left, right, right_keys)
-        times = (
-            event_time_of(left.topology.operators, left.inputs),
-            event_time_of(right.topology.operators, right.inputs),
-        )
+        times = left.event_time, right.event_time
         kind, before, after = _matching(keep, within, window, times[0])
         timed = times[0] is not None and times[1] is not None
         if timed and times[0] is not None and times[1] is not None and times[0].unit != times[1].unit:
@@ -136,21 +123,17 @@ def join(
             after,
             how == "left",
         )
-        gives = _schema(name, left.schema, right.schema, fields, body.outer)
-        spec = OperatorSpec(
+        return left.operator(
             name,
             OperatorKind.JOIN,
-            left.inputs,
-            left.schema,
-            gives,
-            left.keys,
             StateKind.PARTITIONED,
             body,
             location,
+            gives=_schema(name, left.schema, right.schema, fields, body.outer),
+            keys=left.keys,
             further_inputs=(InputPort(RIGHT, right.schema, right.inputs, right_keys),),
             further_outputs=(OutputPort(LATE, left.schema, optional=True),) if timed else (),
         )
-    return TimelyStream.of(left.topology._add(spec), spec)
 
 
 def _matching(
@@ -169,19 +152,7 @@ def _matching(
     return JoinKind.INTERVAL, time.ticks(before, "within", least=0), time.ticks(after, "within", least=0)
 
 
-def _check_sides(left: Stream, right: object) -> None:
-    if not isinstance(right, Stream):
-        raise GraphError(
-            f"a join needs a stream, not {shown(right)}", way_out="Write left.key_by(...).join(name, right)"
-        )
-    if right.topology is not left.topology:
-        raise GraphError(
-            f"a join with a stream of another topology, '{right.topology.name}'",
-            way_out=f"Declare both in '{left.topology.name}'",
-        )
-
-
-def _check_keys(left: Stream, right: Stream, right_keys: tuple[str, ...]) -> None:
+def _check_keys(left: Upstream, right: Upstream, right_keys: tuple[str, ...]) -> None:
     if len(right_keys) != len(left.keys):
         raise GraphError(
             f"the left is keyed by {', '.join(left.keys)}, the right by {', '.join(right_keys)}",
@@ -204,35 +175,26 @@ def _schema(name: str, left: Schema, right: Schema, fields: tuple[str, ...], out
     return laid_out(name, columns)
 
 
-def merge_by_time(name: str, streams: tuple[Stream, ...]) -> TimelyStream:
+def merge_by_time(name: str, streams: tuple[Upstream, ...]) -> OperatorSpec:
     """See ``Stream.merge_by_time``."""
     first = streams[0]
-    location = caller_location()
-    check_at(name, location)
-    with declaring(name, location):
-        check_new(name, first.topology.operators)
-        for other in streams[1:]:
-            first._check_unites(other)
-        times = {event_time_of(first.topology.operators, stream.inputs) for stream in streams}
+    with NewOperator(name, first.operators) as location:
+        times = {stream.event_time for stream in streams}
         time = times.pop()
         if times or time is None:
             raise GraphError(
                 "a merge by time needs one event time for all streams",
                 way_out="Write .event_time(name, field) of the same field on each of them",
             )
-        spec = OperatorSpec(
+        return first.operator(
             name,
             OperatorKind.MERGE,
-            first.inputs,
-            first.schema,
-            first.schema,
-            (),
             StateKind.STATEFUL,
             Merge(time),
             location,
+            gives=first.schema,
             further_inputs=tuple(
                 InputPort(f"in{number}", other.schema, other.inputs) for number, other in enumerate(streams[1:], 2)
             ),
             further_outputs=(OutputPort(LATE, first.schema, optional=True),),
         )
-    return TimelyStream.of(first.topology._add(spec), spec)

@@ -1,4 +1,4 @@
-"""Streams that come back: `topology.feedback`, and which operators stand in a loop (J08, P34).
+"""Which operators stand in a loop, and what becomes of them when it is closed (J08, P34); see ``Topology.feedback``.
 
 The head of a loop is the operator to which a stream comes back; all that enters the loop enters it there. It ends when
 its other inputs have ended and nothing goes round any more. Knows no threads, PEs or native code.
@@ -8,82 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from rayelastic.errors import DeclarationError, GraphError
-from rayelastic.graph.aggregates import Aggregation, Emit
-from rayelastic.graph.location import caller_location
+from rayelastic.errors import GraphError
 from rayelastic.graph.operator_spec import OperatorSpec
 from rayelastic.graph.ports import operator_of
-from rayelastic.graph.shown import shown
-from rayelastic.graph.stream import Stream
 
-if TYPE_CHECKING:
-    from rayelastic.graph.schema import Schema
-    from rayelastic.graph.topology import Topology
-
-__all__ = ["Feedback", "check_loops", "loops"]
+__all__ = ["check_loops", "fed_back", "loops"]
 
 
-class Feedback(Stream):
-    """A stream that comes back, taken before it is made: unite it, or give it to an operator's port, then close it.
-
-    Attributes:
-        name: of the stream, for messages.
-        location: 'file.py:12' of its declaration.
-        closed: whether it is known what comes back.
-    """
-
-    __slots__ = ("closed", "location", "name")
-
-    def __init__(self, topology: Topology, name: str, schema: Schema, location: str) -> None:
-        super().__init__(topology, (f"{name}/feedback",), schema)
-        self.name = name
-        self.location = location
-        self.closed = False
-
-    def close(self, stream: Stream) -> None:
-        """Say what comes back.
-
-        Raises:
-            GraphError: another schema or topology, closed already, or nobody takes it.
-        """
-        try:
-            self._check(stream)
-        except DeclarationError as error:
-            error.at(self.name, caller_location())
-            raise
-        placeholder = self.inputs[0]
-        changed = {
-            spec.name: _fed_back(spec, placeholder, stream.inputs)
-            for spec in self.topology._operators.values()
-            if placeholder in (taken for taken, _ in spec.edges)
-        }
-        if not changed:
-            raise GraphError(
-                "nobody takes this feedback",
-                operator=self.name,
-                location=caller_location(),
-                way_out="Unite it with the stream that enters the loop before closing it",
-            )
-        self.topology._operators.update(changed)
-        self.closed = True
-
-    def _check(self, stream: object) -> None:
-        if self.closed:
-            raise GraphError("this feedback is closed already", way_out="Unite the streams that come back")
-        if not isinstance(stream, Stream) or isinstance(stream, Feedback):
-            raise GraphError(f"{shown(stream)} can't come back", way_out="Give the stream at the end of the loop")
-        if stream.topology is not self.topology:
-            raise GraphError("what comes back is of another topology", way_out=f"Declare it in '{self.topology.name}'")
-        if not stream.schema.same_fields(self.schema):
-            raise GraphError(
-                f"{stream.schema} comes back where {self.schema} is expected", way_out="Map it to that schema"
-            )
-
-
-def _fed_back(spec: OperatorSpec, placeholder: str, streams: tuple[str, ...]) -> OperatorSpec:
-    """The operator with the streams in place of the one that was to come back."""
+def fed_back(spec: OperatorSpec, placeholder: str, streams: tuple[str, ...]) -> OperatorSpec:
+    """Give the operator with the streams in place of the one that was to come back."""
 
     def without(taken: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(stream for stream in taken if stream != placeholder)
@@ -136,8 +70,7 @@ def check_loops(operators: Mapping[str, OperatorSpec]) -> None:
                 _refuse(member, f"it is the head of a loop inside the loop of '{head}'", "Make it one loop")
             if member.input_ports[0].demand is not None:
                 _refuse(member, f"it waits for all its ports inside the loop of '{head}'", "Take tuples as they come")
-            final = isinstance(member.body, Aggregation) and member.body.emit is Emit.FINAL
-            if final or getattr(member.body, "ends", False):
+            if getattr(member.body, "ends", False):
                 _refuse(
                     member, f"it gives at the end, but the loop of '{head}' has ended by then", "Put it behind the loop"
                 )

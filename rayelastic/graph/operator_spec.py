@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from rayelastic.graph.aggregates import Aggregation
 from rayelastic.graph.dead_letters import OnError
 from rayelastic.graph.ports import IN, OUT, Demand, InputPort, OutputPort, endpoint, operator_of, stream_name
 from rayelastic.graph.schema import Schema
-
-if TYPE_CHECKING:
-    from rayelastic.graph.time_to_live import TimeToLive
+from rayelastic.graph.time_info import TimeToLive
 
 __all__ = [
     "CompiledFunction",
@@ -241,7 +238,7 @@ class OperatorSpec:
         output_schema: of its first output port; None for a sink.
         keys: key fields of a PARTITIONED operator, else empty.
         state_kind: what it remembers.
-        body: SourceDescription, SinkDescription, Aggregation, CompiledFunction, or OperatorBody, by kind.
+        body: SourceDescription, SinkDescription, CompiledFunction, or OperatorBody, by kind.
         location: 'file.py:12' of the declaration.
         first_input: name of its first input port.
         first_output: name of its first output port.
@@ -261,7 +258,7 @@ class OperatorSpec:
     output_schema: Schema | None
     keys: tuple[str, ...]
     state_kind: StateKind
-    body: SourceDescription | SinkDescription | Aggregation | CompiledFunction | OperatorBody
+    body: SourceDescription | SinkDescription | CompiledFunction | OperatorBody
     location: str = ""
     first_input: str = IN
     first_output: str = OUT
@@ -313,7 +310,7 @@ class OperatorSpec:
     @property
     def lane(self) -> Lane:
         """How it runs."""
-        return Lane.BUILT_IN if isinstance(self.body, Aggregation) else self.body.lane
+        return self.body.lane
 
     @property
     def reason(self) -> str:

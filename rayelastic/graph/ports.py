@@ -17,6 +17,7 @@ from rayelastic.graph.shown import shown
 
 __all__ = [
     "IN",
+    "LATE",
     "OUT",
     "Demand",
     "DemandKind",
@@ -33,6 +34,7 @@ __all__ = [
 
 IN = "in"
 OUT = "out"
+LATE = "late"  # the output port of tuples that came too late
 
 
 class DemandKind(Enum):

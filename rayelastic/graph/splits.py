@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rayelastic.errors import DeclarationError, GraphError
-from rayelastic.graph.composition import Streams
-from rayelastic.graph.declaration import LaneChoice, check_function, check_new, lane_of
-from rayelastic.graph.location import caller_location
+from rayelastic.errors import GraphError
+from rayelastic.graph.declaration import LaneChoice, NewOperator, check_function, lane_of
 from rayelastic.graph.operator_spec import (
     CompiledFunction,
     FunctionRequest,
@@ -24,12 +22,9 @@ from rayelastic.graph.operator_spec import (
 from rayelastic.graph.ports import OutputPort, check_port
 from rayelastic.graph.schema import Schema
 from rayelastic.graph.shown import shown
-from rayelastic.graph.stream import Stream, check_at
+from rayelastic.graph.upstream import Upstream
 
-if TYPE_CHECKING:
-    from rayelastic.graph.keyed_stream import KeyedStream
-
-__all__ = ["REST", "Split", "split"]
+__all__ = ["REST", "Split", "split", "split_operator"]
 
 REST = "rest"  # the output port of tuples for which no predicate holds
 _MOST = 1000  # outputs of a split: each has connections and a name of its own
@@ -63,19 +58,15 @@ class Split:
 
 
 def split(
-    stream: Stream | KeyedStream,
+    up: Upstream,
     name: str,
     ways: int | None,
     by: Callable[..., Any] | None,
     lane: LaneChoice,
     predicates: Mapping[str, Callable[..., Any]],
-) -> Streams:
-    """Declare a split; see Stream.split."""
-    location = caller_location()
-    topology = stream.topology
-    check_at(name, location)
-    try:
-        check_new(name, topology.operators)
+) -> OperatorSpec:
+    """See ``Stream.split``."""
+    with NewOperator(name, up.operators) as location:
         if (ways is None) == (not predicates):
             raise GraphError(
                 "split needs a number of streams or a predicate for each",
@@ -88,29 +79,31 @@ def split(
                 check_port(port, "output")
             names = (*predicates, REST)
             by = _chooser(predicates)
-        choice = None
-        if by is not None:
-            check_function(by, OperatorKind.MAP, None)
-            request = FunctionRequest(
-                name, OperatorKind.MAP, by, stream.schema, Schema.of(int), lane=lane_of(lane), location=location
-            )
-            choice = topology.compiler.compile(request)
-            if choice.lane is Lane.VECTORISED:
-                raise GraphError("split chooses for one tuple, not for a run", way_out="Take the annotation away")
-        keys = () if choice is not None else stream.keys
-        body = Split(len(names), keys, choice)
-    except DeclarationError as error:
-        error.at(name, location)
-        raise
-    ports = tuple(OutputPort(port, stream.schema, optional=port == REST) for port in names)
-    state = StateKind.STATEFUL if choice is None and not keys else StateKind.STATELESS
-    spec = OperatorSpec(
-        name, OperatorKind.SPLIT, stream.inputs, stream.schema, stream.schema, (), state, body, location,
-        first_output=ports[0].name, further_outputs=ports[1:],
+        choice = None if by is None else _choice(up, name, by, lane, location)
+        return split_operator(
+            up, name, Split(len(names), () if choice is not None else up.keys, choice), names, location
+        )
+
+
+def split_operator(up: Upstream, name: str, body: Split, names: tuple[str, ...], location: str) -> OperatorSpec:
+    """Make the operator, with output ports of these names."""
+    ports = tuple(OutputPort(port, up.schema, optional=port == REST) for port in names)
+    state = StateKind.STATEFUL if body.choice is None and not body.keys else StateKind.STATELESS
+    return up.operator(
+        name, OperatorKind.SPLIT, state, body, location,
+        gives=up.schema, first_output=ports[0].name, further_outputs=ports[1:],
     )  # fmt: skip
-    topology._add(spec)
-    given = zip(spec.streams, ports, strict=True)
-    return Streams(name, {port.name: Stream(topology, (made,), port.schema) for made, port in given})
+
+
+def _choice(up: Upstream, name: str, by: Callable[..., Any], lane: LaneChoice, location: str) -> CompiledFunction:
+    check_function(by, OperatorKind.MAP, None)
+    request = FunctionRequest(
+        name, OperatorKind.MAP, by, up.schema, Schema.of(int), lane=lane_of(lane), location=location
+    )
+    choice = up.compiler.compile(request)
+    if choice.lane is Lane.VECTORISED:
+        raise GraphError("split chooses for one tuple, not for a run", way_out="Take the annotation away")
+    return choice
 
 
 def _checked(ways: object) -> int:

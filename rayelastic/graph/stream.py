@@ -6,44 +6,36 @@ only say how the next operator reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
-from rayelastic.errors import DeclarationError, GraphError
-from rayelastic.graph.aggregates import (
-    AggregateFunction,
-    AggregateSpec,
-    Aggregation,
-    Emit,
-    TopK,
-    aggregated_schema,
-    expanded,
-)
-from rayelastic.graph.dead_letters import ERRORS, OnError, dead_letters, on_error_of
-from rayelastic.graph.declaration import LaneChoice, check_function, check_name, check_new, check_state, lane_of
-from rayelastic.graph.library import LibraryOperators
+from rayelastic.errors import GraphError
+from rayelastic.graph.composition import class_operator
+from rayelastic.graph.dead_letters import OnError
+from rayelastic.graph.declaration import NewOperator, declaring
+from rayelastic.graph.declarations import Declarations, declare
+from rayelastic.graph.ends import sink_operator
+from rayelastic.graph.function_methods import ErrorChoice, FunctionMethods
+from rayelastic.graph.joins import merge_by_time
+from rayelastic.graph.keyed_methods import KeyedMethods
 from rayelastic.graph.location import caller_location
-from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind, OperatorSpec, SinkDescription, StateKind
-from rayelastic.graph.ports import operator_of, side_ports, side_source, stream_name
+from rayelastic.graph.operator_class import definition_of
+from rayelastic.graph.operator_spec import OperatorSpec
+from rayelastic.graph.passage_methods import PassageMethods
+from rayelastic.graph.ports import LATE, stream_name
 from rayelastic.graph.schema import Schema
 from rayelastic.graph.shown import shown
-from rayelastic.graph.sinks import CountSink
-from rayelastic.graph.time_to_live import check_updates, time_to_live
+from rayelastic.graph.stage_methods import StageMethods
+from rayelastic.graph.stream_base import streams_of, taken
+from rayelastic.graph.streams import Streams
+from rayelastic.graph.time_info import Seconds
+from rayelastic.graph.windowed_stream import WindowedStream
+from rayelastic.graph.windows import session, window
 
-if TYPE_CHECKING:
-    from rayelastic.graph.composition import Streams
-    from rayelastic.graph.event_time import Seconds, TimeUnit
-    from rayelastic.graph.keyed_stream import KeyedStream
-    from rayelastic.graph.topology import Topology
-    from rayelastic.graph.windows import TimelyStream, WindowedStream
-
-ErrorChoice = OnError | Literal["fail", "skip", "divert"]
-NO_SIDES: Mapping[str, object] = MappingProxyType({})
+__all__ = ["KeyedStream", "Stream", "SunkStream", "TimelyStream", "apply"]
 
 
-class Stream(LibraryOperators):
+class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["Stream"]):
     """Tuples of one schema, in order, from one operator or from several united.
 
     Attributes:
@@ -53,62 +45,7 @@ class Stream(LibraryOperators):
         keys: names of the key fields; none unless it comes from key_by.
     """
 
-    __slots__ = ("inputs", "schema", "topology")
-    keys: tuple[str, ...] = ()
-
-    def __init__(self, topology: Topology, inputs: tuple[str, ...], schema: Schema) -> None:
-        self.topology = topology
-        self.inputs = inputs
-        self.schema = schema
-
-    def map(
-        self,
-        name: str,
-        fn: Callable[..., Any],
-        *,
-        schema: object = None,
-        lane: LaneChoice = "auto",
-        on_error: ErrorChoice = "fail",
-        sides: Mapping[str, object] = NO_SIDES,
-    ) -> Stream:
-        """Give one tuple for each.
-
-        Args:
-            name: of the operator.
-            fn: of one tuple; returns a tuple of the new schema, or a plain value for records of one field `value`.
-            schema: of what it gives, see Schema.of; found out by default.
-            lane: 'auto', 'compiled', 'vectorised' or 'python'.
-            on_error: what happens to a tuple on which fn raises: 'fail' fails the job, 'skip' leaves the tuple out,
-                'divert' sends it to the stream `.errors` of the result, with fields `error` and `operator` added. What
-                fn did to the state of a key before it raised stays.
-            sides: {port: schema} of side outputs: where fn gives `rel.to(port, tuple)`, it goes to the stream
-                `.side(port)` of the result.
-
-        Raises:
-            GraphError: the name is taken or bad, or fn is no function of one tuple.
-            LaneError: the lane can't be had.
-            SchemaError: what fn gives isn't known or can't be held by a record.
-        """
-        return self._operator(OperatorKind.MAP, name, fn, None, schema, lane, (), on_error, sides)
-
-    def filter(
-        self, name: str, fn: Callable[..., Any], *, lane: LaneChoice = "auto", on_error: ErrorChoice = "fail"
-    ) -> Stream:
-        """Keep the tuples for which fn is true. Arguments and errors as for ``map``."""
-        return self._operator(OperatorKind.FILTER, name, fn, None, None, lane, (), on_error)
-
-    def flat_map(
-        self,
-        name: str,
-        fn: Callable[..., Any],
-        *,
-        schema: object = None,
-        lane: LaneChoice = "auto",
-        on_error: ErrorChoice = "fail",
-        sides: Mapping[str, object] = NO_SIDES,
-    ) -> Stream:
-        """Give any number of tuples for each: fn yields them. Arguments and errors as for ``map``."""
-        return self._operator(OperatorKind.FLAT_MAP, name, fn, None, schema, lane, (), on_error, sides)
+    __slots__ = ()
 
     def key_by(self, *fields: str) -> KeyedStream:
         """Say by which fields the next operator keeps its state.
@@ -116,20 +53,8 @@ class Stream(LibraryOperators):
         Raises:
             GraphError: no field, or one that the schema doesn't have.
         """
-        from rayelastic.graph.keyed_stream import KeyedStream
-
-        with declaring(self._upstream, caller_location()):
-            if not fields:
-                raise GraphError("key_by needs a field", way_out=self.schema.suggestion(""))
-            for name in fields:
-                if name not in self.schema.names:
-                    raise GraphError(
-                        f"key_by({shown(name)}): {self.schema.name} has no such field",
-                        way_out=self.schema.suggestion(name),
-                    )
-            if len(set(fields)) < len(fields):
-                raise GraphError(f"key_by{fields!r} names a field twice", way_out="Name each field once")
-        return KeyedStream(self.topology, self.inputs, self.schema, fields)
+        up = self._upstream.keyed(fields)
+        return KeyedStream(self.topology, up.inputs, up.schema, up.keys)
 
     def union(self, *others: Stream) -> Stream:
         """Unite streams of one schema; each keeps its own order, between them there is none.
@@ -138,7 +63,7 @@ class Stream(LibraryOperators):
             GraphError: another schema, another topology, no stream, or the same one twice.
         """
         inputs = self.inputs
-        with declaring(self._upstream, caller_location()):
+        with declaring(self._upstream.called, caller_location()):
             if not others:
                 raise GraphError("union needs another stream", way_out="Write a.union(b)")
             for other in others:
@@ -154,13 +79,13 @@ class Stream(LibraryOperators):
             raise GraphError(f"union needs streams, not {shown(other)}", way_out="Write a.union(b)")
         if other.topology is not self.topology:
             raise GraphError(
-                f"union with '{other._upstream}' of another topology, '{other.topology.name}'",
+                f"union with '{other._upstream.called}' of another topology, '{other.topology.name}'",
                 way_out=f"Declare both in '{self.topology.name}'",
             )
         if not self.schema.same_fields(other.schema):
             raise GraphError(
-                f"union of different schemas: '{self._upstream}' gives {self.schema}, "
-                f"'{other._upstream}' gives {other.schema}",
+                f"union of different schemas: '{self._upstream.called}' gives {self.schema}, "
+                f"'{other._upstream.called}' gives {other.schema}",
                 way_out="Map one of them to the schema of the other",
             )
 
@@ -176,54 +101,13 @@ class Stream(LibraryOperators):
         Returns:
             As Topology.apply, which also says what can be wrong.
         """
-        from rayelastic.graph.composition import apply
-        from rayelastic.graph.operator_class import definition_of
-
-        location = caller_location()
-        check_at(name, location)
-        with declaring(name, location):
+        with NewOperator(name, self.topology.operators):
             first = next(iter(definition_of(operator).inputs))
             if first in others:
                 raise GraphError(
                     f"its input port '{first}' gets two streams", way_out="Unite them first: a.union(b).apply(...)"
                 )
         return apply(self.topology, name, operator, {first: self, **others}, on_error)
-
-    def split(
-        self,
-        name: str,
-        ways: int | None = None,
-        *,
-        by: Callable[..., Any] | None = None,
-        lane: LaneChoice = "auto",
-        **predicates: Callable[..., Any],
-    ) -> Streams:
-        """Give each tuple to one of several streams; each keeps their order.
-
-        Args:
-            name: of the operator.
-            ways: how many streams: `[0]`, `[1]`, .. of the result. By the hash of the key behind key_by, else in turn.
-            by: with `ways`, a function from a tuple to the number of its stream.
-            lane: of the function or the predicates: 'auto', 'compiled' or 'python'.
-            predicates: stream = predicate: a tuple goes to the first stream whose predicate holds, or to the stream
-                `rest`, which need not be taken.
-
-        Raises:
-            GraphError: no streams, or bad names or functions.
-            LaneError: the lane can't be had.
-
-        >>> import rayelastic as rel
-        >>> topology = rel.Topology("parity")
-        >>> parts = topology.source("n", rel.sequence(7)).split("parts", small=lambda t: t.value < 3)
-        >>> parts.small.sink("small", rel.count()), parts.rest.sink("large", rel.count())
-        (<sink small>, <sink large>)
-        >>> result = rel.run(topology)
-        >>> result["small"], result["large"]
-        (3, 4)
-        """
-        from rayelastic.graph.splits import split
-
-        return split(self, name, ways, by, lane, predicates)
 
     def sink(self, name: str, sink: Any) -> SunkStream:
         """Send the tuples out; nothing may come after it.
@@ -236,55 +120,9 @@ class Stream(LibraryOperators):
             GraphError: no sink, or the name is taken or bad.
             SinkError: it can't be written.
         """
-        location = caller_location()
-        check_at(name, location)
-        with declaring(name, location):
-            check_new(name, self.topology.operators)
-            body = _sink_description(sink, name)
-            body.check(name)
-            spec = OperatorSpec(
-                name, OperatorKind.SINK, self.inputs, self.schema, None, (), StateKind.STATEFUL, body, location
-            )
-        self.topology._add(spec)
+        spec = sink_operator(self._upstream, name, sink)
+        declare(self.topology, spec)
         return SunkStream(name)
-
-    def event_time(self, name: str, field: str, *, lateness: Seconds = 0, unit: TimeUnit | None = None) -> Stream:
-        """Say which field tells when a tuple happened, for what comes after and goes by time.
-
-        Tuples may come out of order by `lateness`: windows wait that long, in event time. What comes later than that
-        goes to the side output of the window that it is too late for. Which tuples are late depends on their order
-        alone, not on how the job runs.
-
-        Args:
-            name: of the operator.
-            field: a datetime; an integer; or a float of seconds (to the microsecond). May not be null.
-            lateness: seconds, or a timedelta.
-            unit: of an integer field: 's' (the default), 'ms', 'us' or 'ns'.
-
-        Raises:
-            GraphError: the name is taken or bad; lateness is negative or finer than the field; no such unit.
-            SchemaError: no such field, or it holds no times or nulls.
-        """
-        from rayelastic.graph.event_time import EventTime, time_of_field
-
-        location = caller_location()
-        check_at(name, location)
-        with declaring(name, location):
-            check_new(name, self.topology.operators)
-            time = time_of_field(self.schema, field, unit)
-            body = EventTime(time, time.ticks(lateness, "lateness", least=0))
-            spec = OperatorSpec(
-                name,
-                OperatorKind.EVENT_TIME,
-                self.inputs,
-                self.schema,
-                self.schema,
-                (),
-                StateKind.STATEFUL,
-                body,
-                location,
-            )
-        return self.topology._add(spec)
 
     def window(
         self,
@@ -293,7 +131,7 @@ class Stream(LibraryOperators):
         seconds: Seconds | None = None,
         slide: Seconds | None = None,
         rest: bool | None = None,
-    ) -> WindowedStream:
+    ) -> WindowedStream[TimelyStream]:
         """Put the tuples of each key (of the whole stream where there is no key_by before) into windows.
 
         Args:
@@ -317,20 +155,10 @@ class Stream(LibraryOperators):
         >>> [t.mean for t in rel.run(topology)["out"]]
         [1.0, 2.0, 3.0, 4.0]
         """
-        from rayelastic.graph.windows import count_window, time_window
+        framed = window(self._upstream, count, seconds, slide, rest)
+        return WindowedStream(self, framed, self._declare_timely)
 
-        with declaring(self._upstream, caller_location()):
-            if (count is None) == (seconds is None):
-                raise GraphError(
-                    "a window has a count or seconds", way_out="Write .window(count=...) or .window(seconds=...)"
-                )
-            if seconds is not None:
-                if rest is not None:
-                    raise GraphError("rest is for windows by count", way_out="Windows by time are all given at the end")
-                return time_window(self, seconds, slide)
-            return count_window(self, count, slide, rest)
-
-    def session(self, *, gap: Seconds) -> WindowedStream:
+    def session(self, *, gap: Seconds) -> WindowedStream[TimelyStream]:
         """Put the tuples of each key into sessions: those that are at most `gap` apart from the next, in event time.
 
         Args:
@@ -339,10 +167,7 @@ class Stream(LibraryOperators):
         Raises:
             GraphError: no gap, or no event time.
         """
-        from rayelastic.graph.windows import session
-
-        with declaring(self._upstream, caller_location()):
-            return session(self, gap)
+        return WindowedStream(self, session(self._upstream, gap), self._declare_timely)
 
     def merge_by_time(self, name: str, *others: Stream) -> TimelyStream:
         """Unite streams of one schema in the order of their event times; those of equal times in the order given here.
@@ -365,163 +190,60 @@ class Stream(LibraryOperators):
         >>> [t.at for t in rel.run(topology)["out"]]
         [1, 2, 4, 5, 9]
         """
-        from rayelastic.graph.joins import merge_by_time
+        with NewOperator(name, self.topology.operators):
+            for other in others:
+                self._check_unites(other)
+        ups = (self._upstream, *(other._upstream for other in others))
+        return self._declare_timely(merge_by_time(name, ups))
 
-        return merge_by_time(name, (self, *others))
+    def _declare_timely(self, spec: OperatorSpec) -> TimelyStream:
+        made = self._declare(spec)
+        return TimelyStream(made.topology, made.inputs, made.schema, spec)
 
-    def aggregate(
-        self,
-        name: str,
-        /,
-        emit: str | Emit = Emit.FINAL,
-        *,
-        ttl: Seconds | None = None,
-        **aggregates: AggregateSpec | TopK,
+    def _at(
+        self, topology: Declarations, inputs: tuple[str, ...], schema: Schema, keys: tuple[str, ...] = ()
     ) -> Stream:
-        """Aggregate the tuples of each key, natively; all tuples together where there is no key_by before.
+        return KeyedStream(topology, inputs, schema, keys) if keys else Stream(topology, inputs, schema)
 
-        Args:
-            name: of the operator.
-            emit: 'final': one tuple per key when the input has ended; 'update': the key's new values after each tuple.
-            ttl: with emit='update' and keys, as of KeyedStream.map.
-            aggregates: output field = rel.count(), or rel.sum, mean, weighted_mean, min, max, first, last, stddev,
-                distinct, quantile or top_k of a field.
 
-        Returns:
-            A stream of the key fields and then the aggregates.
+class KeyedStream(KeyedMethods[Stream], Stream):
+    """A stream with the fields by which the next operator keeps its state.
 
-        Raises:
-            GraphError: no aggregate, or one named like a key field; a time to live without keys or with emit='final'.
-            SchemaError: unknown field, or a sum or mean of something that is no number.
+    Attributes:
+        keys: names of the key fields.
+    """
 
-        >>> import rayelastic as rel
-        >>> topology = rel.Topology("sizes")
-        >>> rows = rel.rows([("a", 2), ("b", 5), ("a", 4)], schema={"word": str, "size": int})
-        >>> words = topology.source("words", rows)
-        >>> words.key_by("word").aggregate("by_word", mean=rel.mean("size")).sink("keyed", rel.list())
-        <sink keyed>
-        >>> words.aggregate("all", words=rel.distinct("word"), sizes=rel.sum("size")).sink("global", rel.list())
-        <sink global>
-        >>> result = rel.run(topology)
-        >>> [tuple(t) for t in result["keyed"]], [tuple(t) for t in result["global"]]
-        ([('a', 3.0), ('b', 5.0)], [(2, 11)])
-        """
-        location = caller_location()
-        check_at(name, location)
-        with declaring(name, location):
-            check_new(name, self.topology.operators)
-            try:
-                when = Emit(emit)
-            except ValueError:
-                raise GraphError(f"emit={emit!r}", way_out="Choose 'final' or 'update'") from None
-            wanted = expanded(aggregates)
-            gives = aggregated_schema(name, self.schema, self.keys, wanted)
-            body = Aggregation(tuple(wanted.items()), when)
-            check_updates(ttl, when)
-            lives = time_to_live(ttl, self, None if self.keys else "key_by(...)")
-            state = StateKind.PARTITIONED if self.keys else StateKind.STATEFUL
-            spec = OperatorSpec(
-                name,
-                OperatorKind.AGGREGATE,
-                self.inputs,
-                self.schema,
-                gives,
-                self.keys,
-                state,
-                body,
-                location,
-                ttl=lives,
-            )
-        return self.topology._add(spec)
+    __slots__ = ("keys",)
 
-    @property
-    def errors(self) -> Stream:
-        """The tuples on which the operator before failed, where it has on_error='divert'.
+    def __init__(self, topology: Declarations, inputs: tuple[str, ...], schema: Schema, keys: tuple[str, ...]) -> None:
+        super().__init__(topology, inputs, schema)
+        self.keys = keys
 
-        Their fields are those that it takes, then `error` (what was raised) and `operator` (its name).
+
+class TimelyStream(Stream):
+    """The stream of an operator that doesn't take tuples that come too late."""
+
+    __slots__ = ("_spec",)
+
+    def __init__(self, topology: Declarations, inputs: tuple[str, ...], schema: Schema, spec: OperatorSpec) -> None:
+        super().__init__(topology, inputs, schema)
+        self._spec = spec
+
+    def late(self) -> Stream:
+        """Give the tuples that came too late, as they were; nobody needs to take them.
 
         Raises:
-            GraphError: it diverts none.
-
-        >>> import rayelastic as rel
-        >>> topology = rel.Topology("numbers")
-        >>> texts = topology.source("texts", rel.rows([("1",), ("two",)], schema={"text": str}))
-        >>> parsed = texts.map("parse", lambda t: int(t.text), schema=int, lane="python", on_error="divert")
-        >>> parsed.sink("numbers", rel.list()), parsed.errors.sink("bad", rel.list())
-        (<sink numbers>, <sink bad>)
-        >>> [(t.text, t.error) for t in rel.run(topology)["bad"]]
-        [('two', "ValueError: invalid literal for int() with base 10: 'two'")]
+            GraphError: the operator goes by count: nothing comes too late.
         """
-        return self.side(ERRORS)
-
-    def side(self, port: str) -> Stream:
-        """Take a side output of the operator before, by the name of its port.
-
-        Raises:
-            GraphError: it has none of that name.
-        """
-        spec = self.topology.operators.get(operator_of(self.inputs[0]))
-        further = spec.further_outputs if spec is not None else ()
-        if spec is not None and port in getattr(spec.body, "side_sources", ()):
-            beside = self.topology.operators[side_source(spec.name, port)]
-            return Stream(self.topology, beside.streams, beside.output_schema or self.schema)
-        found = next((one for one in further if one.name == port), None)
-        if found is None or len(self.inputs) > 1:
-            has = ", ".join(one.name for one in further)
-            way_out = "Declare it with on_error='divert'" if port == ERRORS else "Declare it with sides={port: schema}"
+        if not any(port.name == LATE for port in self._spec.output_ports):
             raise GraphError(
-                f"it has no side output {port!r}",
-                operator=self._upstream,
+                "nothing comes too late for a window by count",
+                operator=self._spec.name,
                 location=caller_location(),
-                way_out=f"It has {has}" if has else way_out,
+                way_out="Leave .late() out, or use windows by event time",
             )
-        return Stream(self.topology, (stream_name(operator_of(self.inputs[0]), port),), found.schema)
-
-    @property
-    def _upstream(self) -> str:
-        return ", ".join(self.inputs)
-
-    def _operator(
-        self,
-        kind: OperatorKind,
-        name: str,
-        function: Callable[..., Any],
-        state: Callable[[], Any] | None,
-        schema: object,
-        lane: object,
-        keys: tuple[str, ...] = (),
-        on_error: object = OnError.FAIL,
-        sides: Mapping[str, object] = NO_SIDES,
-        ttl: Seconds | None = None,
-    ) -> Stream:
-        location = caller_location()
-        check_at(name, location)
-        with declaring(name, location):
-            check_new(name, self.topology.operators)
-            if state is not None:
-                check_state(state)
-            check_function(function, kind, state)
-            lives = time_to_live(ttl, self, None if state is not None else "state=")
-            output = None if schema is None else Schema.of(schema)
-            policy = on_error_of(on_error)
-            further = side_ports(sides)
-            ports = tuple(port.name for port in further)
-            request = FunctionRequest(
-                name, kind, function, self.schema, output, keys, state, lane_of(lane), location, ports
-            )
-            compiled = self.topology.compiler.compile(request)
-            gives = self.schema if kind is OperatorKind.FILTER else compiled.output_schema
-            state_kind = StateKind.STATELESS if state is None else StateKind.PARTITIONED
-            if policy is OnError.DIVERT:
-                further += (dead_letters(self.schema),)
-            spec = OperatorSpec(
-                name, kind, self.inputs, self.schema, gives, keys, state_kind, compiled, location,
-                further_outputs=further, on_error=policy, ttl=lives,
-            )  # fmt: skip
-        return self.topology._add(spec)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._upstream}: {self.schema}>"
+        assert self._spec.input_schema is not None
+        return Stream(self.topology, (stream_name(self._spec.name, LATE),), self._spec.input_schema)
 
 
 class SunkStream:
@@ -533,8 +255,6 @@ class SunkStream:
         self.name = name
 
     def __getattr__(self, attribute: str) -> NoReturn:
-        from rayelastic.graph.keyed_stream import KeyedStream
-
         if hasattr(KeyedStream, attribute) and not attribute.startswith("_"):
             raise GraphError(
                 f"a sink has no output, so .{attribute}(...) can't follow it",
@@ -548,35 +268,16 @@ class SunkStream:
         return f"<sink {self.name}>"
 
 
-def check_at(name: object, location: str) -> None:
-    """Check a new operator's name; the error tells where."""
-    try:
-        check_name(name)
-    except GraphError as error:
-        error.location = location
-        raise
-
-
-@contextmanager
-def declaring(operator: str, location: str) -> Iterator[None]:
-    """Let an error that rises inside tell the operator and the line."""
-    try:
-        yield
-    except DeclarationError as error:
-        error.at(operator, location)
-        raise
-
-
-def _sink_description(sink: Any, operator: str) -> SinkDescription:
-    if isinstance(sink, AggregateSpec) and sink == AggregateSpec(AggregateFunction.COUNT):
-        return CountSink()
-    if hasattr(sink, "as_sink"):
-        made: SinkDescription = sink.as_sink(operator)
-        return made
-    if not hasattr(sink, "check") or hasattr(sink, "schema"):
-        raise GraphError(
-            f"{shown(sink)} is no sink",
-            way_out="Use rel.parquet(path), rel.csv(path), rel.call(fn), rel.list(), rel.count(), rel.arrow()",
-        )
-    described: SinkDescription = sink
-    return described
+def apply(
+    topology: Declarations, name: str, operator: Any, streams: Mapping[str, object], on_error: object = OnError.FAIL
+) -> Stream | Streams[Stream] | SunkStream:
+    """See ``Topology.apply``."""
+    with NewOperator(name, topology.operators):
+        given = {port: taken(topology, port, stream) for port, stream in streams.items()}
+    spec = class_operator(name, operator, given, topology.operators, topology.compiler, on_error)
+    declare(topology, spec)
+    made = {port: Stream(topology, *one) for port, one in streams_of(spec).items()}
+    if not made:
+        return SunkStream(name)
+    few = len(made) == 1 + (spec.on_error is OnError.DIVERT)
+    return next(iter(made.values())) if few else Streams(name, made)

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import ConfigError, StateError
-from rayelastic.graph.event_time import EventTime
 from rayelastic.graph.joins import Join, Merge
 from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.timing import EventTime
 from rayelastic.graph.windows import Windowing
 
 if TYPE_CHECKING:

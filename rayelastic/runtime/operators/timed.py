@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
-from rayelastic.graph.event_time import EventTime, TimeInfo
 from rayelastic.graph.joins import Join, Merge
 from rayelastic.graph.operator_spec import OperatorKind
 from rayelastic.graph.pacing import Delay, Throttle
+from rayelastic.graph.time_info import TimeInfo
+from rayelastic.graph.timing import EventTime
 from rayelastic.graph.windows import Windowing
 from rayelastic.runtime.operators.functions import native_aggregates
 from rayelastic.runtime.operators.native_schema import native_schema
