@@ -14,35 +14,35 @@ if TYPE_CHECKING:
     from rayelastic import errors as errors
     from rayelastic import spark as spark
     from rayelastic.compile.report import compile_report as compile_report
-    from rayelastic.graph.aggregates import count as count
-    from rayelastic.graph.aggregates import distinct as distinct
-    from rayelastic.graph.aggregates import first as first
-    from rayelastic.graph.aggregates import last as last
-    from rayelastic.graph.aggregates import max as max
-    from rayelastic.graph.aggregates import mean as mean
-    from rayelastic.graph.aggregates import min as min
-    from rayelastic.graph.aggregates import quantile as quantile
-    from rayelastic.graph.aggregates import stddev as stddev
-    from rayelastic.graph.aggregates import sum as sum
-    from rayelastic.graph.aggregates import top_k as top_k
-    from rayelastic.graph.aggregates import weighted_mean as weighted_mean
-    from rayelastic.graph.files import arrow as arrow
-    from rayelastic.graph.files import csv as csv
-    from rayelastic.graph.files import parquet as parquet
-    from rayelastic.graph.operator_class import at_least as at_least
-    from rayelastic.graph.operator_class import exactly as exactly
-    from rayelastic.graph.operator_class import operator as operator
-    from rayelastic.graph.operator_spec import Lane as Lane
-    from rayelastic.graph.routed import to as to
-    from rayelastic.graph.schema import Schema as Schema
-    from rayelastic.graph.sinks import call as call
-    from rayelastic.graph.sinks import list as list
-    from rayelastic.graph.sources import callable as callable
-    from rayelastic.graph.sources import generate as generate
-    from rayelastic.graph.sources import rows as rows
-    from rayelastic.graph.sources import sequence as sequence
-    from rayelastic.graph.sources import text as text
-    from rayelastic.graph.stream import Stream as Stream
+    from rayelastic.graph.edges.files import arrow as arrow
+    from rayelastic.graph.edges.files import csv as csv
+    from rayelastic.graph.edges.files import parquet as parquet
+    from rayelastic.graph.edges.sinks import call as call
+    from rayelastic.graph.edges.sinks import list as list
+    from rayelastic.graph.edges.sources import callable as callable
+    from rayelastic.graph.edges.sources import generate as generate
+    from rayelastic.graph.edges.sources import rows as rows
+    from rayelastic.graph.edges.sources import sequence as sequence
+    from rayelastic.graph.edges.sources import text as text
+    from rayelastic.graph.fluent.stream import Stream as Stream
+    from rayelastic.graph.operators.aggregates import count as count
+    from rayelastic.graph.operators.aggregates import distinct as distinct
+    from rayelastic.graph.operators.aggregates import first as first
+    from rayelastic.graph.operators.aggregates import last as last
+    from rayelastic.graph.operators.aggregates import max as max
+    from rayelastic.graph.operators.aggregates import mean as mean
+    from rayelastic.graph.operators.aggregates import min as min
+    from rayelastic.graph.operators.aggregates import quantile as quantile
+    from rayelastic.graph.operators.aggregates import stddev as stddev
+    from rayelastic.graph.operators.aggregates import sum as sum
+    from rayelastic.graph.operators.aggregates import top_k as top_k
+    from rayelastic.graph.operators.aggregates import weighted_mean as weighted_mean
+    from rayelastic.graph.records.schema import Schema as Schema
+    from rayelastic.graph.spec.operator_class import at_least as at_least
+    from rayelastic.graph.spec.operator_class import exactly as exactly
+    from rayelastic.graph.spec.operator_class import operator as operator
+    from rayelastic.graph.spec.operator_spec import Lane as Lane
+    from rayelastic.graph.spec.routed import to as to
     from rayelastic.job import Job as Job
     from rayelastic.job import JobResult as JobResult
     from rayelastic.job import attach as attach
@@ -59,7 +59,7 @@ __version__ = "0.1.0"
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.compile.report": ("compile_report",),
-    "rayelastic.graph.aggregates": (
+    "rayelastic.graph.operators.aggregates": (
         "count",
         "distinct",
         "first",
@@ -73,14 +73,14 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "top_k",
         "weighted_mean",
     ),
-    "rayelastic.graph.files": ("arrow", "csv", "parquet"),
-    "rayelastic.graph.operator_class": ("at_least", "exactly", "operator"),
-    "rayelastic.graph.operator_spec": ("Lane",),
-    "rayelastic.graph.routed": ("to",),
-    "rayelastic.graph.schema": ("Schema",),
-    "rayelastic.graph.sinks": ("call", "list"),
-    "rayelastic.graph.sources": ("callable", "generate", "rows", "sequence", "text"),
-    "rayelastic.graph.stream": ("Stream",),
+    "rayelastic.graph.edges.files": ("arrow", "csv", "parquet"),
+    "rayelastic.graph.spec.operator_class": ("at_least", "exactly", "operator"),
+    "rayelastic.graph.spec.operator_spec": ("Lane",),
+    "rayelastic.graph.spec.routed": ("to",),
+    "rayelastic.graph.records.schema": ("Schema",),
+    "rayelastic.graph.edges.sinks": ("call", "list"),
+    "rayelastic.graph.edges.sources": ("callable", "generate", "rows", "sequence", "text"),
+    "rayelastic.graph.fluent.stream": ("Stream",),
     "rayelastic.job": ("Job", "JobResult", "attach", "run", "start", "submit"),
     "rayelastic.on_ray.dataset": ("dataset",),
     "rayelastic.plan.config": ("JobConfig",),

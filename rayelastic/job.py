@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rayelastic.errors import ConfigError, GraphError, JobCancelledError, JobFailedError, RayelasticError
-from rayelastic.graph.shown import shown
-from rayelastic.graph.sinks import ListSink
-from rayelastic.graph.topology import Topology as GraphTopology
+from rayelastic.graph.edges.sinks import ListSink
+from rayelastic.graph.fluent.topology import Topology as GraphTopology
+from rayelastic.graph.records.shown import shown
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.runtime.element.host import InProcessHost
@@ -30,7 +30,7 @@ from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
 from rayelastic.runtime.watch.metrics_port import MetricsPort
 
 if TYPE_CHECKING:
-    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation

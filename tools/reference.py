@@ -16,7 +16,7 @@ from typing import Any
 
 MODULES = ("rayelastic", "rayelastic.spark", "rayelastic.testing", "rayelastic.errors")
 GIVEN = {  # what users hold without making it themselves
-    "rayelastic.graph.stream": ("Stream", "KeyedStream"),
+    "rayelastic.graph.fluent.stream": ("Stream", "KeyedStream"),
     "rayelastic.runtime.values.status": ("JobStatus", "JobMetrics", "PESample", "OperatorSample"),
 }
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Self
 
 from rayelastic import _native
 from rayelastic.compile import Compiler, OperatorCode, load
-from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind
 from rayelastic.plan.config import Elasticity, ThreadingModel
 from rayelastic.policy.element.decision import Controller
 from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop, LoopSettings

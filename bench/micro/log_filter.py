@@ -26,8 +26,8 @@ import rayelastic as rel
 from bench.micro.row import Row, settings
 from rayelastic.compile import Compiler
 from rayelastic.compile.cache.loader import engine_symbols, load_image, register_symbols
-from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind
 
 LOG = Path(__file__).resolve().parents[3] / "shared" / "data" / "OpenSSH_2k.log"
 RUN_RECORDS = 256

@@ -27,8 +27,8 @@ import rayelastic as rel
 from bench.micro.row import Row, settings
 from rayelastic.compile import Compiler, OperatorCode
 from rayelastic.compile.cache.loader import load_image, register_symbols
-from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind
 
 RUN_RECORDS = 256
 FEW = 20_000  # records that CPython gets

@@ -22,8 +22,8 @@ from bench.micro.row import Row, settings
 from rayelastic import _native
 from rayelastic.compile.code.operator_code import Flags
 from rayelastic.compile.lanes.python_lane import per_run
-from rayelastic.graph.operator_spec import OperatorKind
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.runtime.operators.native_schema import native_schema
 
 RUN_RECORDS = 256  # the engine's longest run

@@ -29,9 +29,9 @@ from rayelastic.compile.reading.signatures import annotated_library, annotated_o
 from rayelastic.compile.reading.syntax import NotRewrittenError, rewritten
 from rayelastic.compile.reasons import plain_reason
 from rayelastic.errors import LaneError, SchemaError
-from rayelastic.graph.data_type import DataType
-from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
-from rayelastic.graph.schema import Schema, laid_out
+from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.schema import Schema, laid_out
+from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
 
 __all__ = ["Compiler", "is_cached", "machine_code"]
 
@@ -49,7 +49,7 @@ class Compiler:
     Args:
         cache: where machine code is kept; the user's cache folder if not given.
 
-    >>> from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind
+    >>> from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind
     >>> trade = Schema.of({"price": float, "volume": int})
     >>> code = Compiler().compile(FunctionRequest("turnover", OperatorKind.MAP, lambda t: t.price * t.volume, trade))
     >>> code.lane.value, str(code.output_schema)

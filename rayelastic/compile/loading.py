@@ -6,7 +6,7 @@ from rayelastic.compile.cache.loader import engine_symbols, host_target, load_im
 from rayelastic.compile.code.operator_code import LoadedFunction, MachineCode, OperatorCode
 from rayelastic.compile.lanes.python_lane import per_run, vectorised
 from rayelastic.compile.reading.signatures import annotated_library
-from rayelastic.graph.operator_spec import FunctionRequest, Lane
+from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane
 
 __all__ = ["load"]
 
@@ -23,8 +23,8 @@ def load(code: OperatorCode) -> LoadedFunction:
         LookupError: the code needs a symbol that nothing in this process has.
 
     >>> from rayelastic.compile import Compiler
-    >>> from rayelastic.graph.operator_spec import OperatorKind
-    >>> from rayelastic.graph.schema import Schema
+    >>> from rayelastic.graph.spec.operator_spec import OperatorKind
+    >>> from rayelastic.graph.records.schema import Schema
     >>> request = FunctionRequest("double", OperatorKind.MAP, lambda t: 2 * t.value, Schema.of(int))
     >>> load(Compiler().compile(request)).address != 0
     True

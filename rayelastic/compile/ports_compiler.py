@@ -15,11 +15,11 @@ from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.compile.code.state import state_factory
 from rayelastic.compile.reading.signatures import annotated_library
 from rayelastic.errors import LaneError
-from rayelastic.graph.dead_letters import OnError
-from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
+from rayelastic.graph.spec.dead_letters import OnError
+from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
 
 if TYPE_CHECKING:
-    from rayelastic.graph.operator_spec import CompiledFunction
+    from rayelastic.graph.spec.operator_spec import CompiledFunction
 
 __all__ = ["compile_operator"]
 

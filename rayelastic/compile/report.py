@@ -11,8 +11,8 @@ from typing import Any, Literal
 from rayelastic.compile.compiler import Compiler, compiled_reason, is_cached
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.errors import LaneError, SchemaError
-from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind
 
 __all__ = ["CompileReport", "compile_report"]
 

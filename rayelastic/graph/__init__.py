@@ -1,6 +1,12 @@
-"""What the user declared: streams, operators, schemas, keys, state. Nothing of threads, PEs, Ray or native code."""
+"""What the user declared: streams, operators, schemas, keys, state. Nothing of threads, PEs, Ray or native code.
 
-from rayelastic.graph.operator_spec import (
+`records <- spec <- operators <- edges <- fluent`: each knows those before it and none behind.
+"""
+
+from rayelastic.graph.fluent.stream import KeyedStream, Stream
+from rayelastic.graph.fluent.topology import Topology
+from rayelastic.graph.records.schema import DataType, Field, Schema
+from rayelastic.graph.spec.operator_spec import (
     CompiledFunction,
     FunctionCompiler,
     FunctionRequest,
@@ -11,9 +17,6 @@ from rayelastic.graph.operator_spec import (
     SourceDescription,
     StateKind,
 )
-from rayelastic.graph.schema import DataType, Field, Schema
-from rayelastic.graph.stream import KeyedStream, Stream
-from rayelastic.graph.topology import Topology
 
 __all__ = [
     "CompiledFunction",

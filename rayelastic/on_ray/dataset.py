@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SchemaError, SourceError
-from rayelastic.graph.operator_spec import Lane
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.on_ray.connect import ensure_ray
 from rayelastic.runtime.ingest.client import PushError, push_partition
 from rayelastic.runtime.ingest.external_source import IngestSource

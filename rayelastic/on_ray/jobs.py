@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import JobExistsError, JobNotFoundError, NotShippableError
-from rayelastic.graph.validation import check_shippable
+from rayelastic.graph.spec.validation import check_shippable
 from rayelastic.on_ray.actors import COORDINATOR_CLASS, PE_CLASS, CoordinatorActor
 from rayelastic.on_ray.calls import UnavailableError, answer
 from rayelastic.on_ray.connect import NAMESPACE, ensure_ray

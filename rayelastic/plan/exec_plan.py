@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from rayelastic.errors import ConfigError
-from rayelastic.graph.ports import IN, OUT, endpoint, operator_of, port_of, stream_name
+from rayelastic.graph.spec.ports import IN, OUT, endpoint, operator_of, port_of, stream_name
 from rayelastic.plan.hash_ring import PARTITIONS, HashRing
 from rayelastic.plan.plan_svg import plan_svg
 from rayelastic.plan.plan_text import plan_text

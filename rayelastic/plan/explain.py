@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from rayelastic.graph.order import Graph
+from rayelastic.graph.spec.order import Graph
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import WIDTH, counted, kind_text
 from rayelastic.plan.regions import Region, RegionKind

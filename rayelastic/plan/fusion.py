@@ -10,8 +10,8 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
 from rayelastic.errors import ConfigError
-from rayelastic.graph.operator_spec import OperatorSpec
-from rayelastic.graph.order import Graph, topological_order
+from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.order import Graph, topological_order
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, Placement, RegionPlan
 from rayelastic.plan.regions import Region, regions

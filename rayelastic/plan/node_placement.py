@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rayelastic.graph.ports import operator_of
+from rayelastic.graph.spec.ports import operator_of
 from rayelastic.plan.exec_plan import ExecPlan
 
 __all__ = ["Demand", "FreeNodes", "Node", "NodePlacement", "place"]

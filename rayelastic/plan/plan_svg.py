@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from rayelastic.graph.ports import operator_of
+from rayelastic.graph.spec.ports import operator_of
 from rayelastic.plan.plan_text import counted, kind_text
 
 if TYPE_CHECKING:

@@ -32,10 +32,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import cast
 
-from rayelastic.graph.channels import channel_heads
-from rayelastic.graph.loops import loops
-from rayelastic.graph.operator_spec import CompiledFunction, OperatorKind, OperatorSpec, StateKind
-from rayelastic.graph.order import Graph, consumers, topological_order
+from rayelastic.graph.operators.channels import channel_heads
+from rayelastic.graph.spec.loops import loops
+from rayelastic.graph.spec.operator_spec import CompiledFunction, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.order import Graph, consumers, topological_order
 
 __all__ = ["Region", "RegionKind", "regions"]
 

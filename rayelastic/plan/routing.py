@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rayelastic.graph.channels import is_in_turn
-from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec, StateKind
-from rayelastic.graph.ports import IN, OUT, operator_of, port_of
+from rayelastic.graph.operators.channels import is_in_turn
+from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.ports import IN, OUT, operator_of, port_of
 from rayelastic.plan.exec_plan import ExecPlan, PlanLink, RegionPlan
 from rayelastic.plan.regions import RegionKind
 

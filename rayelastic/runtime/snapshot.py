@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import ConfigError, StateError
-from rayelastic.graph.joins import Join, Merge
-from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec, StateKind
-from rayelastic.graph.timing import EventTime
-from rayelastic.graph.windows import Windowing
+from rayelastic.graph.operators.event_time import EventTime
+from rayelastic.graph.operators.joins import Join, Merge
+from rayelastic.graph.operators.windows import Windowing
+from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
-    from rayelastic.graph.schema import Schema
+    from rayelastic.graph.records.schema import Schema
 
 FORMAT = 1  # of the manifest; a reader takes no other
 MANIFEST = "manifest.json"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SchemaError
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import SourceError
-from rayelastic.graph.operator_spec import Lane
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.ingest.external_source import IngestSource
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SinkError
-from rayelastic.graph.operator_spec import Lane
-from rayelastic.graph.sinks import GrowingSink, ParquetSink
+from rayelastic.graph.edges.sinks import GrowingSink, ParquetSink
+from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.on_ray.cluster import node_count
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from rayelastic.graph.sinks import list as list_sink
-from rayelastic.graph.sources import rows as rows_source
-from rayelastic.graph.stream import Stream
+from rayelastic.graph.edges.sinks import list as list_sink
+from rayelastic.graph.edges.sources import rows as rows_source
+from rayelastic.graph.fluent.stream import Stream
 from rayelastic.job import run
 from rayelastic.plan.config import JobConfig
 from rayelastic.runtime.snapshot import Snapshot

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.errors import LaneError
-from rayelastic.graph.stream import Stream
+from rayelastic.graph.fluent.stream import Stream
 from rayelastic.job import start
 from rayelastic.plan.config import Elasticity, JobConfig, ThreadingModel
 from rayelastic.runtime.snapshot import Snapshot

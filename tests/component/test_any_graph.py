@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import rayelastic as rel
 from rayelastic import testing
-from rayelastic.graph.stream import Stream
+from rayelastic.graph.fluent.stream import Stream
 from rayelastic.runtime.element.live_state import export_chunks
 from rayelastic.testing.collect import SINK, SOURCE, topology_of
 

@@ -12,7 +12,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import SinkError
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
 from rayelastic.job import start
 from rayelastic.runtime.files.growing_table import GrowingTable
 from rayelastic.spark import sink_stream

@@ -8,7 +8,9 @@ from __future__ import annotations
 import sys
 from types import FrameType
 
-from rayelastic.graph import Topology, aggregates, sources
+from rayelastic.graph import Topology
+from rayelastic.graph.edges import sources
+from rayelastic.graph.operators import aggregates
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.explain import explain
 from rayelastic.plan.fusion import plan_topology

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayelastic import _native
-from rayelastic.graph.data_type import FORMATS
-from rayelastic.graph.schema import laid_out
+from rayelastic.graph.records.data_type import FORMATS
+from rayelastic.graph.records.schema import laid_out
 
 formats = st.sampled_from([*FORMATS, "tsu:UTC", "tsn:Europe/Berlin"])
 

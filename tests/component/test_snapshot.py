@@ -16,7 +16,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import ConfigError, StateError
-from rayelastic.graph.stream import Stream
+from rayelastic.graph.fluent.stream import Stream
 from rayelastic.testing.collect import topology_of
 
 KEY = b"0123456789abcdef" * 2

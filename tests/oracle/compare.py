@@ -17,8 +17,8 @@ from rayelastic.compile.code.explain import explain
 from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.compile.code.state import MutableState
 from rayelastic.compile.lanes.python_lane import error_text
-from rayelastic.graph.operator_spec import FunctionRequest, Lane, OperatorKind
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind
 from tests.component.compile.harness import Outcome, Runner
 from tests.oracle.beyond import watched
 from tests.oracle.program import Program

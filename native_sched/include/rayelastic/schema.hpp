@@ -1,5 +1,5 @@
 // The layout of a record: an aligned C struct, the same bytes being a NumPy structured dtype and a compiled
-// function's tuple. Rule (the same in rayelastic/graph/schema.py, a test compares them): fields in declared
+// function's tuple. Rule (the same in rayelastic/graph/records/schema.py, a test compares them): fields in declared
 // order, each at its natural alignment; then one validity bit per nullable field, in field order, bit 0 first,
 // 1 = present; size rounded up to 8.
 #pragma once

@@ -12,8 +12,8 @@ from typing import Any
 
 from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.compile.reading.identity import frozen_digest
-from rayelastic.graph.operator_spec import OperatorKind
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import OperatorKind
 
 __all__ = ["answers", "inexact", "items_of"]
 

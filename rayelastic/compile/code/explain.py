@@ -9,8 +9,8 @@ from typing import Any
 from rayelastic.compile.code.answers import Changed, inexact, items_of
 from rayelastic.compile.code.operator_code import Explanation, OperatorCode
 from rayelastic.compile.code.state import MutableState
-from rayelastic.graph.operator_spec import OperatorKind
-from rayelastic.graph.schema import Field, Schema
+from rayelastic.graph.records.schema import Field, Schema
+from rayelastic.graph.spec.operator_spec import OperatorKind
 
 __all__ = ["explain"]
 

@@ -12,8 +12,8 @@ from enum import Enum, IntFlag
 from typing import Any
 
 from rayelastic.compile.reading.kept_fields import kept_fields
-from rayelastic.graph.operator_spec import Lane, OperatorKind
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
 
 __all__ = ["Explanation", "Flags", "LoadedFunction", "MachineCode", "OperatorCode", "View"]
 

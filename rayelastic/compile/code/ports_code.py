@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.compile.code.operator_code import View
-from rayelastic.graph.dead_letters import OnError
-from rayelastic.graph.operator_spec import Lane
-from rayelastic.graph.ports import InputPort, OutputPort
+from rayelastic.graph.spec.dead_letters import OnError
+from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.ports import InputPort, OutputPort
 
 __all__ = ["PortsCode"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.errors import SchemaError
-from rayelastic.graph.schema import DataType, Field, Schema
+from rayelastic.graph.records.schema import DataType, Field, Schema
 
 __all__ = ["MutableState", "StateFactory", "initial_record", "is_record_class", "state_factory"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
 
 __all__ = ["frame_of", "run_of"]
 

@@ -14,10 +14,10 @@ from typing import Any
 from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.compile.lanes.frames import frame_of, run_of
 from rayelastic.compile.lanes.python_lane import error_text, marked, position
-from rayelastic.graph.dead_letters import OnError
-from rayelastic.graph.operator_spec import Lane
-from rayelastic.graph.ports import DemandKind
-from rayelastic.graph.routed import Routed
+from rayelastic.graph.spec.dead_letters import OnError
+from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.ports import DemandKind
+from rayelastic.graph.spec.routed import Routed
 
 __all__ = ["PortsFunction", "Router", "chosen"]
 
@@ -28,7 +28,7 @@ class Router:
     Args:
         ports: the names of the output ports, in order.
 
-    >>> from rayelastic.graph.routed import to
+    >>> from rayelastic.graph.spec.routed import to
     >>> Router(["out", "late"]).sort([(1,), to("late", (2,)), (3,)])
     [[(1,), (3,)], [(2,)]]
     """

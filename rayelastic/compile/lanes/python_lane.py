@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from rayelastic.compile.lanes.frames import frame_of, run_of
-from rayelastic.graph.operator_spec import OperatorKind
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import OperatorKind
 
 __all__ = ["call_each", "error_text", "marked", "per_run", "position", "vectorised"]
 

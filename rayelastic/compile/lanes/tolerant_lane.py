@@ -15,9 +15,9 @@ from rayelastic.compile.lanes.frames import frame_of, run_of
 from rayelastic.compile.lanes.ports_lane import Router
 from rayelastic.compile.lanes.python_lane import error_text, marked
 from rayelastic.compile.reading.signatures import annotated_library
-from rayelastic.graph.dead_letters import OnError
-from rayelastic.graph.operator_spec import Lane, OperatorKind
-from rayelastic.graph.ports import OutputPort
+from rayelastic.graph.spec.dead_letters import OnError
+from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
+from rayelastic.graph.spec.ports import OutputPort
 
 __all__ = ["tolerant"]
 

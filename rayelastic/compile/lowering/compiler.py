@@ -23,8 +23,8 @@ from rayelastic.compile.lowering.passes.dead_code import raising_kept
 from rayelastic.compile.lowering.passes.rewrite import OperatorPipeline, dispatcher, forget_helpers, library_of
 from rayelastic.compile.lowering.records import loop
 from rayelastic.compile.lowering.records.types import RecordType
-from rayelastic.graph.operator_spec import OperatorKind
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import OperatorKind
 
 
 @dataclass(frozen=True, slots=True)

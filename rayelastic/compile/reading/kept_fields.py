@@ -13,7 +13,7 @@ from typing import Any
 
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.syntax import definition, value_of
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
 
 __all__ = ["kept_fields"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.errors import SchemaError
-from rayelastic.graph.operator_spec import OperatorKind
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import OperatorKind
 
 __all__ = ["annotated_library", "annotated_output"]
 

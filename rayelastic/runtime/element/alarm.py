@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rayelastic.graph.operator_spec import OperatorKind
+from rayelastic.graph.spec.operator_spec import OperatorKind
 
 if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import PESpec

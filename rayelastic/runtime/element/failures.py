@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.compile import OperatorCode, load
-from rayelastic.graph.operator_spec import Lane
-from rayelastic.graph.splits import Split
+from rayelastic.graph.operators.splits import Split
+from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.values.status import Failure
 
 if TYPE_CHECKING:
-    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
 
 
 def explain_failure(native: Mapping[str, Any], operators: Mapping[str, OperatorSpec]) -> Failure:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.errors import StateError
-from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.runtime.operators.sources import SourceOperator
 from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, Snapshot, SnapshotFolder, state_form
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.compile import PortsCode, PortsFunction
 from rayelastic.errors import LinkError, RayelasticError, StateError
-from rayelastic.graph.channels import Channels
-from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.graph.operators.channels import Channels
+from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.runtime.element.alarm import Alarm, alarm_of
 from rayelastic.runtime.element.failures import explain_failure
 from rayelastic.runtime.element.live_state import check_exportable, restore, save

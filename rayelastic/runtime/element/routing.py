@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.errors import LinkError
-from rayelastic.graph.ports import IN, OUT, port_of
+from rayelastic.graph.spec.ports import IN, OUT, port_of
 from rayelastic.plan.routing import Edge, routed_link
 from rayelastic.runtime.element.wiring import input_number, output_number
 from rayelastic.runtime.operators.native_schema import native_schema

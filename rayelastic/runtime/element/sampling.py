@@ -9,7 +9,7 @@ from rayelastic.runtime.values.status import BAD_ROW, FAILED, OperatorSample, PE
 from rayelastic.runtime.watch.machine_load import resident_bytes
 
 if TYPE_CHECKING:
-    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.runtime.values.specs import PESpec
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
-from rayelastic.graph.ports import IN, OUT, operator_of, port_of
+from rayelastic.graph.spec.ports import IN, OUT, operator_of, port_of
 from rayelastic.plan.routing import Edge
 from rayelastic.runtime.operators.native_schema import native_schema
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.runtime.values.specs import PESpec
 
 

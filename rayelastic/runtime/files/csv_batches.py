@@ -17,11 +17,11 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SourceError
-from rayelastic.graph.csv_files import ENCODING_WAY_OUT, LONGEST_ROW, BadRows, CsvSource
-from rayelastic.graph.csv_text import CsvText
-from rayelastic.graph.dead_letters import OnError
-from rayelastic.graph.locations import shown_location
-from rayelastic.graph.shown import shown
+from rayelastic.graph.edges.csv_files import ENCODING_WAY_OUT, LONGEST_ROW, BadRows, CsvSource
+from rayelastic.graph.edges.csv_text import CsvText
+from rayelastic.graph.edges.locations import shown_location
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.runtime.files.csv_columns import Columns, NotOfSchemaError
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.graph.csv_files import CsvForm, CsvSource, is_inexact, is_padded
-from rayelastic.graph.csv_text import CsvText
-from rayelastic.graph.data_type import DataType
-from rayelastic.graph.shown import shown
+from rayelastic.graph.edges.csv_files import CsvForm, CsvSource, is_inexact, is_padded
+from rayelastic.graph.edges.csv_text import CsvText
+from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.shown import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rayelastic.graph.schema import Field
+    from rayelastic.graph.records.schema import Field
 
 __all__ = ["Columns", "NotOfSchemaError"]
 

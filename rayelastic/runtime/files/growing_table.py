@@ -15,7 +15,7 @@ from rayelastic.runtime.files.output_folder import OutputFolder
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rayelastic.graph.schema import Schema
+    from rayelastic.graph.records.schema import Schema
 
 PART_ROWS = 1_000_000  # rows after which a file is written at once: what waits stays in memory
 _PART = re.compile(r"part-(\d+)\.parquet")

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from rayelastic.errors import SinkError
-from rayelastic.graph.locations import LocationError, file_system, local_path, shown_location
+from rayelastic.graph.edges.locations import LocationError, file_system, local_path, shown_location
 
 __all__ = ["OutputFolder"]
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SourceError
-from rayelastic.graph.locations import LocationError, readable, shown_location
+from rayelastic.graph.edges.locations import LocationError, readable, shown_location
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rayelastic.graph.parquet_files import ParquetSource
+    from rayelastic.graph.edges.parquet_files import ParquetSource
 
 __all__ = ["parquet_batches"]
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.spec.operator_spec import Lane
 
 if TYPE_CHECKING:
-    from rayelastic.graph.operator_spec import SinkDescription
-    from rayelastic.graph.schema import Schema
+    from rayelastic.graph.records.schema import Schema
+    from rayelastic.graph.spec.operator_spec import SinkDescription
     from rayelastic.runtime.values.specs import IngestAddress
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from rayelastic.graph.channels import Channels, Governor, channel_heads
+from rayelastic.graph.operators.channels import Channels, Governor, channel_heads
 from rayelastic.plan.config import Elasticity, ThreadingModel
 from rayelastic.policy.element.decision import Controller
 from rayelastic.policy.element.observation import Observation, OperatorObservation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from rayelastic.graph.operator_spec import OperatorKind
+from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.plan.config import Elasticity, JobConfig
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop, LoopSettings, Scheduler

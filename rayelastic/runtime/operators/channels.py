@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
-from rayelastic.graph.channels import Channels, channel_heads
+from rayelastic.graph.operators.channels import Channels, channel_heads
 from rayelastic.plan.config import ThreadingModel
 from rayelastic.runtime.operators.native_schema import native_schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.plan.config import JobConfig
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from rayelastic import _native
 from rayelastic.compile import Flags, PortsCode, PortsFunction
 from rayelastic.errors import JobFailedError
-from rayelastic.graph.dead_letters import OnError
+from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.runtime.operators.native_schema import native_schema
 
 if TYPE_CHECKING:
-    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
 
 
 def class_operator(spec: OperatorSpec, function: PortsFunction, job: str) -> _native.Operator:

@@ -8,16 +8,16 @@ from rayelastic import _native
 from rayelastic.compile import OperatorCode, load
 from rayelastic.compile.code.answers import answers
 from rayelastic.compile.lanes.ports_lane import chosen
-from rayelastic.graph.aggregates import Aggregation
-from rayelastic.graph.dead_letters import OnError
-from rayelastic.graph.operator_spec import Lane
-from rayelastic.graph.splits import Split
+from rayelastic.graph.operators.aggregates import Aggregation
+from rayelastic.graph.operators.splits import Split
+from rayelastic.graph.spec.dead_letters import OnError
+from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.operators.tolerant import tolerant_operator, ttl_of
 
 if TYPE_CHECKING:
-    from rayelastic.graph.aggregates import AggregateSpec
-    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.graph.operators.aggregates import AggregateSpec
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
 
 NativeAggregate = tuple[str, str, str, float, float]  # function, field, field of the weights, two parameters
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from rayelastic import _native
 
 if TYPE_CHECKING:
-    from rayelastic.graph.schema import Schema
+    from rayelastic.graph.records.schema import Schema
 
 
 @functools.cache
 def native_schema(schema: Schema) -> _native.Schema:
     """The native schema with the same layout; equal schemas share one.
 
-    >>> from rayelastic.graph.schema import Schema
+    >>> from rayelastic.graph.records.schema import Schema
     >>> native_schema(Schema.of({"word": str, "n": int})).record_size
     24
     """

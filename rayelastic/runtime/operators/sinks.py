@@ -10,7 +10,7 @@ from rayelastic import _native
 from rayelastic.compile import Flags
 from rayelastic.compile.lanes.python_lane import call_each
 from rayelastic.errors import SinkError
-from rayelastic.graph.sinks import ArrowSink, CallSink, CountSink, CsvSink, GrowingSink, ListSink, ParquetSink
+from rayelastic.graph.edges.sinks import ArrowSink, CallSink, CountSink, CsvSink, GrowingSink, ListSink, ParquetSink
 from rayelastic.runtime.files.growing_table import GrowingTable
 from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.operators.native_schema import native_schema
@@ -18,8 +18,8 @@ from rayelastic.runtime.operators.native_schema import native_schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rayelastic.graph.operator_spec import OperatorSpec
-    from rayelastic.graph.schema import Schema
+    from rayelastic.graph.records.schema import Schema
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
 
 BATCH_ROWS = 65_536  # rows of one Arrow batch that a sink gets
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.compile import Flags
 from rayelastic.errors import SourceError
-from rayelastic.graph.byte_streams import content_of
-from rayelastic.graph.csv_files import BadRows, CsvSource
-from rayelastic.graph.parquet_files import ParquetSource
-from rayelastic.graph.sources import (
+from rayelastic.graph.edges.byte_streams import content_of
+from rayelastic.graph.edges.csv_files import BadRows, CsvSource
+from rayelastic.graph.edges.parquet_files import ParquetSource
+from rayelastic.graph.edges.sources import (
     ArrowSource,
     CallableSource,
     GenerateSource,
@@ -36,7 +36,7 @@ from rayelastic.runtime.watch.event_log import tell
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
 
 FEEDER_BYTES = 64 << 20  # Arrow batches that wait in front of a source
 JOIN_TIMEOUT = 5.0  # seconds for a reader to come back from its file

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
-from rayelastic.graph.joins import Join, Merge
-from rayelastic.graph.operator_spec import OperatorKind
-from rayelastic.graph.pacing import Delay, Throttle
-from rayelastic.graph.time_info import TimeInfo
-from rayelastic.graph.timing import EventTime
-from rayelastic.graph.windows import Windowing
+from rayelastic.graph.operators.event_time import EventTime
+from rayelastic.graph.operators.joins import Join, Merge
+from rayelastic.graph.operators.pacing import Delay, Throttle
+from rayelastic.graph.operators.windows import Windowing
+from rayelastic.graph.records.time_info import TimeInfo
+from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.runtime.operators.functions import native_aggregates
 from rayelastic.runtime.operators.native_schema import native_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
 
 
 def _event_time(spec: OperatorSpec) -> _native.Operator:

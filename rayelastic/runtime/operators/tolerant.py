@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.compile.lanes.tolerant_lane import tolerant
-from rayelastic.graph.dead_letters import OnError
-from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.spec.dead_letters import OnError
+from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.operators.native_schema import native_schema
 
 if TYPE_CHECKING:
     from rayelastic.compile import LoadedFunction, OperatorCode
-    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
 
 
 def tolerant_operator(spec: OperatorSpec, loaded: LoadedFunction, native: _native.Operator | None) -> _native.Operator:

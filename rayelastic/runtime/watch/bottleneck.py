@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rayelastic.graph.ports import operator_of
+from rayelastic.graph.spec.ports import operator_of
 from rayelastic.plan.regions import RegionKind
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from second import SecondProcess
 from rayelastic.compile import Compiler
 from rayelastic.compile.cache.code_cache import CodeCache
 from rayelastic.compile.reading.identity import Identity
-from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.spec.operator_spec import Lane
 
 
 @pytest.fixture(scope="session")

@@ -18,8 +18,8 @@ import numpy as np
 from rayelastic.compile import OperatorCode
 from rayelastic.compile.cache import loader
 from rayelastic.compile.lanes.python_lane import per_run
-from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind
-from rayelastic.graph.schema import DataType, Schema
+from rayelastic.graph.records.schema import DataType, Schema
+from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind
 
 MAP, FILTER, FLAT_MAP = OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP
 STOPPED = -(2**63)

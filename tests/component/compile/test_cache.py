@@ -14,7 +14,7 @@ from harness import FLAT_MAP, request
 from rayelastic.compile import Compiler
 from rayelastic.compile.cache.code_cache import CacheEntry, CodeCache
 from rayelastic.compile.reading.identity import Identity
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
 
 ROOT = Path(__file__).parents[3]
 
@@ -23,8 +23,8 @@ import sys
 from typing import NamedTuple
 from rayelastic.compile import Compiler
 from rayelastic.compile.cache.loader import host_target, load_image, register_symbols
-from rayelastic.graph.operator_spec import FunctionRequest, OperatorKind
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind
+from rayelastic.graph.records.schema import Schema
 
 class Word(NamedTuple):
     word: str

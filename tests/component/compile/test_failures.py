@@ -14,7 +14,7 @@ from harness import FILTER, FLAT_MAP, MAP, request
 
 from rayelastic.compile import Compiler
 from rayelastic.compile.code.explain import explain
-from rayelastic.graph.operator_spec import Lane
+from rayelastic.graph.spec.operator_spec import Lane
 
 
 class Point(NamedTuple):
@@ -81,7 +81,7 @@ def test_the_index_and_the_true_exception(compiled, function, kind, bad, error, 
 
 
 def test_what_python_would_not_raise(compiled):
-    from rayelastic.graph.schema import DataType, Schema
+    from rayelastic.graph.records.schema import DataType, Schema
 
     narrow = Schema.of({"value": DataType.INT16})
     runner = compiled(lambda t: t.x, Point, MAP, output=narrow)

@@ -12,7 +12,7 @@ from harness import FILTER, FLAT_MAP, MAP, python_result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayelastic.graph.schema import DataType, Schema
+from rayelastic.graph.records.schema import DataType, Schema
 
 EVERY = Schema.of({f"f_{kind.value}": kind for kind in DataType}, name="Every")
 NULLABLE = Schema.of(

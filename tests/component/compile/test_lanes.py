@@ -18,8 +18,8 @@ from harness import FILTER, FLAT_MAP, MAP, request
 
 from rayelastic.compile import Flags, View, load
 from rayelastic.errors import LaneError, SchemaError
-from rayelastic.graph.operator_spec import Lane, OperatorKind
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
 
 
 class Trade(NamedTuple):

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import rayelastic as rel
 from rayelastic.compile.reading.identity import Identity
-from rayelastic.graph.operator_spec import Lane
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import Lane
 
 
 class Event(NamedTuple):

@@ -12,8 +12,8 @@ from harness import FLAT_MAP, MAP, python_result, request
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rayelastic.graph.operator_spec import Lane
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import Lane
 
 
 class Line(NamedTuple):

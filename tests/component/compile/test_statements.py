@@ -10,8 +10,8 @@ import pytest
 from harness import MAP, python_result, request
 
 from rayelastic.compile.reading.identity import Identity
-from rayelastic.graph.operator_spec import Lane
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import Lane
 
 
 class Row(NamedTuple):

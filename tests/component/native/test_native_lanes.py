@@ -15,7 +15,7 @@ import pytest
 from rayelastic import _native
 from rayelastic.compile.code.operator_code import Flags
 from rayelastic.compile.lanes.python_lane import per_run
-from rayelastic.graph.operator_spec import OperatorKind
+from rayelastic.graph.spec.operator_spec import OperatorKind
 
 MODELS = ["manual", "dynamic", "dedicated"]
 THREADS = [1, 2, 4]

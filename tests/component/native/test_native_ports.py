@@ -9,7 +9,7 @@ import pytest
 
 from rayelastic import _native
 from rayelastic.compile.code.operator_code import Flags
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
 from rayelastic.runtime.operators.native_schema import native_schema
 from tests.component.native.conftest import PATIENCE, Pipelines, list_sink, rows_source
 

@@ -171,7 +171,7 @@ HALF_NATIVE = """
 import sys, time
 from typing import NamedTuple
 from rayelastic import _native
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
 from rayelastic.runtime.operators.native_schema import native_schema
 
 class Value(NamedTuple):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import StateError
-from rayelastic.graph.stream import Stream
+from rayelastic.graph.fluent.stream import Stream
 from rayelastic.job import start
 from tests.component.operators.running import CONFIGS, table_of
 

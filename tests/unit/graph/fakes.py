@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.graph import FunctionRequest, Lane, OperatorKind, Schema
-from rayelastic.graph.operator_spec import OperatorRequest
+from rayelastic.graph.spec.operator_spec import OperatorRequest
 
 CHANGES = "it changes all fields"  # of a function
 

@@ -22,20 +22,10 @@ from rayelastic.errors import (
     SinkError,
     SourceError,
 )
-from rayelastic.graph import (
-    Lane,
-    OperatorKind,
-    OperatorSpec,
-    Schema,
-    StateKind,
-    Stream,
-    Topology,
-    aggregates,
-    files,
-    sinks,
-    sources,
-)
-from rayelastic.graph.order import consumers, topological_order
+from rayelastic.graph import Lane, OperatorKind, OperatorSpec, Schema, StateKind, Stream, Topology
+from rayelastic.graph.edges import files, sinks, sources
+from rayelastic.graph.operators import aggregates
+from rayelastic.graph.spec.order import consumers, topological_order
 from tests.unit.graph.fakes import FakeCode, FakeCompiler
 
 

@@ -15,10 +15,12 @@ import pkgutil
 import rayelastic.errors, rayelastic.graph, rayelastic.plan, rayelastic.policy
 
 for package in (rayelastic.graph, rayelastic.plan, rayelastic.policy):
-    for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         __import__(module.name)
 
-from rayelastic.graph import Topology, aggregates, sinks, sources
+from rayelastic.graph import Topology
+from rayelastic.graph.edges import sinks, sources
+from rayelastic.graph.operators import aggregates
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.explain import explain
 from rayelastic.plan.fusion import plan_topology

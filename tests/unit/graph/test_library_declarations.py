@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from rayelastic.errors import DeclarationError, GraphError, SchemaError
-from rayelastic.graph import OperatorKind, Stream, Topology, aggregates, sinks, sources
-from rayelastic.graph.channels import Channels, Governor, channel_heads, is_in_turn
-from rayelastic.graph.operator_class import operator
-from rayelastic.graph.splits import Split
+from rayelastic.graph import OperatorKind, Stream, Topology
+from rayelastic.graph.edges import sinks, sources
+from rayelastic.graph.operators import aggregates
+from rayelastic.graph.operators.channels import Channels, Governor, channel_heads, is_in_turn
+from rayelastic.graph.operators.splits import Split
+from rayelastic.graph.spec.operator_class import operator
 from tests.unit.graph.fakes import FakeCompiler
 
 

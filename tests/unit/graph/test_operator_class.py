@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from rayelastic.errors import DeclarationError
-from rayelastic.graph.operator_class import at_least, definition_of, exactly, operator
-from rayelastic.graph.operator_spec import StateKind
-from rayelastic.graph.ports import Demand, DemandKind
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_class import at_least, definition_of, exactly, operator
+from rayelastic.graph.spec.operator_spec import StateKind
+from rayelastic.graph.spec.ports import Demand, DemandKind
 
 
 class Trade(NamedTuple):

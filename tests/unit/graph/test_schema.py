@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayelastic.errors import SchemaError
-from rayelastic.graph.data_type import FORMATS
-from rayelastic.graph.schema import DataType, Schema, laid_out
+from rayelastic.graph.records.data_type import FORMATS
+from rayelastic.graph.records.schema import DataType, Schema, laid_out
 
 
 class Trade(NamedTuple):

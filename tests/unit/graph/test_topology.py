@@ -12,21 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from rayelastic.errors import GraphError
-from rayelastic.graph import (
-    DataType,
-    Lane,
-    OperatorKind,
-    OperatorSpec,
-    Schema,
-    StateKind,
-    Topology,
-    aggregates,
-    files,
-    sinks,
-    sources,
-)
-from rayelastic.graph.aggregates import AggregateFunction, AggregateSpec, Aggregation, Emit
-from rayelastic.graph.order import topological_order
+from rayelastic.graph import DataType, Lane, OperatorKind, OperatorSpec, Schema, StateKind, Topology
+from rayelastic.graph.edges import files, sinks, sources
+from rayelastic.graph.operators import aggregates
+from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec, Aggregation, Emit
+from rayelastic.graph.spec.order import topological_order
 from tests.unit.graph.fakes import FakeCode, FakeCompiler
 
 

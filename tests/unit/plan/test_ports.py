@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from rayelastic.errors import GraphError
-from rayelastic.graph.order import consumers, topological_order
-from rayelastic.graph.ports import InputPort, OutputPort
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.order import consumers, topological_order
+from rayelastic.graph.spec.ports import InputPort, OutputPort
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.fusion import plan_topology

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rayelastic.errors import GraphError
 from rayelastic.graph import OperatorKind, StateKind
-from rayelastic.graph.order import consumers, topological_order
+from rayelastic.graph.spec.order import consumers, topological_order
 from rayelastic.plan.regions import Region, RegionKind, regions
 from tests.unit.plan.graphs import FakeGraph, graph, graphs
 

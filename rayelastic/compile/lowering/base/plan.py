@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rayelastic.errors import SchemaError
-from rayelastic.graph.operator_spec import OperatorKind
-from rayelastic.graph.schema import Schema
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import OperatorKind
 
 __all__ = ["Plan"]
 

@@ -41,7 +41,7 @@ from rayelastic.compile.lowering.records.types import RecordType, deliver, set_f
 from rayelastic.compile.lowering.text.codecs import name_codecs
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.syntax import rewritten
-from rayelastic.graph.operator_spec import OperatorKind
+from rayelastic.graph.spec.operator_spec import OperatorKind
 
 RECORD = "$record"  # the variable that keeps the operator function's first argument
 

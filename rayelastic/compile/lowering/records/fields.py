@@ -25,7 +25,7 @@ from rayelastic.compile.lowering.base.moment_types import DAY, MomentType, Point
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import BYTES, TEXT, ViewType, load_view, parts, store_view
 from rayelastic.compile.lowering.numbers import halves
-from rayelastic.graph.schema import DataType, Field, Schema
+from rayelastic.graph.records.schema import DataType, Field, Schema
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 F32, F64 = ir.FloatType(), ir.DoubleType()

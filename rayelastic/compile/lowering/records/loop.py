@@ -30,7 +30,7 @@ from rayelastic.compile.lowering.records.types import (
     frame_slot,
     make_record,
 )
-from rayelastic.graph.operator_spec import OperatorKind
+from rayelastic.graph.spec.operator_spec import OperatorKind
 
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 POINTER = ir.IntType(8).as_pointer()

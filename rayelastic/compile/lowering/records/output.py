@@ -16,8 +16,8 @@ from numba.core.errors import TypingError
 from rayelastic.compile.lowering.base.plan import Plan
 from rayelastic.compile.lowering.records import fields
 from rayelastic.compile.lowering.records.types import RecordType, item_cells
-from rayelastic.graph.operator_spec import OperatorKind
-from rayelastic.graph.schema import Schema, laid_out
+from rayelastic.graph.records.schema import Schema, laid_out
+from rayelastic.graph.spec.operator_spec import OperatorKind
 
 
 def decide(plan: Plan, typing_context: Any, delivered: list[Any], input_schema: Schema) -> None:

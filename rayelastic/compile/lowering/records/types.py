@@ -28,8 +28,8 @@ from rayelastic.compile.lowering.base.plan import Plan
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import ViewType, parts
 from rayelastic.compile.lowering.records import fields
-from rayelastic.graph.operator_spec import OperatorKind
-from rayelastic.graph.schema import DataType, Field, Schema
+from rayelastic.graph.records.schema import DataType, Field, Schema
+from rayelastic.graph.spec.operator_spec import OperatorKind
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = I8.as_pointer()

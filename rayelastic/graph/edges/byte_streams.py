@@ -1,0 +1,197 @@
+"""The content of files for readers of text and CSV: from any file system, decompressed, decoded to UTF-8.
+
+What a file is compressed with is told by its first bytes, never by its name. Several members or frames one after the
+other are one content. Everything that is wrong with a file is a SourceError with its name and the place. Knows no rows.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import io
+import lzma
+import zlib
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from rayelastic.errors import SourceError
+from rayelastic.graph.edges.locations import LocationError, readable, shown_location
+
+__all__ = ["Content", "content_of"]
+
+CHUNK_BYTES = 1 << 18  # read from a file at once
+_FIRST_BYTES = 10  # of a file tell what it is
+_BZIP2_BLOCKS = (b"1AY&SY", b"\x17\x72\x45\x38\x50\x90")
+_ARCHIVES = {b"PK\x03\x04": "a zip archive", b"PK\x05\x06": "a zip archive", b"\x1f\x9d": "compressed by `compress`"}
+
+
+class _Decompressor(Protocol):
+    """What zlib, bz2 and lzma have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+class Content(io.RawIOBase):
+    """The content of a file, as the bytes of UTF-8 text.
+
+    Args:
+        location: of the file.
+        encoding: of its text; None: the bytes as they are.
+
+    Raises:
+        SourceError: it can't be opened or read, is damaged, or isn't of the encoding.
+    """
+
+    def __init__(self, location: str, encoding: str | None = None) -> None:
+        super().__init__()
+        self._shown = shown_location(location)
+        self._given = 0
+        self._packing = ""
+        self._stream: Any = None
+        try:
+            self._stream = readable(location)
+            self._stream, self._packing = _unpacked(self._stream, self._shown)
+        except LocationError as error:
+            raise SourceError(error.problem, way_out=error.way_out) from error
+        except OSError as error:
+            raise SourceError(f"{self._shown!r} can't be read: {error}", way_out="Check the path") from error
+        if encoding is not None:
+            self._stream = _Recoded(self._stream, encoding)
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills a buffer as far as it goes; 0 at the end."""
+        target = memoryview(buffer).cast("B")
+        try:
+            got: int = self._stream.readinto(target)
+        except _UndecodableError as error:
+            way_out = "Give the encoding= that it was written in"
+            raise SourceError(f"{self._shown!r} {error}", way_out=way_out) from None
+        except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
+            what = f"is damaged ({self._packing})" if self._packing else "can't be read"
+            raise SourceError(
+                f"{self._shown!r} {what} behind byte {self._given:,} of its content: {error}",
+                way_out="Get an undamaged copy" if self._packing else "Check the file",
+            ) from error
+        self._given += got
+        return got
+
+    def close(self) -> None:
+        """Closes the file."""
+        if not self.closed and self._stream is not None:
+            self._stream.close()
+        super().close()
+
+
+def content_of(encoding: str | None) -> Callable[[str], Content]:
+    """What opens a location, as the native reader wants it."""
+    return lambda location: Content(location, encoding)
+
+
+class _Members(io.RawIOBase):
+    """What one or several compressed members after each other hold; between and behind them may be zeros."""
+
+    def __init__(self, raw: Any, make: Callable[[], _Decompressor]) -> None:
+        super().__init__()
+        self._raw = raw
+        self._make = make
+        self._member: _Decompressor | None = make()
+        self._waiting = b""
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            data = self._next(len(buffer))
+            if data:
+                buffer[: len(data)] = data
+                return len(data)
+            if data is None:
+                return 0
+
+    def _next(self, most: int) -> bytes | None:
+        while self._member is None:
+            self._waiting = (self._waiting or self._raw.read(CHUNK_BYTES)).lstrip(b"\0")
+            if self._waiting:
+                self._member = self._make()
+            elif self._raw.tell() == self._raw.size():
+                return None
+        wants = not self._waiting and getattr(self._member, "needs_input", True)
+        if wants:
+            self._waiting = self._raw.read(CHUNK_BYTES)
+        ended = wants and not self._waiting
+        data = self._member.decompress(self._waiting, most)
+        self._waiting = getattr(self._member, "unconsumed_tail", b"")
+        if self._member.eof:
+            self._waiting, self._member = self._member.unused_data, None
+        elif ended and not data:
+            raise EOFError("it ends in the middle")
+        return data
+
+    def close(self) -> None:
+        if not self.closed:
+            self._raw.close()
+        super().close()
+
+
+class _UndecodableError(Exception):
+    def __init__(self, error: UnicodeDecodeError, at: int) -> None:
+        bad = bytes(error.object[error.start : error.end])
+        super().__init__(f"isn't {error.encoding}: {bad!r} at byte {at:,} of its content ({error.reason})")
+
+
+class _Recoded(io.RawIOBase):
+    """Text of another encoding as UTF-8; a byte order mark is left out."""
+
+    def __init__(self, raw: Any, encoding: str) -> None:
+        super().__init__()
+        self._raw = raw
+        self._decoder = codecs.getincrementaldecoder(encoding)("strict")
+        self._waiting = b""
+        self._read = 0  # bytes that the decoder got before the last ones
+        self._ended = False
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._waiting and not self._ended:
+            data = self._raw.read(CHUNK_BYTES)
+            self._ended = not data
+            kept = len(self._decoder.getstate()[0])
+            try:
+                self._waiting = self._decoder.decode(data, final=self._ended).encode()
+            except UnicodeDecodeError as error:
+                raise _UndecodableError(error, self._read - kept + error.start) from None
+            self._read += len(data)
+        got, self._waiting = self._waiting[: len(buffer)], self._waiting[len(buffer) :]
+        buffer[: len(got)] = got
+        return len(got)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._raw.close()
+        super().close()
+
+
+def _unpacked(raw: Any, shown: str) -> tuple[Any, str]:
+    """What a file holds if it is compressed, and by what; the file itself and nothing if it isn't."""
+    first = raw.read(_FIRST_BYTES)
+    raw.seek(0)
+    if (archive := next((what for magic, what in _ARCHIVES.items() if first.startswith(magic)), None)) is not None:
+        raise SourceError(f"{shown!r} is {archive}, which isn't read", way_out="Unpack it, or pack it with gzip")
+    if first.startswith(b"\x1f\x8b"):
+        return _Members(raw, lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)), "gzip"
+    if first.startswith(b"BZh") and first[4:] in _BZIP2_BLOCKS:
+        return _Members(raw, bz2.BZ2Decompressor), "bzip2"
+    if first.startswith(b"\xfd7zXZ\0"):
+        return _Members(raw, lzma.LZMADecompressor), "xz"
+    skippable = first[1:4] == b"*M\x18" and first[0] >> 4 == 5
+    for magic, name in ((b"\x28\xb5\x2f\xfd", "zstd"), (b"\x04\x22M\x18", "lz4")):
+        if first.startswith(magic) or (skippable and name == "zstd"):
+            from pyarrow import CompressedInputStream
+
+            return CompressedInputStream(raw, name), name
+    return raw, ""

@@ -1,0 +1,74 @@
+"""The operators at the ends of a graph: sources, with what is read beside them, and sinks. Know no engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.edges.sinks import CountSink
+from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.declaration import NewOperator, check_new
+from rayelastic.graph.spec.operator_spec import (
+    OperatorKind,
+    OperatorSpec,
+    SinkDescription,
+    SourceDescription,
+    StateKind,
+)
+from rayelastic.graph.spec.ports import side_source
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["sink_operator", "source_operators"]
+
+
+def source_operators(name: str, source: Any, operators: Mapping[str, OperatorSpec]) -> tuple[OperatorSpec, ...]:
+    """See ``Topology.source``; the source comes last, behind what is read beside it."""
+    with NewOperator(name, operators) as location:
+        body = _source_description(source, name)
+        body.check(name)
+        sides = {side_source(name, port): side for port, side in getattr(body, "side_sources", {}).items()}
+        for side in sides:
+            check_new(side, operators)
+        return tuple(_source(each, described, location) for each, described in (*sides.items(), (name, body)))
+
+
+def _source(name: str, body: SourceDescription, location: str) -> OperatorSpec:
+    return OperatorSpec(name, OperatorKind.SOURCE, (), None, body.schema, (), StateKind.STATEFUL, body, location)
+
+
+def _source_description(source: Any, operator: str) -> SourceDescription:
+    if hasattr(source, "as_source"):
+        made: SourceDescription = source.as_source(operator)
+        return made
+    if not hasattr(source, "check") or not hasattr(source, "schema"):
+        raise GraphError(
+            f"{shown(source)} is no source",
+            way_out="Use rel.text, csv, parquet, arrow, rows, generate, callable or sequence",
+        )
+    described: SourceDescription = source
+    return described
+
+
+def sink_operator(up: Upstream, name: str, sink: Any) -> OperatorSpec:
+    """See ``Stream.sink``."""
+    with NewOperator(name, up.operators) as location:
+        body = _sink_description(sink, name)
+        body.check(name)
+        return up.operator(name, OperatorKind.SINK, StateKind.STATEFUL, body, location, gives=None)
+
+
+def _sink_description(sink: Any, operator: str) -> SinkDescription:
+    if isinstance(sink, AggregateSpec) and sink == AggregateSpec(AggregateFunction.COUNT):
+        return CountSink()
+    if hasattr(sink, "as_sink"):
+        made: SinkDescription = sink.as_sink(operator)
+        return made
+    if not hasattr(sink, "check") or hasattr(sink, "schema"):
+        raise GraphError(
+            f"{shown(sink)} is no sink",
+            way_out="Use rel.parquet(path), rel.csv(path), rel.call(fn), rel.list(), rel.count(), rel.arrow()",
+        )
+    described: SinkDescription = sink
+    return described

@@ -1,0 +1,140 @@
+"""File names as users give them: one or several, globs, '~', URIs, directories of a source. Reads nothing."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from rayelastic.errors import SinkError, SourceError
+from rayelastic.graph.edges.locations import LocationError, file_system, local_path, matching, shown_location
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def expanded(paths: Paths, operator: str, *, directories: bool) -> tuple[str, ...]:
+    """List the files that paths, URIs and globs mean, paths absolute, each pattern's matches sorted.
+
+    Args:
+        paths: one path or URI, or several; `*`, `?`, `[...]` and `**` are globs (`?` not in URIs).
+        operator: for the message.
+        directories: whether a directory stands for all files below it.
+
+    Raises:
+        SourceError: a pattern that matches nothing, a directory where none is taken, or a file that can't be read.
+    """
+    return tuple(path for path, _ in found_files(paths, operator, directories=directories))
+
+
+def found_files(paths: Paths, operator: str, *, directories: bool) -> list[tuple[str, str]]:
+    """List files as `expanded` does, each with the folder that was given: of a glob, what stands before it; or ''."""
+    found: list[tuple[str, str]] = []
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not given:
+        raise SourceError("no path was given", operator=operator, way_out="Give a file, a glob or several of them")
+    for one in given:
+        found.extend(_found(os.fspath(one), operator, directories))
+    return found
+
+
+def _found(given: str, operator: str, directories: bool) -> list[tuple[str, str]]:
+    try:
+        local = local_path(given)
+        if local is None:
+            remote, root = matching(given, directories=directories)
+            if not remote:
+                raise LocationError(f"no file matches {shown_location(given)!r}", "Check the URI")
+            return [(name, root) for name in remote]
+    except LocationError as error:
+        raise SourceError(error.problem, operator=operator, way_out=error.way_out) from error
+    pattern = str(Path(local).expanduser())
+    matches = _matches(pattern, directories)
+    if not matches:
+        raise SourceError(f"no file matches {given!r}", operator=operator, way_out=_nearest(pattern))
+    for name in matches:
+        _check_readable(name, operator)
+    return [(str(Path(name).absolute()), _root(pattern)) for name in matches]
+
+
+def _root(pattern: str) -> str:
+    """The folder that a path or glob is about; '' of a file."""
+    path = Path(pattern).absolute()
+    if not path.exists():
+        while glob.has_magic(str(path)):
+            path = path.parent
+    return str(path) if path.is_dir() else ""
+
+
+def written_to(given: str | os.PathLike[str], operator: str) -> str:
+    """Turn what a user gives a sink into an absolute local path or a URI.
+
+    Raises:
+        SinkError: a URI that can't be used.
+    """
+    try:
+        local = local_path(os.fspath(given))
+    except LocationError as error:
+        raise SinkError(error.problem, operator=operator, way_out=error.way_out) from error
+    return os.fspath(given) if local is None else str(Path(local).expanduser().absolute())
+
+
+def _matches(pattern: str, directories: bool) -> Iterable[str]:
+    """List what one path or glob means; each file once."""
+    is_glob = glob.has_magic(pattern) and not Path(pattern).exists()
+    found: dict[str, None] = {}
+    for match in sorted(glob.glob(pattern, recursive=True)) if is_glob else [pattern]:  # noqa: PTH207  (absolute ones)
+        path = Path(match)
+        if path.is_dir() and directories:
+            found.update(dict.fromkeys(sorted(str(f) for f in path.rglob("*") if f.is_file())))
+        elif not path.is_dir() or not is_glob:
+            found[match] = None
+    return found
+
+
+def _check_readable(name: str, operator: str) -> None:
+    path = Path(name)
+    if path.is_dir():
+        way_out = f"Name files, for example {name.rstrip('/')}/*"
+        raise SourceError(f"{name!r} is a directory", operator=operator, way_out=way_out)
+    if not path.exists():
+        raise SourceError(f"there is no file {name!r}", operator=operator, way_out=_nearest(name))
+    if not os.access(name, os.R_OK):
+        raise SourceError(
+            f"{name!r} can't be read", operator=operator, way_out="Give the user that runs this permission"
+        )
+
+
+def _nearest(name: str) -> str:
+    """Say which part of a path exists."""
+    parent = Path(name).absolute().parent
+    while glob.has_magic(str(parent)) or not parent.exists():
+        parent = parent.parent
+    return f"Check the path: {parent} exists, what follows it doesn't"
+
+
+def check_writable(path: str, operator: str) -> None:
+    """Check that a file or directory could be made at the path; of a URI, that its file system answers.
+
+    Raises:
+        SinkError: the nearest existing directory above it is no directory, or can't be written.
+    """
+    try:
+        local = local_path(path)
+        if local is None:
+            file_system(path)
+            return
+    except LocationError as error:
+        raise SinkError(error.problem, operator=operator, way_out=error.way_out) from error
+    target = Path(local)
+    if target.exists():
+        if not os.access(target, os.W_OK):
+            raise SinkError(f"{path!r} can't be written", operator=operator, way_out="Choose another path or permit it")
+        return
+    parent = target.absolute().parent
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir():
+        raise SinkError(f"{path!r}: {parent} is no directory", operator=operator, way_out="Choose another path")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise SinkError(f"{path!r}: nothing can be made in {parent}", operator=operator, way_out="Choose another path")

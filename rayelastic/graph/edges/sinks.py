@@ -1,0 +1,136 @@
+"""Sinks as descriptions: values that say where tuples go. What writes them lives in the runtime."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from rayelastic.errors import SinkError
+from rayelastic.graph.edges.paths import check_writable
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.operator_spec import Lane
+
+__all__ = ["ArrowSink", "CallSink", "CountSink", "CsvSink", "GrowingSink", "ListSink", "ParquetSink", "call", "list"]
+
+
+LONGEST_PERIOD = 86_400.0  # seconds; a table that grows once a day is no longer growing
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetSink:
+    """Writes Parquet: one file, or part files into a directory where the path has no suffix."""
+
+    path: str
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "Arrow batches to Parquet"
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError if nothing can be written there."""
+        check_writable(self.path, operator)
+
+
+@dataclass(frozen=True, slots=True)
+class CsvSink:
+    """Writes CSV with a header: one file, or part files into a directory where the path has no suffix."""
+
+    path: str
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "Arrow batches to CSV"
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError if nothing can be written there."""
+        check_writable(self.path, operator)
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingSink:
+    """Writes a folder of Parquet files while the job runs, a file a period."""
+
+    path: str
+    period: float
+    lane: Lane = Lane.VECTORISED
+    reason: str = "Arrow batches to Parquet files, one a period"
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError if nothing can be written there, or the period is none."""
+        _check_seconds(self.period, operator)
+        if PurePosixPath(self.path.partition("?")[0]).suffix:
+            raise SinkError(
+                f"{self.path!r} names a file, and the table grows file by file",
+                operator=operator,
+                way_out="Name a folder",
+            )
+        check_writable(self.path, operator)
+
+
+def _check_seconds(period: object, operator: str) -> None:
+    if isinstance(period, bool) or not isinstance(period, int | float) or not 0 < period < LONGEST_PERIOD:
+        raise SinkError(f"a period of {period!r} seconds", operator=operator, way_out="Give seconds, such as 5")
+
+
+@dataclass(frozen=True, slots=True)
+class CallSink:
+    """Calls a Python function with each tuple."""
+
+    function: Callable[[Any], Any]
+    lane: Lane = Lane.PYTHON
+    reason: str = "a Python function called with each tuple"
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError if it is no function."""
+        if not builtins.callable(self.function):
+            raise SinkError(
+                f"rel.call needs a function, not {shown(self.function)}",
+                operator=operator,
+                way_out="Give the function itself, not what it returns",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ListSink:
+    """Collects tuples into a Python list."""
+
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "native conversion to Arrow batches, tuples when they are asked for"
+
+    def check(self, operator: str) -> None:
+        """Do nothing: a list can always be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountSink:
+    """Counts tuples and drops them."""
+
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "native counter"
+
+    def check(self, operator: str) -> None:
+        """Do nothing: counting is always possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowSink:
+    """Collects tuples into a pyarrow.Table."""
+
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "native conversion to Arrow batches"
+
+    def check(self, operator: str) -> None:
+        """Do nothing: a table can always be made."""
+
+
+def call(function: Callable[[Any], Any]) -> CallSink:
+    """Call a Python function with each tuple, in order, never from two threads at once.
+
+    Args:
+        function: of one tuple; what it returns is dropped.
+    """
+    return CallSink(function)
+
+
+def list() -> ListSink:  # noqa: A001  (the public name is rel.list)
+    """Collect the tuples into a list, which the job gives back by the sink's name."""
+    return ListSink()

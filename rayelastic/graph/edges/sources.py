@@ -1,0 +1,316 @@
+"""Sources as descriptions: values that say where tuples come from and can be shipped and started again.
+
+What reads them lives in the runtime. `csv` and `parquet` (files.py) and `arrow` serve as sinks too.
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from rayelastic.errors import SchemaError, SourceError
+from rayelastic.graph.edges.parquet_files import decoded
+from rayelastic.graph.edges.paths import Paths, expanded
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.operator_spec import Lane, SourceDescription
+
+__all__ = [
+    "ArrowSource",
+    "CallableSource",
+    "GenerateSource",
+    "RowsSource",
+    "SequenceSource",
+    "Text",
+    "TextSource",
+    "callable",
+    "generate",
+    "rows",
+    "sequence",
+    "text",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TextSource:
+    """Lines of UTF-8 text files, without their line ends, in the order of the paths."""
+
+    paths: tuple[str, ...]
+    schema: Schema
+    encoding: str | None = None
+    lane: Lane = Lane.BUILT_IN
+
+    @property
+    def reason(self) -> str:
+        """Say what runs."""
+        return f"native reader of {len(self.paths)} file{'s' if len(self.paths) != 1 else ''}"
+
+    def check(self, operator: str) -> None:
+        """Raise SourceError if a file is gone."""
+        expanded(self.paths, operator, directories=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What `text` gives: paths that are looked up when the source is declared."""
+
+    paths: Paths
+    schema: Schema
+    encoding: str | None = None
+
+    def as_source(self, operator: str) -> SourceDescription:
+        """Look the files up; SourceError if there is none."""
+        check_encoding(self.encoding, operator)
+        return TextSource(expanded(self.paths, operator, directories=True), self.schema, self.encoding)
+
+
+def text(paths: Paths, *, encoding: str | None = None) -> Text:
+    """Read the lines of text files: tuples of one field, `line: str`, without the line end.
+
+    Lines end at a newline, a carriage return, or both in this order: a lone carriage return ends a line, too. Files
+    compressed with gzip, bzip2, xz, zstd or lz4 are recognised by their first bytes and decompressed. A byte order mark
+    in front of UTF-8 is dropped.
+
+    Args:
+        paths: a file, a glob, a directory (all files below it), a URI such as `s3://bucket/logs/*.gz`, or several.
+        encoding: of the files; what isn't of it fails the job. By default UTF-8, in which bytes that aren't UTF-8
+            become U+FFFD.
+
+    Raises:
+        SourceError: when the source is declared, if nothing is there, or there is no such encoding.
+    """
+    return Text(paths, Schema.of({"line": str}, name="Line"), encoding)
+
+
+def check_encoding(encoding: object, operator: str) -> None:
+    """Raise SourceError if there is no such encoding of text."""
+    try:
+        if encoding is not None:
+            io.TextIOWrapper(io.BytesIO(), encoding)  # type: ignore[arg-type]
+    except (LookupError, TypeError, ValueError):
+        raise SourceError(
+            f"there is no encoding {shown(encoding)}",
+            operator=operator,
+            way_out="Give one that Python knows, such as 'latin-1' or 'utf-16'",
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowSource:
+    """The rows of a pyarrow.Table."""
+
+    table: Any = field(repr=False)
+    schema: Schema
+    lane: Lane = Lane.BUILT_IN
+
+    @property
+    def reason(self) -> str:
+        """Say what runs."""
+        return f"native conversion of {self.table.num_rows} Arrow rows"
+
+    def check(self, operator: str) -> None:
+        """Do nothing: the table is at hand."""
+
+
+def arrow_source(table: Any, schema: object = None) -> ArrowSource:
+    """Describe a pyarrow.Table, RecordBatch, or pandas DataFrame as a source; see ``arrow``."""
+    import pyarrow as pa
+
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
+    elif type(table).__module__.partition(".")[0] == "pandas":
+        table = pa.Table.from_pandas(table, preserve_index=False)
+    elif not isinstance(table, pa.Table):
+        raise SchemaError(
+            f"rel.arrow can't take a {type(table).__name__}",
+            way_out="Give a pyarrow.Table, a pyarrow.RecordBatch or a pandas DataFrame",
+        )
+    table, declared = matched(table, schema)
+    return ArrowSource(table, declared)
+
+
+def matched(table: Any, schema: object) -> tuple[Any, Schema]:
+    """Find the schema of an Arrow table, or cast the table to the declared one.
+
+    Raises:
+        SchemaError: the declared schema doesn't match the table, naming the first field that differs.
+    """
+    plain = decoded(table.schema)
+    if schema is None:
+        return table.cast(plain) if plain != table.schema else table, Schema.of(plain)
+    declared = Schema.of(schema)
+    for f in declared.fields:
+        if f.name not in table.schema.names:
+            raise SchemaError(
+                f"{declared.name} declares '{f.name}', which the table doesn't have",
+                way_out=f"Its columns are {', '.join(table.schema.names)}",
+            )
+        if not f.nullable and table.column(f.name).null_count:
+            raise SchemaError(
+                f"column '{f.name}' has nulls, but {declared.name} declares it without",
+                way_out=f"Declare it '{f.name}: {f.type.python_type.__name__} | None', or drop the rows",
+            )
+    try:
+        return table.select(builtins.list(declared.names)).cast(declared.to_arrow()), declared
+    except (ValueError, TypeError) as error:  # pyarrow's ArrowInvalid and ArrowNotImplementedError are of these or of
+        raise SchemaError(
+            f"the table doesn't match {declared}: {error}", way_out="Declare the columns' types"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class RowsSource:
+    """Tuples given one by one."""
+
+    rows: tuple[tuple[Any, ...], ...] = field(repr=False)
+    schema: Schema
+    lane: Lane = Lane.PYTHON
+
+    @property
+    def reason(self) -> str:
+        """Say what runs."""
+        return f"{len(self.rows)} Python tuples"
+
+    def check(self, operator: str) -> None:
+        """Raise SourceError naming the first row that has another length than the schema."""
+        width = len(self.schema.fields)
+        for i, row in enumerate(self.rows):
+            if not _fits(row, width):
+                raise SourceError(
+                    f"row {i} is {shown(row)}, which is no tuple of the {width} fields of {self.schema}",
+                    operator=operator,
+                    way_out="Give each row as a tuple with one value per field",
+                )
+
+
+def rows(rows: Iterable[tuple[Any, ...]], schema: object = None) -> RowsSource:
+    """Give tuples that are at hand.
+
+    Args:
+        rows: tuples, one value per field.
+        schema: theirs; not needed for NamedTuple instances.
+
+    Raises:
+        SchemaError: no schema was given and none can be told from the first row.
+
+    >>> print(rows([("a", 1), ("b", 2)], {"word": str, "count": int}).schema)
+    Record(word: string, count: int64)
+    """
+    kept = tuple(rows)
+    if schema is None:
+        if not kept or not hasattr(kept[0], "_fields"):
+            raise SchemaError("rel.rows can't tell the fields of plain tuples", way_out="Give schema= or NamedTuples")
+        schema = type(kept[0])
+    return RowsSource(kept, Schema.of(schema))
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateSource:
+    """What a function of the tuple's number gives."""
+
+    function: Callable[[int], Any]
+    count: int | None
+    schema: Schema
+    lane: Lane = Lane.PYTHON
+
+    @property
+    def reason(self) -> str:
+        """Say what runs."""
+        return "a Python function called once per tuple"
+
+    def check(self, operator: str) -> None:
+        """Raise SourceError if it is no function or the count is none."""
+        _check_function(self.function, "rel.generate", operator)
+        _check_count(self.count, "count", operator)
+
+
+def generate(function: Callable[[int], Any], count: int | None, schema: object) -> GenerateSource:
+    """Give `function(0)`, `function(1)`, ...
+
+    Args:
+        function: of the tuple's number; gives a tuple, or a plain value where the schema has one field.
+        count: how many tuples; None: without end.
+        schema: of what it gives.
+
+    >>> source = generate(lambda i: (i, i * i), 10, {"n": int, "square": int})
+    """
+    return GenerateSource(function, count, Schema.of(schema))
+
+
+@dataclass(frozen=True, slots=True)
+class CallableSource:
+    """What an iterator gives that a function makes when the source starts."""
+
+    function: Callable[[], Iterator[Any]]
+    schema: Schema
+    lane: Lane = Lane.PYTHON
+
+    @property
+    def reason(self) -> str:
+        """Say what runs."""
+        return "a Python iterator"
+
+    def check(self, operator: str) -> None:
+        """Raise SourceError if it is no function."""
+        _check_function(self.function, "rel.callable", operator)
+
+
+def callable(function: Callable[[], Iterator[Any]], schema: object) -> CallableSource:  # noqa: A001  (rel.callable)
+    """Give what an iterator gives.
+
+    Args:
+        function: without arguments, returns an iterator of tuples; called where the source runs. A generator function.
+        schema: of the tuples.
+    """
+    return CallableSource(function, Schema.of(schema))
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceSource:
+    """The numbers from 0, with a payload, made natively."""
+
+    count: int
+    payload_bytes: int
+    schema: Schema
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "native counter"
+
+    def check(self, operator: str) -> None:
+        """Raise SourceError if a number is out of range."""
+        _check_count(self.count, "count", operator)
+        _check_count(self.payload_bytes, "payload_bytes", operator)
+
+
+def sequence(count: int, payload_bytes: int = 0) -> SequenceSource:
+    """Give the numbers 0 ... count-1 as `value: int`, natively; for benchmarks.
+
+    Args:
+        count: how many tuples.
+        payload_bytes: bytes of a second field `payload: bytes`; 0: no such field.
+
+    >>> print(sequence(10, payload_bytes=1024).schema)
+    Sequence(value: int64, payload: binary)
+    """
+    fields: dict[str, type] = {"value": int} | ({"payload": bytes} if payload_bytes else {})
+    return SequenceSource(count, payload_bytes, Schema.of(fields, name="Sequence"))
+
+
+def _fits(row: object, width: int) -> bool:
+    return isinstance(row, tuple) and len(row) == width
+
+
+def _check_function(function: object, whose: str, operator: str) -> None:
+    if not builtins.callable(function):
+        raise SourceError(
+            f"{whose} needs a function, not {shown(function)}",
+            operator=operator,
+            way_out="Give the function itself, not what it returns",
+        )
+
+
+def _check_count(count: object, name: str, operator: str) -> None:
+    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 0):
+        raise SourceError(f"{name} is {shown(count)}", operator=operator, way_out="Give a whole number, 0 or more")

@@ -1,0 +1,1 @@
+"""What users call methods on: Topology, Stream and what these give. Only declares; decides nothing of an operator."""

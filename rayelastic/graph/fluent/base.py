@@ -1,0 +1,140 @@
+"""What every stream has: where it comes from, what its tuples are, and its side outputs.
+
+The methods of a stream are in files of their own; what they give is the parameter `StreamT`, since `Stream` itself
+stands above them. Knows no operator.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.fluent.declarations import Declarations, declare
+from rayelastic.graph.fluent.streams import Streams
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.dead_letters import ERRORS
+from rayelastic.graph.spec.location import caller_location
+from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.ports import operator_of, side_source, stream_name
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["StreamBase", "StreamT", "streams_of", "taken"]
+
+StreamT = TypeVar("StreamT")
+
+_NOTHING = Schema("Nothing", (), 8, 0)  # what a sink gives
+
+
+class StreamBase(ABC, Generic[StreamT]):
+    """Tuples of one schema, in order, from one operator or from several united.
+
+    Attributes:
+        topology: the one that it belongs to.
+        inputs: the names of the streams that it unites: 'operator', or 'operator/port' (see ports.stream_name).
+        schema: of its tuples.
+        keys: names of the key fields; none unless it comes from key_by.
+    """
+
+    __slots__ = ("inputs", "schema", "topology")
+    keys: tuple[str, ...] = ()
+
+    def __init__(self, topology: Declarations, inputs: tuple[str, ...], schema: Schema) -> None:
+        self.topology = topology
+        self.inputs = inputs
+        self.schema = schema
+
+    @property
+    def errors(self) -> StreamT:
+        """The tuples on which the operator before failed, where it has on_error='divert'.
+
+        Their fields are those that it takes, then `error` (what was raised) and `operator` (its name).
+
+        Raises:
+            GraphError: it diverts none.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("numbers")
+        >>> texts = topology.source("texts", rel.rows([("1",), ("two",)], schema={"text": str}))
+        >>> parsed = texts.map("parse", lambda t: int(t.text), schema=int, lane="python", on_error="divert")
+        >>> parsed.sink("numbers", rel.list()), parsed.errors.sink("bad", rel.list())
+        (<sink numbers>, <sink bad>)
+        >>> [(t.text, t.error) for t in rel.run(topology)["bad"]]
+        [('two', "ValueError: invalid literal for int() with base 10: 'two'")]
+        """
+        return self.side(ERRORS)
+
+    def side(self, port: str) -> StreamT:
+        """Take a side output of the operator before, by the name of its port.
+
+        Raises:
+            GraphError: it has none of that name.
+        """
+        spec = self.topology.operators.get(operator_of(self.inputs[0]))
+        further = spec.further_outputs if spec is not None else ()
+        if spec is not None and port in getattr(spec.body, "side_sources", ()):
+            beside = self.topology.operators[side_source(spec.name, port)]
+            return self._at(self.topology, beside.streams, beside.output_schema or self.schema)
+        found = next((one for one in further if one.name == port), None)
+        if found is None or len(self.inputs) > 1:
+            has = ", ".join(one.name for one in further)
+            way_out = "Declare it with on_error='divert'" if port == ERRORS else "Declare it with sides={port: schema}"
+            raise GraphError(
+                f"it has no side output {port!r}",
+                operator=self._upstream.called,
+                location=caller_location(),
+                way_out=f"It has {has}" if has else way_out,
+            )
+        return self._at(self.topology, (stream_name(operator_of(self.inputs[0]), port),), found.schema)
+
+    @property
+    def _upstream(self) -> Upstream:
+        """What an operator behind it may know of it."""
+        return Upstream(self.inputs, self.schema, self.keys, self.topology.operators, self.topology.compiler)
+
+    def _declare(self, *specs: OperatorSpec) -> StreamT:
+        """Add operators to the topology, and give the first stream of the last."""
+        declare(self.topology, *specs)
+        return self._at(self.topology, specs[-1].streams[:1], specs[-1].output_schema or _NOTHING)
+
+    def _declare_several(self, spec: OperatorSpec) -> Streams[StreamT]:
+        """Add an operator to the topology, and give all its streams."""
+        declare(self.topology, spec)
+        return Streams(spec.name, {port: self._at(self.topology, *made) for port, made in streams_of(spec).items()})
+
+    @abstractmethod
+    def _declare_timely(self, spec: OperatorSpec) -> StreamT:
+        """Add an operator to the topology, and give its stream, which also has what came too late."""
+
+    @abstractmethod
+    def _at(
+        self, topology: Declarations, inputs: tuple[str, ...], schema: Schema, keys: tuple[str, ...] = ()
+    ) -> StreamT:
+        """Make another stream."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._upstream.called}: {self.schema}>"
+
+
+def streams_of(spec: OperatorSpec) -> dict[str, tuple[tuple[str, ...], Schema]]:
+    """Give for each output port the stream that leaves by it, and its schema."""
+    return {port.name: ((stream_name(spec.name, port.name),), port.schema) for port in spec.output_ports}
+
+
+def taken(topology: Declarations, port: str, stream: object) -> Upstream | None:
+    """Check what was given to an input port; None where that is nothing.
+
+    Raises:
+        GraphError: it is no stream, or one of another topology.
+    """
+    if stream is None:
+        return None
+    if not isinstance(stream, StreamBase):
+        raise GraphError(f"{port}={shown(stream)} is no stream", way_out="Pass what map, source or union return")
+    if stream.topology is not topology:
+        raise GraphError(
+            f"{port}= is a stream of another topology, '{stream.topology.name}'",
+            way_out=f"Declare both in '{topology.name}'",
+        )
+    return stream._upstream

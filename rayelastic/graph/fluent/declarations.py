@@ -1,0 +1,105 @@
+"""The operators that a user declared, by name: what streams write into. Knows no streams, threads, plans or engines."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.spec.declaration import check_name
+from rayelastic.graph.spec.location import caller_location
+from rayelastic.graph.spec.loops import check_loops, fed_back
+from rayelastic.graph.spec.operator_spec import FunctionCompiler, OperatorKind, OperatorSpec
+from rayelastic.graph.spec.order import topological_order
+from rayelastic.graph.spec.validation import check_shippable, check_taken
+
+__all__ = ["Declarations", "close_feedback", "declare", "drafted", "open_feedback"]
+
+
+class Declarations:
+    """Operators by name, and the feedbacks that aren't closed yet.
+
+    Args:
+        name: of the topology.
+        compiler: makes operator functions of Python functions.
+    """
+
+    def __init__(self, name: str, *, compiler: FunctionCompiler) -> None:
+        try:
+            check_name(name, "a topology")
+        except GraphError as error:
+            error.location = caller_location()
+            raise
+        self.name = name
+        self.compiler = compiler
+        self._operators: dict[str, OperatorSpec] = {}
+        self._feedbacks: dict[str, str | None] = {}  # where it is declared; None: it is closed
+
+    @property
+    def operators(self) -> Mapping[str, OperatorSpec]:
+        """The operators by name, in declared order; read only."""
+        return MappingProxyType(self._operators)
+
+    def validate(self, *, shipped: bool = True) -> None:
+        """Check the topology as a whole.
+
+        Args:
+            shipped: whether functions and descriptions will be sent to other processes, and so must pickle.
+
+        Raises:
+            GraphError: no source, a stream without a sink, a cycle.
+            NotShippableError: a function can't be pickled; names the operator and what in it can't.
+        """
+        if not any(spec.kind is OperatorKind.SOURCE for spec in self._operators.values()):
+            raise GraphError(f"topology '{self.name}' has no source", way_out="Start with topology.source(name, ...)")
+        for feedback, location in self._feedbacks.items():
+            if location is not None:
+                raise GraphError(
+                    "this feedback isn't closed: nothing comes back",
+                    operator=feedback,
+                    location=location,
+                    way_out="Call its close(stream) with the stream at the end of the loop",
+                )
+        topological_order(self._operators)
+        check_loops(self._operators)
+        check_taken(self._operators)
+        if shipped:
+            check_shippable(self._operators.values())
+
+
+def declare(topology: Declarations, *specs: OperatorSpec) -> None:
+    """Add operators."""
+    topology._operators.update((spec.name, spec) for spec in specs)
+
+
+def drafted(topology: Declarations, operators: Mapping[str, OperatorSpec]) -> Declarations:
+    """Give another topology of the same kind, with these operators."""
+    draft = copy.copy(topology)
+    draft._operators = dict(operators)
+    draft._feedbacks = {}
+    return draft
+
+
+def open_feedback(topology: Declarations, name: str, location: str) -> None:
+    """Remember a stream that is taken before it is made.
+
+    Raises:
+        GraphError: there is one of that name.
+    """
+    if name in topology._feedbacks:
+        raise GraphError("the name is taken by another feedback", way_out="Give it another name")
+    topology._feedbacks[name] = location
+
+
+def close_feedback(topology: Declarations, name: str, placeholder: str, streams: tuple[str, ...]) -> bool:
+    """Put streams in place of the one that was to come back; tell whether anybody takes it."""
+    changed = {
+        spec.name: fed_back(spec, placeholder, streams)
+        for spec in topology._operators.values()
+        if placeholder in (taken for taken, _ in spec.edges)
+    }
+    if changed:
+        topology._operators.update(changed)
+        topology._feedbacks[name] = None
+    return bool(changed)

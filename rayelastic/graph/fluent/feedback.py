@@ -1,0 +1,60 @@
+"""Streams that come back: what `Topology.feedback` gives, to be taken before it is made (J08, P34)."""
+
+from __future__ import annotations
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.fluent.declarations import Declarations, close_feedback
+from rayelastic.graph.fluent.stream import Stream
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.declaration import declaring
+from rayelastic.graph.spec.location import caller_location
+
+__all__ = ["Feedback"]
+
+
+class Feedback(Stream):
+    """A stream that comes back, taken before it is made: unite it, or give it to an operator's port, then close it.
+
+    Attributes:
+        name: of the stream, for messages.
+        location: 'file.py:12' of its declaration.
+        closed: whether it is known what comes back.
+    """
+
+    __slots__ = ("closed", "location", "name")
+
+    def __init__(self, topology: Declarations, name: str, schema: Schema, location: str) -> None:
+        super().__init__(topology, (f"{name}/feedback",), schema)
+        self.name = name
+        self.location = location
+        self.closed = False
+
+    def close(self, stream: Stream) -> None:
+        """Say what comes back.
+
+        Raises:
+            GraphError: another schema or topology, closed already, or nobody takes it.
+        """
+        with declaring(self.name, caller_location()):
+            self._check(stream)
+        if not close_feedback(self.topology, self.name, self.inputs[0], stream.inputs):
+            raise GraphError(
+                "nobody takes this feedback",
+                operator=self.name,
+                location=caller_location(),
+                way_out="Unite it with the stream that enters the loop before closing it",
+            )
+        self.closed = True
+
+    def _check(self, stream: object) -> None:
+        if self.closed:
+            raise GraphError("this feedback is closed already", way_out="Unite the streams that come back")
+        if not isinstance(stream, Stream) or isinstance(stream, Feedback):
+            raise GraphError(f"{shown(stream)} can't come back", way_out="Give the stream at the end of the loop")
+        if stream.topology is not self.topology:
+            raise GraphError("what comes back is of another topology", way_out=f"Declare it in '{self.topology.name}'")
+        if not stream.schema.same_fields(self.schema):
+            raise GraphError(
+                f"{stream.schema} comes back where {self.schema} is expected", way_out="Map it to that schema"
+            )

@@ -1,0 +1,150 @@
+"""Methods of every stream: operators of functions, aggregates, and event time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from rayelastic.graph.fluent.base import StreamBase, StreamT
+from rayelastic.graph.operators.aggregates import AggregateSpec, Emit, TopK
+from rayelastic.graph.operators.aggregation import aggregate
+from rayelastic.graph.operators.event_time import event_time
+from rayelastic.graph.operators.functions import NO_SIDES, function_operator
+from rayelastic.graph.records.time_info import Seconds, TimeUnit
+from rayelastic.graph.spec.dead_letters import OnError
+from rayelastic.graph.spec.declaration import LaneChoice
+from rayelastic.graph.spec.operator_spec import OperatorKind
+
+__all__ = ["ErrorChoice", "FunctionMethods"]
+
+ErrorChoice = OnError | Literal["fail", "skip", "divert"]
+
+
+class FunctionMethods(StreamBase[StreamT]):
+    """Operators with one input stream and one function, or none."""
+
+    __slots__ = ()
+
+    def map(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        *,
+        schema: object = None,
+        lane: LaneChoice = "auto",
+        on_error: ErrorChoice = "fail",
+        sides: Mapping[str, object] = NO_SIDES,
+    ) -> StreamT:
+        """Give one tuple for each.
+
+        Args:
+            name: of the operator.
+            fn: of one tuple; returns a tuple of the new schema, or a plain value for records of one field `value`.
+            schema: of what it gives, see Schema.of; found out by default.
+            lane: 'auto', 'compiled', 'vectorised' or 'python'.
+            on_error: what happens to a tuple on which fn raises: 'fail' fails the job, 'skip' leaves the tuple out,
+                'divert' sends it to the stream `.errors` of the result, with fields `error` and `operator` added. What
+                fn did to the state of a key before it raised stays.
+            sides: {port: schema} of side outputs: where fn gives `rel.to(port, tuple)`, it goes to the stream
+                `.side(port)` of the result.
+
+        Raises:
+            GraphError: the name is taken or bad, or fn is no function of one tuple.
+            LaneError: the lane can't be had.
+            SchemaError: what fn gives isn't known or can't be held by a record.
+        """
+        return self._declare(
+            function_operator(
+                self._upstream, OperatorKind.MAP, name, fn, schema=schema, lane=lane, on_error=on_error, sides=sides
+            )
+        )
+
+    def filter(
+        self, name: str, fn: Callable[..., Any], *, lane: LaneChoice = "auto", on_error: ErrorChoice = "fail"
+    ) -> StreamT:
+        """Keep the tuples for which fn is true. Arguments and errors as for ``map``."""
+        return self._declare(
+            function_operator(self._upstream, OperatorKind.FILTER, name, fn, lane=lane, on_error=on_error)
+        )
+
+    def flat_map(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        *,
+        schema: object = None,
+        lane: LaneChoice = "auto",
+        on_error: ErrorChoice = "fail",
+        sides: Mapping[str, object] = NO_SIDES,
+    ) -> StreamT:
+        """Give any number of tuples for each: fn yields them. Arguments and errors as for ``map``."""
+        return self._declare(
+            function_operator(
+                self._upstream,
+                OperatorKind.FLAT_MAP,
+                name,
+                fn,
+                schema=schema,
+                lane=lane,
+                on_error=on_error,
+                sides=sides,
+            )
+        )
+
+    def aggregate(
+        self,
+        name: str,
+        /,
+        emit: str | Emit = Emit.FINAL,
+        *,
+        ttl: Seconds | None = None,
+        **aggregates: AggregateSpec | TopK,
+    ) -> StreamT:
+        """Aggregate the tuples of each key, natively; all tuples together where there is no key_by before.
+
+        Args:
+            name: of the operator.
+            emit: 'final': one tuple per key when the input has ended; 'update': the key's new values after each tuple.
+            ttl: with emit='update' and keys, as of KeyedStream.map.
+            aggregates: output field = rel.count(), or rel.sum, mean, weighted_mean, min, max, first, last, stddev,
+                distinct, quantile or top_k of a field.
+
+        Returns:
+            A stream of the key fields and then the aggregates.
+
+        Raises:
+            GraphError: no aggregate, or one named like a key field; a time to live without keys or with emit='final'.
+            SchemaError: unknown field, or a sum or mean of something that is no number.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("sizes")
+        >>> rows = rel.rows([("a", 2), ("b", 5), ("a", 4)], schema={"word": str, "size": int})
+        >>> words = topology.source("words", rows)
+        >>> words.key_by("word").aggregate("by_word", mean=rel.mean("size")).sink("keyed", rel.list())
+        <sink keyed>
+        >>> words.aggregate("all", words=rel.distinct("word"), sizes=rel.sum("size")).sink("global", rel.list())
+        <sink global>
+        >>> result = rel.run(topology)
+        >>> [tuple(t) for t in result["keyed"]], [tuple(t) for t in result["global"]]
+        ([('a', 3.0), ('b', 5.0)], [(2, 11)])
+        """
+        return self._declare(aggregate(self._upstream, name, aggregates, emit, ttl))
+
+    def event_time(self, name: str, field: str, *, lateness: Seconds = 0, unit: TimeUnit | None = None) -> StreamT:
+        """Say which field tells when a tuple happened, for what comes after and goes by time.
+
+        Tuples may come out of order by `lateness`: windows wait that long, in event time. What comes later than that
+        goes to the side output of the window that it is too late for. Which tuples are late depends on their order
+        alone, not on how the job runs.
+
+        Args:
+            name: of the operator.
+            field: a datetime; an integer; or a float of seconds (to the microsecond). May not be null.
+            lateness: seconds, or a timedelta.
+            unit: of an integer field: 's' (the default), 'ms', 'us' or 'ns'.
+
+        Raises:
+            GraphError: the name is taken or bad; lateness is negative or finer than the field; no such unit.
+            SchemaError: no such field, or it holds no times or nulls.
+        """
+        return self._declare(event_time(self._upstream, name, field, lateness, unit))

@@ -1,0 +1,311 @@
+"""Methods of streams with keys: operators that keep state by key, or look something up by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.fluent.base import StreamBase, StreamT
+from rayelastic.graph.fluent.functions import ErrorChoice
+from rayelastic.graph.operators.aggregates import Emit
+from rayelastic.graph.operators.enrichment import enrich
+from rayelastic.graph.operators.folds import fold, reduce, scan
+from rayelastic.graph.operators.functions import NO_SIDES, deduplicate, function_operator
+from rayelastic.graph.operators.joins import join
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.time_info import Seconds
+from rayelastic.graph.spec.declaration import LaneChoice, NewOperator
+from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["KeyedMethods"]
+
+
+class KeyedMethods(StreamBase[StreamT]):
+    """Operators that depend on the keys of the stream."""
+
+    __slots__ = ()
+
+    def map(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        *,
+        state: Callable[[], Any] | None = None,
+        ttl: Seconds | None = None,
+        schema: object = None,
+        lane: LaneChoice = "auto",
+        on_error: ErrorChoice = "fail",
+        sides: Mapping[str, object] = NO_SIDES,
+    ) -> StreamT:
+        """Give one tuple for each; with state= by a function of the tuple and the state of its key.
+
+        Args:
+            name: of the operator.
+            fn: `fn(t)`, or `fn(t, s)` with state=.
+            state: NamedTuple class with defaults, whose fields fn sets (fixed layout, can be compiled), or any callable
+                without arguments that makes a key's first state (python lane).
+            ttl: seconds, or a timedelta, without a tuple of a key after which its state is forgotten, so that its next
+                tuple finds the first state again; None: never. See below.
+            schema: of what it gives, see Schema.of; found out by default.
+            lane: 'auto', 'compiled', 'vectorised' or 'python'.
+            on_error: as of Stream.map.
+            sides: as of Stream.map.
+
+        Where the stream has an event time, ttl is of that time: a key is forgotten for a tuple whose time, or the
+        watermark, is more than ttl after the latest tuple of the key. What comes out then depends on the tuples alone,
+        as long as none is late. Else it goes by the clock, read once for each run of tuples; while a job is stopped
+        into a snapshot that clock stands still. The memory of keys that don't come again is freed bit by bit, as
+        others come.
+
+        Source: StateTtlConfig of Apache Flink, as with OnReadAndWrite and NeverReturnExpired.
+
+        >>> from typing import NamedTuple
+        >>> import rayelastic as rel
+        >>> class Count(NamedTuple):
+        ...     n: int = 0
+        >>> def count(t, s):
+        ...     s.n += 1
+        ...     return s.n
+        >>> topology = rel.Topology("visits")
+        >>> rows = rel.rows([("a", 0), ("b", 40), ("a", 60), ("a", 200)], schema={"who": str, "at": int})
+        >>> timed = topology.source("visits", rows).event_time("time", "at")
+        >>> timed.key_by("who").map("count", count, state=Count, schema=int, ttl=100).sink("out", rel.list())
+        <sink out>
+        >>> [t.value for t in rel.run(topology)["out"]]
+        [1, 1, 2, 1]
+        """
+        return self._declare(
+            function_operator(
+                self._upstream, OperatorKind.MAP, name, fn,
+                state=state, ttl=ttl, schema=schema, lane=lane, on_error=on_error, sides=sides,
+            )
+        )  # fmt: skip
+
+    def filter(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        *,
+        state: Callable[[], Any] | None = None,
+        ttl: Seconds | None = None,
+        lane: LaneChoice = "auto",
+        on_error: ErrorChoice = "fail",
+    ) -> StreamT:
+        """Keep the tuples for which fn is true. Arguments as for ``map``."""
+        return self._declare(
+            function_operator(
+                self._upstream, OperatorKind.FILTER, name, fn, state=state, ttl=ttl, lane=lane, on_error=on_error
+            )
+        )
+
+    def flat_map(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        *,
+        state: Callable[[], Any] | None = None,
+        ttl: Seconds | None = None,
+        schema: object = None,
+        lane: LaneChoice = "auto",
+        on_error: ErrorChoice = "fail",
+        sides: Mapping[str, object] = NO_SIDES,
+    ) -> StreamT:
+        """Give any number of tuples for each: fn yields them. Arguments as for ``map``."""
+        return self._declare(
+            function_operator(
+                self._upstream, OperatorKind.FLAT_MAP, name, fn,
+                state=state, ttl=ttl, schema=schema, lane=lane, on_error=on_error, sides=sides,
+            )
+        )  # fmt: skip
+
+    def join(
+        self,
+        name: str,
+        right: StreamT,
+        *,
+        keep: Literal["latest"] = "latest",
+        within: Seconds | tuple[Seconds, Seconds] | None = None,
+        window: Seconds | None = None,
+        how: Literal["inner", "left"] = "inner",
+        fn: Callable[..., Any] | None = None,
+        schema: object = None,
+        lane: LaneChoice = "auto",
+    ) -> StreamT:
+        """Join each tuple with what another stream has for its key, natively.
+
+        By default with the latest tuple of the key: where both streams have an event time, the latest as of the tuple's
+        own (right ones of the same time included), so that the result doesn't depend on how the job runs as long as
+        nothing is late; what is late for a join depends on how its two streams interleave. Else the latest that there
+        is when the tuple comes.
+
+        Args:
+            name: of the operator.
+            right: the other stream, keyed by as many fields of the same types, or having the same key fields.
+            keep: 'latest'.
+            within: instead: with all right tuples at most so many seconds before; (before, after) for both sides.
+            window: instead: with all right tuples in the same tumbling window of so many seconds.
+            how: 'left': also give tuples without a match, the right's fields being None.
+            fn: of one joined tuple; maps what is joined, like ``map`` with schema and lane.
+            schema: of what fn gives.
+            lane: of fn.
+
+        Returns:
+            A stream of the fields of this one, then those of the right but its keys; called `NAME_right` where this one
+            has the name. Joins by time give it in the order of this one's times; `.late()` has what came too late.
+
+        Raises:
+            GraphError: no such keys, or of other types; within or window without event times.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("asof")
+        >>> rows = rel.rows([("A", 1, 9.5), ("A", 5, 8.0)], {"key": str, "at": int, "price": float})
+        >>> prices = topology.source("prices", rows)
+        >>> rows = rel.rows([("A", 4, 2), ("A", 6, 1)], {"key": str, "at": int, "count": int})
+        >>> orders = topology.source("orders", rows)
+        >>> latest = prices.event_time("t1", "at").key_by("key")
+        >>> joined = orders.event_time("t2", "at").key_by("key").join("cost", latest)
+        >>> joined.sink("out", rel.list())
+        <sink out>
+        >>> [(t.at, t.count, t.price) for t in rel.run(topology)["out"]]
+        [(4, 2, 9.5), (6, 1, 8.0)]
+        """
+        other = self._right(name, right)
+        if fn is None:
+            return self._declare_timely(join(self._upstream, name, other, keep, within, window, how))
+        joined = join(self._upstream, f"{name}.joined", other, keep, within, window, how)
+        behind = self._upstream.behind(joined)
+        return self._declare(joined, function_operator(behind, OperatorKind.MAP, name, fn, schema=schema, lane=lane))
+
+    def deduplicate(self, name: str, *, ttl: Seconds | None = None) -> StreamT:
+        """Keep the first tuple of each key.
+
+        The state holds every key; with ttl= those that came within so many seconds, as for ``map``. A key passes again
+        when it hasn't come for longer. Errors as for ``filter``.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("once")
+        >>> words = topology.source("words", rel.rows([("a",), ("b",), ("a",)], schema={"word": str}))
+        >>> words.key_by("word").deduplicate("once").sink("out", rel.list())
+        <sink out>
+        >>> [t.word for t in rel.run(topology)["out"]]
+        ['a', 'b']
+        """
+        return self._declare(deduplicate(self._upstream, name, ttl))
+
+    def scan(
+        self, name: str, fn: Callable[[Any, Any], Any], start: Any, *, schema: object = None, ttl: Seconds | None = None
+    ) -> StreamT:
+        """Give after each tuple what has come together of its key: `accumulated = fn(accumulated, t)`.
+
+        In the python lane; ``map`` with state= does the same compiled, with a state that fn changes.
+
+        Args:
+            name: of the operator.
+            fn: of what came together and the next tuple.
+            start: the first `accumulated` of each key: a plain value, or a NamedTuple; copied.
+            schema: of what fn gives, see Schema.of; that of `start` by default.
+            ttl: as of ``map``: a key without tuples for so many seconds begins with `start` again.
+
+        Returns:
+            A stream of the key fields, then those of what came together; a plain value is called `value`.
+
+        Raises:
+            GraphError: the name is taken or bad, fn is no such function, or a field is called like a key.
+            SchemaError: a record can't hold it.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("balances")
+        >>> paid = topology.source("paid", rel.rows([("a", 2), ("b", 5), ("a", -1)], {"who": str, "sum": int}))
+        >>> paid.key_by("who").scan("balance", lambda total, t: total + t.sum, 0).sink("out", rel.list())
+        <sink out>
+        >>> [tuple(t) for t in rel.run(topology)["out"]]
+        [('a', 2), ('b', 5), ('a', 1)]
+        """
+        return self._declare(scan(self._upstream, name, fn, start, schema, ttl))
+
+    def fold(self, name: str, fn: Callable[[Any, Any], Any], start: Any, *, schema: object = None) -> StreamT:
+        """Give what has come together of each key when the input has ended; arguments and errors as for ``scan``.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("longest")
+        >>> words = topology.source("words", rel.rows([("a", "x"), ("a", "yy"), ("b", "z")], {"k": str, "word": str}))
+        >>> words.key_by("k").fold("longest", lambda most, t: max(most, len(t.word)), 0).sink("out", rel.list())
+        <sink out>
+        >>> [tuple(t) for t in rel.run(topology)["out"]]
+        [('a', 2), ('b', 1)]
+        """
+        return self._declare(*fold(self._upstream, name, fn, start, schema))
+
+    def reduce(
+        self, name: str, fn: Callable[[Any, Any], Any], *, emit: str | Emit = "final", ttl: Seconds | None = None
+    ) -> StreamT:
+        """Make one tuple of all of a key: `reduced = fn(reduced, t)`, the first one being its first tuple.
+
+        Args:
+            name: of the operator.
+            fn: of two tuples; gives one of the same schema.
+            emit: 'final': one tuple per key when the input has ended; 'update': what it is after each tuple.
+            ttl: with emit='update', as of ``map``.
+
+        Returns:
+            A stream of the key fields, then the others; they come from the key's tuples as fn says.
+
+        Raises:
+            GraphError: the name is taken or bad, fn is no such function, there are no fields but keys, or ttl= with
+                emit='final'.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("best")
+        >>> rows = rel.rows([("a", 7, "x"), ("a", 5, "y")], {"k": str, "n": int, "of": str})
+        >>> offers = topology.source("offers", rows)
+        >>> offers.key_by("k").reduce("best", lambda best, t: t if t.n < best.n else best).sink("out", rel.list())
+        <sink out>
+        >>> [tuple(t) for t in rel.run(topology)["out"]]
+        [('a', 5, 'y')]
+        """
+        return self._declare(*reduce(self._upstream, name, fn, emit, ttl))
+
+    def enrich(
+        self, name: str, table: Mapping[Any, Any], *, how: Literal["inner", "left"] = "inner", schema: object = None
+    ) -> StreamT:
+        """Add to each tuple what a table has for its key.
+
+        The table is shipped with the operator; for what changes, join a stream.
+
+        Args:
+            name: of the operator.
+            table: {key: row}; a key is a tuple where there are several key fields; a row is a tuple, or a plain value.
+            how: 'left': also give tuples whose key isn't in the table, with None.
+            schema: of the rows, see Schema.of; that of the first row by default, where it is a NamedTuple or plain.
+
+        Returns:
+            A stream of the fields of this one, then those of the rows, called `NAME_table` where this one has the name.
+
+        Raises:
+            GraphError: the name is taken or bad, no table, or nobody knows the schema of its rows.
+            SchemaError: a record can't hold the rows.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("named")
+        >>> trades = topology.source("trades", rel.rows([("A", 9), ("B", 7)], schema={"symbol": str, "price": int}))
+        >>> trades.key_by("symbol").enrich("named", {"A": "Acme"}, how="left").sink("out", rel.list())
+        <sink out>
+        >>> [tuple(t) for t in rel.run(topology)["out"]]
+        [('A', 9, 'Acme'), ('B', 7, None)]
+        """
+        return self._declare(enrich(self._upstream, name, table, how, schema))
+
+    def _right(self, name: str, right: object) -> Upstream:
+        with NewOperator(name, self.topology.operators):
+            if not isinstance(right, StreamBase):
+                raise GraphError(
+                    f"a join needs a stream, not {shown(right)}", way_out="Write left.key_by(...).join(name, right)"
+                )
+            if right.topology is not self.topology:
+                raise GraphError(
+                    f"a join with a stream of another topology, '{right.topology.name}'",
+                    way_out=f"Declare both in '{self.topology.name}'",
+                )
+            return right._upstream

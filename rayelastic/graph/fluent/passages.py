@@ -1,0 +1,125 @@
+"""Methods of every stream by which tuples pass later: by the clock, or when another stream lets them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from rayelastic.graph.fluent.base import StreamBase, StreamT, taken
+from rayelastic.graph.operators.gates import CONTROL, gate, switch
+from rayelastic.graph.operators.pacing import delay, throttle
+from rayelastic.graph.records.time_info import Seconds
+from rayelastic.graph.spec.declaration import NewOperator
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["PassageMethods"]
+
+
+class PassageMethods(StreamBase[StreamT]):
+    """Operators that hold tuples back."""
+
+    __slots__ = ()
+
+    def throttle(self, name: str, *, per_second: float) -> StreamT:
+        """Pass tuples on no faster than so many a second, evenly; what comes faster waits, and holds its source back.
+
+        Args:
+            name: of the operator.
+            per_second: tuples.
+
+        Raises:
+            GraphError: the name is taken or bad, or no such rate.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("slow")
+        >>> topology.source("n", rel.sequence(100)).throttle("slow", per_second=1e4).sink("out", rel.count())
+        <sink out>
+        >>> rel.run(topology)["out"]
+        100
+        """
+        return self._declare(throttle(self._upstream, name, per_second))
+
+    def delay(self, name: str, seconds: Seconds, *, most: int = 100_000) -> StreamT:
+        """Pass tuples on so many seconds after they came, by the clock, in order.
+
+        Args:
+            name: of the operator.
+            seconds: or a timedelta.
+            most: tuples that wait in memory; when there are more the source is held back.
+
+        Raises:
+            GraphError: the name is taken or bad, or no such time or number.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("later")
+        >>> topology.source("n", rel.sequence(100)).delay("later", 0.01).sink("out", rel.count())
+        <sink out>
+        >>> rel.run(topology)["out"]
+        100
+        """
+        return self._declare(delay(self._upstream, name, seconds, most))
+
+    def switch(
+        self,
+        name: str,
+        control: StreamT,
+        on: Callable[[Any], Any],
+        *,
+        start: bool = True,
+        off: Literal["wait", "drop"] = "wait",
+    ) -> StreamT:
+        """Let tuples pass while a switch is on, that another stream turns on and off.
+
+        What waits is kept in memory, goes out in order when the switch is turned on, and at the end in any case.
+
+        Args:
+            name: of the operator.
+            control: the other stream.
+            on: of a tuple of that: whether the switch is on from now on.
+            start: whether it is on at first.
+            off: what happens to tuples meanwhile: 'wait' or 'drop'.
+
+        Raises:
+            GraphError: the name is taken or bad, no such stream, function or choice.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("switched")
+        >>> turns = topology.source("turns", rel.rows([(False,)], schema={"on": bool}))
+        >>> numbers = topology.source("numbers", rel.sequence(3))
+        >>> numbers.switch("switch", turns, lambda t: t.on).sink("out", rel.list())
+        <sink out>
+        >>> [t.value for t in rel.run(topology)["out"]]
+        [0, 1, 2]
+        """
+        return self._declare(switch(self._upstream, name, self._control(name, control), on, start, off))
+
+    def gate(
+        self, name: str, control: StreamT, *, most: int = 1, passes: Callable[[Any], int] | None = None
+    ) -> StreamT:
+        """Let tuples pass as others are done with: no more than `most` that another stream hasn't acknowledged.
+
+        What waits is kept in memory, and goes out at the end in any case.
+
+        Args:
+            name: of the operator.
+            control: acknowledges: each of its tuples lets one more pass.
+            most: tuples that pass before the first acknowledgement.
+            passes: of a tuple of `control`: instead, how many it lets pass.
+
+        Raises:
+            GraphError: the name is taken or bad, no such stream, function or number.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("gated")
+        >>> done = topology.source("done", rel.sequence(2))
+        >>> numbers = topology.source("numbers", rel.sequence(5))
+        >>> numbers.gate("gate", done, most=2).sink("out", rel.list())
+        <sink out>
+        >>> [t.value for t in rel.run(topology)["out"]]
+        [0, 1, 2, 3, 4]
+        """
+        return self._declare(gate(self._upstream, name, self._control(name, control), most, passes))
+
+    def _control(self, name: str, control: object) -> Upstream | None:
+        with NewOperator(name, self.topology.operators):
+            return taken(self.topology, CONTROL, control)

@@ -1,0 +1,283 @@
+"""Streams: what users call methods on to declare operators. They only write into their topology.
+
+Operators take their name first, because it keys metrics, state and plans; `key_by` and `union` have none, because they
+only say how the next operator reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.edges.ends import sink_operator
+from rayelastic.graph.fluent.base import streams_of, taken
+from rayelastic.graph.fluent.declarations import Declarations, declare
+from rayelastic.graph.fluent.functions import ErrorChoice, FunctionMethods
+from rayelastic.graph.fluent.keyed import KeyedMethods
+from rayelastic.graph.fluent.passages import PassageMethods
+from rayelastic.graph.fluent.stages import StageMethods
+from rayelastic.graph.fluent.streams import Streams
+from rayelastic.graph.fluent.windowed import WindowedStream
+from rayelastic.graph.operators.composition import class_operator
+from rayelastic.graph.operators.joins import merge_by_time
+from rayelastic.graph.operators.windows import session, window
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.time_info import Seconds
+from rayelastic.graph.spec.dead_letters import OnError
+from rayelastic.graph.spec.declaration import NewOperator, declaring
+from rayelastic.graph.spec.location import caller_location
+from rayelastic.graph.spec.operator_class import definition_of
+from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.ports import LATE, stream_name
+
+__all__ = ["KeyedStream", "Stream", "SunkStream", "TimelyStream", "apply"]
+
+
+class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["Stream"]):
+    """Tuples of one schema, in order, from one operator or from several united.
+
+    Attributes:
+        topology: the one that it belongs to.
+        inputs: the names of the streams that it unites: 'operator', or 'operator/port' (see ports.stream_name).
+        schema: of its tuples.
+        keys: names of the key fields; none unless it comes from key_by.
+    """
+
+    __slots__ = ()
+
+    def key_by(self, *fields: str) -> KeyedStream:
+        """Say by which fields the next operator keeps its state.
+
+        Raises:
+            GraphError: no field, or one that the schema doesn't have.
+        """
+        up = self._upstream.keyed(fields)
+        return KeyedStream(self.topology, up.inputs, up.schema, up.keys)
+
+    def union(self, *others: Stream) -> Stream:
+        """Unite streams of one schema; each keeps its own order, between them there is none.
+
+        Raises:
+            GraphError: another schema, another topology, no stream, or the same one twice.
+        """
+        inputs = self.inputs
+        with declaring(self._upstream.called, caller_location()):
+            if not others:
+                raise GraphError("union needs another stream", way_out="Write a.union(b)")
+            for other in others:
+                self._check_unites(other)
+                for name in other.inputs:
+                    if name in inputs:
+                        raise GraphError(f"union has '{name}' twice", way_out="Unite each stream once")
+                inputs += other.inputs
+        return Stream(self.topology, inputs, self.schema)
+
+    def _check_unites(self, other: object) -> None:
+        if not isinstance(other, Stream):
+            raise GraphError(f"union needs streams, not {shown(other)}", way_out="Write a.union(b)")
+        if other.topology is not self.topology:
+            raise GraphError(
+                f"union with '{other._upstream.called}' of another topology, '{other.topology.name}'",
+                way_out=f"Declare both in '{self.topology.name}'",
+            )
+        if not self.schema.same_fields(other.schema):
+            raise GraphError(
+                f"union of different schemas: '{self._upstream.called}' gives {self.schema}, "
+                f"'{other._upstream.called}' gives {other.schema}",
+                way_out="Map one of them to the schema of the other",
+            )
+
+    def apply(self, name: str, operator: Any, *, on_error: ErrorChoice = "fail", **others: Stream) -> Any:
+        """Give the tuples to an operator of a class that @rel.operator made.
+
+        Args:
+            name: of the operator.
+            operator: an instance of the class; it is copied.
+            on_error: as of `map`, for what `invoke` raises for a tuple.
+            others: input port = stream, for all but the first port, which takes this stream.
+
+        Returns:
+            As Topology.apply, which also says what can be wrong.
+        """
+        with NewOperator(name, self.topology.operators):
+            first = next(iter(definition_of(operator).inputs))
+            if first in others:
+                raise GraphError(
+                    f"its input port '{first}' gets two streams", way_out="Unite them first: a.union(b).apply(...)"
+                )
+        return apply(self.topology, name, operator, {first: self, **others}, on_error)
+
+    def sink(self, name: str, sink: Any) -> SunkStream:
+        """Send the tuples out; nothing may come after it.
+
+        Args:
+            name: of the operator; results are given back by it.
+            sink: such as rel.parquet(path), rel.csv(path), rel.call(fn), rel.list(), rel.count(), rel.arrow().
+
+        Raises:
+            GraphError: no sink, or the name is taken or bad.
+            SinkError: it can't be written.
+        """
+        spec = sink_operator(self._upstream, name, sink)
+        declare(self.topology, spec)
+        return SunkStream(name)
+
+    def window(
+        self,
+        *,
+        count: int | None = None,
+        seconds: Seconds | None = None,
+        slide: Seconds | None = None,
+        rest: bool | None = None,
+    ) -> WindowedStream[TimelyStream]:
+        """Put the tuples of each key (of the whole stream where there is no key_by before) into windows.
+
+        Args:
+            count: tuples in a window; it is given when it is full.
+            seconds: or: length of a window in event time, or a timedelta; windows start at multiples of `slide`, and
+                are given when the watermark has passed their end.
+            slide: tuples or seconds from the start of one window to that of the next; as long as a window by default.
+                Shorter: windows overlap. Longer: tuples between windows are left out.
+            rest: of windows by count: whether, when the input ends, tuples of a key that no window had are given in one
+                more, which isn't full; true by default where windows don't overlap.
+
+        Raises:
+            GraphError: neither count nor seconds, or both; too small; no event time.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("moving")
+        >>> numbers = topology.source("numbers", rel.sequence(6))
+        >>> moving = numbers.window(count=3, slide=1).aggregate("moving", mean=rel.mean("value"))
+        >>> moving.sink("out", rel.list())
+        <sink out>
+        >>> [t.mean for t in rel.run(topology)["out"]]
+        [1.0, 2.0, 3.0, 4.0]
+        """
+        framed = window(self._upstream, count, seconds, slide, rest)
+        return WindowedStream(self, framed, self._declare_timely)
+
+    def session(self, *, gap: Seconds) -> WindowedStream[TimelyStream]:
+        """Put the tuples of each key into sessions: those that are at most `gap` apart from the next, in event time.
+
+        Args:
+            gap: seconds, or a timedelta.
+
+        Raises:
+            GraphError: no gap, or no event time.
+        """
+        return WindowedStream(self, session(self._upstream, gap), self._declare_timely)
+
+    def merge_by_time(self, name: str, *others: Stream) -> TimelyStream:
+        """Unite streams of one schema in the order of their event times; those of equal times in the order given here.
+
+        A tuple waits until all streams have come to its time. Those that come too late go to `.late()`.
+
+        Args:
+            name: of the operator.
+            others: with the same schema and event time.
+
+        Raises:
+            GraphError: another schema or topology, or no event time that all have.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("sorted")
+        >>> odd = topology.source("odd", rel.rows([(1,), (5,), (9,)], schema={"at": int})).event_time("t1", "at")
+        >>> even = topology.source("even", rel.rows([(2,), (4,)], schema={"at": int})).event_time("t2", "at")
+        >>> odd.merge_by_time("all", even).sink("out", rel.list())
+        <sink out>
+        >>> [t.at for t in rel.run(topology)["out"]]
+        [1, 2, 4, 5, 9]
+        """
+        with NewOperator(name, self.topology.operators):
+            for other in others:
+                self._check_unites(other)
+        ups = (self._upstream, *(other._upstream for other in others))
+        return self._declare_timely(merge_by_time(name, ups))
+
+    def _declare_timely(self, spec: OperatorSpec) -> TimelyStream:
+        made = self._declare(spec)
+        return TimelyStream(made.topology, made.inputs, made.schema, spec)
+
+    def _at(
+        self, topology: Declarations, inputs: tuple[str, ...], schema: Schema, keys: tuple[str, ...] = ()
+    ) -> Stream:
+        return KeyedStream(topology, inputs, schema, keys) if keys else Stream(topology, inputs, schema)
+
+
+class KeyedStream(KeyedMethods[Stream], Stream):
+    """A stream with the fields by which the next operator keeps its state.
+
+    Attributes:
+        keys: names of the key fields.
+    """
+
+    __slots__ = ("keys",)
+
+    def __init__(self, topology: Declarations, inputs: tuple[str, ...], schema: Schema, keys: tuple[str, ...]) -> None:
+        super().__init__(topology, inputs, schema)
+        self.keys = keys
+
+
+class TimelyStream(Stream):
+    """The stream of an operator that doesn't take tuples that come too late."""
+
+    __slots__ = ("_spec",)
+
+    def __init__(self, topology: Declarations, inputs: tuple[str, ...], schema: Schema, spec: OperatorSpec) -> None:
+        super().__init__(topology, inputs, schema)
+        self._spec = spec
+
+    def late(self) -> Stream:
+        """Give the tuples that came too late, as they were; nobody needs to take them.
+
+        Raises:
+            GraphError: the operator goes by count: nothing comes too late.
+        """
+        if not any(port.name == LATE for port in self._spec.output_ports):
+            raise GraphError(
+                "nothing comes too late for a window by count",
+                operator=self._spec.name,
+                location=caller_location(),
+                way_out="Leave .late() out, or use windows by event time",
+            )
+        assert self._spec.input_schema is not None
+        return Stream(self.topology, (stream_name(self._spec.name, LATE),), self._spec.input_schema)
+
+
+class SunkStream:
+    """What a sink gives back: nothing can come after it, and trying to says so."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, attribute: str) -> NoReturn:
+        if hasattr(KeyedStream, attribute) and not attribute.startswith("_"):
+            raise GraphError(
+                f"a sink has no output, so .{attribute}(...) can't follow it",
+                operator=self.name,
+                location=caller_location(),
+                way_out="Call both on the stream before: it may have several consumers",
+            )
+        raise AttributeError(attribute)
+
+    def __repr__(self) -> str:
+        return f"<sink {self.name}>"
+
+
+def apply(
+    topology: Declarations, name: str, operator: Any, streams: Mapping[str, object], on_error: object = OnError.FAIL
+) -> Stream | Streams[Stream] | SunkStream:
+    """See ``Topology.apply``."""
+    with NewOperator(name, topology.operators):
+        given = {port: taken(topology, port, stream) for port, stream in streams.items()}
+    spec = class_operator(name, operator, given, topology.operators, topology.compiler, on_error)
+    declare(topology, spec)
+    made = {port: Stream(topology, *one) for port, one in streams_of(spec).items()}
+    if not made:
+        return SunkStream(name)
+    few = len(made) == 1 + (spec.on_error is OnError.DIVERT)
+    return next(iter(made.values())) if few else Streams(name, made)

@@ -1,0 +1,102 @@
+"""A topology: the operators that a user declared, by name. Knows no threads, plans or engines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rayelastic.graph.edges.ends import source_operators
+from rayelastic.graph.fluent.declarations import Declarations, declare, open_feedback
+from rayelastic.graph.fluent.feedback import Feedback
+from rayelastic.graph.fluent.functions import ErrorChoice
+from rayelastic.graph.fluent.stream import Stream, apply
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.declaration import NewOperator
+
+__all__ = ["Topology"]
+
+
+class Topology(Declarations):
+    """Streams and operators, with no degree of parallelism anywhere (J07).
+
+    Args:
+        name: of the topology, and of its jobs by default.
+        compiler: makes operator functions of Python functions.
+
+    >>> from rayelastic.graph.edges import sinks, sources
+    >>> topology = Topology("squares", compiler=None)  # no function in it, so nothing to compile
+    >>> numbers = topology.source("numbers", sources.sequence(10))
+    >>> numbers.sink("out", sinks.list())
+    <sink out>
+    >>> list(topology.operators)
+    ['numbers', 'out']
+    """
+
+    def source(self, name: str, source: Any) -> Stream:
+        """Declare where tuples come from.
+
+        Args:
+            name: of the operator.
+            source: such as rel.text(paths), rel.csv(path), rel.parquet(path), rel.arrow(table), rel.rows(...).
+
+        Raises:
+            GraphError: no source, or the name is taken or bad.
+            SourceError: it can't be read.
+            SchemaError: it has a field that records can't hold.
+        """
+        made = source_operators(name, source, self.operators)
+        declare(self, *made)
+        schema = made[-1].output_schema
+        assert schema is not None
+        return Stream(self, made[-1].streams, schema)
+
+    def feedback(self, name: str, like: Stream | object) -> Feedback:
+        """Make a stream that comes back from further down, to be taken before it is made.
+
+        Take it where the loop begins, with union or as an input port of its own, then say what comes back with its
+        `close`. What enters the loop waits while the loop is full; it ends when nothing goes round any more.
+
+        Args:
+            name: of the feedback.
+            like: a stream of the same schema, or a schema (see Schema.of).
+
+        Raises:
+            GraphError: the name is taken or bad.
+            SchemaError: the schema can't be laid out.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("halves")
+        >>> numbers = topology.source("numbers", rel.rows([(8,), (5,)], schema={"n": int}))
+        >>> again = topology.feedback("again", like=numbers)
+        >>> parts = numbers.union(again).split("one", more=lambda t: t.n > 1)
+        >>> again.close(parts.more.map("half", lambda t: (t.n // 2,), schema={"n": int}))
+        >>> parts.rest.sink("out", rel.list())
+        <sink out>
+        >>> rel.run(topology)["out"]
+        [Record(n=1), Record(n=1)]
+        """
+        with NewOperator(name, self.operators) as location:
+            schema = like.schema if isinstance(like, Stream) else Schema.of(like)
+            open_feedback(self, name, location)
+        return Feedback(self, name, schema, location)
+
+    def apply(self, name: str, operator: Any, *, on_error: ErrorChoice = "fail", **streams: Stream) -> Any:
+        """Declare an operator of a class that @rel.operator made.
+
+        Args:
+            name: of the operator.
+            operator: an instance of the class; it is copied.
+            on_error: as of Stream.map, for what `invoke` raises for a tuple.
+            streams: input port = stream; partitioned stateful operators want a key_by on each.
+
+        Returns:
+            Its stream; streams by output port if there are several; of one without output nothing can follow.
+
+        Raises:
+            GraphError: ports, streams or keys don't fit.
+            SchemaError: a stream lacks a field that the operator wants.
+            LaneError: the lane can't be had.
+        """
+        return apply(self, name, operator, streams, on_error)
+
+    def __repr__(self) -> str:
+        return f"<Topology {self.name}: {len(self.operators)} operators>"

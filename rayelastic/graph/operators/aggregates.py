@@ -1,0 +1,347 @@
+"""Aggregates: what can be computed over the tuples of a key, and which fields come out.
+
+All of them run in C++ over records, and can be merged, so windows share what they have in common. Nulls are left out,
+as in SQL; a key that had nothing but nulls gives null, so their output is nullable where the field is. `count` and
+`distinct` are never null, `stddev` and `top_k` may always be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from rayelastic.errors import GraphError, SchemaError
+from rayelastic.graph.records.schema import DataType, Field, Schema, laid_out
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.operator_spec import Lane
+
+__all__ = [
+    "AggregateFunction",
+    "AggregateSpec",
+    "Aggregation",
+    "Emit",
+    "TopK",
+    "count",
+    "distinct",
+    "first",
+    "last",
+    "max",
+    "mean",
+    "min",
+    "quantile",
+    "stddev",
+    "sum",
+    "top_k",
+    "weighted_mean",
+]
+
+MOST_RANKS = 1000  # values that top_k keeps a key; a field of the output each
+LEAST_ERROR = 0.00001  # of a quantile: a sketch then has 115,000 buckets for a factor of ten
+
+
+class AggregateFunction(Enum):
+    """What is computed."""
+
+    COUNT = "count"
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+    MEAN = "mean"
+    FIRST = "first"
+    LAST = "last"
+    WEIGHTED_MEAN = "weighted_mean"
+    STDDEV = "stddev"
+    DISTINCT = "distinct"
+    LARGEST = "largest"
+    QUANTILE = "quantile"
+
+
+class Emit(Enum):
+    """When an aggregate gives a tuple."""
+
+    FINAL = "final"  # one per key, when the input has ended
+    UPDATE = "update"  # the new values of the key, after each tuple
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateSpec:
+    """One aggregate: a function over a field; `count` needs none.
+
+    Args:
+        function: what is computed.
+        field: of what; None: of tuples.
+        weight: field of the weights of a weighted mean.
+        first: degrees of freedom of a standard deviation; rank of a largest value, from 0; probability of a quantile.
+        second: ranks kept of largest values; relative error of a quantile.
+    """
+
+    function: AggregateFunction
+    field: str | None = None
+    weight: str | None = None
+    first: float = 0.0
+    second: float = 0.0
+
+    def __str__(self) -> str:
+        arguments = [name for name in (self.field, self.weight) if name is not None]
+        if self.function is AggregateFunction.QUANTILE:
+            arguments.append(f"{self.first:g}")
+        if self.function is AggregateFunction.LARGEST:
+            arguments.append(f"{self.first + 1:g}")
+        return f"{self.function.value}({', '.join(arguments)})"
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """The k largest values of a field; stands for k aggregates, one a rank."""
+
+    field: str
+    k: int
+
+    def ranks(self, output: str) -> dict[str, AggregateSpec]:
+        """Name each rank: output_1 is the largest."""
+        largest = AggregateFunction.LARGEST
+        return {f"{output}_{i + 1}": AggregateSpec(largest, self.field, None, i, self.k) for i in range(self.k)}
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """What an aggregate operator computes: (output field, aggregate) in declared order, and when it emits."""
+
+    aggregates: tuple[tuple[str, AggregateSpec], ...]
+    emit: Emit = Emit.FINAL
+    lane: Lane = Lane.BUILT_IN
+
+    @property
+    def ends(self) -> bool:
+        """Whether it gives at the end."""
+        return self.emit is Emit.FINAL
+
+    @property
+    def reason(self) -> str:
+        """What runs, in words."""
+        return ", ".join(f"{name}={spec}" for name, spec in self.aggregates)
+
+
+def count(field: str | None = None) -> AggregateSpec:
+    """Count tuples, or those in which a field isn't null: int64, never null. As a sink, count the tuples of the stream.
+
+    >>> print(count())
+    count()
+    """
+    return AggregateSpec(AggregateFunction.COUNT, field)
+
+
+def sum(field: str) -> AggregateSpec:  # noqa: A001  (the public name is rel.sum)
+    """Sum a field: int64 of integers and bools, float64 of floats, durations of durations. Overflow fails the job."""
+    return AggregateSpec(AggregateFunction.SUM, field)
+
+
+def min(field: str) -> AggregateSpec:  # noqa: A001  (the public name is rel.min)
+    """Find the least value of a field, of the field's type."""
+    return AggregateSpec(AggregateFunction.MIN, field)
+
+
+def max(field: str) -> AggregateSpec:  # noqa: A001  (the public name is rel.max)
+    """Find the greatest value of a field, of the field's type."""
+    return AggregateSpec(AggregateFunction.MAX, field)
+
+
+def mean(field: str) -> AggregateSpec:
+    """Compute the arithmetic mean of a numeric field: float64."""
+    return AggregateSpec(AggregateFunction.MEAN, field)
+
+
+def first(field: str) -> AggregateSpec:
+    """Keep the value in the key's first tuple, of the field's type; null if that was null."""
+    return AggregateSpec(AggregateFunction.FIRST, field)
+
+
+def last(field: str) -> AggregateSpec:
+    """Keep the value in the key's latest tuple, of the field's type; null if that was null."""
+    return AggregateSpec(AggregateFunction.LAST, field)
+
+
+def weighted_mean(field: str, weight: str) -> AggregateSpec:
+    """Compute sum(field * weight) / sum(weight), such as a volume-weighted average price: float64.
+
+    Args:
+        field: whose mean.
+        weight: field of the weights. Tuples in which either is null are left out; weights that sum to 0 give NaN.
+
+    >>> print(weighted_mean("price", "volume"))
+    weighted_mean(price, volume)
+    """
+    return AggregateSpec(AggregateFunction.WEIGHTED_MEAN, field, weight)
+
+
+def stddev(field: str, ddof: int = 1) -> AggregateSpec:
+    """Compute the standard deviation of a numeric field: float64, null for `ddof` values or fewer.
+
+    Args:
+        field: of which.
+        ddof: degrees of freedom taken away: 1 for a sample, as pandas and SQL do; 0 for a population.
+
+    Raises:
+        GraphError: ddof is less than 0.
+    """
+    if not _is_within(ddof, 0, math.inf, int):
+        raise GraphError(f"stddev with ddof={shown(ddof)}", way_out="Give 1 for a sample or 0 for a population")
+    return AggregateSpec(AggregateFunction.STDDEV, field, None, float(ddof))
+
+
+def distinct(field: str) -> AggregateSpec:
+    """Count the different values of a field, exactly: int64. The state holds every value once."""
+    return AggregateSpec(AggregateFunction.DISTINCT, field)
+
+
+def top_k(field: str, k: int) -> TopK:
+    """Keep the k largest values of a field: k nullable fields `NAME_1` (the largest) to `NAME_k`, of the field's type.
+
+    Args:
+        field: a number or a time; NaNs are left out.
+        k: 1 to 1000.
+
+    Raises:
+        GraphError: another k.
+
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("top")
+    >>> numbers = topology.source("numbers", rel.sequence(10))
+    >>> numbers.aggregate("largest", n=rel.top_k("value", 2)).sink("out", rel.list())
+    <sink out>
+    >>> [tuple(t) for t in rel.run(topology)["out"]]
+    [(9, 8)]
+    """
+    if not _is_within(k, 1, MOST_RANKS, int):
+        raise GraphError(f"top_k with k={shown(k)}", way_out=f"Give a number from 1 to {MOST_RANKS}")
+    return TopK(field, k)
+
+
+def quantile(field: str, probability: float, error: float = 0.01) -> AggregateSpec:
+    """Estimate a quantile of a numeric field by a DDSketch: float64.
+
+    The answer is within `error`, relatively, of the value of rank floor(probability * (n - 1)): 0.01 means that a true
+    100 ms gives 99 to 101. Quantiles of one field and error share a sketch, of 116 buckets for each factor of ten that
+    the values span (at 1 %).
+
+    Args:
+        field: of which; NaNs are left out, infinities count as the largest numbers.
+        probability: 0 to 1; 0.5 is the median.
+        error: 0.00001 to 0.5, relative.
+
+    Raises:
+        GraphError: probability or error is out of range.
+
+    Source: Masson, Rim, Lee, "DDSketch", VLDB 2019.
+    """
+    if not _is_within(probability, 0, 1) or not _is_within(error, LEAST_ERROR, 0.5):
+        raise GraphError(
+            f"quantile with probability={shown(probability)}, error={shown(error)}",
+            way_out=f"Give a probability from 0 to 1, and an error from {LEAST_ERROR:.5f} to 0.5",
+        )
+    return AggregateSpec(AggregateFunction.QUANTILE, field, None, float(probability), float(error))
+
+
+def _is_within(value: object, least: float, most: float, kind: type = float) -> bool:
+    """Tell whether a user's number is one, and in range; a whole one is a float, too, but no bool is a number."""
+    fits = isinstance(value, (int, kind)) and not isinstance(value, bool)
+    return fits and least <= value <= most  # type: ignore[operator]
+
+
+def check_updates(ttl: object, emit: Emit) -> None:
+    """Raise GraphError if something that is given at the end has a time to live."""
+    if ttl is not None and emit is Emit.FINAL:
+        raise GraphError(
+            f"ttl={shown(ttl)}: emit='final' gives every key when the input has ended, and some would be forgotten",
+            way_out="Use emit='update', or a window",
+        )
+
+
+def expanded(aggregates: Mapping[str, AggregateSpec | TopK]) -> dict[str, AggregateSpec]:
+    """List one aggregate for each output field, in declared order.
+
+    Raises:
+        GraphError: not an aggregate, or two for one field.
+    """
+    found: dict[str, AggregateSpec] = {}
+    for output, spec in aggregates.items():
+        if not isinstance(spec, AggregateSpec | TopK):
+            raise GraphError(
+                f"{output}={shown(spec)} is no aggregate",
+                way_out="Use rel.count(), or rel.sum, mean, min, max, first, last, ... of a field",
+            )
+        for name, one in spec.ranks(output).items() if isinstance(spec, TopK) else [(output, spec)]:
+            if name in found:
+                raise GraphError(f"there are two aggregates '{name}'", way_out="Give one of them another name")
+            found[name] = one
+    return found
+
+
+def aggregated_schema(
+    name: str, source: Schema, keys: tuple[str, ...], aggregates: Mapping[str, AggregateSpec]
+) -> Schema:
+    """Lay out the schema that an aggregate gives: the key fields, then one field per aggregate, in declared order.
+
+    Raises:
+        GraphError: no aggregate, or one named like a key.
+        SchemaError: unknown field, or a sum or mean of something that is no number.
+    """
+    if not aggregates:
+        raise GraphError("nothing to aggregate", way_out="Name at least one aggregate, such as count=rel.count()")
+    columns = [(k, source.field(k).format, source.field(k).nullable) for k in keys]
+    for output, spec in aggregates.items():
+        if output in keys:
+            raise GraphError(f"the aggregate '{output}' has the name of a key field", way_out="Give it another name")
+        columns.append((output, *_result(spec, source)))
+    return laid_out(name, columns)
+
+
+def _result(spec: AggregateSpec, source: Schema) -> tuple[str, bool]:
+    """Arrow format and nullability of an aggregate's result."""
+    if spec.field is None:
+        if spec.function is not AggregateFunction.COUNT:
+            raise GraphError(f"{spec} needs a field", way_out=source.suggestion(""))
+        return DataType.INT64.default_format, False
+    field: Field = source.field(spec.field)
+    if spec.function in (AggregateFunction.COUNT, AggregateFunction.DISTINCT):
+        return DataType.INT64.default_format, False
+    if spec.function is AggregateFunction.SUM:
+        return _sum_format(spec, field, source), field.nullable
+    if spec.function is AggregateFunction.LARGEST:
+        _check_number(spec, field, source, not field.type.is_text)
+        return field.format, True
+    if spec.function in _OF_NUMBERS:
+        _check_number(spec, field, source, field.type.is_numeric or field.type is DataType.BOOL)
+        nullable = field.nullable or spec.function is AggregateFunction.STDDEV
+        if spec.function is AggregateFunction.WEIGHTED_MEAN:
+            weight = source.field(spec.weight or "")
+            _check_number(spec, weight, source, weight.type.is_numeric or weight.type is DataType.BOOL)
+            nullable = nullable or weight.nullable
+        return DataType.FLOAT64.default_format, nullable
+    return field.format, field.nullable
+
+
+_OF_NUMBERS = (
+    AggregateFunction.MEAN,
+    AggregateFunction.WEIGHTED_MEAN,
+    AggregateFunction.STDDEV,
+    AggregateFunction.QUANTILE,
+)
+
+
+def _sum_format(spec: AggregateSpec, field: Field, source: Schema) -> str:
+    summable = field.type.is_numeric or field.type in (DataType.BOOL, DataType.DURATION)
+    _check_number(spec, field, source, summable)
+    if field.type is DataType.DURATION:
+        return field.format
+    return (DataType.FLOAT64 if field.type.is_float else DataType.INT64).default_format
+
+
+def _check_number(spec: AggregateSpec, field: Field, source: Schema, fits: bool) -> None:
+    if not fits:
+        raise SchemaError(
+            f"{spec} needs a number, but field '{field.name}' of {source.name} is {field.type.value}",
+            way_out="Map the field to int or float first, or use rel.count(), first or last",
+        )

@@ -1,0 +1,318 @@
+"""Operators that run in several channels: a fixed number (`parallel`), or more and fewer while they run (`elastic`).
+
+A stage deals a stream out to channels, each with the same operators, and brings together what they give. The operators
+are declared once; the stage has a copy of them for each channel, named `STAGE.0.NAME`, `STAGE.1.NAME`, ... The
+descriptions here are what the layers below get. Knows no threads, PEs or native code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import NoReturn
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.operators.splits import Split, split_operator
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.declaration import NewOperator, check_new
+from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.ports import IN, InputPort, OutputPort, operator_of, port_of, stream_name
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = [
+    "Channels",
+    "Governor",
+    "InTurn",
+    "Section",
+    "channel_heads",
+    "elastic",
+    "elastic_split",
+    "is_in_turn",
+    "parallel",
+]
+
+ORDER = "order"  # what restores the order of stage 'work' is called 'work.order'
+MOST_CHANNELS = 1000  # of a stage: each has operators of its own
+MOST_THREADS = 256  # elastic channels, which have a thread each from the start
+
+
+class Governor(Enum):
+    """Who decides how many channels of a stage get tuples."""
+
+    NOBODY = "nobody"  # all do
+    PEAK_RATE = "peak rate"  # the elastic operator of IPDPS'09
+    CONGESTION = "congestion"  # the ElasticLoadBalance operator
+
+
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """Deals tuples out to the first channels, in turn, or by the hash of their keys.
+
+    Args:
+        most: how many channels there are; each is an output port.
+        start: how many get tuples at first.
+        governor: who changes that.
+        ordered: whether the order is restored behind them.
+        keys: fields whose hash decides; then all channels get tuples.
+        lane: how it runs.
+    """
+
+    most: int
+    start: int
+    governor: Governor = Governor.NOBODY
+    ordered: bool = False
+    keys: tuple[str, ...] = ()
+    lane: Lane = Lane.BUILT_IN
+
+    @property
+    def reason(self) -> str:
+        """What runs, in words."""
+        if self.keys:
+            return f"by the hash of {', '.join(self.keys)} to {self.most} channels"
+        if self.governor is Governor.NOBODY:
+            return f"in turn to {self.most} channels"
+        return f"in turn to 1 to {self.most} channels, by {self.governor.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class InTurn:
+    """Brings channels together in the order in which they were dealt out."""
+
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "in the order before the channels"
+    ends: bool = True  # it may give more at the end
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Operators in declared order, and the streams that leave them: a whole stage, or what stands in a channel."""
+
+    operators: tuple[OperatorSpec, ...]
+    inputs: tuple[str, ...]
+    schema: Schema
+
+
+Body = Callable[[Upstream], Section]
+
+
+def parallel(up: Upstream, name: str, width: int, body: Body, by: str | Sequence[str] | None, order: bool) -> Section:
+    """See ``Stream.parallel``; the body gives what it would declare behind the stream of a channel."""
+    with NewOperator(name, up.operators) as location:
+        channels = _count(width, "width", MOST_CHANNELS)
+        keys = _keys(up, by)
+        _check_flag(order)
+        dealer: Channels | Split = Channels(channels, channels, ordered=order, keys=keys)
+        if keys and not order:
+            dealer = Split(channels, keys)
+        return _stage(up, _dealer(up, name, dealer, location), body, lambda spec: _check_keyed(spec, keys))
+
+
+def elastic(up: Upstream, name: str, body: Body, most: int, start: int, order: bool) -> Section:
+    """See ``Stream.elastic``; the body as of parallel."""
+    with NewOperator(name, up.operators) as location:
+        channels = _count(most, "most", MOST_THREADS)
+        _check_flag(order)
+        dealer = Channels(channels, _start(start, channels), Governor.PEAK_RATE, order)
+        return _stage(up, _dealer(up, name, dealer, location), body, _check_stateless)
+
+
+def elastic_split(up: Upstream, name: str, ways: int, start: int) -> OperatorSpec:
+    """See ``Stream.elastic_split``."""
+    with NewOperator(name, up.operators) as location:
+        channels = _count(ways, "ways", MOST_THREADS)
+        return _dealer(up, name, Channels(channels, _start(start, channels), Governor.CONGESTION), location)
+
+
+def channel_heads(operators: Mapping[str, OperatorSpec]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Find for each operator with a governor those that take one of its streams: {name: operators by channel}."""
+    dealers = {
+        name: spec
+        for name, spec in operators.items()
+        if isinstance(spec.body, Channels) and spec.body.governor is not Governor.NOBODY
+    }
+    found: dict[str, dict[str, list[str]]] = {
+        name: {stream: [] for stream in spec.streams} for name, spec in dealers.items()
+    }
+    for spec in operators.values():
+        dealt = [stream for stream, _ in spec.edges if operator_of(stream) in dealers]
+        if len(dealt) == 1:  # what unites channels is no part of them
+            found[operator_of(dealt[0])][dealt[0]].append(spec.name)
+    return {name: tuple(map(tuple, takers.values())) for name, takers in found.items()}
+
+
+def is_in_turn(operators: Mapping[str, OperatorSpec], name: str) -> bool:
+    """Tell whether an operator stands in a channel of a stage that restores the order."""
+    spec = operators[name]
+    while len(spec.upstream) == 1:
+        spec = operators[spec.upstream[0]]
+        if isinstance(spec.body, InTurn):
+            return False
+        if isinstance(spec.body, Channels):
+            return spec.body.ordered
+    return False
+
+
+def _dealer(up: Upstream, name: str, body: Channels | Split, location: str) -> OperatorSpec:
+    channels = body.most if isinstance(body, Channels) else body.ports
+    names = tuple(f"out{number}" for number in range(channels))
+    if isinstance(body, Split):
+        return split_operator(up, name, body, names, location)
+    return up.operator(
+        name,
+        OperatorKind.CHANNELS,
+        StateKind.STATELESS if body.keys else StateKind.STATEFUL,
+        body,
+        location,
+        gives=up.schema,
+        first_output=names[0],
+        further_outputs=tuple(OutputPort(port, up.schema) for port in names[1:]),
+    )
+
+
+def _stage(up: Upstream, dealer: OperatorSpec, body: Body, check: Callable[[OperatorSpec], None]) -> Section:
+    """Make the operators of a stage: those of the body once for each channel."""
+    dealt = dealer.body
+    assert isinstance(dealt, Channels | Split)
+    ordered = isinstance(dealt, Channels) and dealt.ordered
+    inside = body(up.behind(dealer, dealt.keys))
+    for one in inside.operators:
+        if one.kind in (OperatorKind.SOURCE, OperatorKind.SINK):
+            _refuse(one, f"a {one.kind.value} can't stand in a channel", "Put it in front of the stage, or behind it")
+        check(one)
+    if ordered:
+        _check_chain(dealer, inside)
+    names = {one.name for one in inside.operators}
+    channels = [
+        _Renamed(f"{dealer.name}.{n}.", names, dealer.streams[0], entry) for n, entry in enumerate(dealer.streams)
+    ]
+    copies = [channel.operator(one) for channel in channels for one in inside.operators]
+    for taken in (f"{dealer.name}.{ORDER}", *(one.name for one in copies)):
+        check_new(taken, up.operators)
+    ends = [channel.streams(inside.inputs) for channel in channels]
+    if not ordered:
+        together = tuple(dict.fromkeys(end for each in ends for end in each))
+        return Section((dealer, *copies), together, inside.schema)
+    restored = _in_turn(f"{dealer.name}.{ORDER}", inside.schema, ends, dealer.location)
+    return Section((dealer, *copies, restored), restored.streams, inside.schema)
+
+
+def _in_turn(name: str, schema: Schema, ends: list[tuple[str, ...]], location: str) -> OperatorSpec:
+    """Make what restores the order of channels that end in these streams."""
+    ports = tuple(InputPort(f"in{number}", schema, end) for number, end in enumerate(ends))
+    return OperatorSpec(
+        name,
+        OperatorKind.IN_TURN,
+        ports[0].streams,
+        schema,
+        schema,
+        (),
+        StateKind.STATEFUL,
+        InTurn(),
+        location,
+        first_input=ports[0].name if len(ports) > 1 else IN,
+        further_inputs=ports[1:],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Renamed:
+    """How the operators of a draft are called in a channel."""
+
+    prefix: str
+    names: set[str]
+    entry: str  # the stream of the draft that enters the body
+    channel: str  # the stream that enters this channel
+
+    def streams(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(self._stream(stream) for stream in given)
+
+    def _stream(self, stream: str) -> str:
+        if stream == self.entry:
+            return self.channel
+        operator = operator_of(stream)
+        if operator not in self.names:
+            return stream
+        return stream_name(self.prefix + operator, port_of(stream, "out"))
+
+    def operator(self, spec: OperatorSpec) -> OperatorSpec:
+        further = tuple(
+            replace(port, streams=self.streams(port.streams), feedback=self.streams(port.feedback))
+            for port in spec.further_inputs
+        )
+        return replace(
+            spec,
+            name=self.prefix + spec.name,
+            inputs=self.streams(spec.inputs),
+            further_inputs=further,
+            feedback=self.streams(spec.feedback),
+        )
+
+
+def _check_chain(dealer: OperatorSpec, inside: Section) -> None:
+    """Refuse what lets turns out of a channel in several ways, or not at all."""
+    operators = {spec.name: spec for spec in inside.operators}
+    left = set(operators)
+    inputs = inside.inputs
+    while len(inputs) == 1 and operator_of(inputs[0]) in operators:
+        spec = operators[operator_of(inputs[0])]
+        left.discard(spec.name)
+        if len(spec.input_ports) > 1 or spec.loop_edges or spec.demand is not None:
+            _refuse(spec, "with order=True a channel is a single chain, and this has several inputs", "Leave order out")
+        inputs = spec.inputs
+    if inputs != dealer.streams[:1] or left:
+        raise GraphError(
+            "with order=True a channel is a single chain, and this body branches",
+            way_out="Leave order out, or branch behind the stage",
+        )
+
+
+def _check_stateless(spec: OperatorSpec) -> None:
+    if spec.state_kind is not StateKind.STATELESS:
+        _refuse(
+            spec,
+            "it keeps state, and a tuple of an elastic stage may go to any channel",
+            "Use .parallel(name, width, body, by=key), put it behind the stage, or say stateless=True of a class",
+        )
+
+
+def _check_keyed(spec: OperatorSpec, by: tuple[str, ...]) -> None:
+    if spec.keys and not (by and set(by) <= set(spec.keys)):
+        dealt = f"by {', '.join(by)}" if by else "in turn"
+        _refuse(
+            spec,
+            f"it keeps state of {', '.join(spec.keys)}, and tuples go to channels {dealt}: several would have a key",
+            f"Give by='{spec.keys[0]}'",
+        )
+
+
+def _keys(up: Upstream, by: str | Sequence[str] | None) -> tuple[str, ...]:
+    if by is None:
+        return up.keys
+    fields: object = (by,) if isinstance(by, str) else by
+    if not isinstance(fields, Sequence) or not all(isinstance(field, str) for field in fields):
+        raise GraphError(f"by={shown(by)}", way_out="Give a field, or several")
+    return up.keyed(tuple(fields)).keys if fields else ()
+
+
+def _count(value: object, what: str, most: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+        raise GraphError(f"{what}={shown(value)} channels", way_out=f"Give a whole number from 1 to {most}")
+    return value
+
+
+def _check_flag(order: object) -> None:
+    if not isinstance(order, bool):
+        raise GraphError(f"order={shown(order)}", way_out="Give True or False")
+
+
+def _start(value: object, most: int) -> int:
+    start = _count(value, "start", MOST_THREADS)
+    if start > most:
+        raise GraphError(f"start={start} of at most {most} channels", way_out=f"Give {most} or less")
+    return start
+
+
+def _refuse(spec: OperatorSpec, problem: str, way_out: str) -> NoReturn:
+    raise GraphError(problem, operator=spec.name, location=spec.location, way_out=way_out)

@@ -1,0 +1,168 @@
+"""Where streams meet the ports of an operator class: the composition-time part of its checks (J04), and what comes out.
+
+Knows no threads, PEs or native code.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.dead_letters import OnError, dead_letters, on_error_of
+from rayelastic.graph.spec.declaration import NewOperator
+from rayelastic.graph.spec.operator_class import OperatorDefinition, definition_of
+from rayelastic.graph.spec.operator_spec import FunctionCompiler, OperatorKind, OperatorRequest, OperatorSpec, StateKind
+from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["class_operator"]
+
+
+def class_operator(
+    name: str,
+    instance: Any,
+    streams: Mapping[str, Upstream | None],
+    operators: Mapping[str, OperatorSpec],
+    compiler: FunctionCompiler,
+    on_error: object = OnError.FAIL,
+) -> OperatorSpec:
+    """Make an operator of a class that @rel.operator made.
+
+    Args:
+        name: of the operator.
+        instance: of the class; it is copied for each job.
+        streams: {input port: what it takes}.
+        operators: declared before.
+        compiler: finds its lane.
+        on_error: what happens to a tuple on which `invoke` raises.
+
+    Raises:
+        GraphError: ports, streams, keys or output ports don't fit.
+        SchemaError: a stream lacks a field that the operator's design wants.
+        LaneError: the lane can't be had.
+    """
+    with NewOperator(name, operators) as location:
+        definition = definition_of(instance)
+        inputs = _inputs(definition, streams)
+        outputs = _outputs(definition, instance, {port.name: port.schema for port in inputs})
+        policy = on_error_of(on_error)
+        _check_policy(policy, inputs, outputs)
+        request = OperatorRequest(
+            name, _copied(instance), inputs, outputs, definition.state, definition.lane, location, policy
+        )
+        body = compiler.compile_operator(request)
+        if policy is OnError.DIVERT:
+            outputs += (dead_letters(inputs[0].schema),)
+        first = inputs[0]
+        return OperatorSpec(
+            name,
+            OperatorKind.OPERATOR,
+            first.streams,
+            first.schema,
+            outputs[0].schema if outputs else None,
+            first.keys,
+            definition.state_kind,
+            body,
+            location,
+            first_input=first.name if len(inputs) > 1 else IN,
+            first_output=outputs[0].name if len(outputs) > 1 + (policy is OnError.DIVERT) else OUT,
+            further_inputs=inputs[1:],
+            further_outputs=outputs[1:],
+            demand=first.demand,
+            on_error=policy,
+        )
+
+
+def _inputs(definition: OperatorDefinition, streams: Mapping[str, Upstream | None]) -> tuple[InputPort, ...]:
+    unknown = next((port for port in streams if port not in definition.inputs), None)
+    if unknown is not None:
+        raise GraphError(
+            f"it has no input port {unknown!r}", way_out=f"Its input ports are {', '.join(definition.inputs)}"
+        )
+    ports = []
+    for port, wanted in definition.inputs.items():
+        up = streams.get(port)
+        if up is None:
+            raise GraphError(
+                f"nothing is given to its input port '{port}'", way_out=f"Pass {port}=stream, or take the port away"
+            )
+        if wanted.schema is not None:
+            _check_fields(port, wanted.schema, up.schema)
+        ports.append(InputPort(port, up.schema, up.inputs, _keys(port, definition, up), wanted.demand))
+    _check_keys(ports)
+    return tuple(ports)
+
+
+def _check_fields(port: str, wanted: Schema, given: Schema) -> None:
+    for field in wanted.fields:
+        found = given.field(field.name)
+        if found.type is not field.type or found.nullable > field.nullable:
+            raise GraphError(
+                f"input port '{port}' wants {field}, but its stream has {found}",
+                way_out=f"Map the stream to {wanted}",
+            )
+
+
+def _check_policy(policy: OnError, inputs: tuple[InputPort, ...], outputs: tuple[OutputPort, ...]) -> None:
+    if policy is not OnError.FAIL and inputs[0].demand is not None:
+        raise GraphError(
+            f"on_error='{policy.value}' of an operator that waits for all its ports: which tuple would it be?",
+            way_out="Catch what can happen in invoke",
+        )
+    if policy is OnError.DIVERT and (len(inputs) > 1 or not outputs):
+        raise GraphError(
+            "on_error='divert' needs a single input port, and an output port", way_out="Use 'skip', or catch in invoke"
+        )
+
+
+def _keys(port: str, definition: OperatorDefinition, up: Upstream) -> tuple[str, ...]:
+    if definition.state_kind is not StateKind.PARTITIONED:
+        return ()  # what doesn't keep state of keys doesn't depend on them
+    if not up.keys:
+        raise GraphError(
+            f"it keeps state of keys, but the stream of input port '{port}' has none",
+            way_out="Write .key_by(field, ...) on it",
+        )
+    return up.keys
+
+
+def _check_keys(ports: list[InputPort]) -> None:
+    def formats(port: InputPort) -> list[str]:
+        return [port.schema.field(key).format for key in port.keys]
+
+    for port in ports[1:]:
+        if formats(port) != formats(ports[0]):
+            shown_keys = [f"'{one.name}' has {', '.join(str(one.schema.field(k)) for k in one.keys)}" for one in ports]
+            raise GraphError(
+                f"its input ports have keys of different types: {'; '.join(shown_keys)}",
+                way_out="Use key_by with as many fields, of the same types, on each",
+            )
+
+
+def _outputs(definition: OperatorDefinition, instance: Any, inputs: Mapping[str, Schema]) -> tuple[OutputPort, ...]:
+    told: Any = definition.outputs
+    if told is None:
+        told = instance.output_schemas(dict(inputs))
+        if not isinstance(told, Mapping) or not all(isinstance(port, str) and port.isidentifier() for port in told):
+            raise GraphError(
+                f"output_schemas gave {shown(told)}",
+                way_out="Return {output port: schema}, the names being identifiers",
+            )
+    return tuple(
+        OutputPort(port, inputs[given] if isinstance(given, str) else Schema.of(given)) for port, given in told.items()
+    )
+
+
+def _copied(instance: Any) -> Any:
+    """Each operator has its own: what a job does to it doesn't come back."""
+    try:
+        return copy.deepcopy(instance)
+    except Exception as error:  # whatever a user's object raises
+        raise GraphError(
+            f"it can't be copied: {error}",
+            way_out="Open files, locks and connections in initialize(), not in __init__()",
+        ) from error

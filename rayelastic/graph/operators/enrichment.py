@@ -1,0 +1,90 @@
+"""`enrich`: adds to each tuple what a table has for its key; made of a map or flat_map over a table that is shipped.
+
+Knows no threads, PEs or native code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.operators.functions import function_operator
+from rayelastic.graph.records.schema import Schema, laid_out
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.declaration import NewOperator
+from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["enrich"]
+
+TABLE = "table"  # what its fields are called behind the name where the stream has that already
+
+
+class _Lookup:
+    """Finds the row of a tuple's key."""
+
+    def __init__(self, table: Mapping[Any, Any], keys: tuple[int, ...], missing: tuple[None, ...] | None) -> None:
+        self._table = {key: tuple(row) if isinstance(row, tuple) else (row,) for key, row in table.items()}
+        self._keys = keys
+        self._missing = missing
+
+    def row(self, t: Any) -> tuple[Any, ...] | None:
+        keys = self._keys
+        return self._table.get(t[keys[0]] if len(keys) == 1 else tuple(t[key] for key in keys), self._missing)
+
+
+class _Inner(_Lookup):
+    def __call__(self, t: Any) -> Iterator[tuple[Any, ...]]:
+        row = self.row(t)
+        if row is not None:
+            yield (*t, *row)
+
+
+class _Left(_Lookup):
+    def __call__(self, t: Any) -> tuple[Any, ...]:
+        row = self.row(t)
+        assert row is not None
+        return (*t, *row)
+
+
+def enrich(up: Upstream, name: str, table: Mapping[Any, Any], how: str, schema: object) -> OperatorSpec:
+    """See ``KeyedStream.enrich``."""
+    with NewOperator(name, up.operators):
+        if not isinstance(table, Mapping):
+            raise GraphError(f"{shown(table)} is no table", way_out="Give {key: row}")
+        if how not in ("inner", "left"):
+            raise GraphError(f"how={shown(how)}", way_out="Choose 'inner' or 'left'")
+        rows = _row_schema(table, schema)
+        _check_rows(table, len(up.keys), len(rows.fields))
+        gives = _schema(name, up.schema, rows, outer=how == "left")
+    keys = tuple(up.schema.names.index(key) for key in up.keys)
+    if how == "left":
+        found = _Left(table, keys, (None,) * len(rows.fields))
+        return function_operator(up, OperatorKind.MAP, name, found, schema=gives, lane="python")
+    return function_operator(up, OperatorKind.FLAT_MAP, name, _Inner(table, keys, None), schema=gives, lane="python")
+
+
+def _row_schema(table: Mapping[Any, Any], schema: object) -> Schema:
+    if schema is not None:
+        return Schema.of(schema)
+    first = next(iter(table.values()), None)
+    if first is None or type(first) is tuple:
+        raise GraphError("nobody knows the fields of the table's rows", way_out="Give schema={field: type}")
+    return Schema.of(type(first))
+
+
+def _check_rows(table: Mapping[Any, Any], keys: int, fields: int) -> None:
+    for key, row in table.items():
+        if (len(key) if isinstance(key, tuple) else 1) != keys:
+            raise GraphError(f"the table has key {shown(key)}", way_out=f"Give a tuple of {keys} for several fields")
+        if (len(row) if isinstance(row, tuple) else 1) != fields:
+            raise GraphError(f"the table has row {shown(row)} for {shown(key)}", way_out=f"Give {fields} fields")
+
+
+def _schema(name: str, stream: Schema, rows: Schema, *, outer: bool) -> Schema:
+    columns = [(field.name, field.format, field.nullable) for field in stream.fields]
+    for field in rows.fields:
+        called = f"{field.name}_{TABLE}" if stream.find(field.name) is not None else field.name
+        columns.append((called, field.format, field.nullable or outer))
+    return laid_out(name, columns)

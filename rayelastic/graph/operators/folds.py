@@ -1,0 +1,120 @@
+"""`scan`, `fold` and `reduce` of the tuples of each key: made of a map with state, and of the last of each key.
+
+What runs is Python. Knows no threads, PEs or native code.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.operators.aggregates import Emit, check_updates, last
+from rayelastic.graph.operators.aggregation import aggregate
+from rayelastic.graph.operators.functions import function_operator
+from rayelastic.graph.records.schema import Schema, laid_out
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.time_info import Seconds
+from rayelastic.graph.spec.declaration import NewOperator, binds
+from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["fold", "reduce", "scan"]
+
+Together = Callable[[Any, Any], Any]
+
+
+class _Start:
+    """Makes the state of a key: a list that holds what has come together."""
+
+    def __init__(self, start: Any) -> None:
+        self._start = start
+
+    def __call__(self) -> list[Any]:
+        return [copy.deepcopy(self._start)]
+
+
+class _Scan:
+    def __init__(self, fn: Together, fields: tuple[int, ...], plain: bool) -> None:
+        self._fn = fn
+        self._fields = fields  # of the keys
+        self._plain = plain
+
+    def __call__(self, t: Any, s: list[Any]) -> tuple[Any, ...]:
+        made = s[0] = self._fn(s[0], t)
+        keys = tuple(t[field] for field in self._fields)
+        return (*keys, made) if self._plain else (*keys, *made)
+
+
+class _Reduce:
+    def __init__(self, fn: Together) -> None:
+        self._fn = fn
+
+    def __call__(self, t: Any, s: list[Any]) -> Any:
+        made = t if s[0] is None else self._fn(type(t)(*s[0]), t)
+        s[0] = tuple(made)  # which pickles, whatever class t is of
+        return made
+
+
+def scan(up: Upstream, name: str, fn: Together, start: Any, schema: object, ttl: Seconds | None = None) -> OperatorSpec:
+    """See ``KeyedStream.scan``."""
+    with NewOperator(name, up.operators):
+        _check(fn, "fn(accumulated, t)")
+        made = Schema.of(type(start) if schema is None else schema)
+        twice = next((field for field in up.keys if made.find(field) is not None), None)
+        if twice is not None:
+            raise GraphError(
+                f"what comes together has a field '{twice}', and so has the key", way_out="Give one another name"
+            )
+        gives = _keyed(name, up, made)
+        plain = not isinstance(start, tuple)
+    fields = tuple(up.schema.names.index(field) for field in up.keys)
+    return _with_state(up, name, _Scan(fn, fields, plain), start, gives, ttl)
+
+
+def fold(up: Upstream, name: str, fn: Together, start: Any, schema: object) -> tuple[OperatorSpec, OperatorSpec]:
+    """See ``KeyedStream.fold``."""
+    with NewOperator(name, up.operators):
+        scanned = scan(up, f"{name}.scan", fn, start, schema)
+    return scanned, _latest(name, up, scanned)
+
+
+def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Seconds | None) -> tuple[OperatorSpec, ...]:
+    """See ``KeyedStream.reduce``."""
+    with NewOperator(name, up.operators):
+        _check(fn, "fn(reduced, t)")
+        try:
+            when = Emit(emit)
+        except ValueError:
+            raise GraphError(f"emit={shown(emit)}", way_out="Choose 'final' or 'update'") from None
+        check_updates(ttl, when)
+        if set(up.schema.names) <= set(up.keys):
+            raise GraphError("there is nothing but keys to be reduced", way_out="Use .deduplicate(name)")
+    inner = name if when is Emit.UPDATE else f"{name}.scan"
+    made = _with_state(up, inner, _Reduce(fn), None, up.schema, ttl)
+    return (made,) if when is Emit.UPDATE else (made, _latest(name, up, made))
+
+
+def _with_state(
+    up: Upstream, name: str, function: Together, start: Any, gives: Schema, ttl: Seconds | None
+) -> OperatorSpec:
+    return function_operator(
+        up, OperatorKind.MAP, name, function, state=_Start(start), ttl=ttl, schema=gives, lane="python"
+    )
+
+
+def _check(fn: object, called: str) -> None:
+    if not callable(fn) or not binds(fn, (None, None)):
+        raise GraphError(f"{shown(fn)} can't be called as {called}", way_out="Give a function of two arguments")
+
+
+def _keyed(name: str, up: Upstream, made: Schema) -> Schema:
+    fields = [*map(up.schema.field, up.keys), *made.fields]
+    return laid_out(name, [(field.name, field.format, field.nullable) for field in fields])
+
+
+def _latest(name: str, up: Upstream, made: OperatorSpec) -> OperatorSpec:
+    behind = up.behind(made, up.keys)
+    latest = {field: last(field) for field in behind.schema.names if field not in up.keys}
+    return aggregate(behind, name, latest)

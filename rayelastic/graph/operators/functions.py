@@ -1,0 +1,83 @@
+"""`map`, `filter` and `flat_map`: operators of a user's function, with or without state of its key.
+
+Knows no threads, PEs or native code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.dead_letters import OnError, dead_letters, on_error_of
+from rayelastic.graph.spec.declaration import NewOperator, check_function, check_state, lane_of
+from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.ports import side_ports
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["NO_SIDES", "deduplicate", "function_operator"]
+
+NO_SIDES: Mapping[str, object] = MappingProxyType({})
+
+
+def function_operator(
+    up: Upstream,
+    kind: OperatorKind,
+    name: str,
+    function: Callable[..., Any],
+    *,
+    state: Callable[[], Any] | None = None,
+    ttl: object = None,
+    schema: object = None,
+    lane: object = "auto",
+    on_error: object = OnError.FAIL,
+    sides: Mapping[str, object] = NO_SIDES,
+) -> OperatorSpec:
+    """See ``Stream.map`` and ``KeyedStream.map``; a function without state doesn't depend on keys."""
+    with NewOperator(name, up.operators) as location:
+        if state is not None:
+            check_state(state)
+        check_function(function, kind, state)
+        lives = up.time_to_live(ttl, None if state is not None else "state=")
+        output = None if schema is None else Schema.of(schema)
+        policy = on_error_of(on_error)
+        further = side_ports(sides)
+        keys = () if state is None else up.keys
+        request = FunctionRequest(
+            name, kind, function, up.schema, output, keys, state, lane_of(lane), location,
+            tuple(port.name for port in further),
+        )  # fmt: skip
+        compiled = up.compiler.compile(request)
+        if policy is OnError.DIVERT:
+            further += (dead_letters(up.schema),)
+        return up.operator(
+            name,
+            kind,
+            StateKind.STATELESS if state is None else StateKind.PARTITIONED,
+            compiled,
+            location,
+            gives=up.schema if kind is OperatorKind.FILTER else compiled.output_schema,
+            keys=keys,
+            further_outputs=further,
+            on_error=policy,
+            ttl=lives,
+        )
+
+
+class _Seen(NamedTuple):
+    """Whether a key has come."""
+
+    seen: bool = False
+
+
+def _is_first(_tuple: Any, state: Any) -> bool:
+    if state.seen:
+        return False
+    state.seen = True
+    return True
+
+
+def deduplicate(up: Upstream, name: str, ttl: object) -> OperatorSpec:
+    """See ``KeyedStream.deduplicate``."""
+    return function_operator(up, OperatorKind.FILTER, name, _is_first, state=_Seen, ttl=ttl)

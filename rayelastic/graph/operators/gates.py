@@ -1,0 +1,102 @@
+"""`switch` and `gate`: tuples wait in an operator until another stream lets them pass (P34).
+
+Made of operator classes with two input ports that take what comes. What waits is the operator's own state, in memory.
+Knows no threads, PEs or native code.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.operators.composition import class_operator
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.declaration import NewOperator, binds
+from rayelastic.graph.spec.operator_class import operator
+from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["CONTROL", "gate", "switch"]
+
+DATA, CONTROL = "data", "control"  # the input ports
+
+
+@operator(inputs={DATA: None, CONTROL: None}, outputs={"out": DATA}, lane="python")
+class _Switch:
+    def __init__(self, on: Callable[[Any], Any], start: bool, waits: bool) -> None:
+        self._turns = on
+        self._on = start
+        self._waits = waits
+        self._waiting: list[Any] = []
+
+    def invoke(self, port: str, t: Any) -> Iterable[Any]:
+        if port == CONTROL:
+            self._on = bool(self._turns(t))
+            return self.shutdown() if self._on else ()
+        if self._on:
+            return [t]
+        if self._waits:
+            self._waiting.append(t)
+        return ()
+
+    def shutdown(self) -> Iterable[Any]:
+        waiting, self._waiting = self._waiting, []
+        return waiting
+
+
+@operator(inputs={DATA: None, CONTROL: None}, outputs={"out": DATA}, lane="python")
+class _Gate:
+    def __init__(self, most: int, passes: Callable[[Any], int] | None) -> None:
+        self._may_pass = most
+        self._passes = passes
+        self._waiting: deque[Any] = deque()
+
+    def invoke(self, port: str, t: Any) -> Iterable[Any]:
+        if port == DATA:
+            self._waiting.append(t)
+        else:
+            self._may_pass += 1 if self._passes is None else self._passes(t)
+        count = max(0, min(self._may_pass, len(self._waiting)))
+        self._may_pass -= count
+        return [self._waiting.popleft() for _ in range(count)]
+
+    def shutdown(self) -> Iterable[Any]:
+        return self._waiting
+
+
+def switch(
+    up: Upstream, name: str, control: Upstream | None, on: Callable[[Any], Any], start: bool, off: str
+) -> OperatorSpec:
+    """See ``Stream.switch``."""
+    with NewOperator(name, up.operators):
+        _check(on, "on")
+        if off not in ("wait", "drop"):
+            raise GraphError(f"off={shown(off)}", way_out="Choose 'wait' or 'drop'")
+        if not isinstance(start, bool):
+            raise GraphError(f"start={shown(start)}", way_out="Give True or False")
+    return class_operator(
+        name, _Switch(on, start, off == "wait"), {DATA: up, CONTROL: control}, up.operators, up.compiler
+    )
+
+
+def gate(
+    up: Upstream, name: str, control: Upstream | None, most: int, passes: Callable[[Any], int] | None
+) -> OperatorSpec:
+    """See ``Stream.gate``."""
+    with NewOperator(name, up.operators):
+        if passes is not None:
+            _check(passes, "passes")
+        _check_most(most)
+    return class_operator(name, _Gate(most, passes), {DATA: up, CONTROL: control}, up.operators, up.compiler)
+
+
+def _check(function: object, what: str) -> None:
+    if not callable(function) or not binds(function, (None,)):
+        raise GraphError(f"{what}={shown(function)} is no function of a tuple", way_out="Give lambda t: ...")
+
+
+def _check_most(most: object) -> None:
+    if not isinstance(most, int) or isinstance(most, bool) or most < 0:
+        raise GraphError(f"most={shown(most)}", way_out="Give a number of tuples, 0 or more")

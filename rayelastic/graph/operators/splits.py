@@ -1,0 +1,141 @@
+"""`stream.split`: each tuple to one of several streams, in turn, by the hash of its key, or by what a function says.
+
+The description is what the layers below get. Knows no threads, PEs or native code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.declaration import LaneChoice, NewOperator, check_function, lane_of
+from rayelastic.graph.spec.operator_spec import (
+    CompiledFunction,
+    FunctionRequest,
+    Lane,
+    OperatorKind,
+    OperatorSpec,
+    StateKind,
+)
+from rayelastic.graph.spec.ports import OutputPort, check_port
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["REST", "Split", "split", "split_operator"]
+
+REST = "rest"  # the output port of tuples for which no predicate holds
+_MOST = 1000  # outputs of a split: each has connections and a name of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Gives each tuple to one output port.
+
+    Args:
+        ports: how many there are.
+        keys: fields whose hash decides; none: in turn, or by choice.
+        choice: a function from a tuple to the number of the port; None: in turn, or by hash.
+    """
+
+    ports: int
+    keys: tuple[str, ...] = ()
+    choice: CompiledFunction | None = None
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs."""
+        return Lane.BUILT_IN if self.choice is None else self.choice.lane
+
+    @property
+    def reason(self) -> str:
+        """What runs, in words."""
+        if self.choice is not None:
+            return f"by a function: {self.choice.reason}"
+        return f"by the hash of {', '.join(self.keys)}" if self.keys else "in turn"
+
+
+def split(
+    up: Upstream,
+    name: str,
+    ways: int | None,
+    by: Callable[..., Any] | None,
+    lane: LaneChoice,
+    predicates: Mapping[str, Callable[..., Any]],
+) -> OperatorSpec:
+    """See ``Stream.split``."""
+    with NewOperator(name, up.operators) as location:
+        if (ways is None) == (not predicates):
+            raise GraphError(
+                "split needs a number of streams or a predicate for each",
+                way_out="Write .split(name, 4), or .split(name, even=lambda t: t.n % 2 == 0)",
+            )
+        if ways is not None:
+            names = tuple(f"out{number}" for number in range(_checked(ways)))
+        else:
+            for port in predicates:
+                check_port(port, "output")
+            names = (*predicates, REST)
+            by = _chooser(predicates)
+        choice = None if by is None else _choice(up, name, by, lane, location)
+        return split_operator(
+            up, name, Split(len(names), () if choice is not None else up.keys, choice), names, location
+        )
+
+
+def split_operator(up: Upstream, name: str, body: Split, names: tuple[str, ...], location: str) -> OperatorSpec:
+    """Make the operator, with output ports of these names."""
+    ports = tuple(OutputPort(port, up.schema, optional=port == REST) for port in names)
+    state = StateKind.STATEFUL if body.choice is None and not body.keys else StateKind.STATELESS
+    return up.operator(
+        name, OperatorKind.SPLIT, state, body, location,
+        gives=up.schema, first_output=ports[0].name, further_outputs=ports[1:],
+    )  # fmt: skip
+
+
+def _choice(up: Upstream, name: str, by: Callable[..., Any], lane: LaneChoice, location: str) -> CompiledFunction:
+    check_function(by, OperatorKind.MAP, None)
+    request = FunctionRequest(
+        name, OperatorKind.MAP, by, up.schema, Schema.of(int), lane=lane_of(lane), location=location
+    )
+    choice = up.compiler.compile(request)
+    if choice.lane is Lane.VECTORISED:
+        raise GraphError("split chooses for one tuple, not for a run", way_out="Take the annotation away")
+    return choice
+
+
+def _checked(ways: object) -> int:
+    if not isinstance(ways, int) or isinstance(ways, bool) or not 1 <= ways <= _MOST:
+        raise GraphError(f"split into {shown(ways)} streams", way_out=f"Give a whole number from 1 to {_MOST}")
+    return ways
+
+
+def _chooser(predicates: Mapping[str, Callable[..., Any]]) -> Callable[[Any], int]:
+    """Build the function that gives the number of the first predicate that holds, or else of the rest."""
+    names = list(predicates)
+    for port in names:
+        check_function(predicates[port], OperatorKind.FILTER, None)
+    chosen = _last(predicates[names[-1]], len(names) - 1, len(names))
+    for number in range(len(names) - 2, -1, -1):
+        chosen = _before(predicates[names[number]], number, chosen)
+    return chosen
+
+
+def _last(predicate: Callable[..., Any], number: int, rest: int) -> Callable[[Any], int]:
+    def choose(t: Any) -> int:
+        if predicate(t):
+            return number
+        return rest
+
+    return choose
+
+
+def _before(predicate: Callable[..., Any], number: int, following: Callable[[Any], int]) -> Callable[[Any], int]:
+    def choose(t: Any) -> int:
+        if predicate(t):
+            return number
+        return following(t)
+
+    return choose

@@ -1,0 +1,231 @@
+"""Schemas: what the records of a stream look like, field by field and byte by byte.
+
+Layout rule, the same as native_sched/include/rayelastic/schema.hpp: fields in declared order, each at its natural
+alignment (text at 8); then one validity bit per nullable field, in field order, bit 0 first, 1 = present; size rounded
+up to 8, at least 8. Knows nothing of operators. pyarrow and numpy are imported only inside a conversion.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import keyword
+import typing
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from rayelastic.errors import SchemaError
+from rayelastic.graph.records.conversion import columns_of
+from rayelastic.graph.records.data_type import HOLDS, Column, DataType, arrow_type_of, numpy_format_of, parsed_format
+
+__all__ = ["DataType", "Field", "Schema", "laid_out"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a schema, laid out.
+
+    Args:
+        name: a Python identifier.
+        type: what it holds.
+        nullable: whether it may be None.
+        format: Arrow C Data Interface format string, with unit and time zone.
+        offset: bytes from the start of the record.
+        validity: its bit in the validity bytes, -1 if not nullable.
+    """
+
+    name: str
+    type: DataType
+    nullable: bool
+    format: str
+    offset: int
+    validity: int
+
+    def __str__(self) -> str:
+        shown = self.type.value
+        if self.format != self.type.default_format:
+            _, factory, arguments = parsed_format(self.format)
+            shown = f"{factory}[{', '.join(arguments)}]" if arguments else factory
+        return f"{self.name}: {shown}{' | None' if self.nullable else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The layout of a stream's records. Make it with ``Schema.of``; equal when names, types and layout are.
+
+    Args:
+        name: what the records are called in messages and tuple classes.
+        fields: in declared order.
+        record_size: bytes of a record, a multiple of 8.
+        validity_offset: where the validity bytes start.
+
+    >>> from typing import NamedTuple
+    >>> class Trade(NamedTuple):
+    ...     symbol: str
+    ...     price: float
+    ...     volume: int | None
+    >>> schema = Schema.of(Trade)
+    >>> print(schema)
+    Trade(symbol: string, price: float64, volume: int64 | None)
+    >>> schema.record_size, schema.field("volume").offset, schema.tuple_type is Trade
+    (40, 24, True)
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    record_size: int
+    validity_offset: int
+    declared_type: type | None = field(default=None, repr=False, compare=False)
+
+    @staticmethod
+    def of(declared: object, *, name: str | None = None) -> Schema:
+        """Lay out what was declared.
+
+        Args:
+            declared: a NamedTuple class; a dict of field names to types (Python types, NumPy scalar types, DataType,
+                pyarrow types, each `| None` for nullable); a pyarrow.Schema; a NumPy structured dtype; a Schema, which
+                comes back as it is; or one plain type, for records of one field `value`.
+            name: what to call the records; the class's name, or 'Record', by default.
+
+        Raises:
+            SchemaError: naming the field that a record can't hold.
+
+        >>> print(Schema.of({"word": str, "count": int}, name="Word"))
+        Word(word: string, count: int64)
+        >>> print(Schema.of(float))
+        Record(value: float64)
+        >>> Schema.of({"tags": list})  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        rayelastic.errors.SchemaError: field 'tags' of Record: list can't be held by a record. A record holds bool, ...
+        """
+        return declared if isinstance(declared, Schema) else laid_out(*columns_of(declared, name))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The field names, in order."""
+        return tuple(f.name for f in self.fields)
+
+    @property
+    def has_text(self) -> bool:
+        """Whether a record refers to bytes outside itself."""
+        return any(f.type.is_text for f in self.fields)
+
+    def find(self, name: str) -> Field | None:
+        """Return the field of that name, or None."""
+        return next((f for f in self.fields if f.name == name), None)
+
+    def field(self, name: str) -> Field:
+        """Return the field of that name.
+
+        Raises:
+            SchemaError: there is none; says which there are and which was probably meant.
+        """
+        found = self.find(name)
+        if found is None:
+            raise SchemaError(f"{self.name} has no field {name!r}", way_out=self.suggestion(name))
+        return found
+
+    def suggestion(self, name: object) -> str:
+        """Write a sentence for whoever asked for a field that isn't there."""
+        close = difflib.get_close_matches(str(name), self.names, n=1)
+        meant = f"Did you mean '{close[0]}'? " if close else ""
+        return f"{meant}Its fields are {', '.join(self.names) or 'none'}"
+
+    @property
+    def tuple_type(self) -> type:
+        """The tuple class that Python functions get: the user's own, or one made for these fields."""
+        return self.declared_type or _generated_type(self.name, self.names)
+
+    def same_fields(self, other: Schema) -> bool:
+        """Tell whether records of both are the same bytes, whatever the schemas are called."""
+        return self.fields == other.fields
+
+    def renamed(self, name: str) -> Schema:
+        """Return the same fields under another name."""
+        return Schema(name, self.fields, self.record_size, self.validity_offset, self.declared_type)
+
+    def to_arrow(self) -> Any:
+        """Make the pyarrow.Schema of batches that hold these records."""
+        import pyarrow as pa
+
+        return pa.schema([pa.field(f.name, arrow_type_of(f.format), nullable=f.nullable) for f in self.fields])
+
+    def to_numpy(self) -> Any:
+        """Make the NumPy structured dtype of the same bytes: text as 16 raw bytes, validity bytes in the padding."""
+        import numpy as np
+
+        return np.dtype(
+            {
+                "names": list(self.names),
+                "formats": [numpy_format_of(f.type, f.format) for f in self.fields],
+                "offsets": [f.offset for f in self.fields],
+                "itemsize": self.record_size,
+            }
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(str(f) for f in self.fields)})"
+
+
+def laid_out(name: str, columns: Iterable[Column], declared_type: type | None = None) -> Schema:
+    """Lay out columns in order.
+
+    Raises:
+        SchemaError: naming the field: declared twice, no identifier, or a format that a record can't hold.
+    """
+    columns = list(columns)
+    twice = [n for n, times in Counter(n for n, _, _ in columns).items() if times > 1]
+    if twice:
+        raise SchemaError(f"field {twice[0]!r} of {name} is declared twice", way_out="Rename one of the two")
+    fields: list[Field] = []
+    end = bits = 0
+    for column, text, nullable in columns:
+        _check_field_name(name, column)
+        try:
+            kind, _, _ = parsed_format(text)
+        except KeyError:
+            raise SchemaError(
+                f"field '{column}' of {name} has Arrow format {text!r}, which a record can't hold", way_out=HOLDS
+            ) from None
+        offset = _round_up(end, kind.alignment)
+        fields.append(Field(column, kind, nullable, text, offset, bits if nullable else -1))
+        bits += nullable
+        end = offset + kind.size
+    return Schema(name, tuple(fields), max(8, _round_up(end + (bits + 7) // 8, 8)), end, declared_type)
+
+
+def _round_up(value: int, alignment: int) -> int:
+    return (value + alignment - 1) // alignment * alignment
+
+
+def is_field_name(name: object) -> bool:
+    """Whether a field can be called so: it is an attribute of a tuple."""
+    return isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
+
+
+def _check_field_name(schema: str, name: object) -> None:
+    if not is_field_name(name):
+        raise SchemaError(
+            f"field {name!r} of {schema} can't be an attribute of a tuple",
+            way_out="Rename it to a Python name that is no keyword and doesn't start with an underscore",
+        )
+
+
+@functools.cache
+def _generated_type(name: str, names: tuple[str, ...]) -> type:
+    """Make a NamedTuple class for a schema that has none, the same one for the same fields within a process."""
+    annotated = [(n, typing.Any) for n in names]
+    made: type = typing.NamedTuple(name if name.isidentifier() and not keyword.iskeyword(name) else "Record", annotated)  # type: ignore[misc]
+
+    def reduced(self: Any) -> tuple[Any, ...]:
+        return _rebuilt, (name, names, tuple(self))
+
+    made.__reduce__ = reduced  # type: ignore[method-assign]
+    return made
+
+
+def _rebuilt(name: str, names: tuple[str, ...], values: tuple[object, ...]) -> object:
+    """Unpickle a tuple of a generated class."""
+    return _generated_type(name, names)(*values)

@@ -1,0 +1,139 @@
+"""Times as values: which field says when a tuple happened and in which unit, and how long the state of a key is kept.
+
+A time to live is as Flink's StateTtlConfig says it; who looks keys up forgets them. Knows no operators and no clock.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from rayelastic.errors import GraphError, SchemaError
+from rayelastic.graph.records.data_type import DataType, parsed_format
+from rayelastic.graph.records.schema import Field, Schema
+from rayelastic.graph.records.shown import shown
+
+__all__ = [
+    "LONGEST_SPAN",
+    "TICKS_PER_SECOND",
+    "Seconds",
+    "TimeInfo",
+    "TimeToLive",
+    "TimeUnit",
+    "seconds_of",
+    "time_of_field",
+]
+
+TimeUnit = Literal["s", "ms", "us", "ns"]
+Seconds = float | dt.timedelta
+TICKS_PER_SECOND: Mapping[str, int] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+LONGEST_SPAN = 2**60  # ticks of a window, gap or lateness, as time_field.hpp has it
+
+
+@dataclass(frozen=True, slots=True)
+class TimeInfo:
+    """The event time of a stream.
+
+    Args:
+        field: of its tuples.
+        unit: of the field's ticks; a float field holds seconds, and its ticks are microseconds.
+        shift: ticks to be added to the field.
+    """
+
+    field: str
+    unit: str
+    shift: int = 0
+
+    def ticks(self, span: object, what: str, *, least: int = 1) -> int:
+        """Turn a length of time into ticks.
+
+        Args:
+            span: seconds, or a timedelta.
+            what: it is, for messages.
+            least: ticks that it must have.
+
+        Raises:
+            GraphError: no length of time, too short or too long, or no whole number of ticks.
+        """
+        exact = seconds_of(span, what) * TICKS_PER_SECOND[self.unit]
+        ticks = round(exact)
+        if not least <= ticks <= LONGEST_SPAN or not math.isclose(exact, ticks, rel_tol=1e-12):
+            raise GraphError(
+                f"{what}={shown(span)} is {exact:g} of field '{self.field}' in {self.unit}, and has to be whole, "
+                f"{least} at least",
+                way_out="Give whole ticks of the time field, or a field of a finer unit",
+            )
+        return ticks
+
+
+@dataclass(frozen=True, slots=True)
+class TimeToLive:
+    """After how long without a tuple a key is forgotten.
+
+    Args:
+        ticks: of the event time, or nanoseconds.
+        time: the event time; None: by the clock of the element that has the key.
+    """
+
+    ticks: int
+    time: TimeInfo | None
+
+    @property
+    def described(self) -> tuple[int, str, int]:
+        """Ticks, field of the event time ('' if it goes by the clock), and ticks to be added to it."""
+        return (self.ticks, "", 0) if self.time is None else (self.ticks, self.time.field, self.time.shift)
+
+    @property
+    def form(self) -> str:
+        """What exported state has for it, in words; the same for every length."""
+        return "touched by the clock" if self.time is None else f"touched at {self.time.field} in {self.time.unit}"
+
+
+def seconds_of(span: object, what: str) -> float:
+    """Turn a length of time into seconds.
+
+    Raises:
+        GraphError: it is none, or one without end.
+    """
+    given = span.total_seconds() if isinstance(span, dt.timedelta) else span
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not abs(given) <= LONGEST_SPAN:
+        raise GraphError(f"{what}={shown(span)} is no length of time", way_out="Give seconds, or a timedelta")
+    return given
+
+
+def time_of_field(schema: Schema, name: str, unit: str | None) -> TimeInfo:
+    """Check that a field can be the event time.
+
+    Args:
+        schema: which has it.
+        name: of the field.
+        unit: of an integer field's ticks; None: seconds.
+
+    Raises:
+        SchemaError: there is none, it may be null, or holds no times.
+        GraphError: a unit that there isn't, or one given where the field has its own.
+    """
+    field: Field = schema.field(name)
+    if field.nullable:
+        raise SchemaError(
+            f"field '{name}' of {schema.name} may be null and can't be the event time",
+            way_out="Declare it without None, or filter and map the nulls away first",
+        )
+    if unit is not None and (unit not in TICKS_PER_SECOND or not field.type.is_integer):
+        raise GraphError(
+            f"unit={shown(unit)} for field '{name}', which is {field.type.value}",
+            way_out="Give 's', 'ms', 'us' or 'ns', and only where the field is an integer",
+        )
+    if field.type is DataType.TIMESTAMP:
+        return TimeInfo(name, parsed_format(field.format)[2][0])
+    if field.type.is_integer:
+        return TimeInfo(name, unit or "s")
+    if field.type.is_float:
+        return TimeInfo(name, "us")
+    raise SchemaError(
+        f"field '{name}' of {schema.name} is {field.type.value} and holds no times",
+        way_out="The event time has to be a datetime, an integer, or a float of seconds",
+    )

@@ -1,0 +1,1 @@
+"""What an operator is, as the layers below see it, and what all declarations share. Knows no particular operator."""

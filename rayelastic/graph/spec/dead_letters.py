@@ -1,0 +1,54 @@
+"""What happens to tuples on which a function fails, and the schema of those that are diverted."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.records.schema import DataType, Schema, laid_out
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.ports import OutputPort
+
+__all__ = ["ERRORS", "OnError", "dead_letters", "on_error_of"]
+
+ERRORS = "errors"  # the output port of diverted tuples
+_ADDED = ("error", "operator")
+
+
+class OnError(Enum):
+    """What an operator does with a tuple on which its function raises."""
+
+    FAIL = "fail"  # the job fails
+    SKIP = "skip"  # the tuple is left out
+    DIVERT = "divert"  # it leaves by the port `errors`, with the reason and the operator's name
+
+
+def on_error_of(choice: object, parameter: str = "on_error") -> OnError:
+    """Turn a user's choice into the enum.
+
+    Raises:
+        GraphError: there is no such choice.
+    """
+    try:
+        return OnError(choice)
+    except ValueError:
+        raise GraphError(f"{parameter}={shown(choice)}", way_out="Choose 'fail', 'skip' or 'divert'") from None
+
+
+def dead_letters(schema: Schema) -> OutputPort:
+    """Lay out the port of diverted tuples: their fields, then `error` and `operator`.
+
+    Raises:
+        GraphError: the tuples have a field of that name already.
+
+    >>> print(dead_letters(Schema.of({"n": int})).schema)
+    DeadLetter(n: int64, error: string, operator: string)
+    """
+    for name in _ADDED:
+        if schema.find(name) is not None:
+            raise GraphError(
+                f"its tuples have a field '{name}', which dead letters add", way_out="Map that field to another name"
+            )
+    text = DataType.STRING.default_format
+    columns = [(field.name, field.format, field.nullable) for field in schema.fields]
+    return OutputPort(ERRORS, laid_out("DeadLetter", [*columns, *((name, text, False) for name in _ADDED)]))

@@ -1,0 +1,144 @@
+"""What every declaration does: checks of names, functions, states and lanes; errors tell the operator and the line."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from rayelastic.errors import DeclarationError, GraphError, LaneError
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.location import caller_location
+from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec
+
+_NAME_WAY_OUT = "Give it a short printable name, such as 'word_count'"
+LaneChoice = Lane | Literal["auto", "compiled", "vectorised", "python"]
+
+
+def check_name(name: object, what: str = "an operator") -> None:
+    """Refuse a name that can't key metrics, state, plans and links."""
+    if not isinstance(name, str):
+        raise GraphError(
+            f"the name of {what} is {shown(name)}, which is no str", way_out=f"The name comes first. {_NAME_WAY_OUT}"
+        )
+    if not name or name != name.strip():
+        raise GraphError(f"the name of {what} is {name!r}: empty or with space around", way_out=_NAME_WAY_OUT)
+    if "/" in name or "->" in name or not name.isprintable():
+        raise GraphError(
+            f"the name of {what} is {name!r}: '/', '->' and control characters are taken", way_out=_NAME_WAY_OUT
+        )
+
+
+def check_new(name: str, operators: Mapping[str, OperatorSpec]) -> None:
+    """Refuse a name that an operator has already."""
+    if name in operators:
+        there = operators[name]
+        raise GraphError(
+            f"the name is taken by the {there.kind.value} declared at {there.location or 'an unknown place'}",
+            way_out="Give each operator of a topology its own name",
+        )
+
+
+@contextmanager
+def declaring(operator: str, location: str) -> Iterator[None]:
+    """Let an error that rises inside tell the operator and the line."""
+    try:
+        yield
+    except DeclarationError as error:
+        error.at(operator, location)
+        raise
+
+
+class NewOperator:
+    """An operator while it is declared: its name is checked, and an error that rises inside tells it and the line.
+
+    Args:
+        name: that nothing else may have.
+        operators: declared before.
+    """
+
+    def __init__(self, name: str, operators: Mapping[str, OperatorSpec]) -> None:
+        self._name = name
+        self._operators = operators
+        self._location = caller_location()
+
+    def __enter__(self) -> str:
+        """Give 'file.py:12' of the user's line."""
+        try:
+            check_name(self._name)
+        except GraphError as error:
+            error.location = self._location
+            raise
+        with declaring(self._name, self._location):
+            check_new(self._name, self._operators)
+        return self._location
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """Let an error tell what it is about."""
+        if isinstance(error, DeclarationError):
+            error.at(self._name, self._location)
+
+
+def check_function(function: Any, kind: OperatorKind, state: object) -> None:
+    """Refuse what can't be called with one tuple, or with a tuple and a state."""
+    verb = kind.value
+    if not callable(function):
+        raise GraphError(f"{verb} needs a function, not {shown(function)}", way_out=f"Write .{verb}(name, function)")
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise GraphError("an async function can't be an operator", way_out="Make it a plain function")
+    if kind is not OperatorKind.FLAT_MAP and inspect.isgeneratorfunction(function):
+        raise GraphError(f"{verb} got a function that yields", way_out="Use flat_map, or return instead of yield")
+    arguments = (None,) if state is None else (None, None)
+    given = "one tuple" if state is None else "a tuple and the state of its key"
+    if not binds(function, arguments):
+        hint = " For a state of the key, write .key_by(...) before and state= here" if state is None else ""
+        raise GraphError(
+            f"{verb} calls its function with {given}, but it takes {inspect.signature(function)}",
+            way_out=f"Give it {len(arguments)} positional argument{'s' * (len(arguments) > 1)}.{hint}",
+        )
+
+
+def check_state(state: Any) -> None:
+    """Refuse what can't make the initial state of a key."""
+    if not callable(state):
+        raise GraphError(
+            f"state={shown(state)} can't make the state of a key",
+            way_out="Give a NamedTuple class with defaults, or a function without arguments",
+        )
+    if not binds(state, ()):
+        missing = [n for n in getattr(state, "_fields", ()) if n not in state._field_defaults]
+        what = f"its fields {', '.join(missing)} have no default" if missing else "it takes arguments"
+        raise GraphError(
+            f"state={shown(getattr(state, '__name__', state))} can't make the state of a key: {what}",
+            way_out="Give every field its initial value, or a function without arguments",
+        )
+
+
+def binds(function: Callable[..., Any], arguments: tuple[object, ...]) -> bool:
+    """Tell whether a function can be called with as many arguments, as far as its signature is known."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # many built-in functions have none
+        return True
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        return False
+    return True
+
+
+def lane_of(choice: object) -> Literal["auto"] | Lane:
+    """Turn a user's choice of lane into the enum."""
+    if isinstance(choice, str) and choice == "auto":
+        return "auto"
+    try:
+        lane = Lane(choice)
+    except ValueError:
+        lane = Lane.BUILT_IN
+    if lane is Lane.BUILT_IN:
+        raise LaneError(
+            f"lane={shown(choice)} is no lane of a function",
+            way_out="Choose 'auto', 'compiled', 'vectorised' or 'python'",
+        )
+    return lane

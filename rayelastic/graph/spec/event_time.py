@@ -1,0 +1,47 @@
+"""How a stream comes by its event time.
+
+A watermark goes with the tuples and says up to which time they have come. Operators pass it on, a union the least of
+its inputs', and links carry it. Knows no threads, PEs or native code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.time_info import TimeInfo
+from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.graph.spec.ports import OUT, operator_of, port_of
+
+__all__ = ["event_time_of"]
+
+
+def event_time_of(operators: Mapping[str, OperatorSpec], streams: tuple[str, ...]) -> TimeInfo | None:
+    """Find the event time of united streams; None if one of them has none, or they differ.
+
+    Operators that give no time of their own keep that of their first input, as long as they keep the field.
+    """
+    found = {_time_of_stream(operators, stream) for stream in streams}
+    return found.pop() if len(found) == 1 else None
+
+
+def _time_of_stream(operators: Mapping[str, OperatorSpec], stream: str) -> TimeInfo | None:
+    schemas: list[Schema | None] = []  # of the streams on the way to where the time comes from
+    while True:
+        spec, port = operators[operator_of(stream)], port_of(stream, OUT)
+        schemas.append(next(p.schema for p in spec.output_ports if p.name == port))
+        own: TimeInfo | None = getattr(spec.body, "output_time", None)
+        if own is not None and port == OUT:
+            break
+        if spec.kind in (OperatorKind.SOURCE, OperatorKind.AGGREGATE) or not spec.inputs:
+            return None
+        if len(spec.inputs) > 1:
+            own = event_time_of(operators, spec.inputs)
+            schemas.append(spec.input_schema)
+            break
+        stream = spec.inputs[0]
+    if own is None:
+        return None
+    fields = [schema.find(own.field) if schema is not None else None for schema in schemas]
+    kept = all(f is not None and not f.nullable for f in fields)
+    return own if kept and len({f.format for f in fields if f is not None}) == 1 else None

@@ -1,0 +1,96 @@
+"""Which operators stand in a loop, and what becomes of them when it is closed (J08, P34); see ``Topology.feedback``.
+
+The head of a loop is the operator to which a stream comes back; all that enters the loop enters it there. It ends when
+its other inputs have ended and nothing goes round any more. Knows no threads, PEs or native code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.ports import operator_of
+
+__all__ = ["check_loops", "fed_back", "loops"]
+
+
+def fed_back(spec: OperatorSpec, placeholder: str, streams: tuple[str, ...]) -> OperatorSpec:
+    """Give the operator with the streams in place of the one that was to come back."""
+
+    def without(taken: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(stream for stream in taken if stream != placeholder)
+
+    further = tuple(
+        replace(port, streams=without(port.streams), feedback=port.feedback + streams)
+        if placeholder in port.streams
+        else port
+        for port in spec.further_inputs
+    )
+    if placeholder not in spec.inputs:
+        return replace(spec, further_inputs=further)
+    return replace(spec, inputs=without(spec.inputs), feedback=spec.feedback + streams, further_inputs=further)
+
+
+def loops(operators: Mapping[str, OperatorSpec]) -> dict[str, tuple[str, ...]]:
+    """Find the loops: {head: its operators, the head among them, in declared order}."""
+    heads = [spec for spec in operators.values() if spec.loop_edges]
+    if not heads:
+        return {}
+    downstream: dict[str, list[str]] = {name: [] for name in operators}
+    for spec in operators.values():
+        for upstream in spec.upstream:
+            downstream[upstream].append(spec.name)
+    found = {}
+    for head in heads:
+        below = _reach([head.name], lambda name: downstream[name])
+        back = _reach([operator_of(s) for s, _ in head.loop_edges], lambda name: operators[name].upstream)
+        found[head.name] = tuple(name for name in operators if name in below and name in back)
+    return found
+
+
+def check_loops(operators: Mapping[str, OperatorSpec]) -> None:
+    """Check that the loops can run.
+
+    Raises:
+        GraphError: a loop without a way round or with a second entry, or an operator that can't stand in one.
+    """
+    found = loops(operators)
+    for head, members in found.items():
+        spec = operators[head]
+        for stream, _ in spec.loop_edges:
+            if operator_of(stream) not in members:
+                _refuse(spec, f"'{stream}' comes back to it, but it doesn't feed that", "Take feedback inside the loop")
+        if not spec.upstream:
+            _refuse(spec, "only feedback reaches it", "Unite the feedback with a stream that enters the loop")
+        for name in members:
+            member = operators[name]
+            if name != head and name in found:
+                _refuse(member, f"it is the head of a loop inside the loop of '{head}'", "Make it one loop")
+            if member.input_ports[0].demand is not None:
+                _refuse(member, f"it waits for all its ports inside the loop of '{head}'", "Take tuples as they come")
+            if getattr(member.body, "ends", False):
+                _refuse(
+                    member, f"it gives at the end, but the loop of '{head}' has ended by then", "Put it behind the loop"
+                )
+            outside = [up for up in member.upstream if up not in members]
+            if name != head and outside:
+                _refuse(
+                    member, f"'{outside[0]}' leads into the loop of '{head}' elsewhere than at its head", "Unite there"
+                )
+
+
+def _reach(start: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:
+    reached = set(start)
+    left = list(reached)
+    while left:
+        for name in following(left.pop()):
+            if name not in reached:
+                reached.add(name)
+                left.append(name)
+    return reached
+
+
+def _refuse(spec: OperatorSpec, problem: str, way_out: str) -> None:
+    raise GraphError(problem, operator=spec.name, location=spec.location, way_out=way_out)

@@ -1,0 +1,308 @@
+"""`@rel.operator`: a class becomes an operator with ports, a firing rule and a kind of state (Joker 3.1; J01-J05).
+
+This is the design-time part: what can be checked of the class alone. Where streams meet its ports, `composition` goes
+on. Knows no threads, PEs or native code.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, overload
+
+from rayelastic.errors import DeclarationError, GraphError
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.declaration import LaneChoice, binds, check_state, lane_of
+from rayelastic.graph.spec.location import caller_location
+from rayelastic.graph.spec.operator_spec import Lane, StateKind
+from rayelastic.graph.spec.ports import IN, OUT, Demand, DemandKind, check_port
+
+__all__ = ["OperatorDefinition", "Wanted", "at_least", "definition_of", "exactly", "operator"]
+
+Class = TypeVar("Class", bound=type)
+_MARK = "__rel_operator__"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an operator's design says of an input port.
+
+    Args:
+        schema: fields that its tuples must have; None: any.
+        demand: how many of them each firing takes; None: what comes.
+    """
+
+    schema: Schema | None
+    demand: Demand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDefinition:
+    """An operator's design.
+
+    Args:
+        inputs: {input port: what it wants}, in order.
+        outputs: {output port: schema, or the name of the input port whose schema it has}; None: `output_schemas` tells.
+        state_kind: what it remembers.
+        state: makes the state of a key, where it is partitioned.
+        lane: 'auto', or the lane that was asked for.
+    """
+
+    inputs: Mapping[str, Wanted]
+    outputs: Mapping[str, Schema | str] | None
+    state_kind: StateKind
+    state: Callable[[], Any] | None
+    lane: Literal["auto"] | Lane
+
+    @property
+    def is_conjunctive(self) -> bool:
+        """Whether it fires when all its ports have what they want, instead of taking what comes (J02)."""
+        return next(iter(self.inputs.values())).demand is not None
+
+
+def exactly(count: int, schema: object = None) -> Wanted:
+    """Want so many tuples of a port at each firing, no more and no fewer (J02: EXACT).
+
+    Args:
+        count: 1 or more.
+        schema: fields that the tuples must have, see Schema.of; None: any.
+
+    >>> exactly(2, {"n": int}).demand.count
+    2
+    """
+    return _wanted(count, DemandKind.EXACT, schema)
+
+
+def at_least(count: int, schema: object = None) -> Wanted:
+    """Want so many tuples of a port, and get all that wait there once there are so many (J02: AT_LEAST).
+
+    Args:
+        count: 1 or more.
+        schema: fields that the tuples must have, see Schema.of; None: any.
+    """
+    return _wanted(count, DemandKind.AT_LEAST, schema)
+
+
+@overload
+def operator(cls: Class) -> Class: ...
+
+
+@overload
+def operator(
+    *,
+    inputs: object = ...,
+    outputs: object = ...,
+    state: Callable[[], Any] | None = ...,
+    stateless: bool = ...,
+    lane: LaneChoice = ...,
+) -> Callable[[Class], Class]: ...
+
+
+def operator(
+    cls: type | None = None,
+    *,
+    inputs: object = None,
+    outputs: object = None,
+    state: Callable[[], Any] | None = None,
+    stateless: bool = False,
+    lane: LaneChoice = "auto",
+) -> Any:
+    """Make a class an operator: `stream.apply("name", TheClass(...))`, or `topology.apply` for several streams.
+
+    The class has these methods; all but `invoke` are optional:
+
+    `initialize(self)` is called in the process that runs it, before the first tuple: open things here.
+
+    `invoke(self, t)` is called with each tuple; `invoke(self, port, t)` where there are several input ports, with the
+    port's name; with a last argument `s`, the state of the tuple's key, where `state` is given. It yields or returns
+    tuples; `rel.to(port, t)` for another output port than the first. If all inputs are wanted by `rel.exactly` or
+    `rel.at_least`, it waits for all ports and is called with one list of tuples for each: such a barrier is a
+    declaration. What is left in the end, when a port can't give what is wanted any more, goes to `drain`, which is
+    called like it; without `drain` it is dropped. Annotated with numpy.ndarray, pyarrow.RecordBatch, pandas or polars
+    frames, `invoke` gets runs and returns one, or {port: run} where there are several output ports.
+
+    `shutdown(self)` is called after the last tuple, and what it yields goes out; also when the job is stopped, but then
+    nothing goes out any more.
+
+    `output_schemas(self, inputs)` tells, where `outputs` isn't given, {output port: schema} from {input port: Schema}.
+
+    Args:
+        cls: the class, where the decorator is used without arguments.
+        inputs: a schema for the single input, or {input port: schema, rel.exactly(...) or rel.at_least(...)}.
+            None, also as the schema of a port: any.
+        outputs: a schema for the single output, or {output port: schema}; the name of an input port for tuples like
+            there; {} for none.
+        state: makes the state of a key (a NamedTuple class with defaults, or a callable): the operator is partitioned
+            stateful, and all its streams must have a key_by.
+        stateless: promises that `invoke` leaves self as it is: the operator may be replicated. Otherwise it is
+            stateful.
+        lane: 'auto', 'compiled', 'vectorised' or 'python'.
+
+    Raises:
+        GraphError: the class, a port or a firing rule is wrong.
+        SchemaError: a schema can't be laid out.
+
+    >>> import rayelastic as rel
+    >>> @rel.operator(inputs={"n": rel.exactly(1), "word": rel.exactly(2)}, outputs={"out": {"line": str}})
+    ... class Line:
+    ...     def invoke(self, n, words):
+    ...         yield (f"{n[0].value} {words[0].value} {words[1].value}",)
+    >>> topology = rel.Topology("lines")
+    >>> numbers = topology.source("numbers", rel.rows([(1,), (2,)], schema=int))
+    >>> words = topology.source("words", rel.rows([("a",), ("b",), ("c",), ("d",)], schema=str))
+    >>> topology.apply("line", Line(), n=numbers, word=words).sink("out", rel.list())
+    <sink out>
+    >>> [t.line for t in rel.run(topology)["out"]]
+    ['1 a b', '2 c d']
+    """
+    location = caller_location()
+
+    def made(cls: Class) -> Class:
+        try:
+            setattr(cls, _MARK, _definition(cls, inputs, outputs, state, stateless, lane))
+        except DeclarationError as error:
+            error.at(getattr(cls, "__name__", "?"), location)
+            raise
+        return cls
+
+    return made if cls is None else made(cls)
+
+
+def definition_of(instance: object) -> OperatorDefinition:
+    """Return the design of an operator's instance.
+
+    Raises:
+        GraphError: it is none.
+    """
+    found = getattr(type(instance), _MARK, None)
+    if isinstance(found, OperatorDefinition):
+        return found
+    if isinstance(instance, type) and hasattr(instance, _MARK):
+        raise GraphError(
+            f"apply needs an instance, not the class {instance.__name__}", way_out=f"Write {instance.__name__}(...)"
+        )
+    raise GraphError(
+        f"{shown(instance)} is no operator", way_out="Decorate its class with @rel.operator, or use map or flat_map"
+    )
+
+
+def _wanted(count: object, kind: DemandKind, schema: object) -> Wanted:
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        verb = "exactly" if kind is DemandKind.EXACT else "at_least"
+        raise GraphError(
+            f"rel.{verb}({shown(count)}) is no number of tuples",
+            location=caller_location(),
+            way_out="Give a whole number, 1 or more",
+        )
+    return Wanted(None if schema is None else Schema.of(schema), Demand(count, kind))
+
+
+def _definition(
+    cls: object, inputs: object, outputs: object, state: Callable[[], Any] | None, stateless: object, lane: object
+) -> OperatorDefinition:
+    if not isinstance(cls, type):
+        raise GraphError(f"@rel.operator decorates a class, not {shown(cls)}", way_out="Use .map(name, function)")
+    wanted = {port: _checked_input(given) for port, given in _named(inputs, IN, "input").items()}
+    if not wanted:
+        raise GraphError("it has no input port", way_out="Name one, or make a source with rel.generate")
+    asking = [port for port, one in wanted.items() if one.demand is not None]
+    if asking and len(asking) < len(wanted):
+        free = next(port for port in wanted if port not in asking)
+        raise GraphError(
+            f"it waits for input port '{asking[0]}' but not for '{free}'",
+            way_out="Give all ports rel.exactly or rel.at_least, or none",
+        )
+    if state is not None:
+        check_state(state)
+        if stateless:
+            raise GraphError("it has state= and says that it is stateless", way_out="Leave one of them out")
+        if asking:
+            raise GraphError(
+                "it has state of keys and waits for several ports, whose tuples have different keys",
+                way_out="Take the tuples as they come, and let the state tell when all are there",
+            )
+    _check_methods(cls, wanted, bool(asking), state is not None)
+    gives = _checked_outputs(cls, outputs, wanted)
+    kind = StateKind.STATELESS if stateless else StateKind.STATEFUL
+    return OperatorDefinition(wanted, gives, StateKind.PARTITIONED if state is not None else kind, state, lane_of(lane))
+
+
+def _named(given: object, default: str, what: str) -> dict[str, Any]:
+    """Tell ports from a single schema: ports are a mapping whose values aren't all types of fields."""
+    is_ports = isinstance(given, Mapping) and not (given and all(_is_field(one) for one in given.values()))
+    if not is_ports:
+        return {default: given}
+    assert isinstance(given, Mapping)
+    ports = dict(given)
+    for name in ports:
+        check_port(name, what)
+    return ports
+
+
+def _is_field(given: object) -> bool:
+    """Whether it is the type of a field rather than the schema of a port."""
+    if given is None or isinstance(given, str | Mapping | Schema | Wanted):
+        return False
+    return not (isinstance(given, type) and issubclass(given, tuple)) and not hasattr(given, "names")
+
+
+def _checked_input(given: object) -> Wanted:
+    if isinstance(given, Wanted):
+        return given
+    return Wanted(None if given is None else Schema.of(given))
+
+
+def _checked_outputs(cls: type, outputs: object, wanted: Mapping[str, Wanted]) -> dict[str, Schema | str] | None:
+    tells = callable(getattr(cls, "output_schemas", None))
+    if outputs is None:
+        if not tells:
+            raise GraphError(
+                "nothing says what it gives", way_out="Give outputs= a schema, {port: schema}, or {} for no output"
+            )
+        return None
+    if tells:
+        raise GraphError("it has outputs= and output_schemas", way_out="Leave one of them out")
+    made: dict[str, Schema | str] = {}
+    for port, given in _named(outputs, OUT, "output").items():
+        if isinstance(given, str):
+            if given not in wanted:
+                raise GraphError(
+                    f"output port '{port}' is like '{given}', which is no input port of it",
+                    way_out=f"Name one of {', '.join(wanted)}, or give a schema",
+                )
+            made[port] = given
+        else:
+            made[port] = Schema.of(given)
+    return made
+
+
+def _check_methods(cls: type, wanted: Mapping[str, Wanted], conjunctive: bool, keyed: bool) -> None:
+    if not callable(getattr(cls, "invoke", None)):
+        raise GraphError("it has no method invoke", way_out="Write def invoke(self, t), which yields tuples")
+    if conjunctive:
+        takes = tuple(wanted)
+    else:
+        takes = (*(("port",) if len(wanted) > 1 else ()), "t", *(("s",) if keyed else ()))
+    methods = {"invoke": takes, "drain": takes, "initialize": (), "shutdown": (), "output_schemas": ("inputs",)}
+    for name, arguments in methods.items():
+        method = getattr(cls, name, None)
+        if method is None:
+            continue
+        if not callable(method):
+            raise GraphError(f"{name} is {shown(method)}, no method", way_out=f"Write def {name}(self)")
+        if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
+            raise GraphError(f"{name} is async", way_out="Make it a plain method")
+        bound = isinstance(inspect.getattr_static(cls, name), staticmethod | classmethod)
+        if not binds(method, (None,) * (len(arguments) + (not bound))):
+            shown_arguments = ", ".join((*(() if bound else ("self",)), *arguments))
+            raise GraphError(
+                f"{name} is called as {name}({shown_arguments}), but takes {inspect.signature(method)}",
+                way_out="Change its parameters",
+            )
+    if hasattr(cls, "drain") and not conjunctive:
+        raise GraphError(
+            "it has drain, but takes tuples as they come: nothing is ever left",
+            way_out="Write shutdown, or let all input ports want something with rel.exactly or rel.at_least",
+        )

@@ -1,0 +1,318 @@
+"""What an operator is, as the layers below the graph see it: kind, lane, state, schemas, and what it runs.
+
+Knows no threads, PEs or native code. The compiler is a Protocol: what it makes is opaque here but for lane, reason and
+output schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal, Protocol
+
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.time_info import TimeToLive
+from rayelastic.graph.spec.dead_letters import OnError
+from rayelastic.graph.spec.ports import IN, OUT, Demand, InputPort, OutputPort, endpoint, operator_of, stream_name
+
+__all__ = [
+    "CompiledFunction",
+    "FunctionCompiler",
+    "FunctionRequest",
+    "Lane",
+    "OperatorBody",
+    "OperatorKind",
+    "OperatorRequest",
+    "OperatorSpec",
+    "SinkDescription",
+    "SourceDescription",
+    "StateKind",
+]
+
+
+class Lane(Enum):
+    """How an operator runs."""
+
+    BUILT_IN = "built-in"  # C++ over records, never needs the GIL
+    COMPILED = "compiled"  # a Python function compiled to machine code, never needs the GIL
+    VECTORISED = "vectorised"  # a Python function of a whole run
+    PYTHON = "python"  # a Python function of one tuple
+
+    @property
+    def needs_python(self) -> bool:
+        """Whether it runs under the Python token."""
+        return self in (Lane.VECTORISED, Lane.PYTHON)
+
+
+class OperatorKind(Enum):
+    """What an operator does to its input."""
+
+    SOURCE = "source"
+    MAP = "map"
+    FILTER = "filter"
+    FLAT_MAP = "flat_map"
+    AGGREGATE = "aggregate"
+    OPERATOR = "operator"  # of a class, with ports
+    SPLIT = "split"
+    CHANNELS = "channels"  # deals out to those of a stage
+    IN_TURN = "in_turn"  # and brings them together in order
+    THROTTLE = "throttle"
+    DELAY = "delay"
+    EVENT_TIME = "event_time"
+    WINDOW = "window"
+    JOIN = "join"
+    MERGE = "merge_by_time"
+    SINK = "sink"
+
+    @property
+    def is_passage(self) -> bool:
+        """Whether it keeps nothing once all that came has been processed, so that there is nothing to save of it."""
+        return self in (OperatorKind.CHANNELS, OperatorKind.IN_TURN, OperatorKind.THROTTLE)
+
+
+class StateKind(Enum):
+    """What an operator remembers between tuples (Joker section 2; J05)."""
+
+    STATELESS = "stateless"
+    PARTITIONED = "partitioned"  # independent state per key
+    STATEFUL = "stateful"  # state that may depend on the whole stream
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRequest:
+    """A user's function to be made into an operator function.
+
+    Args:
+        operator: name of the operator, for messages.
+        kind: MAP, FILTER or FLAT_MAP.
+        function: of one tuple, or of a tuple and the state of its key where `state` is given.
+        input_schema: of the tuples that it gets.
+        output: what it gives, where declared; None: find out. FILTER keeps the input schema.
+        keys: the key fields where it is keyed, else empty.
+        state: NamedTuple class with defaults (fixed layout), or any callable without arguments that makes the initial
+            state of a key; None: stateless.
+        lane: 'auto', or the lane that the user asked for.
+        location: 'file.py:12' of the declaration.
+        sides: names of the output ports that it may send to with rel.to.
+    """
+
+    operator: str
+    kind: OperatorKind
+    function: Callable[..., Any]
+    input_schema: Schema
+    output: Schema | None = None
+    keys: tuple[str, ...] = ()
+    state: Callable[[], Any] | None = None
+    lane: Literal["auto"] | Lane = "auto"
+    location: str = ""
+    sides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRequest:
+    """An instance of a user's operator class to be made into an operator function.
+
+    Args:
+        operator: its name, for messages.
+        instance: with `invoke` and what else @rel.operator knows.
+        inputs: its input ports.
+        outputs: its output ports; none of an operator that only takes.
+        state: makes the state of a key; None: it keeps none of keys.
+        lane: 'auto', or the lane that the user asked for.
+        location: 'file.py:12' of the declaration.
+        on_error: what happens to a tuple on which `invoke` raises.
+    """
+
+    operator: str
+    instance: Any
+    inputs: tuple[InputPort, ...]
+    outputs: tuple[OutputPort, ...]
+    state: Callable[[], Any] | None
+    lane: Literal["auto"] | Lane = "auto"
+    location: str = ""
+    on_error: OnError = OnError.FAIL
+
+
+class OperatorBody(Protocol):
+    """What the graph knows of an operator class's function, or of a native operator. Picklable."""
+
+    @property
+    def lane(self) -> Lane:
+        """The lane that it was given."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why that lane, in words."""
+        ...
+
+
+class CompiledFunction(Protocol):
+    """What the graph knows of a compiled function. Picklable."""
+
+    @property
+    def lane(self) -> Lane:
+        """The lane that it was given."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why that lane, in words."""
+        ...
+
+    @property
+    def output_schema(self) -> Schema:
+        """Of the tuples that it emits."""
+        ...
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """The fields that every tuple has as the one had that it was made of, as far as can be told."""
+        ...
+
+
+class FunctionCompiler(Protocol):
+    """Makes operator functions of Python functions."""
+
+    def compile(self, request: FunctionRequest) -> CompiledFunction:
+        """Compile, or find the python lane. Raises LaneError or SchemaError naming the operator."""
+        ...
+
+    def compile_operator(self, request: OperatorRequest) -> OperatorBody:
+        """Find the lane of an operator class. Raises LaneError or SchemaError naming the operator."""
+        ...
+
+
+class SourceDescription(Protocol):
+    """Where tuples come from: a value that can be shipped and started again, never a live iterator."""
+
+    @property
+    def schema(self) -> Schema:
+        """Of the tuples that it gives."""
+        ...
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why that lane, in words."""
+        ...
+
+    def check(self, operator: str) -> None:
+        """Raise SourceError, naming the operator, if it can't be read."""
+        ...
+
+
+class SinkDescription(Protocol):
+    """Where tuples go."""
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why that lane, in words."""
+        ...
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError, naming the operator, if it can't be written."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSpec:
+    """One declared operator.
+
+    Args:
+        name: unique in the topology; keys metrics, state and plans.
+        kind: what it does.
+        inputs: names of the streams that its first input port takes (ports.stream_name); several are a union, a source
+            has none.
+        input_schema: of its first input port; None for a source.
+        output_schema: of its first output port; None for a sink.
+        keys: key fields of a PARTITIONED operator, else empty.
+        state_kind: what it remembers.
+        body: SourceDescription, SinkDescription, CompiledFunction, or OperatorBody, by kind.
+        location: 'file.py:12' of the declaration.
+        first_input: name of its first input port.
+        first_output: name of its first output port.
+        further_inputs: its other input ports, in order.
+        further_outputs: its other output ports, in order.
+        demand: how many tuples of the first port it wants; with demands at all ports it fires when all are met.
+        feedback: streams that come back to its first input port in a loop, of which it is the head.
+        optional: whether nobody needs to take what leaves its first output port.
+        on_error: what happens to a tuple on which its function raises.
+        ttl: after how long without a tuple a key of it is forgotten; None: never.
+    """
+
+    name: str
+    kind: OperatorKind
+    inputs: tuple[str, ...]
+    input_schema: Schema | None
+    output_schema: Schema | None
+    keys: tuple[str, ...]
+    state_kind: StateKind
+    body: SourceDescription | SinkDescription | CompiledFunction | OperatorBody
+    location: str = ""
+    first_input: str = IN
+    first_output: str = OUT
+    further_inputs: tuple[InputPort, ...] = ()
+    further_outputs: tuple[OutputPort, ...] = ()
+    demand: Demand | None = None
+    feedback: tuple[str, ...] = ()
+    optional: bool = False
+    on_error: OnError = OnError.FAIL
+    ttl: TimeToLive | None = None
+
+    @property
+    def input_ports(self) -> tuple[InputPort, ...]:
+        """All its input ports; none of a source."""
+        if self.input_schema is None:
+            return ()
+        first = InputPort(self.first_input, self.input_schema, self.inputs, self.keys, self.demand, self.feedback)
+        return (first, *self.further_inputs)
+
+    @property
+    def output_ports(self) -> tuple[OutputPort, ...]:
+        """All its output ports; none of a sink."""
+        if self.output_schema is None:
+            return ()
+        return OutputPort(self.first_output, self.output_schema, self.optional), *self.further_outputs
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The names of the streams that it gives."""
+        return tuple(stream_name(self.name, port.name) for port in self.output_ports)
+
+    @property
+    def edges(self) -> tuple[tuple[str, str], ...]:
+        """(stream, endpoint) of all that it takes, port by port; without what comes back in a loop."""
+        if not self.further_inputs and self.first_input == IN:
+            return tuple((stream, self.name) for stream in self.inputs)
+        return tuple((s, endpoint(self.name, port.name)) for port in self.input_ports for s in port.streams)
+
+    @property
+    def loop_edges(self) -> tuple[tuple[str, str], ...]:
+        """(stream, endpoint) of all that comes back to it in a loop."""
+        return tuple((s, endpoint(self.name, port.name)) for port in self.input_ports for s in port.feedback)
+
+    @property
+    def upstream(self) -> tuple[str, ...]:
+        """The operators that feed it, one for each edge; without what comes back in a loop."""
+        return tuple(operator_of(stream) for stream, _ in self.edges)
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs."""
+        return self.body.lane
+
+    @property
+    def reason(self) -> str:
+        """Why in that lane, in words."""
+        return self.body.reason

@@ -1,0 +1,97 @@
+"""The edges of a graph: who consumes whom, and an order in which every operator follows its inputs."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from typing import Protocol
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.ports import OUT, operator_of, port_of
+
+__all__ = ["Graph", "consumers", "topological_order"]
+
+
+class Graph(Protocol):
+    """What a plan needs of a topology."""
+
+    @property
+    def name(self) -> str:
+        """Name of the topology."""
+        ...
+
+    @property
+    def operators(self) -> Mapping[str, OperatorSpec]:
+        """The operators by name, in declared order."""
+        ...
+
+
+def consumers(operators: Mapping[str, OperatorSpec]) -> dict[str, list[str]]:
+    """List for each operator those that take its output, one for each edge, in declared order; without loops' ends.
+
+    Raises:
+        GraphError: an operator takes its input from an operator or port that doesn't exist.
+    """
+    found: dict[str, list[str]] = {name: [] for name in operators}
+    for spec in operators.values():
+        for stream, _ in (*spec.edges, *spec.loop_edges):
+            if not _exists(stream, operators):
+                what = "stream" if operator_of(stream) in found else "operator"
+                raise GraphError(
+                    f"its input '{stream}' is no {what} of the topology",
+                    operator=spec.name,
+                    location=spec.location,
+                    way_out="Build the graph through the streams of one Topology",
+                )
+        for upstream in spec.upstream:
+            found[upstream].append(spec.name)
+    return found
+
+
+def _exists(stream: str, operators: Mapping[str, OperatorSpec]) -> bool:
+    spec = operators.get(operator_of(stream))
+    return spec is not None and any(port.name == port_of(stream, OUT) for port in spec.output_ports)
+
+
+def topological_order(operators: Mapping[str, OperatorSpec]) -> list[str]:
+    """Order the operators so that each follows its inputs; among those free to come next, in declared order.
+
+    Raises:
+        GraphError: there is a cycle; names the operators on it.
+    """
+    downstream = consumers(operators)
+    rank = {name: i for i, name in enumerate(operators)}
+    names = list(operators)
+    waiting = {name: len(spec.upstream) for name, spec in operators.items()}
+    ready = [rank[name] for name, missing in waiting.items() if not missing]
+    order: list[str] = []
+    while ready:
+        name = names[heapq.heappop(ready)]
+        order.append(name)
+        for consumer in downstream[name]:
+            waiting[consumer] -= 1
+            if not waiting[consumer]:
+                heapq.heappush(ready, rank[consumer])
+    if len(order) < len(names):
+        cycle = _cycle(operators, {name for name, missing in waiting.items() if missing})
+        spec = operators[cycle[0]]
+        raise GraphError(
+            f"its output comes back to its own input: {' -> '.join([*cycle, cycle[0]])}",
+            operator=spec.name,
+            location=spec.location,
+            way_out="Cut the cycle: streams may branch and unite, and return through topology.feedback(...) only",
+        )
+    return order
+
+
+def _cycle(operators: Mapping[str, OperatorSpec], stuck: set[str]) -> list[str]:
+    """Find one cycle among operators of which each has an input that is stuck as well; in flow order."""
+    seen: dict[str, int] = {}
+    path: list[str] = []
+    name = next(n for n in operators if n in stuck)
+    while name not in seen:
+        seen[name] = len(path)
+        path.append(name)
+        name = next(i for i in operators[name].upstream if i in stuck)
+    return path[seen[name] :][::-1]

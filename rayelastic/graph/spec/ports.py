@@ -1,0 +1,164 @@
+"""Ports: the names by which streams leave and enter operators, and how many tuples an operator wants (Joker 3.1).
+
+An operator with one input and one output has the ports 'in' and 'out', and its stream goes by its own name. Other
+streams are called 'operator/port' (J08). Knows no threads, PEs or native code.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.shown import shown
+
+__all__ = [
+    "IN",
+    "LATE",
+    "OUT",
+    "Demand",
+    "DemandKind",
+    "InputPort",
+    "OutputPort",
+    "check_port",
+    "endpoint",
+    "operator_of",
+    "port_of",
+    "side_ports",
+    "side_source",
+    "stream_name",
+]
+
+IN = "in"
+OUT = "out"
+LATE = "late"  # the output port of tuples that came too late
+
+
+class DemandKind(Enum):
+    """Whether a firing takes so many tuples of a port, or all that wait there once there are so many."""
+
+    EXACT = "exact"
+    AT_LEAST = "at least"
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """How many tuples of a port a conjunctive operator wants at each firing (J02)."""
+
+    count: int = 1
+    kind: DemandKind = DemandKind.EXACT
+
+    def __str__(self) -> str:
+        return f"{self.kind.value} {self.count}"
+
+
+@dataclass(frozen=True, slots=True)
+class InputPort:
+    """Where streams enter an operator.
+
+    Args:
+        name: unique among the operator's input ports.
+        schema: of the tuples that it takes.
+        streams: the names of the streams that it takes, see stream_name; several are a union.
+        keys: fields by which the operator partitions the tuples of this port; empty if it doesn't.
+        demand: of a conjunctive operator; None: the operator takes what comes.
+        feedback: streams that come back to it in a loop.
+    """
+
+    name: str
+    schema: Schema
+    streams: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+    demand: Demand | None = None
+    feedback: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPort:
+    """Where a stream leaves an operator.
+
+    Args:
+        name: unique among the operator's output ports.
+        schema: of the tuples that it gives.
+        optional: whether nobody needs to take them, such as tuples that came too late.
+    """
+
+    name: str
+    schema: Schema
+    optional: bool = False
+
+
+def check_port(name: object, what: str) -> None:
+    """Refuse a name that a port can't have.
+
+    Raises:
+        GraphError: it is no Python name, or starts with an underscore.
+    """
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+        raise GraphError(
+            f"{shown(name)} can't name an {what} port", way_out="Give it a Python name without underscore in front"
+        )
+
+
+def side_ports(sides: object) -> tuple[OutputPort, ...]:
+    """Make the ports of side outputs that a user declared: {port: schema}.
+
+    Raises:
+        GraphError: no mapping, or a name that a side output can't have.
+        SchemaError: a schema can't be laid out.
+    """
+    if not isinstance(sides, Mapping):
+        raise GraphError(f"sides={shown(sides)}", way_out="Give {port: schema}")
+    for name in sides:
+        check_port(name, "output")
+        if name in (OUT, "errors"):
+            raise GraphError(f"a side output can't be called '{name}'", way_out="Give it another name")
+    return tuple(OutputPort(name, Schema.of(schema)) for name, schema in sides.items())
+
+
+def stream_name(operator: str, port: str = OUT) -> str:
+    """Name the stream that leaves an operator by a port.
+
+    >>> stream_name("words"), stream_name("split", "odd")
+    ('words', 'split/odd')
+    """
+    return operator if port == OUT else f"{operator}/{port}"
+
+
+def side_source(source: str, port: str) -> str:
+    """Name the source of what is read of the same files as another, such as their bad rows.
+
+    >>> side_source("trades", "errors")
+    'trades_errors'
+    """
+    return f"{source}_{port}"
+
+
+def endpoint(operator: str, port: str = IN) -> str:
+    """Name the end of an edge: an input port of an operator.
+
+    >>> endpoint("counts"), endpoint("join", "right")
+    ('counts', 'join/right')
+    """
+    return operator if port == IN else f"{operator}/{port}"
+
+
+def operator_of(name: str) -> str:
+    """Return the operator of a stream or endpoint.
+
+    >>> operator_of("split/odd")
+    'split'
+    """
+    return name.partition("/")[0]
+
+
+def port_of(name: str, default: str) -> str:
+    """Return the port of a stream (`default` is OUT) or of an endpoint (`default` is IN).
+
+    >>> port_of("split/odd", OUT), port_of("words", OUT)
+    ('odd', 'out')
+    """
+    return name.partition("/")[2] or default

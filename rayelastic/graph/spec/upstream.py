@@ -1,0 +1,126 @@
+"""What the declaration of an operator may know of the stream that it takes: the value `Upstream`.
+
+Knows nothing of streams as users hold them, of threads, PEs or native code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.time_info import LONGEST_SPAN, TICKS_PER_SECOND, TimeInfo, TimeToLive, seconds_of
+from rayelastic.graph.spec.dead_letters import OnError
+from rayelastic.graph.spec.declaration import declaring
+from rayelastic.graph.spec.event_time import event_time_of
+from rayelastic.graph.spec.location import caller_location
+from rayelastic.graph.spec.operator_spec import FunctionCompiler, OperatorBody, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.ports import OUT, InputPort, OutputPort
+
+__all__ = ["Upstream"]
+
+_CLOCK_UNIT = "ns"  # of the native clock
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """One or several united streams, as the operator sees them that is being declared behind them.
+
+    Args:
+        inputs: their names, see ports.stream_name.
+        schema: of their tuples.
+        keys: fields by which the operator keeps its state.
+        operators: declared so far, by name.
+        compiler: makes operator functions of Python functions.
+    """
+
+    inputs: tuple[str, ...]
+    schema: Schema
+    keys: tuple[str, ...]
+    operators: Mapping[str, OperatorSpec]
+    compiler: FunctionCompiler
+
+    @property
+    def called(self) -> str:
+        """What messages call them."""
+        return ", ".join(self.inputs)
+
+    @property
+    def event_time(self) -> TimeInfo | None:
+        """Their event time; None: they have none, or several."""
+        return event_time_of(self.operators, self.inputs)
+
+    def keyed(self, fields: tuple[str, ...]) -> Upstream:
+        """Give the same with keys.
+
+        Raises:
+            GraphError: no field, or one that the schema doesn't have.
+        """
+        with declaring(self.called, caller_location()):
+            if not fields:
+                raise GraphError("key_by needs a field", way_out=self.schema.suggestion(""))
+            for name in fields:
+                if name not in self.schema.names:
+                    raise GraphError(
+                        f"key_by({shown(name)}): {self.schema.name} has no such field",
+                        way_out=self.schema.suggestion(name),
+                    )
+            if len(set(fields)) < len(fields):
+                raise GraphError(f"key_by{fields!r} names a field twice", way_out="Name each field once")
+        return replace(self, keys=fields)
+
+    def behind(self, spec: OperatorSpec, keys: tuple[str, ...] = ()) -> Upstream:
+        """Give what takes the first stream of an operator that is declared as well."""
+        operators = {**self.operators, spec.name: spec}
+        return Upstream(spec.streams[:1], spec.output_schema or self.schema, keys, operators, self.compiler)
+
+    def operator(
+        self,
+        name: str,
+        kind: OperatorKind,
+        state_kind: StateKind,
+        body: OperatorBody,
+        location: str,
+        *,
+        gives: Schema | None,
+        keys: tuple[str, ...] = (),
+        first_output: str = OUT,
+        further_inputs: tuple[InputPort, ...] = (),
+        further_outputs: tuple[OutputPort, ...] = (),
+        on_error: OnError = OnError.FAIL,
+        ttl: TimeToLive | None = None,
+    ) -> OperatorSpec:
+        """Make an operator that takes them by its first port."""
+        return OperatorSpec(
+            name, kind, self.inputs, self.schema, gives, keys, state_kind, body, location,
+            first_output=first_output, further_inputs=further_inputs, further_outputs=further_outputs,
+            on_error=on_error, ttl=ttl,
+        )  # fmt: skip
+
+    def time_to_live(self, ttl: object, lacks: str | None) -> TimeToLive | None:
+        """Check what an operator was given as ttl=; None if that is nothing.
+
+        Args:
+            ttl: seconds, or a timedelta.
+            lacks: what it would need to have a time to live, in words; None: nothing.
+
+        Raises:
+            GraphError: it lacks something, or it is no time, or not above 0.
+        """
+        if ttl is None:
+            return None
+        if lacks is not None:
+            raise GraphError(f"ttl={shown(ttl)} without {lacks}", way_out=f"Give {lacks} too, or leave ttl= out")
+        time = self.event_time
+        if time is not None:
+            return TimeToLive(time.ticks(ttl, "ttl"), time)
+        ticks = round(seconds_of(ttl, "ttl") * TICKS_PER_SECOND[_CLOCK_UNIT])
+        if not 1 <= ticks <= LONGEST_SPAN:
+            longest = LONGEST_SPAN // TICKS_PER_SECOND[_CLOCK_UNIT]
+            raise GraphError(
+                f"ttl={shown(ttl)} is no time that a key could live",
+                way_out=f"Give seconds, more than 0 and no more than {longest:,}, or a timedelta",
+            )
+        return TimeToLive(ticks, None)

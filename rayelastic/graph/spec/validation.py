@@ -1,0 +1,45 @@
+"""Checks of a whole graph: that somebody takes every stream, and that all of it can be sent to other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rayelastic.errors import GraphError, NotShippableError
+from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.ports import stream_name
+
+__all__ = ["check_shippable", "check_taken"]
+
+
+def check_taken(operators: Mapping[str, OperatorSpec]) -> None:
+    """Raise GraphError if nothing takes a stream that has to be taken."""
+    taken = {s for spec in operators.values() for s, _ in (*spec.edges, *spec.loop_edges)}
+    for spec in operators.values():
+        for port in spec.output_ports:
+            if stream_name(spec.name, port.name) not in taken and not port.optional:
+                what = "output" if len(spec.output_ports) == 1 else f"output port '{port.name}'"
+                raise GraphError(
+                    f"nothing takes its {what}: a stream without a sink",
+                    operator=spec.name,
+                    location=spec.location,
+                    way_out="End it with .sink(name, ...), such as rel.count(), or leave the operator out",
+                )
+
+
+def check_shippable(specs: Iterable[OperatorSpec]) -> None:
+    """Raise NotShippableError if something can't be pickled, naming the operator and what in it can't."""
+    import cloudpickle
+
+    specs = list(specs)
+    try:
+        cloudpickle.dumps([spec.body for spec in specs])
+    except Exception as error:  # whatever a user's __reduce__ raises
+        if len(specs) > 1:  # one by one, to find the culprit
+            for spec in specs:
+                check_shippable([spec])
+        raise NotShippableError(
+            f"it can't be sent to another process: {error}",
+            operator=specs[0].name if len(specs) == 1 else None,
+            location=specs[0].location if len(specs) == 1 else "",
+            way_out="Make what its function needs inside the function, or pass plain values instead of open things",
+        ) from error
