@@ -147,7 +147,7 @@ def _split(chain: list[OperatorSpec]) -> list[tuple[RegionKind, list[OperatorSpe
         start, end = at, at + 1
         while (
             start > rest_from
-            and len(first.input_ports) == 1
+            and len(first.inputs) == 1
             and _fits(chain[start - 1], first)
             and _keeps_keys(chain[start - 1], first)
         ):
@@ -171,7 +171,7 @@ def _fits(spec: OperatorSpec, first: OperatorSpec) -> bool:
     """Tell whether an operator can share a data-parallel region with its first partitioned one: rule 4."""
     if spec.state_kind is StateKind.STATEFUL or spec.input_schema is None or first.input_schema is None:
         return False
-    if len(spec.input_ports) > 1:  # what comes by another port wasn't dealt out with the rest
+    if len(spec.inputs) > 1:  # what comes by another port wasn't dealt out with the rest
         return False
     if spec.state_kind is StateKind.PARTITIONED and not set(first.keys) <= set(spec.keys):
         return False
@@ -198,4 +198,4 @@ def _region(name: str, kind: RegionKind, members: list[OperatorSpec]) -> Region:
     if kind is not RegionKind.DATA_PARALLEL:
         return Region(name, kind, operators, token_bound=token_bound)
     keys = next(m.keys for m in members if m.state_kind is StateKind.PARTITIONED)
-    return Region(name, kind, operators, keys, token_bound, {p.name: p.keys for p in members[0].further_inputs})
+    return Region(name, kind, operators, keys, token_bound, {p.name: p.keys for p in members[0].inputs[1:]})

@@ -135,7 +135,7 @@ def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken
         return f"it is {region.kind.value}"
     if not region.keys:
         return "it has one group of all tuples"
-    several = [m for m in members if len(m.input_ports) != 1]
+    several = [m for m in members if len(m.inputs) != 1]
     if several not in ([], members[:1]) or any(m.kind is not OperatorKind.JOIN for m in several):
         return "an operator in it that is no join has several ports"
     if any(not taken.isdisjoint(m.streams[1:]) or m.loop_edges for m in members):

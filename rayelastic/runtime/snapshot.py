@@ -126,10 +126,10 @@ def state_form(spec: OperatorSpec) -> str | None:
         case EventTime():
             return f"the latest {body.time.field} in {body.time.unit}"
         case Join():
-            sides = " and ".join(f"({_fields(port.schema)})" for port in spec.input_ports)
+            sides = " and ".join(f"({_fields(port.schema)})" for port in spec.inputs)
             return f"{of}, {sides} joined {body.reason}"
         case Merge():
-            return f"{len(spec.input_ports)} streams of ({_fields(spec.input_schema)}) by {body.time.field}"
+            return f"{len(spec.inputs)} streams of ({_fields(spec.input_schema)}) by {body.time.field}"
     if spec.kind is OperatorKind.AGGREGATE:
         return f"{of}, {_aggregates(body)}"
     schema = getattr(body, "state_schema", None)

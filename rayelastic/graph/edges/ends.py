@@ -17,7 +17,7 @@ from rayelastic.graph.spec.operator_spec import (
     SourceDescription,
     StateKind,
 )
-from rayelastic.graph.spec.ports import side_source
+from rayelastic.graph.spec.ports import OUT, OutputPort, side_source
 from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = ["sink_operator", "source_operators"]
@@ -35,7 +35,8 @@ def source_operators(name: str, source: Any, operators: Mapping[str, OperatorSpe
 
 
 def _source(name: str, body: SourceDescription, location: str) -> OperatorSpec:
-    return OperatorSpec(name, OperatorKind.SOURCE, (), None, body.schema, (), StateKind.STATEFUL, body, location)
+    outputs = (OutputPort(OUT, body.schema),)
+    return OperatorSpec(name, OperatorKind.SOURCE, (), outputs, StateKind.STATEFUL, body, location)
 
 
 def _source_description(source: Any, operator: str) -> SourceDescription:
@@ -56,7 +57,7 @@ def sink_operator(up: Upstream, name: str, sink: Any) -> OperatorSpec:
     with NewOperator(name, up.operators) as location:
         body = _sink_description(sink, name)
         body.check(name)
-        return up.operator(name, OperatorKind.SINK, StateKind.STATEFUL, body, location, gives=None)
+        return up.operator(name, OperatorKind.SINK, StateKind.STATEFUL, body, location, outputs=())
 
 
 def _sink_description(sink: Any, operator: str) -> SinkDescription:

@@ -72,7 +72,7 @@ class StreamBase(ABC, Generic[StreamT]):
             GraphError: it has none of that name.
         """
         spec = self.topology.operators.get(operator_of(self.inputs[0]))
-        further = spec.further_outputs if spec is not None else ()
+        further = spec.outputs[1:] if spec is not None else ()
         if spec is not None and port in getattr(spec.body, "side_sources", ()):
             beside = self.topology.operators[side_source(spec.name, port)]
             return self._at(self.topology, beside.streams, beside.output_schema or self.schema)
@@ -119,7 +119,7 @@ class StreamBase(ABC, Generic[StreamT]):
 
 def streams_of(spec: OperatorSpec) -> dict[str, tuple[tuple[str, ...], Schema]]:
     """Give for each output port the stream that leaves by it, and its schema."""
-    return {port.name: ((stream_name(spec.name, port.name),), port.schema) for port in spec.output_ports}
+    return {port.name: ((stream_name(spec.name, port.name),), port.schema) for port in spec.outputs}
 
 
 def taken(topology: Declarations, port: str, stream: object) -> Upstream | None:

@@ -235,7 +235,7 @@ class TimelyStream(Stream):
         Raises:
             GraphError: the operator goes by count: nothing comes too late.
         """
-        if not any(port.name == LATE for port in self._spec.output_ports):
+        if not any(port.name == LATE for port in self._spec.outputs):
             raise GraphError(
                 "nothing comes too late for a window by count",
                 operator=self._spec.name,

@@ -19,6 +19,7 @@ from rayelastic.graph.operators.aggregates import (
 )
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.ports import OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = ["aggregate"]
@@ -47,7 +48,7 @@ def aggregate(
             StateKind.PARTITIONED if up.keys else StateKind.STATEFUL,
             Aggregation(tuple(wanted.items()), when),
             location,
-            gives=gives,
+            (OutputPort(OUT, gives),),
             keys=up.keys,
             ttl=lives,
         )

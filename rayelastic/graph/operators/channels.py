@@ -18,7 +18,7 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import NewOperator, check_new
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
-from rayelastic.graph.spec.ports import IN, InputPort, OutputPort, operator_of, port_of, stream_name
+from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort, operator_of, port_of, stream_name
 from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = [
@@ -165,9 +165,7 @@ def _dealer(up: Upstream, name: str, body: Channels | Split, location: str) -> O
         StateKind.STATELESS if body.keys else StateKind.STATEFUL,
         body,
         location,
-        gives=up.schema,
-        first_output=names[0],
-        further_outputs=tuple(OutputPort(port, up.schema) for port in names[1:]),
+        tuple(OutputPort(port, up.schema) for port in names),
     )
 
 
@@ -200,20 +198,10 @@ def _stage(up: Upstream, dealer: OperatorSpec, body: Body, check: Callable[[Oper
 
 def _in_turn(name: str, schema: Schema, ends: list[tuple[str, ...]], location: str) -> OperatorSpec:
     """Make what restores the order of channels that end in these streams."""
-    ports = tuple(InputPort(f"in{number}", schema, end) for number, end in enumerate(ends))
-    return OperatorSpec(
-        name,
-        OperatorKind.IN_TURN,
-        ports[0].streams,
-        schema,
-        schema,
-        (),
-        StateKind.STATEFUL,
-        InTurn(),
-        location,
-        first_input=ports[0].name if len(ports) > 1 else IN,
-        further_inputs=ports[1:],
-    )
+    names = [f"in{number}" for number in range(len(ends))] if len(ends) > 1 else [IN]
+    inputs = tuple(InputPort(port, schema, end) for port, end in zip(names, ends, strict=True))
+    outputs = (OutputPort(OUT, schema),)
+    return OperatorSpec(name, OperatorKind.IN_TURN, inputs, outputs, StateKind.STATEFUL, InTurn(), location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,17 +225,11 @@ class _Renamed:
         return stream_name(self.prefix + operator, port_of(stream, "out"))
 
     def operator(self, spec: OperatorSpec) -> OperatorSpec:
-        further = tuple(
+        inputs = tuple(
             replace(port, streams=self.streams(port.streams), feedback=self.streams(port.feedback))
-            for port in spec.further_inputs
+            for port in spec.inputs
         )
-        return replace(
-            spec,
-            name=self.prefix + spec.name,
-            inputs=self.streams(spec.inputs),
-            further_inputs=further,
-            feedback=self.streams(spec.feedback),
-        )
+        return replace(spec, name=self.prefix + spec.name, inputs=inputs)
 
 
 def _check_chain(dealer: OperatorSpec, inside: Section) -> None:
@@ -258,9 +240,9 @@ def _check_chain(dealer: OperatorSpec, inside: Section) -> None:
     while len(inputs) == 1 and operator_of(inputs[0]) in operators:
         spec = operators[operator_of(inputs[0])]
         left.discard(spec.name)
-        if len(spec.input_ports) > 1 or spec.loop_edges or spec.demand is not None:
+        if len(spec.inputs) > 1 or spec.loop_edges or spec.inputs[0].demand is not None:
             _refuse(spec, "with order=True a channel is a single chain, and this has several inputs", "Leave order out")
-        inputs = spec.inputs
+        inputs = spec.taken
     if inputs != dealer.streams[:1] or left:
         raise GraphError(
             "with order=True a channel is a single chain, and this body branches",

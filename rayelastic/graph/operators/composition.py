@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from rayelastic.errors import GraphError
@@ -55,26 +56,13 @@ def class_operator(
             name, _copied(instance), inputs, outputs, definition.state, definition.lane, location, policy
         )
         body = compiler.compile_operator(request)
+        if len(inputs) == 1:
+            inputs = (replace(inputs[0], name=IN),)
+        if len(outputs) == 1:
+            outputs = (replace(outputs[0], name=OUT),)
         if policy is OnError.DIVERT:
             outputs += (dead_letters(inputs[0].schema),)
-        first = inputs[0]
-        return OperatorSpec(
-            name,
-            OperatorKind.OPERATOR,
-            first.streams,
-            first.schema,
-            outputs[0].schema if outputs else None,
-            first.keys,
-            definition.state_kind,
-            body,
-            location,
-            first_input=first.name if len(inputs) > 1 else IN,
-            first_output=outputs[0].name if len(outputs) > 1 + (policy is OnError.DIVERT) else OUT,
-            further_inputs=inputs[1:],
-            further_outputs=outputs[1:],
-            demand=first.demand,
-            on_error=policy,
-        )
+        return OperatorSpec(name, OperatorKind.OPERATOR, inputs, outputs, definition.state_kind, body, location, policy)
 
 
 def _inputs(definition: OperatorDefinition, streams: Mapping[str, Upstream | None]) -> tuple[InputPort, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from rayelastic.graph.records.time_info import Seconds, TimeInfo, TimeUnit, time_of_field
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.ports import OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = ["EventTime", "event_time"]
@@ -39,4 +40,5 @@ def event_time(up: Upstream, name: str, field: str, lateness: Seconds, unit: Tim
     with NewOperator(name, up.operators) as location:
         time = time_of_field(up.schema, field, unit)
         body = EventTime(time, time.ticks(lateness, "lateness", least=0))
-        return up.operator(name, OperatorKind.EVENT_TIME, StateKind.STATEFUL, body, location, gives=up.schema)
+        outputs = (OutputPort(OUT, up.schema),)
+        return up.operator(name, OperatorKind.EVENT_TIME, StateKind.STATEFUL, body, location, outputs)

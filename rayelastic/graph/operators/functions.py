@@ -13,7 +13,7 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.dead_letters import OnError, dead_letters, on_error_of
 from rayelastic.graph.spec.declaration import NewOperator, check_function, check_state, lane_of
 from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind, OperatorSpec, StateKind
-from rayelastic.graph.spec.ports import side_ports
+from rayelastic.graph.spec.ports import OUT, OutputPort, side_ports
 from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = ["NO_SIDES", "deduplicate", "function_operator"]
@@ -49,6 +49,7 @@ def function_operator(
             tuple(port.name for port in further),
         )  # fmt: skip
         compiled = up.compiler.compile(request)
+        gives = up.schema if kind is OperatorKind.FILTER else compiled.output_schema
         if policy is OnError.DIVERT:
             further += (dead_letters(up.schema),)
         return up.operator(
@@ -57,9 +58,8 @@ def function_operator(
             StateKind.STATELESS if state is None else StateKind.PARTITIONED,
             compiled,
             location,
-            gives=up.schema if kind is OperatorKind.FILTER else compiled.output_schema,
+            (OutputPort(OUT, gives), *further),
             keys=keys,
-            further_outputs=further,
             on_error=policy,
             ttl=lives,
         )

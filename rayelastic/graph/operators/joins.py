@@ -11,7 +11,7 @@ from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds, TimeInfo
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
-from rayelastic.graph.spec.ports import LATE, InputPort, OutputPort
+from rayelastic.graph.spec.ports import LATE, OUT, InputPort, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = ["Join", "JoinKind", "Merge", "join", "merge_by_time"]
@@ -123,16 +123,17 @@ def join(
             after,
             how == "left",
         )
+        gives = _schema(name, left.schema, right.schema, fields, body.outer)
+        late = (OutputPort(LATE, left.schema, optional=True),) if timed else ()
         return left.operator(
             name,
             OperatorKind.JOIN,
             StateKind.PARTITIONED,
             body,
             location,
-            gives=_schema(name, left.schema, right.schema, fields, body.outer),
+            (OutputPort(OUT, gives), *late),
             keys=left.keys,
-            further_inputs=(InputPort(RIGHT, right.schema, right.inputs, right_keys),),
-            further_outputs=(OutputPort(LATE, left.schema, optional=True),) if timed else (),
+            others=(InputPort(RIGHT, right.schema, right.inputs, right_keys),),
         )
 
 
@@ -192,9 +193,8 @@ def merge_by_time(name: str, streams: tuple[Upstream, ...]) -> OperatorSpec:
             StateKind.STATEFUL,
             Merge(time),
             location,
-            gives=first.schema,
-            further_inputs=tuple(
+            (OutputPort(OUT, first.schema), OutputPort(LATE, first.schema, optional=True)),
+            others=tuple(
                 InputPort(f"in{number}", other.schema, other.inputs) for number, other in enumerate(streams[1:], 2)
             ),
-            further_outputs=(OutputPort(LATE, first.schema, optional=True),),
         )

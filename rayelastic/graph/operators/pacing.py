@@ -14,6 +14,7 @@ from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.ports import OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = ["Delay", "Throttle", "delay", "throttle"]
@@ -68,7 +69,8 @@ def throttle(up: Upstream, name: str, per_second: float) -> OperatorSpec:
         if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < math.inf:
             raise GraphError(f"per_second={shown(given)}", way_out="Give tuples a second, such as 1000")
         body = Throttle(per_second)
-        return up.operator(name, OperatorKind.THROTTLE, StateKind.STATEFUL, body, location, gives=up.schema)
+        outputs = (OutputPort(OUT, up.schema),)
+        return up.operator(name, OperatorKind.THROTTLE, StateKind.STATEFUL, body, location, outputs)
 
 
 def delay(up: Upstream, name: str, seconds: Seconds, most: int) -> OperatorSpec:
@@ -80,7 +82,9 @@ def delay(up: Upstream, name: str, seconds: Seconds, most: int) -> OperatorSpec:
                 f"seconds={shown(seconds)}", way_out=f"Give seconds up to {LONGEST_DELAY:g}, or a timedelta"
             )
         _check_most(most)
-        return up.operator(name, OperatorKind.DELAY, StateKind.STATEFUL, Delay(given, most), location, gives=up.schema)
+        body = Delay(given, most)
+        outputs = (OutputPort(OUT, up.schema),)
+        return up.operator(name, OperatorKind.DELAY, StateKind.STATEFUL, body, location, outputs)
 
 
 def _check_most(most: object) -> None:

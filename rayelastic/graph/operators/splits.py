@@ -89,10 +89,7 @@ def split_operator(up: Upstream, name: str, body: Split, names: tuple[str, ...],
     """Make the operator, with output ports of these names."""
     ports = tuple(OutputPort(port, up.schema, optional=port == REST) for port in names)
     state = StateKind.STATEFUL if body.choice is None and not body.keys else StateKind.STATELESS
-    return up.operator(
-        name, OperatorKind.SPLIT, state, body, location,
-        gives=up.schema, first_output=ports[0].name, further_outputs=ports[1:],
-    )  # fmt: skip
+    return up.operator(name, OperatorKind.SPLIT, state, body, location, ports)
 
 
 def _choice(up: Upstream, name: str, by: Callable[..., Any], lane: LaneChoice, location: str) -> CompiledFunction:

@@ -17,7 +17,7 @@ from rayelastic.graph.records.time_info import Seconds, TimeInfo
 from rayelastic.graph.spec.declaration import NewOperator, declaring
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
-from rayelastic.graph.spec.ports import LATE, OutputPort
+from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = ["Window", "WindowKind", "Windowing", "session", "window", "windowed"]
@@ -114,15 +114,15 @@ def windowed(up: Upstream, window: Window, name: str, aggregates: Mapping[str, A
     """See ``WindowedStream.aggregate``."""
     with NewOperator(name, up.operators) as location:
         wanted = expanded(aggregates)
+        late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
         return up.operator(
             name,
             OperatorKind.WINDOW,
             StateKind.PARTITIONED if up.keys else StateKind.STATEFUL,
             Windowing(window, tuple(wanted.items())),
             location,
-            gives=_schema(up, window, name, wanted),
+            (OutputPort(OUT, _schema(up, window, name, wanted)), *late),
             keys=up.keys,
-            further_outputs=(OutputPort(LATE, up.schema, optional=True),) if window.time is not None else (),
         )
 
 

@@ -29,17 +29,18 @@ def _time_of_stream(operators: Mapping[str, OperatorSpec], stream: str) -> TimeI
     schemas: list[Schema | None] = []  # of the streams on the way to where the time comes from
     while True:
         spec, port = operators[operator_of(stream)], port_of(stream, OUT)
-        schemas.append(next(p.schema for p in spec.output_ports if p.name == port))
+        schemas.append(next(p.schema for p in spec.outputs if p.name == port))
         own: TimeInfo | None = getattr(spec.body, "output_time", None)
         if own is not None and port == OUT:
             break
-        if spec.kind in (OperatorKind.SOURCE, OperatorKind.AGGREGATE) or not spec.inputs:
+        first = spec.inputs[0].streams if spec.inputs else ()
+        if spec.kind in (OperatorKind.SOURCE, OperatorKind.AGGREGATE) or not first:
             return None
-        if len(spec.inputs) > 1:
-            own = event_time_of(operators, spec.inputs)
+        if len(first) > 1:
+            own = event_time_of(operators, first)
             schemas.append(spec.input_schema)
             break
-        stream = spec.inputs[0]
+        stream = first[0]
     if own is None:
         return None
     fields = [schema.find(own.field) if schema is not None else None for schema in schemas]

@@ -11,26 +11,21 @@ from dataclasses import replace
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.spec.operator_spec import OperatorSpec
-from rayelastic.graph.spec.ports import operator_of
+from rayelastic.graph.spec.ports import InputPort, operator_of
 
 __all__ = ["check_loops", "fed_back", "loops"]
 
 
 def fed_back(spec: OperatorSpec, placeholder: str, streams: tuple[str, ...]) -> OperatorSpec:
     """Give the operator with the streams in place of the one that was to come back."""
+    return replace(spec, inputs=tuple(_closed(port, placeholder, streams) for port in spec.inputs))
 
-    def without(taken: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(stream for stream in taken if stream != placeholder)
 
-    further = tuple(
-        replace(port, streams=without(port.streams), feedback=port.feedback + streams)
-        if placeholder in port.streams
-        else port
-        for port in spec.further_inputs
-    )
-    if placeholder not in spec.inputs:
-        return replace(spec, further_inputs=further)
-    return replace(spec, inputs=without(spec.inputs), feedback=spec.feedback + streams, further_inputs=further)
+def _closed(port: InputPort, placeholder: str, streams: tuple[str, ...]) -> InputPort:
+    if placeholder not in port.streams:
+        return port
+    others = tuple(stream for stream in port.streams if stream != placeholder)
+    return replace(port, streams=others, feedback=port.feedback + streams)
 
 
 def loops(operators: Mapping[str, OperatorSpec]) -> dict[str, tuple[str, ...]]:
@@ -68,7 +63,7 @@ def check_loops(operators: Mapping[str, OperatorSpec]) -> None:
             member = operators[name]
             if name != head and name in found:
                 _refuse(member, f"it is the head of a loop inside the loop of '{head}'", "Make it one loop")
-            if member.input_ports[0].demand is not None:
+            if member.inputs[0].demand is not None:
                 _refuse(member, f"it waits for all its ports inside the loop of '{head}'", "Take tuples as they come")
             if getattr(member.body, "ends", False):
                 _refuse(

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.time_info import TimeToLive
 from rayelastic.graph.spec.dead_letters import OnError
-from rayelastic.graph.spec.ports import IN, OUT, Demand, InputPort, OutputPort, endpoint, operator_of, stream_name
+from rayelastic.graph.spec.ports import InputPort, OutputPort, endpoint, operator_of, stream_name
 
 __all__ = [
     "CompiledFunction",
@@ -232,80 +232,64 @@ class OperatorSpec:
     Args:
         name: unique in the topology; keys metrics, state and plans.
         kind: what it does.
-        inputs: names of the streams that its first input port takes (ports.stream_name); several are a union, a source
-            has none.
-        input_schema: of its first input port; None for a source.
-        output_schema: of its first output port; None for a sink.
-        keys: key fields of a PARTITIONED operator, else empty.
+        inputs: its input ports, in order; none of a source.
+        outputs: its output ports, in order; none of a sink.
         state_kind: what it remembers.
         body: SourceDescription, SinkDescription, CompiledFunction, or OperatorBody, by kind.
         location: 'file.py:12' of the declaration.
-        first_input: name of its first input port.
-        first_output: name of its first output port.
-        further_inputs: its other input ports, in order.
-        further_outputs: its other output ports, in order.
-        demand: how many tuples of the first port it wants; with demands at all ports it fires when all are met.
-        feedback: streams that come back to its first input port in a loop, of which it is the head.
-        optional: whether nobody needs to take what leaves its first output port.
         on_error: what happens to a tuple on which its function raises.
         ttl: after how long without a tuple a key of it is forgotten; None: never.
     """
 
     name: str
     kind: OperatorKind
-    inputs: tuple[str, ...]
-    input_schema: Schema | None
-    output_schema: Schema | None
-    keys: tuple[str, ...]
+    inputs: tuple[InputPort, ...]
+    outputs: tuple[OutputPort, ...]
     state_kind: StateKind
     body: SourceDescription | SinkDescription | CompiledFunction | OperatorBody
     location: str = ""
-    first_input: str = IN
-    first_output: str = OUT
-    further_inputs: tuple[InputPort, ...] = ()
-    further_outputs: tuple[OutputPort, ...] = ()
-    demand: Demand | None = None
-    feedback: tuple[str, ...] = ()
-    optional: bool = False
     on_error: OnError = OnError.FAIL
     ttl: TimeToLive | None = None
 
     @property
-    def input_ports(self) -> tuple[InputPort, ...]:
-        """All its input ports; none of a source."""
-        if self.input_schema is None:
-            return ()
-        first = InputPort(self.first_input, self.input_schema, self.inputs, self.keys, self.demand, self.feedback)
-        return (first, *self.further_inputs)
+    def input_schema(self) -> Schema | None:
+        """Of its first input port; None of a source."""
+        return self.inputs[0].schema if self.inputs else None
 
     @property
-    def output_ports(self) -> tuple[OutputPort, ...]:
-        """All its output ports; none of a sink."""
-        if self.output_schema is None:
-            return ()
-        return OutputPort(self.first_output, self.output_schema, self.optional), *self.further_outputs
+    def output_schema(self) -> Schema | None:
+        """Of its first output port; None of a sink."""
+        return self.outputs[0].schema if self.outputs else None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key fields of the first input port of a PARTITIONED operator, else empty."""
+        return self.inputs[0].keys if self.inputs else ()
 
     @property
     def streams(self) -> tuple[str, ...]:
         """The names of the streams that it gives."""
-        return tuple(stream_name(self.name, port.name) for port in self.output_ports)
+        return tuple(stream_name(self.name, port.name) for port in self.outputs)
 
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:
         """(stream, endpoint) of all that it takes, port by port; without what comes back in a loop."""
-        if not self.further_inputs and self.first_input == IN:
-            return tuple((stream, self.name) for stream in self.inputs)
-        return tuple((s, endpoint(self.name, port.name)) for port in self.input_ports for s in port.streams)
+        return tuple((s, endpoint(self.name, port.name)) for port in self.inputs for s in port.streams)
 
     @property
     def loop_edges(self) -> tuple[tuple[str, str], ...]:
         """(stream, endpoint) of all that comes back to it in a loop."""
-        return tuple((s, endpoint(self.name, port.name)) for port in self.input_ports for s in port.feedback)
+        return tuple((s, endpoint(self.name, port.name)) for port in self.inputs for s in port.feedback)
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The names of the streams that it takes (ports.stream_name); without what comes back in a loop."""
+        return tuple(stream for port in self.inputs for stream in port.streams)
 
     @property
     def upstream(self) -> tuple[str, ...]:
         """The operators that feed it, one for each edge; without what comes back in a loop."""
-        return tuple(operator_of(stream) for stream, _ in self.edges)
+        return tuple(map(operator_of, self.taken))
 
     @property
     def lane(self) -> Lane:

@@ -51,7 +51,7 @@ def consumers(operators: Mapping[str, OperatorSpec]) -> dict[str, list[str]]:
 
 def _exists(stream: str, operators: Mapping[str, OperatorSpec]) -> bool:
     spec = operators.get(operator_of(stream))
-    return spec is not None and any(port.name == port_of(stream, OUT) for port in spec.output_ports)
+    return spec is not None and any(port.name == port_of(stream, OUT) for port in spec.outputs)
 
 
 def topological_order(operators: Mapping[str, OperatorSpec]) -> list[str]:

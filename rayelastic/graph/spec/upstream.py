@@ -17,7 +17,7 @@ from rayelastic.graph.spec.declaration import declaring
 from rayelastic.graph.spec.event_time import event_time_of
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import FunctionCompiler, OperatorBody, OperatorKind, OperatorSpec, StateKind
-from rayelastic.graph.spec.ports import OUT, InputPort, OutputPort
+from rayelastic.graph.spec.ports import IN, InputPort, OutputPort
 
 __all__ = ["Upstream"]
 
@@ -83,21 +83,16 @@ class Upstream:
         state_kind: StateKind,
         body: OperatorBody,
         location: str,
+        outputs: tuple[OutputPort, ...],
         *,
-        gives: Schema | None,
         keys: tuple[str, ...] = (),
-        first_output: str = OUT,
-        further_inputs: tuple[InputPort, ...] = (),
-        further_outputs: tuple[OutputPort, ...] = (),
+        others: tuple[InputPort, ...] = (),
         on_error: OnError = OnError.FAIL,
         ttl: TimeToLive | None = None,
     ) -> OperatorSpec:
-        """Make an operator that takes them by its first port."""
-        return OperatorSpec(
-            name, kind, self.inputs, self.schema, gives, keys, state_kind, body, location,
-            first_output=first_output, further_inputs=further_inputs, further_outputs=further_outputs,
-            on_error=on_error, ttl=ttl,
-        )  # fmt: skip
+        """Make an operator that takes them by its first port, and what `others` say by further ones."""
+        inputs = (InputPort(IN, self.schema, self.inputs, keys), *others)
+        return OperatorSpec(name, kind, inputs, outputs, state_kind, body, location, on_error, ttl)
 
     def time_to_live(self, ttl: object, lacks: str | None) -> TimeToLive | None:
         """Check what an operator was given as ttl=; None if that is nothing.

@@ -15,9 +15,9 @@ def check_taken(operators: Mapping[str, OperatorSpec]) -> None:
     """Raise GraphError if nothing takes a stream that has to be taken."""
     taken = {s for spec in operators.values() for s, _ in (*spec.edges, *spec.loop_edges)}
     for spec in operators.values():
-        for port in spec.output_ports:
+        for port in spec.outputs:
             if stream_name(spec.name, port.name) not in taken and not port.optional:
-                what = "output" if len(spec.output_ports) == 1 else f"output port '{port.name}'"
+                what = "output" if len(spec.outputs) == 1 else f"output port '{port.name}'"
                 raise GraphError(
                     f"nothing takes its {what}: a stream without a sink",
                     operator=spec.name,

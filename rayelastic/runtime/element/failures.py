@@ -32,7 +32,7 @@ def explain_failure(native: Mapping[str, Any], operators: Mapping[str, OperatorS
     record: tuple[Any, ...] | None = native["record"]
     shown = None
     if record is not None:
-        shown = repr(spec.input_ports[native["port"]].schema.tuple_type(*record))
+        shown = repr(spec.inputs[native["port"]].schema.tuple_type(*record))
     exception: BaseException | None = native["exception"]
     if exception is not None:
         reason = "".join(traceback.format_exception_only(exception)).strip()

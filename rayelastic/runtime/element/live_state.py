@@ -53,7 +53,7 @@ def check_exportable(
             continue
         if spec.state_kind is StateKind.STATELESS:
             continue
-        if natives[spec.name].state is None or any(port.demand is not None for port in spec.input_ports):
+        if natives[spec.name].state is None or any(port.demand is not None for port in spec.inputs):
             delays = spec.kind is OperatorKind.DELAY
             raise StateError(
                 "the tuples that it delays can't be saved"

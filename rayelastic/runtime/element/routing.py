@@ -232,8 +232,8 @@ class Routing:
 
     def _source_schema(self, edge: Edge) -> _native.Schema:
         source = self._operators[edge.source]
-        return native_schema(source.output_ports[output_number(source, port_of(edge.stream, OUT))].schema)
+        return native_schema(source.outputs[output_number(source, port_of(edge.stream, OUT))].schema)
 
     def _target_schema(self, edge: Edge) -> _native.Schema:
         target = self._operators[edge.target]
-        return native_schema(target.input_ports[input_number(target, port_of(edge.end, IN))].schema)
+        return native_schema(target.inputs[input_number(target, port_of(edge.end, IN))].schema)

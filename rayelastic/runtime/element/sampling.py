@@ -86,6 +86,6 @@ def pe_sample(
 
 def _dropped(spec: OperatorSpec | None, counted: Mapping[str, Any], bad_rows: int) -> dict[str, int]:
     """Tuples that went nowhere, by reason."""
-    ports = [] if spec is None else [port.name for port in spec.output_ports[1:]]
+    ports = [] if spec is None else [port.name for port in spec.outputs[1:]]
     counts = dict(zip(ports, counted["untaken"], strict=False)) | {FAILED: counted["skipped"], BAD_ROW: bad_rows}
     return {reason: count for reason, count in counts.items() if count}

@@ -58,12 +58,12 @@ def connect_links(
     by_name = {operator.name: operator for operator in spec.operators}
     for link in spec.links_in:
         port = input_number(by_name[link.target], link.input)
-        schema = native_schema(by_name[link.target].input_ports[port].schema)
+        schema = native_schema(by_name[link.target].inputs[port].schema)
         ends[link.name] = arriving = scheduler.add(_native.Operator.link_in(link.name, schema, links[link.name]))
         scheduler.connect(arriving, numbers[link.target], input_port=port)
     for link in spec.links_out:
         port = output_number(by_name[link.source], link.output)
-        schema = native_schema(by_name[link.source].output_ports[port].schema)
+        schema = native_schema(by_name[link.source].outputs[port].schema)
         ends[link.name] = leaving = scheduler.add(_native.Operator.link_out(link.name, schema, links[link.name]))
         scheduler.connect(numbers[link.source], leaving, output_port=port)
     return ends
@@ -71,9 +71,9 @@ def connect_links(
 
 def output_number(operator: OperatorSpec, port: str) -> int:
     """Returns the number of an output port in the scheduler."""
-    return next(number for number, made in enumerate(operator.output_ports) if made.name == port)
+    return next(number for number, made in enumerate(operator.outputs) if made.name == port)
 
 
 def input_number(operator: OperatorSpec, port: str) -> int:
     """Returns the number of an input port in the scheduler."""
-    return next(number for number, taken in enumerate(operator.input_ports) if taken.name == port)
+    return next(number for number, taken in enumerate(operator.inputs) if taken.name == port)

@@ -35,7 +35,7 @@ def channels_operator(spec: OperatorSpec, width: _native.ChannelWidth) -> _nativ
 def in_turn_operator(spec: OperatorSpec) -> _native.Operator:
     """Makes the operator that restores the order."""
     assert spec.input_schema is not None
-    return _native.Operator.in_turn(spec.name, native_schema(spec.input_schema), len(spec.input_ports))
+    return _native.Operator.in_turn(spec.name, native_schema(spec.input_schema), len(spec.inputs))
 
 
 def pinned_models(operators: Sequence[OperatorSpec], config: JobConfig) -> dict[str, ThreadingModel]:

@@ -38,7 +38,7 @@ def class_operator(spec: OperatorSpec, function: PortsFunction, job: str) -> _na
         reason = "".join(traceback.format_exception_only(error)).strip()
         shown = "".join(traceback.format_exception(error))
         raise JobFailedError(reason, job=job, operator=spec.name, traceback_text=shown) from error
-    outputs = [native_schema(port.schema) for port in spec.output_ports]
+    outputs = [native_schema(port.schema) for port in spec.outputs]
     function.checks = [_native.RecordCheck(spec.name, native_schema(port.schema)) for port in code.outputs]
     return _native.Operator.python_ports(
         spec.name,

@@ -39,7 +39,7 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
         if code.state is None:
             made = _native.Operator.answered(made, answers(code))
         return made if spec.on_error is OnError.FAIL else tolerant_operator(spec, loaded, made)
-    if spec.further_outputs or spec.on_error is not OnError.FAIL:
+    if len(spec.outputs) > 1 or spec.on_error is not OnError.FAIL:
         return tolerant_operator(spec, loaded, None)
     assert loaded.function is not None
     return _native.Operator.python(

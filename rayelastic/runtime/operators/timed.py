@@ -52,7 +52,7 @@ def _join(spec: OperatorSpec) -> _native.Operator:
     body = spec.body
     assert isinstance(body, Join)
     assert spec.output_schema is not None
-    left, right = (port.schema for port in spec.input_ports)
+    left, right = (port.schema for port in spec.inputs)
     left_time, right_time = body.left_time or TimeInfo("", ""), body.right_time or TimeInfo("", "")
     return _native.Operator.join(
         spec.name,
@@ -78,7 +78,7 @@ def _merge(spec: OperatorSpec) -> _native.Operator:
     assert isinstance(body, Merge)
     assert spec.input_schema is not None
     schema, time = native_schema(spec.input_schema), body.time
-    return _native.Operator.merge(spec.name, schema, len(spec.input_ports), time.field, time.shift)
+    return _native.Operator.merge(spec.name, schema, len(spec.inputs), time.field, time.shift)
 
 
 def _throttle(spec: OperatorSpec) -> _native.Operator:

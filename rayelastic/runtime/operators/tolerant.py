@@ -24,7 +24,7 @@ def tolerant_operator(spec: OperatorSpec, loaded: LoadedFunction, native: _nativ
         native: the compiled operator that fails with its function; None in the other lanes.
     """
     code = loaded.code
-    schemas = [native_schema(port.schema) for port in spec.output_ports]
+    schemas = [native_schema(port.schema) for port in spec.outputs]
     diverts = spec.on_error is OnError.DIVERT
     if native is not None:
 
@@ -45,7 +45,7 @@ def tolerant_operator(spec: OperatorSpec, loaded: LoadedFunction, native: _nativ
 
 
 def _per_run(spec: OperatorSpec, code: OperatorCode) -> Any:
-    ports = spec.output_ports[:-1] if spec.on_error is OnError.DIVERT else spec.output_ports
+    ports = spec.outputs[:-1] if spec.on_error is OnError.DIVERT else spec.outputs
     checks = [_native.RecordCheck(spec.name, native_schema(port.schema)) for port in ports]
     return tolerant(code, ports, spec.on_error, checks)
 

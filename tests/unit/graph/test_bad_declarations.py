@@ -26,6 +26,7 @@ from rayelastic.graph import Lane, OperatorKind, OperatorSpec, Schema, StateKind
 from rayelastic.graph.edges import files, sinks, sources
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.spec.order import consumers, topological_order
+from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort
 from tests.unit.graph.fakes import FakeCode, FakeCompiler
 
 
@@ -242,7 +243,8 @@ def test_a_sink_that_cant_be_shipped() -> None:
 def spec(name: str, *inputs: str) -> OperatorSpec:
     schema = Schema.of(Trade)
     code = FakeCode(Lane.COMPILED, "", schema)
-    return OperatorSpec(name, OperatorKind.MAP, inputs, schema, schema, (), StateKind.STATELESS, code, "f.py:1")
+    taken, given = (InputPort(IN, schema, inputs),), (OutputPort(OUT, schema),)
+    return OperatorSpec(name, OperatorKind.MAP, taken, given, StateKind.STATELESS, code, "f.py:1")
 
 
 def test_a_cycle_is_named() -> None:

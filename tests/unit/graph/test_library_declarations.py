@@ -53,8 +53,8 @@ def test_a_stage_has_the_operators_of_its_body_for_each_channel() -> None:
     made = rows.elastic("work", lambda s: s.map("a", same).filter("b", same), most=2, order=True)
     assert list(topology.operators) == ["rows", "work", "work.0.a", "work.0.b", "work.1.a", "work.1.b", "work.order"]
     assert topology.operators["work"].body == Channels(2, 1, Governor.PEAK_RATE, ordered=True)
-    assert topology.operators["work.1.b"].inputs == ("work.1.a",)
-    assert topology.operators["work.1.a"].inputs == ("work/out1",)
+    assert topology.operators["work.1.b"].taken == ("work.1.a",)
+    assert topology.operators["work.1.a"].taken == ("work/out1",)
     assert made.inputs == ("work.order",)
     assert channel_heads(topology.operators) == {"work": (("work.0.a",), ("work.1.a",))}
     assert is_in_turn(topology.operators, "work.1.b")
@@ -96,8 +96,8 @@ def test_a_body_may_branch_and_have_a_stage_in_it() -> None:
 
     made = rows.parallel("work", 2, body)
     assert made.inputs[:3] == ("work.0.even", "work.0.odd.0.x", "work.0.odd.1.x")
-    assert topology.operators["work.1.odd"].inputs == ("work.1.sides/out1",)
-    assert topology.operators["work.1.odd.1.x"].inputs == ("work.1.odd/out1",)
+    assert topology.operators["work.1.odd"].taken == ("work.1.sides/out1",)
+    assert topology.operators["work.1.odd.1.x"].taken == ("work.1.odd/out1",)
     assert set(channel_heads(topology.operators)) == {"work.0.odd", "work.1.odd"}
 
 

@@ -17,6 +17,7 @@ from rayelastic.graph.edges import files, sinks, sources
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec, Aggregation, Emit
 from rayelastic.graph.spec.order import topological_order
+from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort
 from tests.unit.graph.fakes import FakeCode, FakeCompiler
 
 
@@ -56,7 +57,7 @@ def test_word_count(tmp_path: Path, topology: Topology) -> None:
     assert [s.kind for s in specs] == [
         OperatorKind.SOURCE, OperatorKind.FLAT_MAP, OperatorKind.AGGREGATE, OperatorKind.SINK,
     ]  # fmt: skip
-    assert [s.inputs for s in specs] == [(), ("lines",), ("words",), ("counts",)]
+    assert [s.taken for s in specs] == [(), ("lines",), ("words",), ("counts",)]
     assert [s.keys for s in specs] == [(), (), ("word",), ()]
     assert [s.lane for s in specs] == [Lane.BUILT_IN, Lane.COMPILED, Lane.BUILT_IN, Lane.BUILT_IN]
     assert str(specs[2].output_schema) == "counts(word: string, count: int64)"
@@ -127,8 +128,8 @@ def test_union_and_several_consumers(topology: Topology) -> None:
     united = a.union(b, c)
     united.sink("all", sinks.CountSink())
     united.map("m", lambda t: t).sink("some", aggregates.count())
-    assert topology.operators["all"].inputs == ("a", "b", "c")
-    assert topology.operators["m"].inputs == ("a", "b", "c")
+    assert topology.operators["all"].taken == ("a", "b", "c")
+    assert topology.operators["m"].taken == ("a", "b", "c")
     assert topology.operators["some"].body == sinks.CountSink()
     topology.validate()
 
@@ -229,7 +230,8 @@ def test_order_is_declared_order_where_the_graph_leaves_it_open() -> None:
     def spec(name: str, *inputs: str) -> OperatorSpec:
         schema = Schema.of(Trade)
         code = FakeCode(Lane.COMPILED, "", schema)
-        return OperatorSpec(name, OperatorKind.MAP, inputs, schema, schema, (), StateKind.STATELESS, code)
+        taken, given = (InputPort(IN, schema, inputs),), (OutputPort(OUT, schema),)
+        return OperatorSpec(name, OperatorKind.MAP, taken, given, StateKind.STATELESS, code)
 
     graph = {s.name: s for s in (spec("c", "a", "b"), spec("b"), spec("a"), spec("d", "b"))}
     assert topological_order(graph) == ["b", "a", "c", "d"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from rayelastic.graph import Lane, OperatorKind, OperatorSpec, Schema, StateKind
+from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort
 from tests.unit.graph.fakes import CHANGES, FakeCode
 
 STATELESS, PARTITIONED, STATEFUL = StateKind.STATELESS, StateKind.PARTITIONED, StateKind.STATEFUL
@@ -50,7 +51,8 @@ def _spec(name: str, kind: str, inputs: tuple[str, ...], keys: tuple[str, ...], 
     }
     operator_kind, state = kinds[kind]
     body = FakeCode(Lane.COMPILED, CHANGES if kind == "change" else "made by hand", schema)
-    return OperatorSpec(name, operator_kind, inputs, schema if inputs else None, schema, keys, state, body)
+    taken = (InputPort(IN, schema, inputs, keys),) if inputs else ()
+    return OperatorSpec(name, operator_kind, taken, (OutputPort(OUT, schema),), state, body)
 
 
 @st.composite

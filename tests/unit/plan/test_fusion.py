@@ -106,7 +106,7 @@ def check_plan(made: FakeGraph, plan: ExecPlan) -> None:
     for planned in plan.regions:
         assert tuple(n for p in planned.pipelines for n in p.operators) == planned.region.operators
         assert all(place[n] == p.pe for p in planned.pipelines for n in p.operators)
-    edges = {(i, spec.name) for spec in made.operators.values() for i in spec.inputs}
+    edges = {(i, spec.name) for spec in made.operators.values() for i in spec.taken}
     assert {(link.source, link.target) for link in plan.links} == {(a, b) for a, b in edges if place[a] != place[b]}
 
 

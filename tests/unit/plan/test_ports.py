@@ -9,6 +9,7 @@ import pytest
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.order import consumers, topological_order
 from rayelastic.graph.spec.ports import InputPort, OutputPort
 from rayelastic.plan.config import JobConfig
@@ -18,6 +19,11 @@ from rayelastic.plan.regions import regions
 from tests.unit.plan.graphs import FakeGraph, graph
 
 SCHEMA = Schema.of({"a": int}, name="R")
+
+
+def taking(spec: OperatorSpec, *streams: str) -> OperatorSpec:
+    """The operator with other streams at its first port."""
+    return replace(spec, inputs=(replace(spec.inputs[0], streams=streams), *spec.inputs[1:]))
 
 
 def diamond() -> FakeGraph:
@@ -33,14 +39,13 @@ def diamond() -> FakeGraph:
         "late sink <- join/late | a",
     )
     specs = dict(made.operators)
-    specs["split"] = replace(specs["split"], first_output="even", further_outputs=(OutputPort("odd", SCHEMA),))
-    specs["left"] = replace(specs["left"], inputs=("split/even",))
+    specs["split"] = replace(specs["split"], outputs=(OutputPort("even", SCHEMA), OutputPort("odd", SCHEMA)))
+    specs["left"] = taking(specs["left"], "split/even")
     further = InputPort("right", SCHEMA, ("right", "other", "split/odd"), keys=("a",))
     specs["join"] = replace(
         specs["join"],
-        first_input="left",
-        further_inputs=(further,),
-        further_outputs=(OutputPort("late", SCHEMA, optional=True),),
+        inputs=(replace(specs["join"].inputs[0], name="left"), further),
+        outputs=(*specs["join"].outputs, OutputPort("late", SCHEMA, optional=True)),
     )
     return FakeGraph("diamond", specs)
 
@@ -55,7 +60,7 @@ def test_edges_and_order() -> None:
         ("other", "join/right"),
         ("split/odd", "join/right"),
     )
-    assert [port.keys for port in operators["join"].input_ports] == [("a",), ("a",)]
+    assert [port.keys for port in operators["join"].inputs] == [("a",), ("a",)]
     assert consumers(operators)["split"] == ["left", "right", "join"]
     order = topological_order(operators)
     assert order.index("split") < order.index("right") < order.index("join") < order.index("late")
@@ -63,17 +68,17 @@ def test_edges_and_order() -> None:
 
 def test_a_port_that_isnt_there() -> None:
     made = diamond().operators
-    made["left"] = replace(made["left"], inputs=("split/evn",))
+    made["left"] = taking(made["left"], "split/evn")
     with pytest.raises(GraphError, match="operator 'left': its input 'split/evn' is no stream of the topology"):
         consumers(made)
-    made["left"] = replace(made["left"], inputs=("split",))
+    made["left"] = taking(made["left"], "split")
     with pytest.raises(GraphError, match="its input 'split' is no stream of the topology"):
         topological_order(made)
 
 
 def test_a_cycle_through_ports() -> None:
     made = diamond().operators
-    made["split"] = replace(made["split"], inputs=("s", "join/late"))
+    made["split"] = taking(made["split"], "s", "join/late")
     with pytest.raises(GraphError, match="its output comes back to its own input: .*join.*split"):
         topological_order(made)
 

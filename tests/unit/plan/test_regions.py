@@ -140,7 +140,7 @@ def test_regions_partition_the_graph_in_topological_order(drawn: FakeGraph) -> N
     assert [region.name for region in found] == [f"r{i}" for i in range(len(found))]
     region_of = {name: i for i, region in enumerate(found) for name in region.operators}
     for name, spec in drawn.operators.items():
-        assert all(region_of[upstream] <= region_of[name] for upstream in spec.inputs)
+        assert all(region_of[upstream] <= region_of[name] for upstream in spec.taken)
 
 
 @given(graphs())
@@ -154,7 +154,7 @@ def test_the_rules_hold(drawn: FakeGraph) -> None:
             continue
         assert region.kind is not RegionKind.SOURCE
         for before, after in itertools.pairwise(members):
-            assert after.inputs == (before.name,)
+            assert after.taken == (before.name,)
             assert downstream[before.name] == [after.name]
         assert (region.kind is RegionKind.DATA_PARALLEL) == (StateKind.PARTITIONED in states)
         if region.kind is RegionKind.DATA_PARALLEL:
@@ -176,7 +176,7 @@ def test_no_region_could_be_longer_to_the_right(drawn: FakeGraph) -> None:
     first_of = {region.operators[0]: region for region in found}
     for region in found:
         after = downstream[region.operators[-1]]
-        if region.kind is RegionKind.SOURCE or len(after) != 1 or len(drawn.operators[after[0]].inputs) != 1:
+        if region.kind is RegionKind.SOURCE or len(after) != 1 or len(drawn.operators[after[0]].taken) != 1:
             continue
         follower, spec = first_of[after[0]], drawn.operators[after[0]]
         assert (region.kind, follower.kind) != (RegionKind.PIPELINE, RegionKind.PIPELINE)
