@@ -1,0 +1,57 @@
+"""Operators are made of an Upstream alone: nothing is written into a topology, and what fails adds nothing to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from rayelastic.errors import GraphError
+from rayelastic.graph import Schema, Topology
+from rayelastic.graph.edges import sources
+from rayelastic.graph.operators.folds import fold
+from rayelastic.graph.operators.pacing import throttle
+from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort
+from rayelastic.graph.spec.upstream import Upstream
+from tests.unit.graph.fakes import FakeCompiler
+
+SCHEMA = Schema.of({"k": str, "n": int})
+
+
+def upstream(*inputs: str, keys: tuple[str, ...] = ()) -> Upstream:
+    return Upstream(inputs, SCHEMA, keys, {}, FakeCompiler())
+
+
+def test_an_operator_takes_the_streams_by_its_first_port() -> None:
+    made = throttle(upstream("a", "b"), "slow", 10)
+    assert made.inputs == (InputPort(IN, SCHEMA, ("a", "b")),)
+    assert made.outputs == (OutputPort(OUT, SCHEMA),)
+    assert made.location.startswith(__file__)
+
+
+def test_what_is_behind_an_operator_takes_its_first_stream() -> None:
+    up = upstream("a")
+    made = throttle(up, "slow", 10)
+    behind = up.behind(made, ("k",))
+    assert (behind.inputs, behind.schema, behind.keys) == (("slow",), SCHEMA, ("k",))
+    assert behind.operators == {"slow": made}
+    assert up.operators == {}
+
+
+def test_an_operator_of_two_is_the_second_behind_the_first() -> None:
+    scanned, latest = fold(upstream("a", keys=("k",)), "sum", lambda total, t: total + t.n, 0, None)
+    assert (scanned.name, scanned.taken, scanned.keys) == ("sum.scan", ("a",), ("k",))
+    assert (latest.name, latest.taken, latest.keys) == ("sum", ("sum.scan",), ("k",))
+
+
+def test_of_two_operators_none_is_added_where_the_second_fails() -> None:
+    topology = Topology("test", compiler=FakeCompiler())
+    rows = topology.source("rows", sources.rows([("a", 1)], schema={"k": str, "n": int}))
+    before = dict(topology.operators)
+    with pytest.raises(GraphError, match="needs the event time of both streams"):
+        rows.key_by("k").join("both", rows.key_by("k"), within=3, fn=lambda t: t)
+    with pytest.raises(GraphError, match="got a function that yields"):
+        rows.key_by("k").join("both", rows.key_by("k"), fn=yields)
+    assert topology.operators == before
+
+
+def yields(t: object) -> object:
+    yield t
