@@ -24,7 +24,7 @@ from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.ingest.external_source import DriverSink, ExternalSource
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, check_restorable, checked
-from rayelastic.runtime.values.specs import IngestAddress, JobSpec
+from rayelastic.runtime.values.specs import JobSpec
 from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, SinkResult, State
 from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
 from rayelastic.runtime.watch.metrics_port import MetricsPort
@@ -32,6 +32,7 @@ from rayelastic.runtime.watch.metrics_port import MetricsPort
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.job.api import CoordinatorApi
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.topology import Topology
@@ -48,8 +49,12 @@ WAIT_PERIOD = 1.0  # seconds that one waiting call stays with the coordinator, s
 class Control(Protocol):
     """A coordinator, in this process or in an actor."""
 
-    def call(self, method: str, *arguments: Any, timeout: float) -> Any:
-        """Calls a method of the coordinator and waits for its answer."""
+    def within(self, timeout: float) -> CoordinatorApi:
+        """Returns the coordinator itself, as far as the caller can tell.
+
+        Args:
+            timeout: seconds that each call of a method waits for its answer, which TimeoutError ends.
+        """
         ...
 
     def close(self) -> None:
@@ -64,9 +69,9 @@ class LocalControl:
         self._coordinator = coordinator
         atexit.register(self.close)  # threads in native code mustn't outlive the interpreter
 
-    def call(self, method: str, *arguments: Any, timeout: float) -> Any:  # noqa: ARG002  (nothing can be lost here)
-        """Calls the method right away."""
-        return getattr(self._coordinator, method)(*arguments)
+    def within(self, timeout: float) -> CoordinatorApi:  # noqa: ARG002  (nothing can be lost here)
+        """Returns the coordinator."""
+        return self._coordinator
 
     def close(self) -> None:
         """Ends the coordinator and everything that it started."""
@@ -130,22 +135,19 @@ class Job:
     @property
     def status(self) -> JobStatus:
         """The state of the job and of its processing elements."""
-        status: JobStatus = self._final or self._control.call("status", timeout=CONTROL_TIMEOUT)
-        return status
+        return self._final or self._control.within(CONTROL_TIMEOUT).status()
 
     def metrics(self) -> JobMetrics:
         """Counters of every operator, link and processing element."""
         if self._final is None or self._metrics is None:
-            self._metrics = self._control.call("metrics", timeout=CONTROL_TIMEOUT)
-        metrics: JobMetrics = self._metrics
-        return metrics
+            self._metrics = self._control.within(CONTROL_TIMEOUT).metrics()
+        return self._metrics
 
     def plan(self) -> ExecPlan:
         """The plan in force: regions, and which operators run in which processing element."""
         if self._plan is None or self._final is None:
-            self._plan = self._control.call("plan", timeout=CONTROL_TIMEOUT)
-        plan: ExecPlan = self._plan
-        return plan
+            self._plan = self._control.within(CONTROL_TIMEOUT).plan()
+        return self._plan
 
     def rescale(self, region: str, replicas: int) -> ExecPlan:
         """Gives a region another number of replicas while the job runs; needs JobConfig(regions='manual').
@@ -164,8 +166,7 @@ class Job:
             ConfigError: the region can't have so many.
             ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
         """
-        plan: ExecPlan = self._control.call("rescale", region, replicas, timeout=RESCALE_TIMEOUT)
-        return plan
+        return self._control.within(RESCALE_TIMEOUT).rescale(region, replicas)
 
     def adaptations(self, follow: bool = False, every_pass: bool = False) -> Iterator[Adaptation | RegionAdaptation]:
         """Gives what was adapted: what was seen, what was decided, why, and what is in force.
@@ -177,15 +178,13 @@ class Job:
         since: dict[str, int] = {}
         while True:
             over = self._final is not None or self.status.state.is_final
-            fresh: tuple[Adaptation | RegionAdaptation, ...]
-            fresh = self._control.call("adaptations", since, timeout=CONTROL_TIMEOUT)
-            for adaptation in fresh:
+            for adaptation in self._control.within(CONTROL_TIMEOUT).adaptations(since):
                 since[adaptation.pe] = adaptation.number + 1
                 if adaptation.changed or every_pass:
                     yield adaptation
             if over or not follow:
                 return
-            self._control.call("wait", FOLLOW_PERIOD, timeout=CONTROL_TIMEOUT)
+            self._control.within(CONTROL_TIMEOUT).wait(FOLLOW_PERIOD)
 
     def bottleneck(self, seconds: float = 1.0) -> Bottleneck:
         """Names the operator that holds the job back, why, and which rule keeps it from being helped.
@@ -221,7 +220,7 @@ class Job:
     def pause(self, seconds: float) -> None:
         """Returns after so many seconds, or when the job ends, whichever is first."""
         if self._final is None:
-            self._control.call("wait", seconds, timeout=seconds + CONTROL_TIMEOUT)
+            self._control.within(seconds + CONTROL_TIMEOUT).wait(seconds)
 
     @property
     def metrics_port(self) -> int | None:
@@ -235,7 +234,7 @@ class Job:
             drain: stop the sources and let what they sent reach the sinks; otherwise stop at once.
         """
         if self._final is None:
-            self._control.call("cancel", drain, timeout=CONTROL_TIMEOUT)
+            self._control.within(CONTROL_TIMEOUT).cancel(drain)
             for source in self._external.values():
                 source.cancel()
 
@@ -275,7 +274,7 @@ class Job:
         >>> before, after
         ([], [(0, 2450), (1, 2500)])
         """
-        self._control.call("stop", checked(snapshot), timeout=SNAPSHOT_TIMEOUT)
+        self._control.within(SNAPSHOT_TIMEOUT).stop(checked(snapshot))
         return self.wait()
 
     def drain_on_stop(self) -> None:
@@ -307,7 +306,7 @@ class Job:
         if self._result is None:
             status = self._wait_until_final(timeout)
             self._raise_unless_finished(status)
-            left: dict[str, SinkResult] = self._control.call("results", timeout=START_TIMEOUT)
+            left = self._control.within(START_TIMEOUT).results()
             self._result = JobResult(
                 {sink: self._finish_sink(result) for sink, result in left.items()},
                 self.metrics(),
@@ -329,7 +328,7 @@ class Job:
     # -- how it is done -------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        self._control.call("start", timeout=START_TIMEOUT)
+        self._control.within(START_TIMEOUT).start()
         self.plan()
         self._started_at = time.monotonic()
         if self._topology is not None:
@@ -356,12 +355,12 @@ class Job:
     def _feed(self, operator: str, source: ExternalSource) -> None:
         """Has a source that lives outside push its rows, and tells the coordinator how that ended."""
         try:
-            address: IngestAddress = self._control.call("ingest_address", operator, timeout=CONTROL_TIMEOUT)
+            address = self._control.within(CONTROL_TIMEOUT).ingest_address(operator)
             rows = source.push(address, operator)
-            self._control.call("finish_source", operator, rows, timeout=CONTROL_TIMEOUT)
+            self._control.within(CONTROL_TIMEOUT).finish_source(operator, rows)
         except Exception as error:  # whatever the source raises is the job's failure
             try:
-                self._control.call("fail_source", operator, str(error), timeout=CONTROL_TIMEOUT)
+                self._control.within(CONTROL_TIMEOUT).fail_source(operator, str(error))
             except RayelasticError:
                 return  # the coordinator is gone: the job has ended already
 
@@ -369,7 +368,7 @@ class Job:
         deadline = None if timeout is None else time.monotonic() + timeout
         while self._final is None:
             period = WAIT_PERIOD if deadline is None else min(WAIT_PERIOD, deadline - time.monotonic())
-            status: JobStatus = self._control.call("wait", max(0.0, period), timeout=CONTROL_TIMEOUT)
+            status = self._control.within(CONTROL_TIMEOUT).wait(max(0.0, period))
             if status.state.is_final:
                 self.metrics()
                 self._final = status

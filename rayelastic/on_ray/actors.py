@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 from rayelastic.on_ray.lease import Lease
+from rayelastic.runtime.remote import perform
 
 PE_CLASS = "rayelastic.runtime.element.processing_element:ProcessingElement"
 COORDINATOR_CLASS = "rayelastic.runtime.job.coordinator:Coordinator"
@@ -68,7 +69,7 @@ class PEActor:
         """Calls a public method of the processing element."""
         if self._lease is not None:
             self._lease.renew()
-        return getattr(self._element, _public(method))(*arguments)
+        return perform(self._element, method, arguments)
 
     def _end(self) -> None:
         try:
@@ -110,7 +111,7 @@ class CoordinatorActor:
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
         """Calls a public method of the coordinator."""
-        return getattr(self._coordinator, _public(method))(*arguments)
+        return perform(self._coordinator, method, arguments)
 
 
 def _own_process(config: Any) -> None:
@@ -119,9 +120,3 @@ def _own_process(config: Any) -> None:
 
     write_events(config.log_level, sys.stderr)
     sys.stdout = RateLimited(sys.stdout)
-
-
-def _public(method: str) -> str:
-    if method.startswith("_"):
-        raise AttributeError(f"{method} is not a public method")
-    return method

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rayelastic.errors import JobExistsError, JobNotFoundError, NotShippableError
 from rayelastic.graph.spec.validation import check_shippable
@@ -14,11 +15,13 @@ from rayelastic.on_ray.connect import NAMESPACE, ensure_ray
 from rayelastic.on_ray.gcs_store import GcsStore
 from rayelastic.on_ray.ray_host import CONTROL_THREADS, PlacementSettings
 from rayelastic.runtime.element.host import PELostError
+from rayelastic.runtime.remote import Remote
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+    from rayelastic.runtime.job.api import CoordinatorApi
     from rayelastic.runtime.values.specs import JobSpec
     from rayelastic.runtime.values.status import JobStatus
 
@@ -42,14 +45,15 @@ class RayControl:
         self._job = job
         self._actor = actor
 
-    def call(self, method: str, *arguments: Any, timeout: float) -> Any:
-        """Calls a method of the coordinator and waits for its answer; questions wait until a dead one is replaced.
+    def within(self, timeout: float) -> CoordinatorApi:
+        """Returns the coordinator, whose methods wait for its answer; questions wait until a dead one is replaced.
 
-        Raises:
-            PELostError: the coordinator's process is gone.
-            TimeoutError: no answer in time; it may have run or not.
-            Exception: what the method raised.
+        They raise PELostError if its process is gone, TimeoutError if there is no answer in time (it may have run or
+        not), and what the method raised.
         """
+        return cast("CoordinatorApi", Remote(functools.partial(self._ask, timeout)))
+
+    def _ask(self, timeout: float, method: str, arguments: tuple[Any, ...]) -> Any:
         until = time.monotonic() + timeout
         while True:
             reference = self._actor.call.remote(method, arguments)
@@ -67,7 +71,7 @@ class RayControl:
         if not ray.is_initialized():
             return
         with contextlib.suppress(PELostError, TimeoutError):
-            self.call("close", timeout=CLOSE_TIMEOUT)
+            self.within(CLOSE_TIMEOUT).close()
         ray.kill(self._actor, no_restart=True)
 
 
@@ -174,7 +178,7 @@ def list_jobs(*, address: str | None = None) -> list[JobStatus]:
     found = []
     for name in _names():
         with contextlib.suppress(JobNotFoundError, PELostError, TimeoutError):  # gone meanwhile
-            found.append(find_coordinator(name).call("status", timeout=STATUS_TIMEOUT))
+            found.append(find_coordinator(name).within(STATUS_TIMEOUT).status())
     return found
 
 
@@ -192,7 +196,7 @@ def _free_name(name: str) -> None:
         return
     with contextlib.suppress(JobNotFoundError, PELostError):
         control = find_coordinator(name)
-        if not control.call("status", timeout=STATUS_TIMEOUT).state.is_final:
+        if not control.within(STATUS_TIMEOUT).status().state.is_final:
             raise _exists(name)
         control.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rayelastic.on_ray.actors import PE_CLASS, PEActor
 from rayelastic.on_ray.calls import answer
@@ -14,11 +14,13 @@ from rayelastic.on_ray.lease import LEASE
 from rayelastic.on_ray.spares import Spares
 from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.element.host import PELostError
+from rayelastic.runtime.remote import Remote
 
 if TYPE_CHECKING:
     from ray import ObjectRef
     from ray.actor import ActorHandle
 
+    from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.values.specs import PESpec
 
 CONTROL_THREADS = 16  # control calls that an actor answers at once; a watching call holds one
@@ -60,16 +62,18 @@ class RayHandle:
         """Its id."""
         return self._pe
 
-    def call(self, method: str, *arguments: Any, timeout: float) -> Any:
-        """Calls a method of the processing element and waits for its answer; the death of its process ends the wait.
+    def within(self, timeout: float) -> ElementApi:
+        """Returns the processing element, whose methods wait for its answer; the death of its process ends the wait.
 
-        Raises:
-            PELostError: its process is gone.
-            TimeoutError: no answer in time; it may have run or not.
-            Exception: what the method raised.
+        They raise PELostError if its process is gone, TimeoutError if there is no answer in time (it may have run or
+        not), and what the method raised.
         """
-        reference = self._actor.call.remote(method, arguments)
-        return answer(reference, f"processing element {self._pe!r}", method, timeout)
+
+        def send(method: str, arguments: tuple[Any, ...]) -> Any:
+            reference = self._actor.call.remote(method, arguments)
+            return answer(reference, f"processing element {self._pe!r}", method, timeout)
+
+        return cast("ElementApi", Remote(send))
 
     def kill(self, *, at_once: bool = False) -> None:
         """Ends the actor: it closes what it holds if it still answers, then its process goes. Safe to repeat."""
@@ -77,7 +81,7 @@ class RayHandle:
 
         if not at_once:
             with contextlib.suppress(Exception):  # it may be stuck, dead, or closed: its process ends in any case
-                self.call("close", timeout=CLOSE_TIMEOUT)
+                self.within(CLOSE_TIMEOUT).close()
         ray.kill(self._actor, no_restart=True)
 
 

@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import rayelastic as rel
 from rayelastic.errors import RayelasticError
 from rayelastic.job import Job, prepare
 from rayelastic.on_ray.jobs import start_coordinator
-from tests.cluster.mortal import COORDINATOR_PATH, ITSELF, OUTSIDE, Shot
+from tests.cluster.mortal import COORDINATOR_PATH, ITSELF, OUTSIDE, MortalCoordinator, Shot
 from tests.cluster.oracle import KEYS, Load, flows, topology
 
 CONFIG = rel.JobConfig(regions="manual", elasticity="off")
@@ -131,7 +131,7 @@ def kill(job: Job, victim: Victim, step: str, folder: Path, occurrence: int = 1)
         flows(job, ENOUGH)
     for left in (shot.hit, shot.go):
         left.unlink(missing_ok=True)
-    job._control.call("arm", shot, timeout=CALL)
+    cast("MortalCoordinator", job._control.within(CALL)).arm(shot)
     said = ""
     try:
         job.rescale(REGION, 3 - before)

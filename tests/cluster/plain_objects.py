@@ -6,12 +6,15 @@ import os
 import threading
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rayelastic.errors import LinkError
 from rayelastic.on_ray.ray_host import RayHandle, RayHost
 from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.values.status import JobStatus, State
+
+if TYPE_CHECKING:
+    from rayelastic.on_ray.jobs import RayControl
 
 PE_PATH = f"{__name__}:PlainPE"
 COORDINATOR_PATH = f"{__name__}:PlainCoordinator"
@@ -64,6 +67,14 @@ class PlainPE:
         self.event.set()
 
 
+def element_at(handle: RayHandle, timeout: float) -> PlainPE:
+    return cast("PlainPE", handle.within(timeout))
+
+
+def coordinator_at(control: RayControl, timeout: float) -> PlainCoordinator:
+    return cast("PlainCoordinator", control.within(timeout))
+
+
 class PlainCoordinator:
     """Watches its processing elements as the real one does: a waiting call to each, again and again."""
 
@@ -76,7 +87,7 @@ class PlainCoordinator:
 
     def start(self) -> dict[str, int]:
         self.handles = {pe: self.host.start_pe(PlainSpec(pe)) for pe in self.job.pe_names}
-        about = {pe: handle.call("about", timeout=START_TIMEOUT) for pe, handle in self.handles.items()}
+        about = {pe: element_at(handle, START_TIMEOUT).about() for pe, handle in self.handles.items()}
         for handle in self.handles.values():
             threading.Thread(target=self._watch, args=(handle,), daemon=True).start()
         self.state = State.RUNNING
@@ -85,7 +96,7 @@ class PlainCoordinator:
     def _watch(self, handle: RayHandle) -> None:
         while not self.lost.is_set():
             try:
-                handle.call("wait", WAIT, timeout=WAIT + START_TIMEOUT)
+                element_at(handle, WAIT + START_TIMEOUT).wait(WAIT)
             except PELostError as error:
                 self.reason, self.state = str(error), State.FAILED
                 self.lost.set()

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from rayelastic.errors import JobExistsError, JobNotFoundError, LinkError, RayUnreachableError
+from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.connect import ensure_ray
 from rayelastic.on_ray.jobs import (
     RayControl,
@@ -24,7 +25,14 @@ from rayelastic.on_ray.jobs import (
 from rayelastic.on_ray.ray_host import PlacementSettings, RayHandle, RayHost
 from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.values.status import State
-from tests.cluster.plain_objects import COORDINATOR_PATH, PE_PATH, PlainJob, PlainSpec
+from tests.cluster.plain_objects import (
+    COORDINATOR_PATH,
+    PE_PATH,
+    PlainJob,
+    PlainSpec,
+    coordinator_at,
+    element_at,
+)
 
 pytestmark = pytest.mark.cluster
 START = 60.0  # seconds; a worker process takes one, on a busy machine many more
@@ -64,24 +72,24 @@ def call_until_lost(control: RayControl) -> None:
     """A kill takes a moment to arrive; calls are answered until then."""
     deadline = time.monotonic() + NOTICED
     while time.monotonic() < deadline:
-        control.call("status", timeout=START)
+        coordinator_at(control, START).status()
 
 
 def test_calls_answers_and_errors(handle: RayHandle, ray_cluster: str) -> None:
-    pe, host, pid = handle.call("about", timeout=START)
+    pe, host, pid = element_at(handle, START).about()
     assert (pe, host) == ("pe0", ray_cluster)
     assert pid != os.getpid()
     with pytest.raises(LinkError, match=r"link 'a->b': a link broke\. Mend it") as caught:
-        handle.call("fail", timeout=START)
+        element_at(handle, START).fail()
     assert caught.value.link == "a->b"
-    with pytest.raises(AttributeError):
-        handle.call("_private", timeout=START)
+    with pytest.raises(AttributeError, match="_private is not a public method"):
+        answer(handle._actor.call.remote("_private", ()), "it", "_private", START)
     with pytest.raises(TimeoutError, match="'pe0' didn't answer 'wait'"):
-        handle.call("wait", 10.0, timeout=0.1)
-    handle.call("set", timeout=START)  # other calls run while one waits
+        element_at(handle, 0.1).wait(10.0)
+    element_at(handle, START).set()  # other calls run while one waits
     handle.kill()
     with pytest.raises(PELostError, match="'pe0' is gone"):
-        handle.call("about", timeout=START)
+        element_at(handle, START).about()
     handle.kill()
     wait_until_gone([pid])
 
@@ -89,18 +97,18 @@ def test_calls_answers_and_errors(handle: RayHandle, ray_cluster: str) -> None:
 def test_element_that_cannot_be_made_says_why(ray_cluster: str) -> None:
     handle = RayHost(PlacementSettings(0.25, pe_class=PE_PATH)).start_pe(PlainSpec("broken"))
     with pytest.raises(PELostError, match="it can't be made"):
-        handle.call("about", timeout=START)
+        element_at(handle, START).about()
     handle.kill()
 
 
 def test_killed_process_is_noticed(control: RayControl) -> None:
-    pids = control.call("start", timeout=START)
+    pids = coordinator_at(control, START).start()
     os.kill(pids["pe1"], signal.SIGKILL)
     killed = time.monotonic()
-    reason = control.call("wait_for_loss", START, timeout=START)
+    reason = coordinator_at(control, START).wait_for_loss(START)
     assert time.monotonic() - killed < NOTICED
     assert "processing element 'pe1' is gone" in reason
-    assert control.call("status", timeout=START).state is State.FAILED
+    assert coordinator_at(control, START).status().state is State.FAILED
     control.close()
     wait_until_gone(list(pids.values()))
 
@@ -108,7 +116,7 @@ def test_killed_process_is_noticed(control: RayControl) -> None:
 def test_coordinator_that_dies_takes_its_elements_along(control: RayControl) -> None:
     import ray
 
-    pids = control.call("start", timeout=START)
+    pids = coordinator_at(control, START).start()
     ray.kill(control._actor)
     with pytest.raises(PELostError, match="the coordinator of job"):
         call_until_lost(control)
@@ -119,7 +127,7 @@ ATTACH = """
 import sys
 from rayelastic.on_ray.jobs import find_coordinator, list_jobs
 control = find_coordinator(sys.argv[1], address=sys.argv[2])
-print(control.call("status", timeout=30).state.value, [job.name for job in list_jobs()])
+print(control.within(30).status().state.value, [job.name for job in list_jobs()])
 control.close()
 """
 
@@ -127,7 +135,7 @@ control.close()
 def test_other_driver_finds_the_job_by_name_and_ends_it(control: RayControl, request: pytest.FixtureRequest) -> None:
     import ray
 
-    pids = control.call("start", timeout=START)
+    pids = coordinator_at(control, START).start()
     name = request.node.name
     address = ray.get_runtime_context().gcs_address
     done = subprocess.run(
@@ -142,11 +150,11 @@ def test_other_driver_finds_the_job_by_name_and_ends_it(control: RayControl, req
 
 def test_name_of_a_running_job_is_taken_and_of_an_ended_one_is_free(control: RayControl) -> None:
     job = PlainJob(control._job)
-    pids = control.call("start", timeout=START)
+    pids = coordinator_at(control, START).start()
     with pytest.raises(JobExistsError, match=r"rel\.attach"):
         start_coordinator(job, coordinator_class=COORDINATOR_PATH)
     os.kill(pids["pe0"], signal.SIGKILL)
-    control.call("wait_for_loss", START, timeout=START)
+    coordinator_at(control, START).wait_for_loss(START)
     start_coordinator(job, pe_class=PE_PATH, coordinator_class=COORDINATOR_PATH).close()
 
 

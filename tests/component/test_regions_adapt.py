@@ -128,7 +128,7 @@ def test_local_levels_forget_when_regions_change() -> None:
     try:
         reset = threading.Event()
         handle = job._control._coordinator._cluster.handles["pe0"]  # type: ignore[attr-defined]
-        handle.call("reset_levels", timeout=1.0)
+        handle.within(1.0).reset_levels()
         while not reset.is_set():
             job.pause(0.05)
             passes = [one for one in job.adaptations(every_pass=True) if not isinstance(one, RegionAdaptation)]

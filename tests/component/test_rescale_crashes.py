@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -15,11 +15,15 @@ from rayelastic.errors import JobExistsError, JobFailedError, LinkError
 from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime.element.host import InProcessHandle, InProcessHost, PELostError
 from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.remote import Remote, perform
 from rayelastic.runtime.rescale import performer
 from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from rayelastic.runtime.rescale.performer import ChangeError
 from rayelastic.runtime.values.specs import PESpec
 from tests.component.rescaling import Feed, check, topology_of
+
+if TYPE_CHECKING:
+    from rayelastic.runtime.element.api import ElementApi
 
 STEPS = ["begin", "start", "attach", "hold", "flush", "copy", "commit", "forget", "route", "end"]
 BACK = ["undo", "route back", "detach", "end undo"]
@@ -33,10 +37,13 @@ class Died(BaseException):
 class MortalHandle(InProcessHandle):
     dead = False
 
-    def call(self, method: str, *arguments: Any, timeout: float) -> Any:
+    def within(self, timeout: float) -> ElementApi:
+        return cast("ElementApi", Remote(self.answer))
+
+    def answer(self, method: str, arguments: tuple[Any, ...]) -> Any:
         if self.dead:
             raise PELostError(f"the process of {self.pe} is gone")
-        return super().call(method, *arguments, timeout=timeout)
+        return perform(self._element, method, arguments)
 
     def die(self) -> None:
         self.dead = True
@@ -150,17 +157,17 @@ def test_a_new_replica_that_dies_before_it_has_keys_is_given_up(step: str) -> No
 
 @pytest.mark.parametrize("dies", [False, True])
 def test_a_new_replica_that_cannot_be_started_is_given_up(dies: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    def call(self: MortalHandle, method: str, *arguments: Any, timeout: float) -> Any:
+    def answer(self: MortalHandle, method: str, arguments: tuple[Any, ...]) -> Any:
         if method == "connect" and self.pe == "pe1":
             if not dies:
                 raise LinkError("nobody answers")
             self.die()
-        return living(self, method, *arguments, timeout=timeout)
+        return living(self, method, arguments)
 
-    living = MortalHandle.call
+    living = MortalHandle.answer
     with running() as run:
         with monkeypatch.context() as patch:
-            patch.setattr(MortalHandle, "call", call)
+            patch.setattr(MortalHandle, "answer", answer)
             with pytest.raises(ChangeError, match="was undone: (nobody answers|the process of pe1 is gone)"):
                 run.job.rescale("r1", 2)
         run.flows()
@@ -173,18 +180,18 @@ def test_a_new_replica_that_stops_answering_is_given_up(monkeypatch: pytest.Monk
     """Ray may take a minute to know that its host is gone."""
     gone = False
 
-    def call(self: MortalHandle, method: str, *arguments: Any, timeout: float) -> Any:
+    def answer(self: MortalHandle, method: str, arguments: tuple[Any, ...]) -> Any:
         if gone and self.pe == "pe1":
             raise TimeoutError(f"{method} isn't answered")
-        return living(self, method, *arguments, timeout=timeout)
+        return living(self, method, arguments)
 
     def goes() -> None:
         nonlocal gone
         gone = True
         raise LinkError("nobody answers")
 
-    living = MortalHandle.call
-    monkeypatch.setattr(MortalHandle, "call", call)
+    living = MortalHandle.answer
+    monkeypatch.setattr(MortalHandle, "answer", answer)
     with running() as run:
         run.at("copy", 1, goes)
         with pytest.raises(ChangeError, match="was undone: nobody answers"):

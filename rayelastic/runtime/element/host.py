@@ -7,7 +7,7 @@ Ray actor. The coordinator can't tell the difference.
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.errors import RayelasticError
 from rayelastic.plan.node_placement import Node
@@ -17,6 +17,7 @@ from rayelastic.runtime.watch.machine_load import available_cpus
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.values.specs import PESpec
 
 
@@ -32,17 +33,12 @@ class PEHandle(Protocol):
         """The id of the processing element."""
         ...
 
-    def call(self, method: str, *arguments: Any, timeout: float) -> Any:
-        """Calls a method of the processing element and waits for its answer.
+    def within(self, timeout: float) -> ElementApi:
+        """Returns the processing element itself, as far as the caller can tell.
 
         Args:
-            method: the name of a public method of `ProcessingElement`.
-            arguments: its positional arguments.
-            timeout: seconds to wait for the answer.
-
-        Raises:
-            PELostError: its process is gone.
-            TimeoutError: no answer in time.
+            timeout: seconds that each call of a method waits for its answer. The call raises PELostError if the
+                process of the element is gone, and TimeoutError if there is no answer in time.
         """
         ...
 
@@ -94,9 +90,9 @@ class InProcessHandle:
         """The id of the processing element."""
         return self._element.spec.pe
 
-    def call(self, method: str, *arguments: Any, timeout: float) -> Any:  # noqa: ARG002  (nothing can be lost here)
-        """Calls the method right away."""
-        return getattr(self._element, method)(*arguments)
+    def within(self, timeout: float) -> ElementApi:  # noqa: ARG002  (nothing can be lost here)
+        """Returns the processing element."""
+        return self._element
 
     def kill(self, *, at_once: bool = False) -> None:  # noqa: ARG002  (it does answer)
         """Ends the processing element; the process goes on."""

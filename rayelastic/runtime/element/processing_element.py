@@ -13,7 +13,7 @@ import os
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.compile import PortsCode, PortsFunction
@@ -23,7 +23,7 @@ from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.runtime.element.alarm import Alarm, alarm_of
 from rayelastic.runtime.element.failures import explain_failure
 from rayelastic.runtime.element.live_state import check_exportable, restore, save
-from rayelastic.runtime.element.routing import Routing
+from rayelastic.runtime.element.routing import Routing, address_of
 from rayelastic.runtime.element.sampling import pe_sample
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, Ranges, StateStores, receive_state, send_state
 from rayelastic.runtime.element.wiring import connect_links, connect_operators
@@ -52,7 +52,6 @@ _log = logging.getLogger(__name__)
 
 LINK_TIMEOUT = 60.0  # seconds for the producers of the links to connect; they may still be compiling
 STATE_CHANNEL = "state"
-ROUTING_COMMANDS = ("attach", "detach", "hold", "route", "await_mark", "counters")
 HOLD_TIMEOUT = 60.0  # seconds for what is under way to be processed, before a snapshot
 HOLD_LOOK = 0.005  # seconds between two looks at what has arrived
 MARK_PERIOD = 0.1  # seconds between two marks by which a source has its latency sampled
@@ -124,10 +123,7 @@ class ProcessingElement:
             LinkError: a peer doesn't listen, or refuses.
         """
         for link in self.spec.links_out:
-            address = peers[link.to_pe]
-            if address is None:
-                raise LinkError(f"{link.to_pe} has no data port", link=link.name)
-            connection = self._dial(link, address, self.spec.epoch)
+            connection = self._dial(link, address_of(peers, link), self.spec.epoch)
             self._links[link.name] = _native.Link(connection.detach(), name=link.name, peer=link.to_pe)
         self._routing.connect(peers)
 
@@ -251,16 +247,10 @@ class ProcessingElement:
         assert ingest is not None
         ingest.finish(rows)
 
-    def routing(self, command: str, *arguments: Any) -> Any:
-        """Carries out a command of a change: `attach`, `detach`, `hold`, `route`, `await_mark` or `counters`.
-
-        Args:
-            command: a public method of `Routing`.
-            arguments: its arguments.
-        """
-        if command not in ROUTING_COMMANDS:
-            raise ValueError(f"{command!r} is no command for routers")
-        return getattr(self._routing, command)(*arguments)
+    @property
+    def routing(self) -> Routing:
+        """Its routers, which take the commands of a change."""
+        return self._routing
 
     def address(self) -> PortAddress | None:
         """Where it listens, as `open` told; `None` if nobody connects to it."""

@@ -7,7 +7,7 @@ and knows no plan: commands name an edge, partitions and a target, and are refus
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.errors import LinkError
@@ -21,12 +21,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rayelastic.plan.exec_plan import PlanLink
-    from rayelastic.runtime.port.data_port import Hello
+    from rayelastic.runtime.port.data_port import Hello, PortAddress
     from rayelastic.runtime.values.specs import PESpec
 
 LINK_FRAME_BYTES = 32 << 10  # of links to and from replicas
 LINK_WINDOW_BYTES = 256 << 10  # of these: what is under way has to arrive before a key can move, so it is little
 COMMAND_TIMEOUT = 20.0  # seconds for a router to carry out a command; it may have to wait for room downstream first
+
+
+def address_of(peers: Mapping[str, PortAddress | None], link: PlanLink) -> PortAddress:
+    """Returns where the end of a link listens.
+
+    Raises:
+        LinkError: it doesn't.
+    """
+    address = peers[link.to_pe]
+    if address is None:
+        raise LinkError(f"{link.to_pe} has no data port", link=link.name)
+    return address
 
 
 class Routing:
@@ -37,7 +49,7 @@ class Routing:
         dial: opens an authenticated connection to another processing element, for a link.
     """
 
-    def __init__(self, spec: PESpec, dial: Callable[[PlanLink, Any, int], socket.socket]) -> None:
+    def __init__(self, spec: PESpec, dial: Callable[[PlanLink, PortAddress, int], socket.socket]) -> None:
         self._spec = spec
         self._dial = dial
         self._lock = threading.Lock()
@@ -78,7 +90,7 @@ class Routing:
 
     # --- how it starts ------------------------------------------------------------------------------------------
 
-    def connect(self, peers: Mapping[str, Any]) -> None:
+    def connect(self, peers: Mapping[str, PortAddress | None]) -> None:
         """Opens the links that leave from here at the start.
 
         Args:
@@ -86,9 +98,9 @@ class Routing:
         """
         for plan in self._spec.routing.routers:
             for target, link in plan.links.items():
-                self._attach(plan.edge.name, target, link, peers[link.to_pe], self._spec.epoch)
+                self._attach(plan.edge.name, target, link, address_of(peers, link), self._spec.epoch)
         for link in self._spec.routing.links_out:
-            self._keep(link, self._dial(link, peers[link.to_pe], self._spec.epoch), link.to_pe)
+            self._keep(link, self._dial(link, address_of(peers, link), self._spec.epoch), link.to_pe)
 
     def arrives(self, connection: socket.socket, hello: Hello) -> bool:
         """Takes a link that another processing element has opened; tells whether it is one for here.
@@ -155,7 +167,7 @@ class Routing:
 
     # --- commands ---------------------------------------------------------------------------------------------------
 
-    def attach(self, edge: str, target: int, link: PlanLink, address: Any, epoch: int) -> str:
+    def attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int) -> str:
         """Opens a link to a replica that a router doesn't know yet; 'done' also if it is known already."""
         if self._targets.get((edge, target)) == link.name and target not in self._routers[edge].counters()["broken"]:
             return "done"
@@ -191,10 +203,6 @@ class Routing:
         where = self._taps[point] if point in self._taps else self._gathers[point]
         return where.wait_mark(mark, count, patience)
 
-    def counters(self) -> dict[str, dict[str, Any]]:
-        """What each router counted, by edge."""
-        return {edge: router.counters() for edge, router in self._routers.items()}
-
     def lost_peers(self) -> dict[str, str]:
         """Returns {processing element: why} of links that broke; whether that matters is the coordinator's to say."""
         with self._lock:
@@ -207,7 +215,7 @@ class Routing:
 
     # --- how it is done -------------------------------------------------------------------------------------------
 
-    def _attach(self, edge: str, target: int, link: PlanLink, address: Any, epoch: int) -> int:
+    def _attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int) -> int:
         kept = self._keep(link, self._dial(link, address, epoch), link.to_pe)
         self._targets[edge, target] = link.name
         return self._routers[edge].attach(target, kept, epoch)

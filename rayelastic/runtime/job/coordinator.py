@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rayelastic.errors import ConfigError, JobExistsError, RayelasticError, StateError
 from rayelastic.plan.config import Regions
@@ -46,6 +47,7 @@ from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHandle, PEHost
 
 CALL_TIMEOUT = 10.0  # seconds for any other control call
@@ -166,7 +168,7 @@ class Coordinator:
         for pe, handle in self._cluster.handles.items():
             if pe in self._statuses and not self._statuses[pe].state.is_final:
                 try:
-                    self._samples[pe] = handle.call("sample", timeout=CALL_TIMEOUT)
+                    self._samples[pe] = handle.within(CALL_TIMEOUT).sample()
                 except (PELostError, TimeoutError):
                     continue  # its watcher reports a loss
         samples = tuple(self._samples[pe] for pe in self._statuses if pe in self._samples)
@@ -183,7 +185,7 @@ class Coordinator:
             number = since.get(pe, 0)
             if pe not in self._adaptations:  # it still runs
                 try:
-                    found += handle.call("adaptations", number, timeout=CALL_TIMEOUT)
+                    found += handle.within(CALL_TIMEOUT).adaptations(number)
                 except (PELostError, TimeoutError):
                     continue  # its watcher reports a loss
             else:
@@ -311,7 +313,8 @@ class Coordinator:
 
     def _reset_levels(self) -> None:
         for handle in self._cluster.handles.values():
-            self._try_call(handle, "reset_levels")
+            with suppress(PELostError, TimeoutError):  # its watcher reports a loss
+                handle.within(CALL_TIMEOUT).reset_levels()
 
     def _placed(self) -> ExecPlan:
         """The plan in force, with the node of each processing element."""
@@ -355,7 +358,8 @@ class Coordinator:
             self._cancelling = True
         if drain:
             for handle in self._cluster.handles.values():
-                self._try_call(handle, "stop", True)
+                with suppress(PELostError, TimeoutError):  # its watcher reports a loss
+                    handle.within(CALL_TIMEOUT).stop(True)
         else:
             self._end(State.CANCELLED, None)
         return self.status()
@@ -384,19 +388,23 @@ class Coordinator:
         handles = [running[pe] for pe in order]
         try:
             for handle in handles:
-                handle.call("hold_sources", timeout=SNAPSHOT_TIMEOUT)
+                handle.within(SNAPSHOT_TIMEOUT).hold_sources()
             sent: dict[str, int] = {}
             for handle in handles:
-                sent |= handle.call("hold_all", sent, timeout=SNAPSHOT_TIMEOUT)
-            parts = [handle.call("save", snapshot, timeout=SNAPSHOT_TIMEOUT) for handle in handles]
+                sent |= handle.within(SNAPSHOT_TIMEOUT).hold_all(sent)
+            parts = [handle.within(SNAPSHOT_TIMEOUT).save(snapshot) for handle in handles]
             folder.write_manifest(self._job.name, self._forms(), parts)
         except BaseException:
-            for handle in handles:
-                self._try_call(handle, "release", True)
+            self._release(handles, go_on=True)
             raise
-        for handle in handles:
-            self._try_call(handle, "release", False)
+        self._release(handles, go_on=False)
         return self.status()
+
+    @staticmethod
+    def _release(handles: Sequence[PEHandle], go_on: bool) -> None:
+        for handle in handles:
+            with suppress(PELostError, TimeoutError):  # its watcher reports a loss
+                handle.within(CALL_TIMEOUT).release(go_on)
 
     def _forms(self) -> dict[str, str]:
         forms = {name: state_form(spec) for name, spec in self._job.operators.items()}
@@ -415,9 +423,7 @@ class Coordinator:
 
     def ingest_address(self, source: str) -> IngestAddress:
         """Where to push the rows of a source that is fed from outside."""
-        handle = self._handle_of(source)
-        address: IngestAddress = handle.call("ingest_address", source, timeout=CALL_TIMEOUT)
-        return address
+        return self._hosting(source).ingest_address(source)
 
     def finish_source(self, source: str, rows: dict[int, int]) -> None:
         """Says that a source which is fed from outside is complete.
@@ -429,7 +435,7 @@ class Coordinator:
         Raises:
             SourceError: other rows arrived.
         """
-        self._handle_of(source).call("finish_source", source, rows, timeout=CALL_TIMEOUT)
+        self._hosting(source).finish_source(source, rows)
 
     def fail_source(self, source: str, reason: str) -> None:
         """Says that a source which is fed from outside failed: so does the job, unless it is being cancelled."""
@@ -448,12 +454,12 @@ class Coordinator:
 
     # -- how it is done -------------------------------------------------------------------------------------------
 
-    def _handle_of(self, operator: str) -> PEHandle:
-        return self._cluster.handles[self._plan.pe_of(operator)]
+    def _hosting(self, operator: str) -> ElementApi:
+        return self._cluster.handles[self._plan.pe_of(operator)].within(CALL_TIMEOUT)
 
     def _watch_over(self, handle: PEHandle) -> None:
         try:
-            status: PEStatus = handle.call("status", timeout=CALL_TIMEOUT)
+            status = handle.within(CALL_TIMEOUT).status()
         except (PELostError, TimeoutError):
             status = PEStatus(handle.pe, State.RUNNING)  # its watcher reports a loss
         with self._changed:
@@ -476,13 +482,13 @@ class Coordinator:
         """Stays with one processing element until it is final; its loss or failure fails the job."""
         while True:
             try:
-                status: PEStatus = handle.call("wait", WATCH_PERIOD, timeout=WATCH_PERIOD + CALL_TIMEOUT)
+                status = handle.within(WATCH_PERIOD + CALL_TIMEOUT).wait(WATCH_PERIOD)
                 sample, results = None, {}
                 adaptations: tuple[Adaptation, ...] = ()
                 if status.state is State.FINISHED:
-                    sample = handle.call("sample", timeout=CALL_TIMEOUT)
-                    adaptations = handle.call("adaptations", timeout=CALL_TIMEOUT)
-                    results = handle.call("results", timeout=START_TIMEOUT)
+                    sample = handle.within(CALL_TIMEOUT).sample()
+                    adaptations = handle.within(CALL_TIMEOUT).adaptations()
+                    results = handle.within(START_TIMEOUT).results()
             except TimeoutError:
                 self._lose(handle, f"processing element {handle.pe} stopped answering")
                 return
@@ -578,9 +584,3 @@ class Coordinator:
         self._host.close()
         with self._changed:
             self._changed.notify_all()
-
-    def _try_call(self, handle: PEHandle, method: str, *arguments: Any) -> None:
-        try:
-            handle.call(method, *arguments, timeout=CALL_TIMEOUT)
-        except (PELostError, TimeoutError):
-            return  # its watcher reports it

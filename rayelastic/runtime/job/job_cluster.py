@@ -10,11 +10,12 @@ import shutil
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rayelastic.plan.config import Regions
 from rayelastic.plan.routing import Edge, elastic_regions, routing_of
 from rayelastic.runtime.element.host import PELostError
+from rayelastic.runtime.remote import Remote, perform
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import PEStatus, State
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.port.data_port import PortAddress
     from rayelastic.runtime.values.specs import JobSpec
@@ -80,10 +82,12 @@ class JobCluster:
             self._handles.update({handle.pe: handle for handle in fresh})
             self._ended.difference_update(handle.pe for handle in fresh)
         for handle in fresh:
-            self._addresses[handle.pe] = handle.call("open", timeout=START_TIMEOUT)
-        for step in (("connect", dict(self._addresses)), ("start",)):
-            for handle in reversed(fresh):  # consumers first: they wait for their producers
-                handle.call(*step, timeout=START_TIMEOUT)
+            self._addresses[handle.pe] = handle.within(START_TIMEOUT).open()
+        peers = dict(self._addresses)
+        for handle in reversed(fresh):
+            handle.within(START_TIMEOUT).connect(peers)
+        for handle in reversed(fresh):  # consumers first: they wait for their producers
+            handle.within(START_TIMEOUT).start()
         for handle in fresh:
             self._started(handle)
 
@@ -92,8 +96,8 @@ class JobCluster:
         adopted: dict[str, PEHandle] = {}
         for handle in self._host.find_pes():
             try:
-                status: PEStatus = handle.call("status", timeout=ADOPT_TIMEOUT)
-                address: PortAddress | None = handle.call("address", timeout=ADOPT_TIMEOUT)
+                element = handle.within(ADOPT_TIMEOUT)
+                status, address = element.status(), element.address()
             except (PELostError, TimeoutError):
                 status = PEStatus(handle.pe, State.CREATED)
             if status.state is State.CREATED:  # nobody counts on it yet
@@ -109,22 +113,24 @@ class JobCluster:
         for handle in adopted.values():
             self._started(handle)
 
-    def call(self, pe: str, method: str, *arguments: Any, timeout: float) -> Any:
-        """Calls a method of an element and waits for its answer.
+    def element(self, pe: str, timeout: float) -> ElementApi:
+        """Returns an element, whose loss is noted when a call finds it out; see PEHandle.within.
 
         Raises:
             PELostError: it is gone.
-            TimeoutError: no answer in time.
         """
-        with self._lock:
-            handle = self._handles.get(pe)
-        if handle is None:
+        if (handle := self.handles.get(pe)) is None:
             raise PELostError(f"there is no processing element {pe} any more")
-        try:
-            return handle.call(method, *arguments, timeout=timeout)
-        except PELostError:
-            self.ends(pe)
-            raise
+        element = handle.within(timeout)
+
+        def send(method: str, arguments: tuple[Any, ...]) -> Any:
+            try:
+                return perform(element, method, arguments)
+            except PELostError:
+                self.ends(pe)
+                raise
+
+        return cast("ElementApi", Remote(send))
 
     def address(self, pe: str) -> PortAddress:
         """Returns where an element listens.
@@ -155,7 +161,7 @@ class JobCluster:
             for _ in range(round(RETIRE_TIMEOUT / RETIRE_LOOK)):
                 if not self.is_running(pe):
                     break
-                status: PEStatus = handle.call("wait", RETIRE_LOOK, timeout=RETIRE_LOOK + ANSWER_TIMEOUT)
+                status = handle.within(RETIRE_LOOK + ANSWER_TIMEOUT).wait(RETIRE_LOOK)
                 if status.state.is_final:
                     break
         except (PELostError, TimeoutError):

@@ -5,7 +5,7 @@ after a crash does the last one again and goes on, or undoes the change if an el
 in batches of partitions, so that those of one batch alone wait; keys that stay never do. A batch belongs to its old
 owner until the journal says that it has moved.
 
-Knows elements by a function that calls them: the same for plain objects and for actors. Never touches tuples.
+Knows elements by what they can be asked (`ElementApi`): plain objects and actors are the same. Never touches tuples.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from rayelastic.errors import LinkError, RayelasticError
+from rayelastic.errors import RayelasticError
 from rayelastic.plan.hash_ring import key_ranges
-from rayelastic.plan.routing import elastic_regions, exits_of, routed_link, routers_of
+from rayelastic.plan.routing import Edge, elastic_regions, exits_of, routed_link, routers_of
 from rayelastic.runtime.element.host import PELostError
+from rayelastic.runtime.rescale.router_at import RouterAt
 from rayelastic.runtime.values.status import RegionCounters
 
 if TYPE_CHECKING:
+    from rayelastic.graph.operator_spec import OperatorSpec
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.plan.plan_change import PlanChange, RegionChange
+    from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.port.data_port import PortAddress
     from rayelastic.runtime.rescale.change_journal import ChangeJournal, OpenChange
 
@@ -48,8 +51,8 @@ class ChangeError(RayelasticError):
 class Cluster(Protocol):
     """The elements of a job, as far as a change needs them."""
 
-    def call(self, pe: str, method: str, *arguments: Any, timeout: float) -> Any:
-        """Calls a method of an element and waits for its answer; PELostError or TimeoutError as PEHandle.call."""
+    def element(self, pe: str, timeout: float) -> ElementApi:
+        """Returns an element whose methods wait so many seconds; PELostError and TimeoutError as PEHandle.within."""
         ...
 
     def address(self, pe: str) -> PortAddress:
@@ -104,7 +107,7 @@ class AdaptationPerformer:
     def __init__(
         self,
         cluster: Cluster,
-        operators: Mapping[str, Any],
+        operators: Mapping[str, OperatorSpec],
         journal: ChangeJournal,
         incarnation: int,
         passing: Callable[[str], None] = lambda _: None,
@@ -190,7 +193,7 @@ class AdaptationPerformer:
             self._cluster.retire(pe)
         for pe in change.new.pes:
             with contextlib.suppress(PELostError, TimeoutError):  # it has been made; who watches the element tells
-                self._call(pe, "advance", change.epoch)
+                self._cluster.element(pe, COMMAND_TIMEOUT).advance(change.epoch)
         return change.new
 
     def _attach(self, change: PlanChange, region: str, replica: int) -> None:
@@ -201,13 +204,13 @@ class AdaptationPerformer:
                 continue  # it knows from the start
             self._passing("attach")
             link = routed_link(edge, pe, to_pe)
-            self._command(pe, "attach", edge.name, replica, link, address, self._epoch(change), may_have_ended=False)
+            self._router(pe, edge, change).attach(replica, link, address)
 
     def _announce(self, change: PlanChange, region: str, replica: int) -> None:
         """Waits until all who take a new replica's output have its watermark: from then on they wait for it, too."""
         routers, mark = list(routers_of(change.new, region)), self._next_mark(change)
         for pe, edge in routers:
-            self._command(pe, "hold", edge.name, (), replica, mark, self._epoch(change), may_have_ended=False)
+            self._router(pe, edge, change).hold((), replica, mark)
         self._flush(change.new, region, plan_pe(change.new, region, replica), mark, len(routers))
 
     def _detach(self, plan: ExecPlan, region: str, replica: int, change: PlanChange) -> None:
@@ -215,7 +218,7 @@ class AdaptationPerformer:
             if pe in change.stopped_pes or not self._cluster.is_running(pe):
                 continue
             self._passing("detach")
-            self._command(pe, "detach", edge.name, replica, self._epoch(change))
+            self._router(pe, edge, change).detach(replica)
 
     def _move(self, change: PlanChange, batch: _Batch, done: Callable[[], None] | None) -> None:
         """Moves a batch and notes it by `done`; None: the journal has it already, and the rest is made sure of."""
@@ -228,15 +231,13 @@ class AdaptationPerformer:
             mark = self._next_mark(change)
             for pe, edge in routers:
                 self._passing("hold")
-                arguments = (edge.name, batch.partitions, batch.source, mark, self._epoch(change))
-                self._command(pe, "hold", *arguments, may_have_ended=False)
+                self._router(pe, edge, change).hold(batch.partitions, batch.source, mark)
             self._passing("flush")
             self._flush(plan, batch.region, source, mark, len(routers))
             self._passing("copy")
             address = self._cluster.address(target)
-            keys, size = self._call(
-                source, "send_state", operators, batch.ranges, target, address, change.epoch, timeout=COPY_TIMEOUT
-            )
+            giver = self._cluster.element(source, COPY_TIMEOUT)
+            keys, size = giver.send_state(operators, batch.ranges, target, address, change.epoch)
             self._passing("commit")
             done()
         # Before anything flows again: a watermark, or the end, would have both copies give their windows.
@@ -244,7 +245,7 @@ class AdaptationPerformer:
         self._drop(source, operators, batch)
         for pe, edge in routers:
             self._passing("route")
-            self._command(pe, "route", edge.name, batch.partitions, batch.target, self._epoch(change))
+            self._router(pe, edge, change).route(batch.partitions, batch.target)
         if done is not None:
             self._counters[batch.region] = self._counted(batch.region).with_move(keys, size, self._clock() - began)
 
@@ -252,7 +253,7 @@ class AdaptationPerformer:
         """Has an element forget the keys of a batch; safe to repeat. One that is gone has dropped everything."""
         with contextlib.suppress(PELostError):
             if self._cluster.is_running(pe):
-                self._call(pe, "drop_state", operators, batch.ranges, timeout=timeout)
+                self._cluster.element(pe, timeout).drop_state(operators, batch.ranges)
 
     def _flush(self, plan: ExecPlan, region: str, source: str, mark: int, count: int) -> None:
         """Waits until nothing of the held keys is in their old owner, nor under way to who takes its output (J11)."""
@@ -265,8 +266,8 @@ class AdaptationPerformer:
             elif (pe := taking.pipelines[0].pe) != source:
                 points.append((pe, edge.name))
         for pe, point in points:
-            arguments = ("await_mark", point, mark, count, FLUSH_TIMEOUT)
-            if not self._call(pe, "routing", *arguments, timeout=FLUSH_TIMEOUT + COMMAND_TIMEOUT):
+            routing = self._cluster.element(pe, FLUSH_TIMEOUT + COMMAND_TIMEOUT).routing
+            if not routing.await_mark(point, mark, count, FLUSH_TIMEOUT):
                 raise TimeoutError(f"what is under way to {source} hasn't come through {pe} after {FLUSH_TIMEOUT:g} s")
 
     # --- back ---------------------------------------------------------------------------------------------------
@@ -295,7 +296,7 @@ class AdaptationPerformer:
             for pe, edge in routers_of(wide, batch.region):
                 if self._cluster.is_running(pe):
                     self._passing("route back")
-                    self._command(pe, "route", edge.name, batch.partitions, batch.source, self._epoch(change))
+                    self._router(pe, edge, change).route(batch.partitions, batch.source)
         back = [batch.back() for batch in reversed(batches[: here.moved])]
         for number, batch in enumerate(back):
             if number < undone:
@@ -329,7 +330,7 @@ class AdaptationPerformer:
             planned = change.old.region(part.region)
             for moves in part.moved:
                 source = planned.pipelines[0].pes[moves.source]
-                _, size = self._call(source, "state_size", list(planned.region.operators))
+                _, size = self._cluster.element(source, COMMAND_TIMEOUT).state_size(list(planned.region.operators))
                 most = max(most, size / planned.ring.loads()[moves.source])
         return max(1, int(BATCH_BYTES / most)) if most > 0 else len(change.old.regions[0].ring.owners)
 
@@ -344,15 +345,8 @@ class AdaptationPerformer:
         self._marks += 1
         return self._epoch(change) << MARKS | self._marks
 
-    def _command(self, pe: str, command: str, *arguments: Any, may_have_ended: bool = True) -> None:
-        answer = self._call(pe, "routing", command, *arguments)
-        if answer == "done" or (answer == "ended" and may_have_ended):
-            return
-        words = {"late": "it is busy", "refused": "a later coordinator was there", "ended": "it has had all its tuples"}
-        raise LinkError(f"the router '{arguments[0]}' of {pe} didn't {command}: {words[answer]}")
-
-    def _call(self, pe: str, method: str, *arguments: Any, timeout: float = COMMAND_TIMEOUT) -> Any:
-        return self._cluster.call(pe, method, *arguments, timeout=timeout)
+    def _router(self, pe: str, edge: Edge, change: PlanChange) -> RouterAt:
+        return RouterAt(self._cluster.element(pe, COMMAND_TIMEOUT).routing, pe, edge.name, self._epoch(change))
 
 
 def batches_of(here: OpenChange) -> Iterator[_Batch]:

@@ -1,0 +1,157 @@
+"""What others may ask of a processing element, wherever it lives. `ProcessingElement` does it; handles lead to one.
+
+Arguments are given by position: that is how they travel. Must not know how they do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rayelastic.plan.exec_plan import PlanLink
+    from rayelastic.runtime.element.state_transfer import Ranges
+    from rayelastic.runtime.port.data_port import PortAddress
+    from rayelastic.runtime.snapshot import Part, Snapshot
+    from rayelastic.runtime.values.adaptation import Adaptation
+    from rayelastic.runtime.values.specs import IngestAddress
+    from rayelastic.runtime.values.status import PESample, PEStatus, SinkResult
+
+__all__ = ["ElementApi", "RoutingApi"]
+
+
+class RoutingApi(Protocol):
+    """The commands of a change to the routers of an element; `Routing` carries them out.
+
+    A command gives 'done', 'late' (not yet), 'refused' (its epoch is old) or 'ended' (the router has had all tuples).
+    """
+
+    def attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int, /) -> str:
+        """Opens a link to a replica that a router doesn't know yet."""
+        ...
+
+    def detach(self, edge: str, target: int, epoch: int, /) -> str:
+        """Says goodbye to a replica to which nothing is routed any more."""
+        ...
+
+    def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int, /) -> str:
+        """Keeps back the records of partitions from now on; a mark follows the last one that went to their owner."""
+        ...
+
+    def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int, /) -> str:
+        """Sends the records of partitions to a replica from now on, those that were kept back first."""
+        ...
+
+    def await_mark(self, point: str, mark: int, count: int, patience: float, /) -> bool:
+        """Waits until a mark has passed a point so many times; tells whether it has."""
+        ...
+
+
+class ElementApi(Protocol):
+    """A processing element. Whoever is elsewhere may raise PELostError and TimeoutError from each of its methods."""
+
+    @property
+    def routing(self) -> RoutingApi:
+        """Its routers."""
+        ...
+
+    # --- its life -----------------------------------------------------------------------------------------------
+
+    def open(self) -> PortAddress | None:
+        """Opens its data port, if anybody has to reach it; returns where it listens."""
+        ...
+
+    def connect(self, peers: Mapping[str, PortAddress | None], /) -> None:
+        """Opens the links that leave it, to where its peers listen."""
+        ...
+
+    def start(self) -> None:
+        """Builds its operators and runs them."""
+        ...
+
+    def wait(self, timeout: float, /) -> PEStatus:
+        """Waits until it is final, or so many seconds."""
+        ...
+
+    def stop(self, drain: bool, /) -> None:
+        """Ends its sources alone (drain), or everything at once."""
+        ...
+
+    def close(self) -> None:
+        """Ends everything that it holds; safe to repeat."""
+        ...
+
+    # --- what it tells ------------------------------------------------------------------------------------------
+
+    def status(self) -> PEStatus:
+        """Where it is in its life, and why it failed if it did."""
+        ...
+
+    def address(self) -> PortAddress | None:
+        """Where it listens; None if nobody connects to it."""
+        ...
+
+    def sample(self) -> PESample:
+        """Its counters so far."""
+        ...
+
+    def adaptations(self, number: int = 0, /) -> tuple[Adaptation, ...]:
+        """What was adapted, from a pass on."""
+        ...
+
+    def results(self) -> dict[str, SinkResult]:
+        """What its sinks left, once it has finished, by operator."""
+        ...
+
+    # --- sources that are fed from outside ------------------------------------------------------------------------
+
+    def ingest_address(self, source: str, /) -> IngestAddress:
+        """Where the rows of a source are to be pushed to."""
+        ...
+
+    def finish_source(self, source: str, rows: dict[int, int], /) -> None:
+        """Ends a source, each of whose partitions had so many rows."""
+        ...
+
+    # --- changes of regions ---------------------------------------------------------------------------------------
+
+    def advance(self, epoch: int, /) -> None:
+        """Refuses links of older epochs from now on."""
+        ...
+
+    def reset_levels(self) -> None:
+        """Has its adaptation loop forget what it learned."""
+        ...
+
+    def send_state(
+        self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int, /
+    ) -> tuple[int, int]:
+        """Copies the state of keys to another element; returns how many keys, and bytes."""
+        ...
+
+    def drop_state(self, operators: Sequence[str], ranges: Ranges, /) -> int:
+        """Forgets the state of keys; returns how many there were."""
+        ...
+
+    def state_size(self, operators: Sequence[str], /) -> tuple[int, int]:
+        """How many keys operators have, and bytes."""
+        ...
+
+    # --- snapshots --------------------------------------------------------------------------------------------------
+
+    def hold_sources(self) -> None:
+        """Holds its sources at their positions."""
+        ...
+
+    def hold_all(self, arriving: Mapping[str, int], /) -> dict[str, int]:
+        """Holds everything once what was sent by its links has been processed; returns what left by its own."""
+        ...
+
+    def save(self, snapshot: Snapshot, /) -> Part:
+        """Writes the state of its operators, which are all held."""
+        ...
+
+    def release(self, go_on: bool, /) -> None:
+        """Lets its operators go again, or ends its sources where they are."""
+        ...

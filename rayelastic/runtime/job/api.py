@@ -1,0 +1,88 @@
+"""What others may ask of the coordinator of a job, wherever it lives. `Coordinator` does it; a `Job` asks.
+
+Arguments are given by position: that is how they travel. Must not know how it does it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.snapshot import Snapshot
+    from rayelastic.runtime.values.adaptation import Adaptation
+    from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+    from rayelastic.runtime.values.specs import IngestAddress
+    from rayelastic.runtime.values.status import JobMetrics, JobStatus, SinkResult
+
+__all__ = ["CoordinatorApi"]
+
+
+class CoordinatorApi(Protocol):
+    """A coordinator. One that is elsewhere may raise PELostError and TimeoutError from each of its methods."""
+
+    # --- the life of the job --------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Starts every processing element."""
+        ...
+
+    def wait(self, timeout: float | None = None, /) -> JobStatus:
+        """Waits until the job is final, or so many seconds."""
+        ...
+
+    def cancel(self, drain: bool = True, /) -> JobStatus:
+        """Stops the job: its sources alone (drain), or everything at once."""
+        ...
+
+    def stop(self, snapshot: Snapshot, /) -> JobStatus:
+        """Stops the job where it is and saves what a later one needs to go on from there."""
+        ...
+
+    def close(self) -> None:
+        """Ends whatever still runs; safe to repeat."""
+        ...
+
+    # --- changes --------------------------------------------------------------------------------------------------
+
+    def rescale(self, region: str, replicas: int, /) -> ExecPlan:
+        """Gives a region another number of replicas while the job runs; returns the plan in force then."""
+        ...
+
+    # --- what it tells --------------------------------------------------------------------------------------------
+
+    def status(self) -> JobStatus:
+        """The state of the job and of each processing element."""
+        ...
+
+    def plan(self) -> ExecPlan:
+        """The plan in force."""
+        ...
+
+    def metrics(self) -> JobMetrics:
+        """Counters of each processing element."""
+        ...
+
+    def adaptations(self, since: Mapping[str, int], /) -> tuple[Adaptation | RegionAdaptation, ...]:
+        """What was adapted, by each element from a pass on."""
+        ...
+
+    def results(self) -> dict[str, SinkResult]:
+        """What the sinks of a finished job left, by operator."""
+        ...
+
+    # --- sources that are fed from outside --------------------------------------------------------------------------
+
+    def ingest_address(self, source: str, /) -> IngestAddress:
+        """Where the rows of a source are to be pushed to."""
+        ...
+
+    def finish_source(self, source: str, rows: dict[int, int], /) -> None:
+        """Ends a source, each of whose partitions had so many rows."""
+        ...
+
+    def fail_source(self, source: str, reason: str, /) -> None:
+        """Says that a source failed, and why."""
+        ...
