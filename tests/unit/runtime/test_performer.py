@@ -1,0 +1,247 @@
+"""The performer on elements without threads, sockets and clocks: each step, and each answer of a router."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from rayelastic.errors import LinkError
+from rayelastic.plan.plan_change import PlanChange, plan_change
+from rayelastic.runtime.rescale import performer
+from rayelastic.runtime.rescale.change_journal import OpenChange
+from rayelastic.runtime.rescale.performer import ChangeError, batches_of, check_performable, has_given_all
+from tests.unit.runtime.fake_cluster import KEYS, STATE_BYTES
+from tests.unit.runtime.performing import BATCH_BYTES, GROW, MOVE, SHAPES, SHRINK, Died, Run, Shape, length, nth
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(performer, "BATCH_BYTES", BATCH_BYTES)
+
+
+def moved_keys(change: PlanChange) -> int:
+    moving = {partition for part in change.regions for moves in part.moved for partition in moves.partitions}
+    return len(moving & set(KEYS))
+
+
+# --- all goes well --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_change_is_carried_out(shape: Shape) -> None:
+    run = Run(shape)
+    assert run.perform() == run.change.new
+    run.check(run.change.new)
+    keys = moved_keys(run.change)
+    counted = run.counters[shape.region]
+    assert (counted.changes, counted.undone) == (1, 0)
+    assert (counted.moved_keys, counted.moved_bytes) == (keys, keys * STATE_BYTES)
+    assert counted.longest_hold == 0.5
+    assert counted.held_seconds == 0.5 * run.steps.count("commit")
+    assert tuple(run.cluster.retired) == run.change.stopped_pes
+    assert {pe: element.epochs for pe, element in run.cluster.elements.items()} == {
+        pe: [run.change.epoch] for pe in run.change.new.pes
+    }
+    assert run.performer.recover() is None
+
+
+def test_the_steps_are_in_order_when_a_region_grows() -> None:
+    run = Run(GROW)
+    run.perform()
+    assert run.steps == ["begin", "start", "attach", *MOVE, *MOVE, "end"]
+    moved = [
+        ("pe0", "routing.hold"),
+        ("pe0", "routing.await_mark"),
+        ("pe0", "send_state"),
+        ("pe0", "drop_state"),
+        ("pe0", "routing.route"),
+    ]
+    assert run.cluster.calls == [
+        ("pe0", "state_size"),
+        ("pe1", "start"),
+        ("pe0", "routing.attach"),
+        ("pe0", "routing.hold"),  # its watermark comes through the new replica, to who takes its output
+        ("pe1", "routing.await_mark"),
+        ("pe0", "routing.await_mark"),
+        *moved,
+        *moved,
+        ("pe0", "advance"),
+        ("pe1", "advance"),
+    ]
+
+
+def test_the_steps_are_in_order_when_a_region_shrinks() -> None:
+    run = Run(SHRINK)
+    run.perform()
+    assert run.steps == ["begin", "start", *MOVE, *MOVE, *MOVE, "detach", "end"]
+    assert [call for call in run.cluster.calls if call[0] == "pe1"] == [
+        ("pe1", "state_size"),
+        *[("pe1", method) for method in ("routing.await_mark", "send_state", "drop_state") * 3],
+    ]
+
+
+def test_each_call_has_its_time() -> None:
+    run = Run(GROW)
+    run.perform()
+    assert dict(run.cluster.timeouts) == {
+        "state_size": 30.0,
+        "routing.attach": 30.0,
+        "routing.hold": 30.0,
+        "routing.await_mark": 90.0,
+        "send_state": 120.0,
+        "drop_state": 120.0,
+        "routing.route": 30.0,
+        "advance": 30.0,
+    }
+
+
+def test_commands_are_fenced_by_epoch_and_incarnation_and_marks_differ() -> None:
+    run = Run(GROW)
+    run.restart()
+    run.perform()
+    router = run.cluster.entry
+    assert router.epoch == run.change.epoch << 16 | 2
+    marks = [mark for point, mark in run.cluster.elements["pe0"].seen if point == "r1"]
+    announced = next(mark for point, mark in run.cluster.elements["pe1"].seen if point == "r1")
+    assert [announced, *marks] == [router.epoch << 20 | number for number in (1, 2, 3)]
+
+
+def test_as_many_partitions_move_at_once_as_have_so_much_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    size, partitions = len(KEYS) * STATE_BYTES, 271
+    for most, batch in ((BATCH_BYTES, 77), (1, 1), (size, partitions), (2 * size, 2 * partitions)):
+        monkeypatch.setattr(performer, "BATCH_BYTES", most)
+        run = Run(GROW)
+        run.dies = lambda step: step == "start"
+        with pytest.raises(Died):
+            run.perform()
+        assert run.journal.open_change is not None
+        assert run.journal.open_change.batch == batch
+
+
+def test_the_fullest_giver_says_how_many_move_at_once() -> None:
+    run = Run(Shape("r1", 3, 1))
+    del run.cluster.elements["pe2"].state["r1"][next(iter(run.cluster.elements["pe2"].state["r1"]))]
+    fullest = max(len(run.cluster.elements[pe].state["r1"]) for pe in ("pe1", "pe2"))
+    loads = run.change.old.region("r1").ring.loads()
+    run.dies = lambda step: step == "start"
+    with pytest.raises(Died):
+        run.perform()
+    assert run.journal.open_change is not None
+    assert run.journal.open_change.batch == int(BATCH_BYTES / (fullest * STATE_BYTES / loads[1]))
+
+
+def test_keys_without_state_move_at_once() -> None:
+    run = Run(GROW)
+    run.cluster.elements["pe0"].state["r1"].clear()
+    run.cluster.sent.clear()
+    run.cluster.got.clear()
+    run.cluster.entry.ended = True  # for a moment: none flows while the size is asked
+    run.dies = lambda step: step == "start"
+    with pytest.raises(Died):
+        run.performer.perform(run.change)
+    assert run.journal.open_change is not None
+    assert run.journal.open_change.batch == 271
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [("late", "it is busy"), ("refused", "a later coordinator was there"), ("ended", "it has had all its tuples")],
+)
+@pytest.mark.parametrize("command", ["attach", "hold", "route"])
+def test_a_router_that_does_not_obey_says_why(command: str, answer: str, words: str) -> None:
+    run = Run(GROW)
+
+    def disobey(pe: str, method: str) -> None:
+        if method == f"routing.{command}" and "undo" not in run.steps:
+            run.cluster.answers[pe, "events->count"] = answer
+
+    run.cluster.before = disobey
+    if (command, answer) == ("route", "ended"):  # nothing will ever be routed there
+        assert run.performer.perform(run.change) == run.change.new
+        return
+    with pytest.raises(ChangeError, match=f"the router 'events->count' of pe0 didn't {command}: {words}"):
+        run.performer.perform(run.change)
+    run.check(run.in_force)
+
+
+def test_a_later_coordinator_shuts_an_earlier_one_out() -> None:
+    run = Run(GROW)
+    earlier = run.performer
+    run.restart()
+    run.performer.perform(run.change)
+    router = run.cluster.elements["pe0"].routing
+    assert router.route("events->count", (5,), 0, earlier._epoch(run.change)) == "refused"
+    run.check(run.change.new)
+
+
+def test_a_stream_that_ends_meanwhile_loses_nothing() -> None:
+    for step in range(length(GROW)[1]):
+        run = Run(GROW)
+        is_now = nth(step)
+
+        def ends(name: str, run: Run = run, is_now: Callable[..., bool] = is_now) -> bool:
+            run.cluster.entry.ended = run.cluster.entry.ended or is_now()
+            return False
+
+        run.dies = ends
+        try:
+            run.check(run.perform())
+        except LinkError:  # it ended between two batches: each has an owner, and nobody needs another
+            run.cluster.check_tuples()
+
+
+@pytest.mark.parametrize(
+    ("step", "replica", "pe"), [("attach", "pe1", "pe1"), ("attach", "pe1", "pe0"), ("flush", "pe0", "pe0")]
+)
+def test_what_does_not_come_through_in_time_undoes_the_change(step: str, replica: str, pe: str) -> None:
+    run = Run(GROW)
+
+    def passing(name: str) -> bool:
+        if pe in run.cluster.elements:
+            run.cluster.elements[pe].stuck = name == step
+        return False
+
+    run.dies = passing
+    with pytest.raises(ChangeError, match=rf"what is under way to {replica} hasn't come through {pe} after 60 s"):
+        run.performer.perform(run.change)
+    run.check(run.in_force)
+
+
+# --- what a change is -----------------------------------------------------------------------------------------------
+
+
+def test_batches_are_pieces_of_what_moves() -> None:
+    change = Run(Shape("r1", 3, 1)).change
+    batches = list(batches_of(OpenChange(change, 50)))
+    for moves in change.regions[0].moved:
+        pieces = [batch.partitions for batch in batches if (batch.source, batch.target) == (moves.source, moves.target)]
+        assert tuple(partition for piece in pieces for partition in piece) == moves.partitions
+        assert all(len(piece) == 50 for piece in pieces[:-1])
+    assert {batch.region for batch in batches} == {"r1"}
+
+
+def test_who_has_given_all_its_keys() -> None:
+    change = Run(Shape("r1", 3, 1)).change
+    order = [batch.source for batch in batches_of(OpenChange(change, 50))]
+    assert order == sorted(order)
+    first = order.count(1)
+    for moved, given in ((0, []), (first - 1, []), (first, ["pe1"]), (len(order), ["pe1", "pe2"])):
+        here = OpenChange(change, 50, moved)
+        assert [pe for pe in ("pe0", "pe1", "pe2") if has_given_all(here, pe)] == given
+        assert not any(has_given_all(replace(here, undoing=0), pe) for pe in ("pe0", "pe1", "pe2"))
+
+
+def test_replicas_stay_where_they_are_and_apart() -> None:
+    change = Run(GROW).change
+    moved = plan_change(change.old, change.old.with_replicas("r1", 2, ("pe1", "pe2")))
+    with pytest.raises(ChangeError, match="region r1: replicas can't change their processing elements while they run"):
+        check_performable(moved)
+    shared = plan_change(change.old, change.old.with_replicas("r1", 3, ("pe0", "pe1", "pe1")))
+    with pytest.raises(ChangeError, match="region r1: two of its replicas share a processing element"):
+        Run(GROW).performer.perform(shared)
+    check_performable(change)
