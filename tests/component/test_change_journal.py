@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,28 @@ def test_a_line_that_was_not_ended_tells_nothing(tmp_path: Path) -> None:
     assert third.open_change.moved == 1
     third.close()
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_line_is_on_the_disk_before_it_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, synced = tmp_path / "journal", []
+    monkeypatch.setattr(os, "fsync", lambda _: synced.append(path.read_text().count("\n")))
+    store = FileStore(path)
+    for number in range(3):
+        store.append(f"line {number}", alone=number == 1)
+    assert synced == [1, 2, 3]
+    assert store.lines() == ["line 0", "line 1", "line 2"]
+    store.append("line 3", alone=False)
+    assert store.lines()[-1] == "line 3"
+    store.close()
+
+
+def test_what_is_left_of_a_line_goes_whatever_letters_are_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    path.write_text("größer\nhalb")
+    store = FileStore(path)
+    assert store.lines() == ["größer"]
+    assert path.read_text() == "größer\n"
+    store.close()
 
 
 def test_a_second_coordinator_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,155 @@
+"""What a coordinator writes down of its changes, and what the next one reads: the same, at every line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from rayelastic.errors import JobExistsError
+from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
+from rayelastic.plan.plan_change import plan_change
+from rayelastic.plan.regions import Region, RegionKind
+from rayelastic.runtime.rescale.change_journal import ChangeJournal, OpenChange
+
+REGION = Region("r1", RegionKind.DATA_PARALLEL, ("count",), ("word",))
+PLAN = ExecPlan("words", (RegionPlan(REGION, (Pipeline(("count",), ("pe0",)),)),))
+CHANGE = plan_change(PLAN, PLAN.with_replicas("r1", 2, ("pe0", "pe1")))
+
+
+class Store:
+    """Lines in memory; with `alone`, those before don't count."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.alone: list[bool] = []
+        self.taken = False
+        self.closed = False
+
+    def lines(self) -> list[str]:
+        first = max((number for number, alone in enumerate(self.alone) if alone), default=0)
+        return self.told[first:]
+
+    def append(self, line: str, *, alone: bool) -> None:
+        if self.taken:
+            raise JobExistsError("another coordinator was there")
+        self.told.append(line)
+        self.alone.append(alone)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def known(journal: ChangeJournal) -> tuple[object, ...]:
+    return journal.plan, journal.open_change, journal.over, journal.incarnation
+
+
+WRITES: list[Callable[[ChangeJournal], object]] = [
+    lambda journal: journal.end(PLAN),
+    lambda journal: journal.started(),
+    lambda journal: journal.begin(CHANGE, 40),
+    lambda journal: journal.moved(1),
+    lambda journal: journal.moved(2),
+    lambda journal: journal.undo(0),
+    lambda journal: journal.undo(2),
+    lambda journal: journal.end(CHANGE.old),
+    lambda journal: journal.begin(CHANGE, 7),
+    lambda journal: journal.end(CHANGE.new),
+    lambda journal: journal.ends_job("failed", "it was lost"),
+]
+
+
+def test_the_next_one_knows_at_every_line_what_this_one_does() -> None:
+    store = Store()
+    journal, alone = ChangeJournal(store), ChangeJournal()
+    told = []
+    for write in WRITES:
+        write(journal)
+        write(alone)
+        assert known(ChangeJournal(store)) == known(journal) == known(alone)
+        told.append(known(journal))
+    assert told == [
+        (PLAN, None, None, 0),
+        (PLAN, None, None, 1),
+        (PLAN, OpenChange(CHANGE, 40), None, 1),
+        (PLAN, OpenChange(CHANGE, 40, 1), None, 1),
+        (PLAN, OpenChange(CHANGE, 40, 2), None, 1),
+        (PLAN, OpenChange(CHANGE, 40, 2, 0), None, 1),
+        (PLAN, OpenChange(CHANGE, 40, 2, 2), None, 1),
+        (PLAN, None, None, 1),
+        (PLAN, OpenChange(CHANGE, 7), None, 1),
+        (CHANGE.new, None, None, 1),
+        (CHANGE.new, None, ("failed", "it was lost"), 1),
+    ]
+    assert [json.loads(line)["kind"] for line, alone in zip(store.told, store.alone, strict=True) if alone] == 3 * [
+        "end"
+    ]
+
+
+def test_lines_are_what_earlier_and_later_releases_read() -> None:
+    store = Store()
+    journal = ChangeJournal(store)
+    journal.started()
+    journal.begin(CHANGE, 40)
+    journal.moved(1)
+    journal.undo(0)
+    journal.end(PLAN)
+    journal.ends_job("failed", "why")
+    old, new = CHANGE.old.to_dict(), CHANGE.new.to_dict()
+    assert [json.loads(line) for line in store.told] == [
+        {"kind": "started", "incarnation": 1},
+        {"kind": "begin", "old": old, "new": new, "batch": 40},
+        {"kind": "moved", "count": 1},
+        {"kind": "undo", "count": 0},
+        {"kind": "end", "plan": old, "incarnation": 1},
+        {"kind": "over", "state": "failed", "reason": "why"},
+    ]
+
+
+def test_incarnations_grow_whatever_lines_are_left() -> None:
+    store = Store()
+    assert [ChangeJournal(store).started() for _ in range(3)] == [1, 2, 3]
+    journal = ChangeJournal(store)
+    journal.end(PLAN)
+    assert ChangeJournal(store).incarnation == 3
+    ChangeJournal(store).started()
+    journal.end(PLAN)  # an earlier one's
+    store.alone[-1] = False
+    assert ChangeJournal(store).started() == 5
+
+
+def test_nothing_is_under_way_without_a_beginning() -> None:
+    store = Store()
+    journal = ChangeJournal(store)
+    journal.moved(1)
+    journal.undo(1)
+    assert known(journal) == known(ChangeJournal(store)) == (None, None, None, 0)
+
+
+def test_a_job_that_is_over_has_its_last_plan() -> None:
+    store = Store()
+    journal = ChangeJournal(store)
+    journal.end(PLAN)
+    journal.ends_job("cancelled", "")
+    journal.end(CHANGE.new)
+    assert len(store.told) == 2
+    assert known(ChangeJournal(store)) == (PLAN, None, ("cancelled", ""), 0)
+
+
+def test_what_could_not_be_written_has_not_happened() -> None:
+    store = Store()
+    journal = ChangeJournal(store)
+    journal.begin(CHANGE, 40)
+    store.taken = True
+    for write in (lambda: journal.moved(1), lambda: journal.end(PLAN), journal.started, lambda: journal.undo(0)):
+        with pytest.raises(JobExistsError):
+            write()
+    assert known(journal) == (PLAN, OpenChange(CHANGE, 40), None, 0)
+
+
+def test_another_can_have_the_store() -> None:
+    store = Store()
+    ChangeJournal(store).close()
+    assert store.closed
+    ChangeJournal().close()
