@@ -102,7 +102,7 @@ def test_nothing_is_lost_while_the_number_of_channels_changes(ordered: bool) -> 
         used = {job.metrics().operator("work").channels}
         for gate in gates:
             assert gate.wait_reached(PATIENCE), job.status
-            width = job._control._coordinator._cluster.handles["pe0"]._element._widths["work"]  # type: ignore[attr-defined]
+            width = job._control._coordinator._cluster.handles["pe0"]._element._hosted.widths["work"]  # type: ignore[attr-defined]
             width.active = dice.randint(1, 5)  # while tuples are under way
             used.add(job.metrics().operator("work").channels)
             gate.open()

@@ -1,0 +1,107 @@
+"""Holds the operators of a processing element at one moment of its streams, and saves what they have there.
+
+Knows its scheduler and operators; the order among processing elements is the coordinator's to keep.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import StateError
+from rayelastic.runtime.element.live_state import check_exportable, save
+from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rayelastic import _native
+    from rayelastic.runtime.element.hosted import HostedOperators
+    from rayelastic.runtime.values.specs import PESpec
+
+HOLD_TIMEOUT = 60.0  # seconds for what is under way to be processed, before a snapshot
+HOLD_LOOK = 0.005  # seconds between two looks at what has arrived
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A scheduler that runs, as it is held.
+
+    Args:
+        spec: of the processing element.
+        scheduler: of it.
+        hosted: its operators.
+        ids: their numbers in the scheduler.
+        link_ends: the numbers of those that send and take links.
+        skipped: records that each source hadn't to give again.
+    """
+
+    spec: PESpec
+    scheduler: _native.Scheduler
+    hosted: HostedOperators
+    ids: Mapping[str, int]
+    link_ends: Mapping[str, int]
+    skipped: Mapping[str, int]
+
+    def hold_sources(self) -> None:
+        """Holds its sources at their positions.
+
+        Raises:
+            StateError: an operator's state, or a source's position, can't be saved; names it.
+        """
+        check_exportable(self.spec.operators, self.hosted.sources, self.hosted.natives)
+        self._hold([self.ids[name] for name in self.hosted.sources])
+
+    def hold_all(self, arriving: Mapping[str, int]) -> dict[str, int]:
+        """Holds all operators once everything that is under way has been processed.
+
+        Args:
+            arriving: {link: how many tuples its producer has sent}; the producers are held already.
+
+        Returns:
+            {link: how many tuples left by it}.
+
+        Raises:
+            StateError: that didn't happen in time, as the error says.
+        """
+        deadline = time.monotonic() + HOLD_TIMEOUT
+        for link in self.spec.links_in:
+            while self._counter(self.link_ends[link.name], "tuples_out") < arriving[link.name]:
+                if time.monotonic() > deadline or self.scheduler.wait(HOLD_LOOK):
+                    raise StateError(f"{self.spec.pe} still waits for what was sent by link {link.name}")
+        self._hold(list(range(len(self.ids) + len(self.link_ends))))
+        return {link.name: self._counter(self.link_ends[link.name], "tuples_in") for link in self.spec.links_out}
+
+    def save(self, snapshot: Snapshot) -> Part:
+        """Writes the state of the operators, which are all held.
+
+        Raises:
+            StateError: it can't be saved; names the operator.
+        """
+        final = frozenset(name for name, number in self.ids.items() if self._counter(number, "final"))
+        folder, natives = SnapshotFolder(snapshot), self.hosted.natives
+        files = save(self.spec.pe, folder, snapshot.key, self.spec.operators, natives, final)
+        given = {name: self._counter(self.ids[name], "tuples_out") for name in self.hosted.sources}
+        return Part({name: self.skipped.get(name, 0) + count for name, count in given.items()}, files)
+
+    def release(self, go_on: bool) -> None:
+        """Lets all operators go again, or ends the sources where they were held."""
+        if not go_on:
+            self.end_sources()
+        self.scheduler.release(finish=go_on)
+
+    def end_sources(self) -> None:
+        """Ends the sources; what they sent goes on."""
+        for name in self.hosted.sources:
+            self.scheduler.end_source(self.ids[name])
+
+    def _hold(self, numbers: list[int]) -> None:
+        try:
+            self.scheduler.hold(numbers, drain=True, timeout=HOLD_TIMEOUT)
+        except TimeoutError as error:
+            raise StateError(f"{self.spec.pe}: {error}", way_out="Try again when it is less busy") from None
+
+    def _counter(self, number: int, name: str) -> int:
+        count: int = self.scheduler.sample()["operators"][number][name]
+        return count

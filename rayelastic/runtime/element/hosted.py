@@ -1,0 +1,95 @@
+"""The operators of a processing element: what they read, write and run, and the native operators that are made of them.
+
+Knows one operator at a time; how they are connected, and what runs them, is not known here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayelastic import _native
+from rayelastic.compile import PortsCode, PortsFunction
+from rayelastic.graph.channels import Channels
+from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.runtime.operators.channels import channels_operator, in_turn_operator
+from rayelastic.runtime.operators.classes import class_operator
+from rayelastic.runtime.operators.functions import aggregate_operator, function_operator, split_operator
+from rayelastic.runtime.operators.sinks import SinkOperator, sink_operator
+from rayelastic.runtime.operators.sources import SourceOperator, source_operator
+from rayelastic.runtime.operators.timed import TIMED_OPERATORS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rayelastic.runtime.values.specs import PESpec
+
+MARK_PERIOD = 0.1  # seconds between two marks by which a source has its latency sampled
+
+
+class HostedOperators:
+    """The operators of one processing element.
+
+    Args:
+        spec: of the processing element.
+    """
+
+    def __init__(self, spec: PESpec) -> None:
+        self._spec = spec
+        self._classes: dict[str, PortsFunction] = {}
+        self.sources: dict[str, SourceOperator] = {}
+        self.sinks: dict[str, SinkOperator] = {}
+        self.widths: dict[str, _native.ChannelWidth] = {}
+        self.natives: dict[str, _native.Operator] = {}
+        self._makers: Mapping[OperatorKind, Callable[[OperatorSpec], _native.Operator]] = {
+            **TIMED_OPERATORS,
+            OperatorKind.SOURCE: lambda operator: self.sources[operator.name].native.with_time_marks(MARK_PERIOD),
+            OperatorKind.SINK: lambda operator: self.sinks[operator.name].native.with_latency(),
+            OperatorKind.SPLIT: split_operator,
+            OperatorKind.IN_TURN: in_turn_operator,
+            OperatorKind.AGGREGATE: aggregate_operator,
+        }
+
+    @property
+    def by_name(self) -> dict[str, OperatorSpec]:
+        """What they are."""
+        return {operator.name: operator for operator in self._spec.operators}
+
+    def open(self) -> None:
+        """Makes the sources and sinks."""
+        for operator in self._spec.operators:
+            if operator.kind is OperatorKind.SOURCE:
+                self.sources[operator.name] = source_operator(operator)
+            elif operator.kind is OperatorKind.SINK:
+                self.sinks[operator.name] = sink_operator(operator)
+
+    def build(self) -> None:
+        """Makes the native operators."""
+        self.natives = {operator.name: self._made(operator) for operator in self._spec.operators}
+
+    def complete(self) -> None:
+        """Completes what the sinks have written."""
+        for sink in self.sinks.values():
+            sink.close()
+
+    def close(self) -> None:
+        """Frees what sources and classes hold; safe to repeat."""
+        for function in self._classes.values():
+            function.close()
+        for name, source in self.sources.items():
+            source.close()
+            source.tell_left_out(name, self._spec.job, self._spec.pe)
+
+    def _made(self, spec: OperatorSpec) -> _native.Operator:
+        if isinstance(spec.body, PortsCode):
+            return self._class(spec, spec.body)
+        if isinstance(spec.body, Channels):
+            return self._channels(spec, spec.body)
+        return self._makers.get(spec.kind, function_operator)(spec)
+
+    def _class(self, spec: OperatorSpec, code: PortsCode) -> _native.Operator:
+        function = self._classes[spec.name] = PortsFunction(code)
+        return class_operator(spec, function, self._spec.job)
+
+    def _channels(self, spec: OperatorSpec, channels: Channels) -> _native.Operator:
+        width = self.widths[spec.name] = _native.ChannelWidth(channels.most, channels.start)
+        return channels_operator(spec, width)

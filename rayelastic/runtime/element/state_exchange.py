@@ -1,0 +1,87 @@
+"""The keyed state of a processing element, as others give it and get it while keys move (J16).
+
+Owns the stores once they are there. What goes over the connection is `state_transfer`'s; who moves what, nobody's here.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import RayelasticError
+from rayelastic.runtime.element.state_transfer import Ranges, StateStores, receive_state, send_state
+from rayelastic.runtime.port.data_port import Hello, PortAddress, derive_secret
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Sequence
+
+    from rayelastic.runtime.values.specs import PESpec
+
+_log = logging.getLogger(__name__)
+
+STATE_CHANNEL = "state"
+
+
+class StateExchange:
+    """The keyed state of one processing element.
+
+    Args:
+        spec: of the processing element.
+        dial: opens a connection: by the channel, to an element, which listens at an address, in an epoch.
+    """
+
+    def __init__(self, spec: PESpec, dial: Callable[[str, str, PortAddress, int], socket.socket]) -> None:
+        self._spec = spec
+        self._dial = dial
+        self._stores: StateStores | None = None
+
+    def opens(self, stores: StateStores) -> None:
+        """Takes the stores of the operators, which have been built."""
+        self._stores = stores
+
+    def send(
+        self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int
+    ) -> tuple[int, int]:
+        """Copies the state of some keys to another processing element; it stays here too.
+
+        Args:
+            operators: whose state.
+            ranges: of the hashes of the keys, both ends included.
+            to_pe: who shall have it.
+            address: where that listens.
+            epoch: of the change.
+
+        Returns:
+            How many keys it took, and the bytes of their state.
+
+        Raises:
+            LinkError: it is lost, or refused.
+        """
+        assert self._stores is not None
+        kept = [operator for operator in operators if operator in self._stores]
+        connection = self._dial(STATE_CHANNEL, to_pe, address, epoch)
+        return send_state(connection, self._key(self._spec.pe, to_pe, epoch), self._stores, kept, ranges)
+
+    def receive(self, connection: socket.socket, hello: Hello) -> None:
+        """Takes the state of keys that come here; the sender hears of any failure by the end of the connection."""
+        assert self._stores is not None
+        key = self._key(hello.sender, self._spec.pe, hello.epoch)
+        try:
+            receive_state(connection, key, self._stores)
+        except (RayelasticError, ValueError, TimeoutError, KeyError) as error:
+            _log.warning("'%s' couldn't take state from '%s': %s", self._spec.pe, hello.sender, error)
+
+    def drop(self, operators: Sequence[str], ranges: Ranges) -> int:
+        """Forgets the state of some keys; returns how many there were."""
+        if self._stores is None:  # the element couldn't be started
+            return 0
+        return sum(self._stores.drop(operator, ranges) for operator in operators if operator in self._stores)
+
+    def size(self, operators: Sequence[str]) -> tuple[int, int]:
+        """Returns how many keys some operators have, and bytes."""
+        assert self._stores is not None
+        return self._stores.size([operator for operator in operators if operator in self._stores])
+
+    def _key(self, sender: str, receiver: str, epoch: int) -> bytes:
+        return derive_secret(self._spec.secret, f"{STATE_CHANNEL}:{sender}>{receiver}@{epoch}")
