@@ -10,10 +10,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,10 +25,11 @@ from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.job.job_cluster import START_TIMEOUT, JobCluster
+from rayelastic.runtime.job.saving import save_job
 from rayelastic.runtime.loops.region_loop import RegionLoop
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
 from rayelastic.runtime.rescale.performer import AdaptationPerformer, ChangeError, has_given_all
-from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, state_form
+from rayelastic.runtime.snapshot import Snapshot, state_form
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.region_adaptation import REGIONS, RegionAdaptation, RegionJournal
 from rayelastic.runtime.values.specs import IngestAddress, JobSpec
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.host import PEHandle, PEHost
 
 CALL_TIMEOUT = 10.0  # seconds for any other control call
-SNAPSHOT_TIMEOUT = 600.0  # seconds for a processing element to process what is under way, and for it to write its state
 SPARES = 1  # processes that wait for a replica, in a job whose regions can grow
 CAUSE_WAIT = 1.0  # seconds between a broken link and the word of the one who broke it
 JOIN_TIMEOUT = 5.0  # seconds for a watching thread to see that all is over
@@ -381,45 +380,8 @@ class Coordinator:
                 f"job '{self._job.name}' has elastic regions, and what is on its way inside them can't be saved yet",
                 way_out="Run it without JobConfig(regions='elastic')",
             )
-        folder = SnapshotFolder(snapshot)
-        order = self._upstream_first()
-        folder.prepare()
-        running = self._cluster.handles
-        handles = [running[pe] for pe in order]
-        try:
-            for handle in handles:
-                handle.within(SNAPSHOT_TIMEOUT).hold_sources()
-            sent: dict[str, int] = {}
-            for handle in handles:
-                sent |= handle.within(SNAPSHOT_TIMEOUT).hold_all(sent)
-            parts = [handle.within(SNAPSHOT_TIMEOUT).save(snapshot) for handle in handles]
-            folder.write_manifest(self._job.name, self._forms(), parts)
-        except BaseException:
-            self._release(handles, go_on=True)
-            raise
-        self._release(handles, go_on=False)
+        save_job(self._job, self._plan, self._cluster.handles, snapshot)
         return self.status()
-
-    @staticmethod
-    def _release(handles: Sequence[PEHandle], go_on: bool) -> None:
-        for handle in handles:
-            with suppress(PELostError, TimeoutError):  # its watcher reports a loss
-                handle.within(CALL_TIMEOUT).release(go_on)
-
-    def _forms(self) -> dict[str, str]:
-        forms = {name: state_form(spec) for name, spec in self._job.operators.items()}
-        return {name: form for name, form in forms.items() if form is not None}
-
-    def _upstream_first(self) -> list[str]:
-        feeds: dict[str, set[str]] = {pe: set() for pe in self._plan.pes}
-        for link in self._plan.links:
-            feeds[link.to_pe].add(link.from_pe)
-        try:
-            return list(TopologicalSorter(feeds).static_order())
-        except CycleError:
-            raise StateError(
-                "processing elements that feed each other can't be saved", way_out="Pin them together"
-            ) from None
 
     def ingest_address(self, source: str) -> IngestAddress:
         """Where to push the rows of a source that is fed from outside."""

@@ -1,0 +1,77 @@
+"""Saves a job at one moment of its streams: all sources are held, what they sent is processed, then state is written.
+
+Knows the elements by their handles. Whether the job may be stopped now is not known here.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import StateError
+from rayelastic.runtime.element.host import PELostError
+from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, state_form
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.element.host import PEHandle
+    from rayelastic.runtime.values.specs import JobSpec
+
+SNAPSHOT_TIMEOUT = 600.0  # seconds for a processing element to process what is under way, and for it to write its state
+RELEASE_TIMEOUT = 10.0  # seconds for a processing element to go on, or to end
+
+
+def save_job(job: JobSpec, plan: ExecPlan, running: Mapping[str, PEHandle], snapshot: Snapshot) -> None:
+    """Holds a job, saves it and has its sources end where they are; it goes on if it can't be saved.
+
+    Args:
+        job: which.
+        plan: in force.
+        running: its elements.
+        snapshot: where to.
+
+    Raises:
+        StateError: it can't be saved; names the operator.
+    """
+    folder = SnapshotFolder(snapshot)
+    order = _upstream_first(plan)
+    folder.prepare()
+    handles = [running[pe] for pe in order]
+    try:
+        for handle in handles:
+            handle.within(SNAPSHOT_TIMEOUT).hold_sources()
+        sent: dict[str, int] = {}
+        for handle in handles:
+            sent |= handle.within(SNAPSHOT_TIMEOUT).hold_all(sent)
+        parts = [handle.within(SNAPSHOT_TIMEOUT).save(snapshot) for handle in handles]
+        folder.write_manifest(job.name, _forms(job), parts)
+    except BaseException:
+        _release(handles, go_on=True)
+        raise
+    _release(handles, go_on=False)
+
+
+def _release(handles: Sequence[PEHandle], go_on: bool) -> None:
+    for handle in handles:
+        with suppress(PELostError, TimeoutError):  # its watcher reports a loss
+            handle.within(RELEASE_TIMEOUT).release(go_on)
+
+
+def _forms(job: JobSpec) -> dict[str, str]:
+    forms = {name: state_form(spec) for name, spec in job.operators.items()}
+    return {name: form for name, form in forms.items() if form is not None}
+
+
+def _upstream_first(plan: ExecPlan) -> list[str]:
+    feeds: dict[str, set[str]] = {pe: set() for pe in plan.pes}
+    for link in plan.links:
+        feeds[link.to_pe].add(link.from_pe)
+    try:
+        return list(TopologicalSorter(feeds).static_order())
+    except CycleError:
+        raise StateError(
+            "processing elements that feed each other can't be saved", way_out="Pin them together"
+        ) from None
