@@ -1,7 +1,7 @@
 """A job without threads, sockets and clocks, whose elements obey a performer and tell what it did wrong.
 
-Its tuples are (partition, sequence): at every call some flow, those on a link wait there until somebody waits for a
-mark behind them, and links are emptied in the worst order. So a step that is left out, or comes too early, loses,
+Its tuples are (partition, sequence): at every call some flow; those on a slow link wait there until somebody waits for
+a mark behind them, and links are emptied in the worst order. So a step that is left out, or comes too early, loses,
 doubles or reorders one. Routers answer as native_sched/src/router_commands.cpp.
 """
 
@@ -234,6 +234,7 @@ class FakeCluster:
         self.before: Fault = lambda *_: None
         self.after: Fault = lambda *_: None
         self.answers: dict[tuple[str, str], str] = {}  # by element and edge: what the next command is answered
+        self.is_fast = False  # what is sent arrives at once
         self.retired: list[str] = []
         self.given_up: list[str] = []
         self.start(plan, tuple(plan.pes))
@@ -325,6 +326,8 @@ class FakeCluster:
     def send(self, edge: Edge, sender: str, receiver: str, item: Item) -> None:
         if receiver in self.alive:
             self.links[edge, sender, receiver].append(item)
+            if self.is_fast:
+                self._arrive(edge, sender, receiver)
         elif isinstance(item, Row):
             self.wrong.append(f"{item} was sent to {receiver}, which is gone")
 

@@ -49,16 +49,21 @@ class MemoryStore:
 
 @dataclass(frozen=True)
 class Shape:
-    """A change from so many replicas of a region to so many; the other region, if there is one, has some, too."""
+    """A change from so many replicas of a region to so many; the other region, if there is one, has some, too.
+
+    With `also`, it gets so many in the same change.
+    """
 
     region: str
     before: int
     after: int
     other: int = 0
+    also: int = 0
 
     def __str__(self) -> str:
         beside = f", beside {self.other}" if self.other else ""
-        return f"{self.region}: {self.before} to {self.after}{beside}"
+        also = f" to {self.also}" if self.also else ""
+        return f"{self.region}: {self.before} to {self.after}{beside}{also}"
 
 
 GROW, SHRINK = Shape("r1", 1, 2), Shape("r1", 2, 1)
@@ -85,11 +90,13 @@ def declared(shape: Shape) -> tuple[PlanChange, Mapping[str, OperatorSpec]]:
         counted = counted.key_by("n").aggregate("watch", m=rel.count())
     counted.sink("out", rel.list())
     plan = plan_topology(topology, rel.JobConfig(regions="manual"))
+    other = "r2" if shape.region == "r1" else "r1"
     if shape.other:
-        other = "r2" if shape.region == "r1" else "r1"
         plan = plan.with_replicas(other, shape.other, ("pe0", *(f"pe1{n}" for n in range(1, shape.other))))
     plan = plan.with_replicas(shape.region, shape.before, [f"pe{n}" for n in range(shape.before)])
     wanted = plan.with_replicas(shape.region, shape.after, [f"pe{n}" for n in range(shape.after)])
+    if shape.also:
+        wanted = wanted.with_replicas(other, shape.also, ("pe0", *(f"pe1{n}" for n in range(1, shape.also))))
     return plan_change(plan, wanted), topology.operators
 
 
@@ -138,8 +145,9 @@ class Run:
         self.dies, self.store.dies = lambda _: False, lambda *_: False
         self.restart()
         plan = self.performer.recover() or self.in_force
-        for pe in set(self.cluster.elements) - set(plan.pes):
-            self.cluster.retire(pe)
+        for pe in list(self.cluster.elements):
+            if pe not in plan.pes:
+                self.cluster.retire(pe)
         return plan
 
     @property

@@ -31,6 +31,8 @@ from tests.unit.runtime.performing import (
     refuses,
 )
 
+BOTH = Shape("r1", 2, 1, other=2, also=1)
+
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +44,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("done", [False, True], ids=["not done", "done"])
 @pytest.mark.parametrize("fails", [refuses, is_silent])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES, BOTH], ids=str)
 def test_whatever_fails_once_the_change_is_carried_out_or_undone(
     shape: Shape, fails: Callable[[Run, str], None], done: bool
 ) -> None:
@@ -150,7 +152,7 @@ def dies_itself(run: Run, pe: str) -> None:
     raise Died
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES, BOTH], ids=str)
 def test_another_coordinator_ends_what_one_has_begun(shape: Shape) -> None:
     outcomes: Counter[int] = Counter()
     for run in dying(shape):
