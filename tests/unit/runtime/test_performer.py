@@ -157,9 +157,12 @@ def test_the_fullest_giver_says_how_many_move_at_once() -> None:
     assert run.journal.open_change.batch == int(BATCH_BYTES / (fullest * STATE_BYTES / loads[1]))
 
 
-def test_keys_without_state_move_at_once() -> None:
+@pytest.mark.parametrize(("keys", "batch"), [(0, 271), (1, int(BATCH_BYTES / (STATE_BYTES / 271)))])
+def test_keys_with_little_state_move_at_once(keys: int, batch: int) -> None:
     run = Run(GROW)
-    run.cluster.elements["pe0"].state["r1"].clear()
+    state = run.cluster.elements["pe0"].state["r1"]
+    for partition in KEYS[keys:]:
+        del state[partition]
     run.cluster.sent.clear()
     run.cluster.got.clear()
     run.cluster.entry.ended = True  # for a moment: none flows while the size is asked
@@ -167,7 +170,7 @@ def test_keys_without_state_move_at_once() -> None:
     with pytest.raises(Died):
         run.performer.perform(run.change)
     assert run.journal.open_change is not None
-    assert run.journal.open_change.batch == 271
+    assert run.journal.open_change.batch == batch
 
 
 # --- answers --------------------------------------------------------------------------------------------------------
