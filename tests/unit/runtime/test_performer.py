@@ -21,6 +21,13 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(performer, "BATCH_BYTES", BATCH_BYTES)
 
 
+MOST_AT_ONCE = performer.BATCH_BYTES
+
+
+def test_16_mib_of_state_move_at_once() -> None:
+    assert MOST_AT_ONCE == 16 * 1024 * 1024
+
+
 def moved_keys(change: PlanChange) -> int:
     moving = {partition for part in change.regions for moves in part.moved for partition in moves.partitions}
     return len(moving & set(KEYS))
