@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.compile import PortsCode, PortsFunction
-from rayelastic.graph.channels import Channels
-from rayelastic.graph.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.graph.operators.channels import Channels
+from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.runtime.operators.channels import channels_operator, in_turn_operator
 from rayelastic.runtime.operators.classes import class_operator
 from rayelastic.runtime.operators.functions import aggregate_operator, function_operator, split_operator

@@ -26,7 +26,7 @@ from rayelastic.runtime.rescale.router_at import RouterAt
 from rayelastic.runtime.values.status import RegionCounters
 
 if TYPE_CHECKING:
-    from rayelastic.graph.operator_spec import OperatorSpec
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.plan.plan_change import PlanChange, RegionChange
     from rayelastic.runtime.element.api import ElementApi

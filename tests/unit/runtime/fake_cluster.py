@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-from rayelastic.graph.operator_spec import OperatorSpec
+from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.hash_ring import range_of
 from rayelastic.plan.routing import Edge, RouterPlan, elastic_regions, exits_of, routing_of

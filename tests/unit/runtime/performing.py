@@ -8,7 +8,7 @@ from functools import cache
 
 import rayelastic as rel
 from rayelastic.errors import LinkError
-from rayelastic.graph.operator_spec import OperatorSpec
+from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.plan.plan_change import PlanChange, plan_change
