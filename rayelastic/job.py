@@ -28,6 +28,7 @@ from rayelastic.runtime.values.specs import JobSpec
 from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, SinkResult, State
 from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
 from rayelastic.runtime.watch.metrics_port import MetricsPort
+from rayelastic.watching import Reading, Watch, in_notebook, job_html, result_html
 
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.topology import Topology
-    from rayelastic.watching import Watch
 
 CONTROL_TIMEOUT = 30.0  # seconds for a control call
 SNAPSHOT_TIMEOUT = 1800.0  # seconds for a snapshot of all processing elements
@@ -103,8 +103,6 @@ class JobResult(Mapping[str, Any]):
         return len(self._values)
 
     def _repr_html_(self) -> str:
-        from rayelastic.watching import result_html
-
         return result_html(self._values, self.seconds)
 
     def __repr__(self) -> str:
@@ -208,14 +206,13 @@ class Job:
         Returns:
             The watch, whose `stop` ends it earlier.
         """
-        from rayelastic.watching import Watch, in_notebook
+        return Watch(self._read, in_notebook, period)
 
-        return Watch(self, in_notebook, period)
+    def _read(self) -> Reading:
+        return Reading(self.name, self.status, self.metrics(), self.plan())
 
     def _repr_html_(self) -> str:
-        from rayelastic.watching import job_html
-
-        return job_html(self)[0]
+        return job_html(self._read())
 
     def pause(self, seconds: float) -> None:
         """Returns after so many seconds, or when the job ends, whichever is first."""

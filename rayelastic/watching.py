@@ -7,30 +7,45 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_svg import OperatorNote, plan_svg
 from rayelastic.plan.plan_text import short
-
-if TYPE_CHECKING:
-    from rayelastic.job import Job
-    from rayelastic.runtime.values.status import JobMetrics, OperatorSample
+from rayelastic.runtime.values.status import JobMetrics, JobStatus, OperatorSample
 
 ROWS = 10  # of a result that are shown
 PERIOD = 1.0  # seconds between two pictures
 MIB = 1 << 20
 
 
-def job_html(job: Job, before: JobMetrics | None = None) -> tuple[str, JobMetrics]:
-    """Draws a job, and gives the reading, for the rates of the next picture.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a picture of a job is drawn from.
 
     Args:
-        job: running or over.
-        before: an earlier reading; `None`: totals instead of rates.
+        name: of the job, running or over.
+        status: of it.
+        metrics: of it.
+        plan: in force.
     """
-    status, now, plan = job.status, job.metrics(), job.plan()
+
+    name: str
+    status: JobStatus
+    metrics: JobMetrics
+    plan: ExecPlan
+
+
+def job_html(reading: Reading, before: JobMetrics | None = None) -> str:
+    """Draws a job.
+
+    Args:
+        reading: what to draw.
+        before: earlier metrics; `None`: totals instead of rates.
+    """
+    status, now, plan = reading.status, reading.metrics, reading.plan
     earlier = {(pe.pe, one.name): one for pe in before.pes for one in pe.operators} if before is not None else {}
     seconds = now.seconds - before.seconds if before is not None else 0.0
     costs: dict[str, float] = {}
@@ -52,8 +67,8 @@ def job_html(job: Job, before: JobMetrics | None = None) -> tuple[str, JobMetric
         notes[name] = OperatorNote(one.lane, one.model, rate + late, fill, costs[name] / whole)
     heads = {pe.pe: f"{pe.threads} thread{'s' * (pe.threads != 1)}, {pe.rss_bytes / MIB:.0f} MiB" for pe in now.pes}
     failure = f"<p>{escape(status.failure.reason)}</p>" if status.failure is not None else ""
-    head = f"<b>{escape(job.name)}</b> {status.state.value}, {now.seconds:.1f} s"
-    return f"<div>{head}{failure}<br/>{plan_svg(plan, notes, heads)}</div>", now
+    head = f"<b>{escape(reading.name)}</b> {status.state.value}, {now.seconds:.1f} s"
+    return f"<div>{head}{failure}<br/>{plan_svg(plan, notes, heads)}</div>"
 
 
 def _latency(now: OperatorSample, before: JobMetrics | None) -> str:
@@ -94,18 +109,21 @@ class Watch:
     """A picture of a job that updates in place until the job ends.
 
     Args:
-        job: what to watch.
+        read: reads the job as it is now.
         show: shows HTML for the first time, and gives what replaces it later.
         period: seconds between two pictures.
     """
 
-    def __init__(self, job: Job, show: Callable[[str], Callable[[str], None]], period: float) -> None:
-        self._job = job
+    def __init__(
+        self, read: Callable[[], Reading], show: Callable[[str], Callable[[str], None]], period: float
+    ) -> None:
+        self._read = read
         self._period = period
         self._stopped = threading.Event()
-        html, self._before = job_html(job)
-        self._update = show(html)
-        self._thread = threading.Thread(target=self._run, name=f"watch-{job.name}", daemon=True)
+        first = read()
+        self._before = first.metrics
+        self._update = show(job_html(first))
+        self._thread = threading.Thread(target=self._run, name=f"watch-{first.name}", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -118,11 +136,12 @@ class Watch:
         while not over:
             stopped = self._stopped.wait(self._period)
             try:
-                over = stopped or self._job.status.state.is_final
-                html, self._before = job_html(self._job, self._before)
+                now = self._read()
             except Exception:  # the job was closed, or its cluster is gone: whoever waits for it reports how
                 return
-            self._update(html)
+            over = stopped or now.status.state.is_final
+            self._update(job_html(now, self._before))
+            self._before = now.metrics
 
 
 def in_notebook(html: str) -> Callable[[str], None]:

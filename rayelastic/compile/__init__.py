@@ -6,7 +6,9 @@ stands in one list, "What is different from CPython" in docs/functions_and_lanes
 Knows no plans, no scheduling, no Ray. Importing it imports neither Numba nor llvmlite.
 """
 
-from rayelastic.compile.code.operator_code import Explanation, Flags, LoadedFunction, MachineCode, OperatorCode, View
+from rayelastic.compile.code.explain import Explanation
+from rayelastic.compile.code.loaded_function import LoadedFunction
+from rayelastic.compile.code.operator_code import Flags, MachineCode, OperatorCode, View
 from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.compile.compiler import Compiler
 from rayelastic.compile.lanes.ports_lane import PortsFunction

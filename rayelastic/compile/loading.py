@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rayelastic.compile.cache.loader import engine_symbols, host_target, load_image, register_symbols
-from rayelastic.compile.code.operator_code import LoadedFunction, MachineCode, OperatorCode
+from rayelastic.compile.code.loaded_function import LoadedFunction
+from rayelastic.compile.code.operator_code import MachineCode, OperatorCode
 from rayelastic.compile.lanes.python_lane import per_run, vectorised
 from rayelastic.compile.reading.signatures import annotated_library
 from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane

@@ -7,10 +7,10 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from rayelastic.on_ray.actors import PE_CLASS, PEActor
 from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.lease import LEASE
+from rayelastic.on_ray.pe_actor import PE_CLASS, PEActor
 from rayelastic.on_ray.spares import Spares
 from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.element.host import PELostError

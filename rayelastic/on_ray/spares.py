@@ -17,7 +17,7 @@ from rayelastic.runtime.element.host import PELostError
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
-    from rayelastic.on_ray.actors import PEActor
+    from rayelastic.on_ray.pe_actor import PEActor
 
 LOOK_TIMEOUT = 0.5  # seconds for a spare to answer; one that doesn't is busy starting, and a new one is as good
 RENEWALS = 4  # of a lease while it lasts

@@ -12,116 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from rayelastic.errors import ConfigError
-from rayelastic.graph.spec.ports import IN, OUT, endpoint, operator_of, port_of, stream_name
-from rayelastic.plan.hash_ring import PARTITIONS, HashRing
+from rayelastic.graph.spec.ports import IN, OUT, operator_of, port_of
+from rayelastic.plan.hash_ring import PARTITIONS
+from rayelastic.plan.plan_parts import Pipeline, Placement, PlanLink, RegionPlan
 from rayelastic.plan.plan_svg import plan_svg
 from rayelastic.plan.plan_text import plan_text
 from rayelastic.plan.regions import Region, RegionKind
 
 __all__ = ["ExecPlan", "Pipeline", "Placement", "PlanLink", "RegionPlan"]
-
-
-@dataclass(frozen=True, slots=True)
-class Pipeline:
-    """Operators of one region that run together, once for each replica of the region.
-
-    Args:
-        operators: in the order in which tuples pass them.
-        pes: the processing element of each replica.
-    """
-
-    operators: tuple[str, ...]
-    pes: tuple[str, ...]
-
-    @property
-    def pe(self) -> str:
-        """The processing element of the first replica."""
-        return self.pes[0]
-
-
-@dataclass(frozen=True, slots=True)
-class RegionPlan:
-    """A region and its degree of parallelism: pipelines x replicas.
-
-    Args:
-        region: what is parallelised.
-        pipelines: in the order in which tuples pass them; all have the same number of replicas.
-    """
-
-    region: Region
-    pipelines: tuple[Pipeline, ...]
-
-    @property
-    def replicas(self) -> int:
-        """How many replicas of the region there are."""
-        return len(self.pipelines[0].pes)
-
-    @property
-    def threads(self) -> int:
-        """How many pipeline replicas there are; each keeps one thread busy at most (J13)."""
-        return len(self.pipelines) * self.replicas
-
-    @property
-    def cuts(self) -> tuple[str, ...]:
-        """The operators that start a pipeline, but for the first."""
-        return tuple(pipeline.operators[0] for pipeline in self.pipelines[1:])
-
-    @property
-    def ring(self) -> HashRing:
-        """Which replica has which partition of the keys."""
-        return HashRing.of(self.replicas)
-
-
-@dataclass(frozen=True, slots=True)
-class PlanLink:
-    """A stream that leaves a processing element.
-
-    Args:
-        source: the operator that emits it.
-        target: the operator that takes it.
-        from_pe: where a replica of the source runs.
-        to_pe: where a replica of the target runs.
-        further: whether it is another link of the same stream than the one between the first replicas.
-        output: the port by which the stream leaves its operator.
-        input: the port by which it enters the other.
-    """
-
-    source: str
-    target: str
-    from_pe: str
-    to_pe: str
-    further: bool = False
-    output: str = OUT
-    input: str = IN
-
-    @property
-    def name(self) -> str:
-        """The name of the link, unique in the plan: 'words->counts', of further replicas 'words->counts@pe0>pe2'."""
-        ends = f"@{self.from_pe}>{self.to_pe}" if self.further else ""
-        return f"{self.stream}->{self.end}{ends}"
-
-    @property
-    def stream(self) -> str:
-        """The name of its stream: 'words', or 'split/odd'."""
-        return stream_name(self.source, self.output)
-
-    @property
-    def end(self) -> str:
-        """Where it leads to: 'counts', or 'join/right'."""
-        return endpoint(self.target, self.input)
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """A hint for whoever places processing elements on nodes.
-
-    Args:
-        cpus: CPUs to count for each.
-        spread: whether they are to go to different nodes where there are several.
-    """
-
-    cpus: float
-    spread: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +49,7 @@ class ExecPlan:
     topology: str
     regions: tuple[RegionPlan, ...]
     edges: tuple[tuple[str, str], ...] = ()
-    placement: Placement = Placement(cpus=0.25, spread=False)
+    placement: Placement = Placement(cpus=0.25, spread=False)  # noqa: RUF009  (it is frozen)
     nodes: Mapping[str, str] = field(default_factory=dict)
     epoch: int = 0
     _derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)

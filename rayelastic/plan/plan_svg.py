@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
 
 from rayelastic.graph.spec.ports import operator_of
+from rayelastic.plan.plan_parts import RegionPlan, ShownPlan
 from rayelastic.plan.plan_text import counted, kind_text
-
-if TYPE_CHECKING:
-    from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
 
 __all__ = ["OperatorNote", "plan_svg"]
 
@@ -55,7 +52,7 @@ class OperatorNote:
 
 
 def plan_svg(
-    plan: ExecPlan, notes: Mapping[str, OperatorNote] | None = None, heads: Mapping[str, str] | None = None
+    plan: ShownPlan, notes: Mapping[str, OperatorNote] | None = None, heads: Mapping[str, str] | None = None
 ) -> str:
     """Draw a plan.
 
@@ -93,7 +90,7 @@ def plan_svg(
     return "".join([*parts, "</svg>"])
 
 
-def _places(plan: ExecPlan, edges: list[tuple[str, str]]) -> dict[str, tuple[int, int]]:
+def _places(plan: ShownPlan, edges: list[tuple[str, str]]) -> dict[str, tuple[int, int]]:
     """Column and row of each operator: the length of the longest way to it, and the first row that is free there."""
     order = [name for planned in plan.regions for name in planned.region.operators]
     columns = dict.fromkeys(order, 0)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from rayelastic.plan.plan_parts import RegionPlan, ShownPlan
 from rayelastic.plan.regions import Region, RegionKind
-
-if TYPE_CHECKING:
-    from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
 
 __all__ = ["WIDTH", "counted", "kind_text", "plan_text", "short"]
 
 WIDTH = 80  # columns of the text form
 
 
-def plan_text(plan: ExecPlan) -> str:
+def plan_text(plan: ShownPlan) -> str:
     """Write a plan down: each processing element with its pipelines, and the links between them."""
     operators = sum(len(planned.region.operators) for planned in plan.regions)
     parts = [

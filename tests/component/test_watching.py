@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import rayelastic as rel
 from rayelastic.job import start
-from rayelastic.watching import Watch
+from rayelastic.watching import Reading, Watch
 
 
 def numbers(name: str = "numbers", sink: object | None = None) -> rel.Topology:
@@ -53,7 +53,7 @@ def test_a_watch_updates_until_the_job_ends() -> None:
         return update
 
     job = start(numbers(sink=rel.call(lambda t: go_on.wait())))
-    watch = Watch(job, show, period=0.05)  # type: ignore[arg-type]
+    watch = Watch(lambda: Reading(job.name, job.status, job.metrics(), job.plan()), show, period=0.05)  # type: ignore[arg-type]
     try:
         with changed:
             assert changed.wait_for(lambda: len(shown) >= 3, 30)

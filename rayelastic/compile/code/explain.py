@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import numbers
 import traceback
+from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.compile.code.answers import Changed, inexact, items_of
-from rayelastic.compile.code.operator_code import Explanation, OperatorCode
+from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.compile.code.state import MutableState
 from rayelastic.graph.records.schema import Field, Schema
 from rayelastic.graph.spec.operator_spec import OperatorKind
 
-__all__ = ["explain"]
+__all__ = ["Explanation", "explain"]
 
 SHOWN = 80  # characters of a value
 _REFUSED = (
     "its machine code refused what Python may do: a number beyond 64 bits on the way, or an int and a float in one "
     "variable"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a compiled function failed on one tuple.
+
+    Args:
+        message: one sentence.
+        exception: the user's own exception; None where the Python function didn't raise for that tuple.
+        traceback: its traceback as text, with the lines of the user's file.
+    """
+
+    message: str
+    exception: BaseException | None
+    traceback: str
 
 
 def explain(code: OperatorCode, record: tuple[Any, ...], state: tuple[Any, ...] | None = None) -> Explanation:

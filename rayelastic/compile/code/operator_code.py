@@ -1,4 +1,4 @@
-"""What a user's function became: a value that can be shipped, and what it is once loaded into a process.
+"""What a user's function became: a value that can be shipped.
 
 Architecture section 4. Holds no Numba object: machine code is bytes here, an address after `load`. Knows nothing of
 plans, schedulers or Ray.
@@ -15,7 +15,7 @@ from rayelastic.compile.reading.kept_fields import kept_fields
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
 
-__all__ = ["Explanation", "Flags", "LoadedFunction", "MachineCode", "OperatorCode", "View"]
+__all__ = ["Flags", "MachineCode", "OperatorCode", "View"]
 
 
 class Flags(IntFlag):
@@ -123,52 +123,3 @@ class OperatorCode:
         if self.machine is not None and self.machine.in_place:
             flags |= Flags.IN_PLACE
         return flags
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why a compiled function failed on one tuple.
-
-    Args:
-        message: one sentence.
-        exception: the user's own exception; None where the Python function didn't raise for that tuple.
-        traceback: its traceback as text, with the lines of the user's file.
-    """
-
-    message: str
-    exception: BaseException | None
-    traceback: str
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedFunction:
-    """An operator function in this process.
-
-    Args:
-        code: what it was loaded from.
-        address: of the rel_process function in the compiled lane, else 0.
-        function: per-run callable in the other lanes (see python_lane), else None.
-        flags: rel_flags.
-        state_size: bytes of a state record, 0 if it has none.
-        state_initial: the record of a key seen for the first time.
-        owner: keep it as long as the address is in use.
-    """
-
-    code: OperatorCode
-    address: int
-    function: Callable[..., Any] | None
-    flags: int
-    state_size: int
-    state_initial: bytes
-    owner: object
-
-    def explain(self, record: tuple[Any, ...], state: tuple[Any, ...] | None = None) -> Explanation:
-        """Runs the user's Python function on one tuple, for the true exception of a compiled failure.
-
-        Args:
-            record: the failing tuple, plain Python scalars in field order.
-            state: the values of its key's state record, in field order; the initial state by default.
-        """
-        from rayelastic.compile.code.explain import explain
-
-        return explain(self.code, record, state)

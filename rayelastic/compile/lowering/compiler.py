@@ -17,8 +17,8 @@ from numba.core.registry import cpu_target
 from rayelastic.compile.cache.loader import declare_symbols, unknown_symbols
 from rayelastic.compile.lowering import everything  # noqa: F401  registers what text and records can do
 from rayelastic.compile.lowering.base import engine
+from rayelastic.compile.lowering.base.convention import refusals_pass
 from rayelastic.compile.lowering.base.plan import Plan
-from rayelastic.compile.lowering.base.refusal import refusals_pass
 from rayelastic.compile.lowering.passes.dead_code import raising_kept
 from rayelastic.compile.lowering.passes.rewrite import OperatorPipeline, dispatcher, forget_helpers, library_of
 from rayelastic.compile.lowering.records import loop

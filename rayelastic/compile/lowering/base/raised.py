@@ -20,6 +20,7 @@ from numba.core import cgutils, types
 from numba.core.callconv import ALLOC_FLAG_IDX, RETCODE_USEREXC, CPUCallConv, excinfo_ptr_t
 
 from rayelastic.compile.lowering.base.declare import primitive
+from rayelastic.compile.lowering.base.refusal import refuse
 
 I1, I32 = ir.IntType(1), ir.IntType(32)
 
@@ -138,8 +139,6 @@ def is_a(typingctx: Any, raised: Any, kinds: Any) -> Any:
     wanted = tuple(kind.exc_class for kind in kinds)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        from rayelastic.compile.lowering.base.refusal import refuse
-
         place = builder.bitcast(args[0], excinfo_ptr_t)
         number = builder.neg(builder.load(builder.gep(place, [I32(0), I32(ALLOC_FLAG_IDX)])))
         unknown, found = builder.icmp_signed("<=", number, I32(0)), I1(0)

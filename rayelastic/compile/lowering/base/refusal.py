@@ -9,24 +9,20 @@ way than CPython. So it has a return code of its own, which every caller passes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir
 from numba.core import types
 from numba.core.callconv import FIRST_USEREXC
-from numba.core.cpu import CPUContext
 
 from rayelastic.compile.lowering.base.declare import primitive
-from rayelastic.compile.lowering.base.raised import RaisingConvention
 
-_CODE = ir.Constant(ir.IntType(32), FIRST_USEREXC + 70)  # Numba itself uses none above FIRST_USEREXC
+REFUSED = ir.Constant(ir.IntType(32), FIRST_USEREXC + 70)  # Numba itself uses none above FIRST_USEREXC
 
 
 def refuse(builder: Any) -> None:
     """Ends the function that is being built."""
-    builder.ret(_CODE)
+    builder.ret(REFUSED)
 
 
 @primitive
@@ -51,31 +47,3 @@ def holds(typingctx: Any, condition: Any) -> Any:
         return ir.Constant(ir.IntType(1), 1)
 
     return types.boolean(types.boolean), codegen
-
-
-class _CallConvention(RaisingConvention):
-    """Numba's own, but for refusals passing handlers, and classes of exceptions."""
-
-    def return_status_propagate(self, builder: Any, status: Any) -> None:
-        """Called where a callee failed."""
-        with builder.if_then(builder.icmp_signed("==", status.code, _CODE), likely=False):
-            refuse(builder)
-        super().return_status_propagate(builder, status)
-
-
-class _Context(CPUContext):
-    @property
-    def call_conv(self) -> Any:
-        """Asked for by all that is compiled."""
-        return _CallConvention(self)
-
-
-@contextmanager
-def refusals_pass(context: Any) -> Iterator[None]:
-    """While compiling: callers pass refusals on. What is compiled so can be called by any other code of Numba's."""
-    usual = type(context)
-    context.__class__ = _Context
-    try:
-        yield
-    finally:
-        context.__class__ = usual

@@ -1,7 +1,7 @@
-"""The two actor shells: each is a door to one plain object, and nothing else.
+"""The actor shell of a processing element: a door to one plain object, and nothing else.
 
 The object is made from its class's import path in the actor's own process, so that tests put small classes behind the
-same doors. Every method of it is reached through `call`; several run at once, on threads of the actor.
+same door. Every method of it is reached through `call`; several run at once, on threads of the actor.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 from rayelastic.on_ray.lease import Lease
 from rayelastic.runtime.remote import perform
+from rayelastic.runtime.watch.event_log import RateLimited, write_events
 
 PE_CLASS = "rayelastic.runtime.element.processing_element:ProcessingElement"
-COORDINATOR_CLASS = "rayelastic.runtime.job.coordinator:Coordinator"
 
 
 def load(path: str) -> Any:
@@ -54,7 +54,7 @@ class PEActor:
         import ray
 
         if self._path == PE_CLASS:
-            _own_process(spec.config)
+            own_process(spec.config)
         self._element = self._class(spec, host=ray.util.get_node_ip_address())
         self._spec = spec
 
@@ -79,44 +79,7 @@ class PEActor:
             os._exit(1)
 
 
-class CoordinatorActor:
-    """The actor that hosts a job's coordinator, and makes the actors of its processing elements.
-
-    Args:
-        path: the import path of its class.
-        job: what it coordinates, pickled by cloudpickle; empty: it is in the store.
-        settings: how its processing elements are placed.
-    """
-
-    def __init__(self, path: str, job: bytes, settings: Any) -> None:
-        import cloudpickle
-
-        from rayelastic.on_ray.gcs_store import GcsStore
-        from rayelastic.on_ray.metrics_publisher import MetricsPublisher
-        from rayelastic.on_ray.ray_host import RayHost
-        from rayelastic.runtime.rescale.change_journal import ChangeJournal
-
-        if not settings.job_id:
-            self._coordinator = load(path)(cloudpickle.loads(job), RayHost(settings))
-            return
-        store = GcsStore(settings.job_id)
-        made = cloudpickle.loads(store.job())
-        _own_process(made.config)
-        journal = ChangeJournal(store)
-        died = journal.incarnation > 0  # this is the process after one that did
-        self._coordinator = load(path)(made, RayHost(settings), journal=journal)
-        if died:
-            self._coordinator.resume()
-        MetricsPublisher(self._coordinator)
-
-    def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        """Calls a public method of the coordinator."""
-        return perform(self._coordinator, method, arguments)
-
-
-def _own_process(config: Any) -> None:
+def own_process(config: Any) -> None:
     """Has a process that belongs to a job write the job's events, and what operators print at a bounded rate."""
-    from rayelastic.runtime.watch.event_log import RateLimited, write_events
-
     write_events(config.log_level, sys.stderr)
     sys.stdout = RateLimited(sys.stdout)

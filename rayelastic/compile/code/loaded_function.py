@@ -1,0 +1,44 @@
+"""What a user's function is once it is loaded into a process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rayelastic.compile.code.explain import Explanation, explain
+from rayelastic.compile.code.operator_code import OperatorCode
+
+__all__ = ["LoadedFunction"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFunction:
+    """An operator function in this process.
+
+    Args:
+        code: what it was loaded from.
+        address: of the rel_process function in the compiled lane, else 0.
+        function: per-run callable in the other lanes (see python_lane), else None.
+        flags: rel_flags.
+        state_size: bytes of a state record, 0 if it has none.
+        state_initial: the record of a key seen for the first time.
+        owner: keep it as long as the address is in use.
+    """
+
+    code: OperatorCode
+    address: int
+    function: Callable[..., Any] | None
+    flags: int
+    state_size: int
+    state_initial: bytes
+    owner: object
+
+    def explain(self, record: tuple[Any, ...], state: tuple[Any, ...] | None = None) -> Explanation:
+        """Runs the user's Python function on one tuple, for the true exception of a compiled failure.
+
+        Args:
+            record: the failing tuple, plain Python scalars in field order.
+            state: the values of its key's state record, in field order; the initial state by default.
+        """
+        return explain(self.code, record, state)

@@ -1,0 +1,147 @@
+"""What an execution plan consists of, as immutable values, and what its drawings read of it.
+
+Joker sections 3.2 and 3.3 (J13-J15). Must not know the plan as a whole, nor how it is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from rayelastic.graph.spec.ports import IN, OUT, endpoint, stream_name
+from rayelastic.plan.hash_ring import HashRing
+from rayelastic.plan.regions import Region
+
+__all__ = ["Pipeline", "Placement", "PlanLink", "RegionPlan", "ShownPlan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Operators of one region that run together, once for each replica of the region.
+
+    Args:
+        operators: in the order in which tuples pass them.
+        pes: the processing element of each replica.
+    """
+
+    operators: tuple[str, ...]
+    pes: tuple[str, ...]
+
+    @property
+    def pe(self) -> str:
+        """The processing element of the first replica."""
+        return self.pes[0]
+
+
+@dataclass(frozen=True, slots=True)
+class RegionPlan:
+    """A region and its degree of parallelism: pipelines x replicas.
+
+    Args:
+        region: what is parallelised.
+        pipelines: in the order in which tuples pass them; all have the same number of replicas.
+    """
+
+    region: Region
+    pipelines: tuple[Pipeline, ...]
+
+    @property
+    def replicas(self) -> int:
+        """How many replicas of the region there are."""
+        return len(self.pipelines[0].pes)
+
+    @property
+    def threads(self) -> int:
+        """How many pipeline replicas there are; each keeps one thread busy at most (J13)."""
+        return len(self.pipelines) * self.replicas
+
+    @property
+    def cuts(self) -> tuple[str, ...]:
+        """The operators that start a pipeline, but for the first."""
+        return tuple(pipeline.operators[0] for pipeline in self.pipelines[1:])
+
+    @property
+    def ring(self) -> HashRing:
+        """Which replica has which partition of the keys."""
+        return HashRing.of(self.replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLink:
+    """A stream that leaves a processing element.
+
+    Args:
+        source: the operator that emits it.
+        target: the operator that takes it.
+        from_pe: where a replica of the source runs.
+        to_pe: where a replica of the target runs.
+        further: whether it is another link of the same stream than the one between the first replicas.
+        output: the port by which the stream leaves its operator.
+        input: the port by which it enters the other.
+    """
+
+    source: str
+    target: str
+    from_pe: str
+    to_pe: str
+    further: bool = False
+    output: str = OUT
+    input: str = IN
+
+    @property
+    def name(self) -> str:
+        """The name of the link, unique in the plan: 'words->counts', of further replicas 'words->counts@pe0>pe2'."""
+        ends = f"@{self.from_pe}>{self.to_pe}" if self.further else ""
+        return f"{self.stream}->{self.end}{ends}"
+
+    @property
+    def stream(self) -> str:
+        """The name of its stream: 'words', or 'split/odd'."""
+        return stream_name(self.source, self.output)
+
+    @property
+    def end(self) -> str:
+        """Where it leads to: 'counts', or 'join/right'."""
+        return endpoint(self.target, self.input)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A hint for whoever places processing elements on nodes.
+
+    Args:
+        cpus: CPUs to count for each.
+        spread: whether they are to go to different nodes where there are several.
+    """
+
+    cpus: float
+    spread: bool
+
+
+class ShownPlan(Protocol):
+    """What the text and the picture of a plan read; `ExecPlan` says what each is."""
+
+    @property
+    def topology(self) -> str: ...  # noqa: D102
+
+    @property
+    def regions(self) -> tuple[RegionPlan, ...]: ...  # noqa: D102
+
+    @property
+    def edges(self) -> tuple[tuple[str, str], ...]: ...  # noqa: D102
+
+    @property
+    def placement(self) -> Placement: ...  # noqa: D102
+
+    @property
+    def nodes(self) -> Mapping[str, str]: ...  # noqa: D102
+
+    @property
+    def epoch(self) -> int: ...  # noqa: D102
+
+    @property
+    def pes(self) -> Mapping[str, tuple[str, ...]]: ...  # noqa: D102
+
+    @property
+    def links(self) -> tuple[PlanLink, ...]: ...  # noqa: D102
