@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayelastic.errors import ConfigError
-from rayelastic.plan.config import JobConfig, ThreadingModel
+from rayelastic.plan.config import SHORTEST_PERIOD, JobConfig, ThreadingModel
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.explain import explain
 from rayelastic.plan.fusion import balanced, plan_topology
@@ -176,12 +176,22 @@ def test_a_config_that_doesnt_fit_the_topology(config: dict[str, object], says: 
         ({"pins": {"a": "b c"}}, "operator 'a'"),
         ({"pins": {"a": None}}, "operator 'a'"),
         ({"pins": {3: 1}}, "pins={3: 1}"),
+        ({"adaptation_period": SHORTEST_PERIOD / 2}, f"Give seconds, {SHORTEST_PERIOD} or more"),
+        ({"region_period": float("inf")}, "region_period=inf"),
+        ({"regions": "elastic", "journal": "all.jsonl"}, "overwrite each other's. Have {pe} in it"),
         ({"pes": 2, "pins": {"a": 1}}, "says twice where to cut. Give pes or pins"),
     ],
 )
 def test_a_config_out_of_range(config: dict[str, object], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         JobConfig(**config)
+
+
+def test_a_config_at_its_borders() -> None:
+    assert JobConfig(adaptation_period=SHORTEST_PERIOD).adaptation_period == SHORTEST_PERIOD
+    assert JobConfig(regions="elastic", journal="{pe}.jsonl").journal == "{pe}.jsonl"
+    assert JobConfig(journal="all.jsonl").journal == "all.jsonl"
+    assert JobConfig(queue_records=64, run_records=64).run_records == 64
 
 
 def test_threading_models() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rayelastic.plan.config import JobConfig
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.plan.node_placement import Demand, Node, place
@@ -46,6 +47,14 @@ def test_who_has_a_place_keeps_it() -> None:
     gone = place(plan, nodes[:2], {})
     assert gone.moved == ("pe0",)
     assert dict(gone.nodes) == {"pe0": "a", "pe1": "b", "pe2": "a"}
+
+
+def test_one_link_is_worth_a_move() -> None:
+    plan = plan_topology(graph("s source", "b part[k] <- s | k", "out sink <- b | k"), JobConfig(pes=2))
+    assert len(plan.links) == 1
+    apart = plan.with_nodes({"pe0": "a", "pe1": "b"})
+    assert place(apart, [Node("a", 2), Node("b", 2)], {}).moved == ()
+    assert place(apart, [Node("a", 2), Node("b", 2)], {}, moves=2).moved == ("pe0",)
 
 
 @st.composite

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
-from rayelastic.plan.plan_svg import OperatorNote, plan_svg
+from rayelastic.plan.plan_svg import LETTERS, OperatorNote, plan_svg
 from rayelastic.plan.regions import Region, RegionKind
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -48,6 +48,22 @@ def test_boxes_are_apart_and_inside(edges: list[tuple[str, str]]) -> None:
         assert abs(x - u) >= width or abs(y - v) >= height
     assert all(x + w <= int(root.get("width", "0")) and y + h <= int(root.get("height", "0")) for x, y, w, h in placed)
     assert len(list(root.iter(f"{SVG}path"))) == len(edges) + 1
+
+
+def test_edges_go_from_the_side_of_a_box_to_the_side_of_the_next() -> None:
+    svg = plan_svg(plan([("a", "b"), ("a", "c")]))
+    paths = [one.get("d", "") for one in ET.fromstring(svg).iter(f"{SVG}path") if one.get("marker-end")]
+    ends = {tuple(int(number) for number in (*path[1:].split("C")[0].split(), *path.split()[-2:])) for path in paths}
+    (ax, ay, width, height), *others = boxes(svg)
+    middle = height // 2
+    assert ends == {(ax + width, ay + middle, x - 2, y + middle) for x, y, _, _ in others}
+
+
+@pytest.mark.parametrize("letters", [LETTERS - 1, LETTERS, LETTERS + 1, 40])
+def test_names_fit_their_boxes(letters: int) -> None:
+    name = "n" * letters
+    shown = [one.text or "" for one in ET.fromstring(plan_svg(plan([("a", name)]))).iter(f"{SVG}text")]
+    assert (name if letters <= LETTERS else "n" * (LETTERS - 1) + "…") in shown
 
 
 def test_names_cant_break_out() -> None:

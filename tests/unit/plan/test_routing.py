@@ -8,7 +8,7 @@ import rayelastic as rel
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.plan.regions import RegionKind
-from rayelastic.plan.routing import elastic_regions, routing_of, why_fixed
+from rayelastic.plan.routing import PERouting, elastic_regions, routing_of, why_fixed
 
 TRADE, QUOTE = {"item": int, "price": float}, {"code": int, "ask": float}
 
@@ -42,6 +42,20 @@ def test_each_port_of_a_join_is_dealt_out_by_its_own_keys() -> None:
         "bargains/right": ("code",),
     }
     assert len({router.owners for router in routing.routers}) == 1
+
+
+def test_streams_behind_a_region_leave_those_who_have_replicas_and_no_other() -> None:
+    topology = rel.Topology("counted")
+    made = topology.source("made", rel.rows([], schema=TRADE)).key_by("item")
+    made.aggregate("n", n=rel.count()).sink("out", rel.count())
+    plan = plan_topology(topology)
+    region = plan.region_of("n").region.name
+    wide = plan.with_replicas(region, 2, ("pe0", "pe1"))
+    of = {pe: routing_of(wide, pe, (region,)) for pe in ("pe0", "pe1", "pe2")}
+    assert [link.name for link in of["pe1"].links_out] == ["n->out@pe1>pe0"]
+    assert of["pe0"].links_out == of["pe2"].links_out == ()
+    assert of["pe2"] == PERouting((), (), {}, (), frozenset())
+    assert [(gather.edge.end, gather.local, len(gather.links)) for gather in of["pe0"].gathers] == [("out", True, 1)]
 
 
 def test_a_join_of_a_stream_with_itself_deals_both_out_in_front_of_it() -> None:
