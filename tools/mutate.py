@@ -30,7 +30,7 @@ from typing import Any
 
 from tools.imports import dotted
 from tools.mutants import changes, planted
-from tools.nearest import Nearest
+from tools.nearest import NEAR, Nearest
 
 ROOT = Path(__file__).resolve().parent.parent
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
@@ -255,7 +255,7 @@ class Mutation:
 
     def tests(self, mutant: Mutant) -> list[Path]:
         """What a mutant is run against, paths from the root."""
-        return self._nearest.of_files([mutant.path])
+        return self._nearest.of_files([mutant.path], NEAR)
 
     def baseline(self, tests: Sequence[Path]) -> str:
         """Runs the tests as they are, and keeps their times; says what is wrong if they fail."""

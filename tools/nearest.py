@@ -16,7 +16,7 @@ from tools.imports import all_imports, dotted, modules
 FOLDERS = ("rayelastic", "topologies", "bench", "tools", "tests")
 FACADE = "rayelastic"
 LEVELS = ("tests/unit", "tests/component")  # the cluster's tests are too slow to be near anything
-NEAR = 2  # imports from a test to what it tests; those further away count where there is none as near
+DIRECT, NEAR = 1, 2  # imports from a test to what it tests; those further away count where there is none as near
 NATIVE = "tests/component/native"
 PAGES = {"README.md": "tests/component/test_readme.py", "docs": "tests/component/test_guide.py"}
 
@@ -50,23 +50,28 @@ class Nearest:
         self._tests = [name for name, path in self._known.items() if self._level(path) is not None]
         self._distances = self._measured(self._edges())
 
-    def of_module(self, module: str) -> list[Path]:
-        """The tests of a module, nearest first; component tests only where no unit test imports it."""
-        ranks = {test: self._rank(test, module) for test in self._tests if module in self._distances[test]}
-        if any(rank.distance <= 1 and rank.level == 0 for rank in ranks.values()):
-            ranks = {test: rank for test, rank in ranks.items() if rank.level == 0}
-        furthest = max(NEAR, min((rank.distance for rank in ranks.values()), default=0))
-        near = sorted((rank, test) for test, rank in ranks.items() if rank.distance <= furthest)
-        return [self._known[test].relative_to(self._root) for _, test in near]
+    def of_module(self, module: str, near: int = DIRECT) -> list[Path]:
+        """The tests of a module, nearest first; component tests only where no unit test imports it.
 
-    def of_files(self, changed: Iterable[Path]) -> list[Path]:
+        Args:
+            module: of our own.
+            near: imports away at most, if there is any test so near.
+        """
+        ranks = {test: self._rank(test, module) for test in self._tests if module in self._distances[test]}
+        if any(rank.distance <= DIRECT and rank.level == 0 for rank in ranks.values()):
+            ranks = {test: rank for test, rank in ranks.items() if rank.level == 0}
+        furthest = max(near, min((rank.distance for rank in ranks.values()), default=0))
+        chosen = sorted((rank, test) for test, rank in ranks.items() if rank.distance <= furthest)
+        return [self._known[test].relative_to(self._root) for _, test in chosen]
+
+    def of_files(self, changed: Iterable[Path], near: int = DIRECT) -> list[Path]:
         """The tests of changed files, paths from the root: near ones, and what changed among tests themselves."""
         found: dict[Path, None] = {}
         for path in changed:
-            found.update(dict.fromkeys(self._of_file(path)))
+            found.update(dict.fromkeys(self._of_file(path, near)))
         return list(found)
 
-    def _of_file(self, path: Path) -> list[Path]:
+    def _of_file(self, path: Path, near: int) -> list[Path]:
         if path.parts[0] == "native_sched":
             return [Path(NATIVE)]
         for page, test in PAGES.items():
@@ -78,7 +83,7 @@ class Nearest:
         if path.parts[0] == "tests":
             return [path] if path.name.startswith("test_") else self._importers(module)
         doctests = [path] if ">>> " in (self._root / path).read_text() else []
-        return [*doctests, *self.of_module(module)]
+        return [*doctests, *self.of_module(module, near)]
 
     def _importers(self, helper: str) -> list[Path]:
         tests = [test for test in self._tests if helper in self._distances[test]]
