@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
 from rayelastic.policy.element.guided.estimate import Configuration
-from rayelastic.policy.element.guided.load import LoadThresholds
-from rayelastic.policy.element.guided.load_watch import TupleCost
+from rayelastic.policy.element.guided.load import LoadThresholds, Saturation
+from rayelastic.policy.element.guided.load_watch import Demand, TupleCost
 from rayelastic.policy.element.guided.measurement import Series
 from rayelastic.policy.element.guided.memory import Memory, Remembered
 from tests.unit.policy.plants import GraphPlant, chain, play, with_costs
@@ -69,6 +69,16 @@ def test_a_load_that_changes_amid_a_search_is_no_gain_and_no_loss(period, dearer
 
 
 # --- the parts ---
+
+
+def test_demand_is_believed_after_periods_in_a_row():
+    """Two of the same sign, by `confirm`; another one between them starts anew, for both signs."""
+    slack, full, unsure = Saturation.SLACK, Saturation.FULL, Saturation.UNSURE
+    demand = Demand()
+    said = [demand.take(state, LoadThresholds()).name for state in (slack, full, slack, unsure, slack, slack)]
+    assert (said, demand.met) == (["NONE"] * 5 + ["MET"], True)
+    said = [demand.take(state, LoadThresholds()).name for state in (full, unsure, full, slack, full, full)]
+    assert (said, demand.met) == (["NONE"] * 5 + ["UNMET"], False)
 
 
 def load(threads, costs, samples=1e6, effort=1e-3, others=0):

@@ -53,6 +53,15 @@ def test_a_clear_case_takes_two_samples():
     assert compare(trial, Series([math.log(100)] * 2), Margin(0.01, 0.08), NOISE, TESTS)[0] is Verdict.ACCEPT
 
 
+def test_no_evidence_is_no_reason_to_accept():
+    """Judged as it stands after the most samples: equal means in the middle of a margin speak for neither."""
+    thresholds = MeasurementThresholds()
+    same = Series([math.log(100.0)] * thresholds.most)
+    assert compare(same, same, Margin(-0.05, 0.05), 0.04, thresholds) == (Verdict.REJECT, 0.0)
+    one_less = Series([math.log(100.0)] * (thresholds.most - 1))
+    assert compare(one_less, one_less, Margin(-0.05, 0.05), 0.04, thresholds)[0] is Verdict.OPEN
+
+
 def test_an_estimate_counts_until_measurements_contradict_it():
     saving, expected = Margin(-0.055, 0.0), Expected(0.0, 0.03)
     base = Series([math.log(100.0)] * 5)

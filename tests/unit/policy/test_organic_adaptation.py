@@ -163,6 +163,17 @@ def test_it_shrinks_when_the_load_has_fallen_for_long() -> None:
     assert two.plan == replace(two.plant.job.plan(), epoch=2, nodes={"pe0": "big"})
 
 
+def test_a_job_that_was_stable_is_left_alone_for_longer() -> None:
+    """At 93 %, between the borders for new and for stable jobs (J31)."""
+    fresh = simulation(ONE, 93e3)
+    fresh.run(12)
+    assert fresh.plan.region("r1").replicas == 2
+    stable = simulation(ONE, lambda time: 60e3 if time < 60 else 93e3)
+    stable.run(40)
+    assert stable.plan.region("r1").replicas == 1
+    assert stable.trace[-1].throughput == pytest.approx(93e3)
+
+
 def test_a_change_that_gives_nothing_is_reverted_and_rejected() -> None:
     """A plant whose second replica helps nobody: tried, taken back, the next shape tried, then left alone (4.3)."""
     useless = ClusterConstants(visit=0.0, speedup={2: 1.0, 3: 2.0, 4: 3.0, 5: 4.0, 20: 19.0})
@@ -172,6 +183,14 @@ def test_a_change_that_gives_nothing_is_reverted_and_rejected() -> None:
     assert 1 <= len(sim.changes()) // 2 <= 2
     assert sim.plan.region("r1").replicas == 1
     assert "reverted and rejected until the load changes" in sim.changes()[1].decision.reason
+
+
+def test_a_region_that_two_shapes_didnt_help_is_left_alone() -> None:
+    """Three operators could be split, replicated, or both."""
+    useless = ClusterConstants(visit=0.0, speedup={2: 1.0, 3: 2.0, 4: 3.0, 5: 4.0, 20: 19.0})
+    sim = simulation(ClusterJob.chain("three", 0.05 * MICRO, [4 * MICRO] * 3), 150e3, constants=useless)
+    sim.run(100)
+    assert verdicts(sim.trace) == ["try", "revert"] * 2
 
 
 def test_rejections_are_forgotten_when_the_load_changes() -> None:

@@ -81,6 +81,13 @@ def test_sources_are_left_alone() -> None:
     assert not Hand(job((KEYED, 1, (0,)))).see({"r0": 1.0, "r1": 0.2}).changes
 
 
+def test_sources_are_left_alone_however_many_operators_they_have() -> None:
+    sources = tuple(SimulatedOperator(name, 0.0) for name in ("s", "t"))
+    counted = SimulatedRegion((SimulatedOperator("o1_0", 0.0),), KEYED, (0,))
+    made = ClusterJob("hand", (SimulatedRegion(sources, RegionKind.SOURCE), counted))
+    assert not Hand(made).see({"r0": 1.0, "r1": 0.2}).changes
+
+
 def test_algorithm_2_splits_first_or_expands_first() -> None:
     region = job((KEYED, 2, (0,)))
     for order, says in (

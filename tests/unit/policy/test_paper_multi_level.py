@@ -1,9 +1,12 @@
 """Middleware'19 Fig. 7: the order of both adjustments, history and satisfaction factor."""
 
+from rayelastic.plan.config import ThreadingModel
+from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.policy.element.paper.controller import (
     PaperMultiLevelElasticity,
     PaperMultiLevelThresholds,
     Satisfaction,
+    _Primary,
 )
 from tests.unit.policy.plants import GraphPlant, chain, play, skewed, threads_of, with_costs
 
@@ -87,3 +90,14 @@ def test_threads_never_leave_their_bounds():
     levels = threads_of(play(one, PaperMultiLevelElasticity(), 100), one.minimum)
     assert min(levels) >= 2
     assert max(levels) <= 6
+
+
+def test_fewer_threads_are_no_success_however_much_they_give():
+    """E6: the ratio of the satisfaction rules has no meaning there, so queues are searched."""
+    operators = (OperatorObservation("source", switchable=False), OperatorObservation("a", ThreadingModel.DYNAMIC))
+    seen = Observation(
+        time=1, period=1, throughput=98.0, thread_count=2, maximum_threads=8, cpu_count=8, operators=operators
+    )
+    controller = PaperMultiLevelElasticity(PaperMultiLevelThresholds(satisfaction=Satisfaction.FORMULA))
+    controller._searching, controller._primary = None, _Primary(threads=4, throughput=100.0)
+    assert controller.step(seen).rule == "Middleware'19 Fig. 4 line 6 (M04), fewer queues"

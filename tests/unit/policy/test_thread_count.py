@@ -103,3 +103,15 @@ def test_noise_makes_the_paper_variant_oscillate():
     decisions = play(plant, ThreadCountElasticity(), 300)
     late = [d.thread_count for d in decisions[200:]]
     assert len(set(late)) > 5
+
+
+def test_a_change_of_load_is_said_of_the_period_in_which_it_was_seen_alone():
+    controller = ThreadCountElasticity(queues=False)
+    for throughput, threads in ((10, 2), (20, 4), (20, 4)):
+        controller.step(observation(throughput, threads))
+    seen = []
+    while not controller.load_changed and len(seen) < 10:
+        seen.append(controller.step(observation(100, 4)))
+    assert controller.load_changed
+    controller.step(observation(100, 4, adapted=False))
+    assert not controller.load_changed

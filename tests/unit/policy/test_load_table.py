@@ -1,0 +1,90 @@
+"""What holds the sources back, and what others use: one row for each rule, on both sides of its border."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rayelastic.plan.config import ThreadingModel
+from rayelastic.policy.element.guided.load import LoadThresholds, Saturation, cpus_of_others, saturation_of
+from rayelastic.policy.element.observation import Observation, OperatorObservation
+from rayelastic.policy.element.pieces import OperatorGraph
+
+T = LoadThresholds()
+LESS = 0.01  # below a border
+GRAPH = OperatorGraph(["source", "a", "b"])
+
+
+def seen(queue_fill: float = 0.0, samples: tuple[int, int, int] = (10, 20, 20), **values: Any) -> Observation:
+    """Two threads at work on a source, and an operator behind a queue that feeds another, half busy, on eight CPUs."""
+    operators = (
+        OperatorObservation("source", switchable=False, samples=samples[0]),
+        OperatorObservation("a", ThreadingModel.DYNAMIC, samples=samples[1], queue_fill=queue_fill),
+        OperatorObservation("b", samples=samples[2]),
+    )
+    given = {"throughput": 1e5, "thread_count": 4, "cpu_count": 8, "own_cpu": 1.0, "operators": operators}
+    return Observation(time=1, period=1, **{**given, **values})
+
+
+@pytest.mark.parametrize(
+    ("observation", "state", "why"),
+    [
+        (seen(throughput=0.0, idle=1.0), Saturation.SLACK, "no tuples"),
+        (seen(idle=T.asleep, own_cpu=1 - T.asleep), Saturation.SLACK, "threads idle 90% of the time, sources too"),
+        (seen(idle=T.asleep, own_cpu=1.0), Saturation.UNSURE, ""),
+        (seen(idle=T.asleep - LESS, own_cpu=0.0), Saturation.FULL, "no profile"),
+        (seen(source_wait=T.source_wait), Saturation.SLACK, "every source waits for input"),
+        (seen(source_wait=T.source_wait - LESS), Saturation.UNSURE, ""),
+        (seen(source_wait=T.source_busy), Saturation.FULL, "a source waits for input only 10%"),
+        (seen(source_wait=T.source_busy + LESS), Saturation.UNSURE, ""),
+        (seen(samples=(0, 0, 0), system_samples=9), Saturation.FULL, "no profile"),
+        (seen(queue_fill=T.full_queue), Saturation.FULL, "a queue is 70% full"),
+        (seen(queue_fill=T.full_queue - LESS), Saturation.UNSURE, ""),
+        (seen(blocked=T.blocked), Saturation.FULL, "threads wait for room in queues 5%"),
+        (seen(blocked=T.blocked - LESS), Saturation.UNSURE, ""),
+        (seen(token_wait=T.token_wait), Saturation.FULL, "threads wait for the Python token 20%"),
+        (seen(token_wait=T.token_wait - LESS), Saturation.UNSURE, ""),
+        # the piece of a and b has 40 of 50 samples
+        (seen(own_cpu=T.busy_piece * 50 / 40 + LESS), Saturation.FULL, "a piece keeps a thread 86% busy"),
+        (seen(own_cpu=T.busy_piece * 50 / 40 - LESS), Saturation.UNSURE, ""),
+        # samples outside operators are those of both pieces, half each: (40 + 25) of 100
+        (seen(own_cpu=T.busy_piece * 100 / 65 + LESS, system_samples=50), Saturation.FULL, "a piece keeps"),
+        (seen(own_cpu=T.busy_piece * 100 / 65 - LESS, system_samples=50), Saturation.UNSURE, ""),
+        (seen(samples=(25, 13, 12), own_cpu=1.69), Saturation.UNSURE, ""),
+        (seen(samples=(25, 13, 12), own_cpu=0.85, cpu_count=1), Saturation.FULL, "0.8 of 1 CPUs are busy"),
+        (seen(samples=(25, 13, 12), own_cpu=0.84, cpu_count=1), Saturation.UNSURE, ""),
+        (seen(own_cpu=0.8, idle=T.idle), Saturation.SLACK, "the sources hold back"),
+        (seen(own_cpu=0.8, idle=T.idle - LESS), Saturation.UNSURE, ""),
+        (seen(own_cpu=T.slack * 50 / 40 - LESS, idle=T.idle), Saturation.SLACK, "the sources hold back"),
+        (seen(own_cpu=T.slack * 50 / 40 + LESS, idle=T.idle), Saturation.UNSURE, ""),
+    ],
+)
+def test_saturation(observation: Observation, state: Saturation, why: str) -> None:
+    found, said = saturation_of(observation, GRAPH, T)
+    assert (found, said.startswith(why)) == (state, True), said
+
+
+@pytest.mark.parametrize(
+    ("values", "others"),
+    [
+        ({"own_cpu": 2.0, "host_cpu": 0.25}, 0),
+        ({"own_cpu": 2.0, "host_cpu": 0.25 + 0.39 / 8}, 0),  # not worth giving way to
+        ({"own_cpu": 2.0, "host_cpu": 0.25 + 0.41 / 8}, 1),
+        ({"own_cpu": 2.0, "host_cpu": 0.25 + 1.39 / 8}, 1),
+        ({"own_cpu": 2.0, "host_cpu": 0.25 + 1.41 / 8}, 2),
+        ({"own_cpu": 0.0, "host_cpu": 0.9}, 7),  # one is left in any case
+        ({"own_cpu": 4.0, "host_cpu": 0.94}, 4),
+        ({"own_cpu": 4.0, "host_cpu": 1.0}, 4),  # who competes gets all it wants: so do others
+        ({"own_cpu": 4.0, "host_cpu": 1.0, "thread_count": 2}, 4),  # and no less than it uses
+        ({"own_cpu": 6.0, "host_cpu": 1.0, "thread_count": 9}, 3),  # 6 of the 8 it could use, and they 2 of 2.67
+        ({"own_cpu": 6.0, "host_cpu": 1.0, "thread_count": 7}, 2),
+    ],
+)
+def test_cpus_of_others(values: dict[str, Any], others: int) -> None:
+    assert cpus_of_others(seen(**{"thread_count": 4, **values}), T) == others
+
+
+def test_on_large_machines_a_share_of_the_cpus_is_not_worth_giving_way_to() -> None:
+    assert cpus_of_others(seen(cpu_count=100, own_cpu=10.0, host_cpu=0.149), T) == 0
+    assert cpus_of_others(seen(cpu_count=100, own_cpu=10.0, host_cpu=0.151), T) == 5
