@@ -80,7 +80,9 @@ nb::object dtype_of(const Schema& schema) {
   }
   if (const std::size_t bits = nullable_fields(schema); bits > 0) {
     names.append(kValidity);
-    formats.append(("V" + std::to_string((bits + 7) / 8)).c_str());
+    std::string format = "V";  // in two steps: GCC 12 warns of operator+ (its bug 105651)
+    format += std::to_string((bits + 7) / 8);
+    formats.append(format.c_str());
     offsets.append(schema.validity_offset());
   }
   nb::dict description;

@@ -58,8 +58,8 @@ struct OperatorPause {
 
 struct KeyedStateObject {
   std::shared_ptr<StateTable> store;
-  std::shared_ptr<KeyedState> records;    // null unless it is one of records that a compiled function may have
-  std::shared_ptr<ObjectStates> objects;  // null unless it is one of Python values
+  std::shared_ptr<KeyedState> records = {};    // null unless it is one of records that a compiled function may have
+  std::shared_ptr<ObjectStates> objects = {};  // null unless it is one of Python values
 };
 
 // A time to live as Python gives it: ticks (0: none), field of the event time (empty: by the clock), ticks to be added to it.
