@@ -332,7 +332,8 @@ def main(arguments: Sequence[str]) -> int:
                 if failure := mutation.baseline(tests):
                     print(f"{failure}\nthe tests fail without a mutant", flush=True)
                     return 1
-                results += [(layer, *result) for result in tested(mutation, found[layer])]
+                for result in tested(mutation, found[layer]):
+                    results.append((layer, *result))  # noqa: PERF401  (Ctrl-C keeps what there is)
         except KeyboardInterrupt:
             print("stopped", flush=True)
             print(summary(results), flush=True)
