@@ -53,7 +53,7 @@ std::string padded(std::string_view text, std::int64_t width, std::string_view f
 
 std::string joined(const rel_texts& texts) {
   std::string all;
-  for (std::int64_t i = 0; i < texts.count; ++i) all += (i == 0 ? "" : "|") + shown(texts.data[i]);
+  for (std::int64_t i = 0; i < texts.count; ++i) all.append(i == 0 ? "" : "|").append(shown(texts.data[i]));
   return all;
 }
 
