@@ -8,7 +8,7 @@
 #include "limits.hpp"
 #include "load.hpp"
 #include "measure.hpp"
-#include "rayelastic/free_ports.hpp"
+#include "rayelastic/queue/free_ports.hpp"
 
 using namespace rayelastic;
 using namespace rayelastic::bench;

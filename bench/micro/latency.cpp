@@ -11,7 +11,7 @@
 
 #include "limits.hpp"
 #include "measure.hpp"
-#include "rayelastic/scheduler.hpp"
+#include "rayelastic/engine/scheduler.hpp"
 
 using namespace rayelastic;
 using namespace rayelastic::bench;

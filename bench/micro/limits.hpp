@@ -14,7 +14,7 @@
 
 #include "load.hpp"
 #include "measure.hpp"
-#include "rayelastic/flag_lock.hpp"
+#include "rayelastic/queue/flag_lock.hpp"
 
 namespace rayelastic::bench {
 

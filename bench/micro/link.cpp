@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "measure.hpp"
-#include "rayelastic/link.hpp"
+#include "rayelastic/net/link.hpp"
 
 using namespace rayelastic;
 using namespace rayelastic::bench;

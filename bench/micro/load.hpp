@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "measure.hpp"
-#include "rayelastic/scheduler.hpp"
-#include "rayelastic/string_view.hpp"
+#include "rayelastic/engine/scheduler.hpp"
+#include "rayelastic/record/string_view.hpp"
 
 namespace rayelastic::bench {
 

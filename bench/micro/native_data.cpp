@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "measure.hpp"
-#include "rayelastic/aggregate.hpp"
-#include "rayelastic/arrow_reader.hpp"
-#include "rayelastic/arrow_writer.hpp"
-#include "rayelastic/keyed_state.hpp"
-#include "rayelastic/text.h"
-#include "rayelastic/text_source.hpp"
+#include "rayelastic/arrow/arrow_reader.hpp"
+#include "rayelastic/arrow/arrow_writer.hpp"
+#include "rayelastic/operators/aggregate/aggregate.hpp"
+#include "rayelastic/operators/text_source.hpp"
+#include "rayelastic/state/keyed_state.hpp"
+#include "rayelastic/text/text.h"
 
 using namespace rayelastic;
 using namespace rayelastic::bench;

@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include "python_gate.hpp"
-#include "rayelastic/scheduler.hpp"
-#include "record_codec.hpp"
+#include "python/python_gate.hpp"
+#include "rayelastic/engine/scheduler.hpp"
+#include "record/record_codec.hpp"
 #include "wrappers.hpp"
 
 namespace rayelastic::python {

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "record_codec.hpp"
+#include "record/record_codec.hpp"
 #include "wrappers.hpp"
 
 namespace rayelastic::python {

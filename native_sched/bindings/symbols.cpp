@@ -3,10 +3,10 @@
 #include <nanobind/stl/string.h>
 
 #include "rayelastic/abi.h"
-#include "rayelastic/number_text.h"
-#include "rayelastic/pattern.h"
-#include "rayelastic/span.h"
-#include "rayelastic/text.h"
+#include "rayelastic/pattern/pattern.h"
+#include "rayelastic/text/number_text.h"
+#include "rayelastic/text/span.h"
+#include "rayelastic/text/text.h"
 #include "wrappers.hpp"
 
 namespace rayelastic::python {

@@ -14,14 +14,14 @@
 #include <string>
 #include <tuple>
 
-#include "object_states.hpp"
-#include "python_failure.hpp"
-#include "rayelastic/arrow_feeder.hpp"
-#include "rayelastic/latency.hpp"
-#include "rayelastic/link.hpp"
-#include "rayelastic/operator.hpp"
-#include "rayelastic/scheduler.hpp"
-#include "rayelastic/schema.hpp"
+#include "python/python_failure.hpp"
+#include "rayelastic/arrow/arrow_feeder.hpp"
+#include "rayelastic/engine/scheduler.hpp"
+#include "rayelastic/net/link.hpp"
+#include "rayelastic/operator/operator.hpp"
+#include "rayelastic/operators/latency.hpp"
+#include "rayelastic/record/schema.hpp"
+#include "record/object_states.hpp"
 
 namespace rayelastic::python {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "rayelastic/keyed_state.hpp"
-#include "rayelastic/operator.hpp"
-#include "rayelastic/string_view.hpp"
+#include "rayelastic/operator/operator.hpp"
+#include "rayelastic/record/string_view.hpp"
+#include "rayelastic/state/keyed_state.hpp"
 
 namespace rayelastic {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "rayelastic/scheduler.hpp"
+#include "rayelastic/engine/scheduler.hpp"
 
 namespace rayelastic::check {
 

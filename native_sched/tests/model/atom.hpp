@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "execution.hpp"
-#include "rayelastic/machine.hpp"
+#include "rayelastic/queue/machine.hpp"
 
 namespace rayelastic::model {
 

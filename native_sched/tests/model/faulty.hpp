@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "atom.hpp"
-#include "rayelastic/flag_lock.hpp"
-#include "rayelastic/port_queue.hpp"
+#include "rayelastic/queue/flag_lock.hpp"
+#include "rayelastic/queue/port_queue.hpp"
 #include "scenarios.hpp"
 
 namespace rayelastic::model {

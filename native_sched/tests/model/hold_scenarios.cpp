@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "atom.hpp"
-#include "hold.hpp"
+#include "engine/control/hold.hpp"
 #include "scenarios.hpp"
 
 namespace rayelastic::model {

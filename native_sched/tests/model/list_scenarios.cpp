@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "atom.hpp"
-#include "rayelastic/free_ports.hpp"
-#include "rayelastic/notifier.hpp"
+#include "rayelastic/queue/free_ports.hpp"
+#include "rayelastic/queue/notifier.hpp"
 #include "scenarios.hpp"
 
 namespace rayelastic::model {

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "atom.hpp"
-#include "rayelastic/flag_lock.hpp"
+#include "rayelastic/queue/flag_lock.hpp"
 #include "scenarios.hpp"
 
 namespace rayelastic::model {

@@ -9,11 +9,11 @@
 #include <memory>
 
 #include "atom.hpp"
-#include "basic_port.hpp"
-#include "deep_copy.hpp"
 #include "faulty.hpp"
-#include "rayelastic/free_ports.hpp"
-#include "rayelastic/notifier.hpp"
+#include "operator/deep_copy.hpp"
+#include "queue/basic_port.hpp"
+#include "rayelastic/queue/free_ports.hpp"
+#include "rayelastic/queue/notifier.hpp"
 
 namespace rayelastic::model {
 

@@ -1,4 +1,4 @@
-"""Joins of two streams by key, and the merge of several by time; see native_sched/include/rayelastic/join.hpp."""
+"""Joins of two streams by key, and the merge of several by time; see native_sched/include/rayelastic/operators/time/join.hpp."""
 
 from __future__ import annotations
 

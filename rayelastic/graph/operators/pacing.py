@@ -1,4 +1,4 @@
-"""`throttle` and `delay`: tuples pass by the clock; see native_sched/include/rayelastic/delay.hpp.
+"""`throttle` and `delay`: tuples pass by the clock; see native_sched/include/rayelastic/operators/delay.hpp.
 
 Knows no threads, PEs or native code.
 """

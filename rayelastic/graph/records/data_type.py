@@ -1,6 +1,6 @@
 """The types that a field of a record can have, their sizes, and their Arrow C Data Interface format strings.
 
-The same table as native_sched/src/schema.cpp. Knows no schemas. Imports nothing but the standard library.
+The same table as native_sched/src/record/schema.cpp. Knows no schemas. Imports nothing but the standard library.
 """
 
 from __future__ import annotations

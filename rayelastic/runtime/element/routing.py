@@ -1,6 +1,6 @@
 """What a processing element hosts of elastic regions, live: routers, gathers and taps, and the commands that they take.
 
-Built from a `PERouting`; how keys move is written down in native_sched/include/rayelastic/router.hpp. Decides nothing
+Built from a `PERouting`; how keys move is written down in native_sched/include/rayelastic/net/router.hpp. Decides nothing
 and knows no plan: commands name an edge, partitions and a target, and are refused if their epoch is old (fencing).
 """
 

@@ -2,7 +2,7 @@
 
 Its tuples are (partition, sequence): at every call some flow; those on a slow link wait there until somebody waits for
 a mark behind them, and links are emptied in the worst order. So a step that is left out, or comes too early, loses,
-doubles or reorders one. Routers answer as native_sched/src/router_commands.cpp.
+doubles or reorders one. Routers answer as native_sched/src/net/router_commands.cpp.
 """
 
 from __future__ import annotations

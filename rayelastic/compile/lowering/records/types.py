@@ -2,7 +2,7 @@
 
 An own Numba type, because a misspelt field of Numba's Record is a bare KeyError (findings section 4). Integers are
 loaded as 64-bit signed and floats as 64-bit, as Python has them; a uint64 above 2**63 fails the tuple instead of
-turning negative. Layout: native_sched/include/rayelastic/schema.hpp.
+turning negative. Layout: native_sched/include/rayelastic/record/schema.hpp.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any

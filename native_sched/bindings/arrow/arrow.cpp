@@ -1,0 +1,44 @@
+// rayelastic._native.ArrowFeeder: the way of Arrow batches from Python into a running PE.
+#include <nanobind/stl/string.h>
+
+#include <utility>
+
+#include "arrow/arrow_capsules.hpp"
+#include "wrappers.hpp"
+
+namespace rayelastic::python {
+
+namespace {
+
+bool push(FeederObject& self, nb::handle batch) {
+  ArrowOwned<ArrowArray> array;
+  ArrowOwned<ArrowSchema> schema;
+  import_batch(batch, &array, &schema);
+  const nb::gil_scoped_release released;  // waits while the queue is full; buffers of Python's own take the GIL back themselves
+  return self.feeder->push(&array, &schema);
+}
+
+}  // namespace
+
+void bind_arrow(nb::module_& module) {
+  nb::class_<FeederObject>(module, "ArrowFeeder",
+                           "A bounded queue of Arrow batches, read by Operator.arrow_source. Any number of threads may push.")
+      .def(
+          "__init__",
+          [](FeederObject* self, const SchemaObject& schema, std::size_t capacity_bytes) {
+            new (self) FeederObject{std::make_shared<ArrowFeeder>(schema.schema, capacity_bytes)};
+          },
+          nb::arg("schema"), nb::arg("capacity_bytes") = std::size_t{32} << 20)
+      .def("push", push, nb::arg("batch"),
+           "Queues a pyarrow.RecordBatch, or anything with __arrow_c_array__, and waits while the queue is full (back-pressure).\n"
+           "False: the feeder was stopped, and the batch is dropped. ValueError, naming the field: the batch doesn't fit the schema.")
+      .def(
+          "finish", [](FeederObject& self) { self.feeder->finish(); }, nb::call_guard<nb::gil_scoped_release>(),
+          "No more batches; those queued are still read.")
+      .def(
+          "fail", [](FeederObject& self, std::string message) { self.feeder->fail(std::move(message)); }, nb::arg("message"),
+          nb::call_guard<nb::gil_scoped_release>(), "The source fails with this message.")
+      .def_prop_ro("queued_bytes", [](const FeederObject& self) { return self.feeder->queued_bytes(); });
+}
+
+}  // namespace rayelastic::python

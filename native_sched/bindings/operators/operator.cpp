@@ -1,0 +1,369 @@
+// rayelastic._native.Operator: what can be added to a scheduler, whatever lane it runs in.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+#include "operators/aggregates.hpp"
+#include "python/python_lane.hpp"
+#include "python/python_stream.hpp"
+#include "rayelastic/arrow/arrow_feeder.hpp"
+#include "rayelastic/net/gather.hpp"
+#include "rayelastic/net/link.hpp"
+#include "rayelastic/net/router.hpp"
+#include "rayelastic/operator/recovery.hpp"
+#include "rayelastic/operator/tolerant.hpp"
+#include "rayelastic/operators/count_sink.hpp"
+#include "rayelastic/operators/sequence_source.hpp"
+#include "rayelastic/operators/split.hpp"
+#include "rayelastic/operators/text_source.hpp"
+#include "rayelastic/state/keyed_state.hpp"
+#include "record/answers.hpp"
+#include "record/object_ref.hpp"
+#include "record/record_codec.hpp"
+#include "wrappers.hpp"
+
+namespace rayelastic::python {
+
+namespace {
+
+std::shared_ptr<const Schema> schema_of(const SchemaObject* object) { return object != nullptr ? object->schema : nullptr; }
+
+std::vector<std::shared_ptr<const Schema>> schemas_of(const std::vector<SchemaObject>& objects) {
+  std::vector<std::shared_ptr<const Schema>> schemas;
+  for (const SchemaObject& object : objects) schemas.push_back(object.schema);
+  return schemas;
+}
+
+using Demands = std::vector<std::pair<std::string, std::int64_t>>;
+
+std::vector<Demand> demands_of(const std::string& name, const Demands& described) {
+  std::vector<Demand> demands;
+  for (const auto& [kind, count] : described) {
+    if (kind != "exact" && kind != "at least")
+      throw std::invalid_argument("operator '" + name + "': a port demands '" + kind + "', not 'exact' or 'at least'");
+    demands.push_back({.count = count, .kind = kind == "exact" ? Demand::Kind::Exact : Demand::Kind::AtLeast});
+  }
+  return demands;
+}
+
+// The state of a compiled operator without keys: a record of its own, and what keeps the machine code loaded.
+struct CompiledState {
+  ObjectRef owner;
+  std::shared_ptr<void> record;
+};
+
+std::shared_ptr<void> make_record(const nb::bytes& initial) {
+  constexpr std::align_val_t kAlignment{64};
+  std::shared_ptr<void> record(::operator new(initial.size() + 1, kAlignment), [](void* memory) { ::operator delete(memory, kAlignment); });
+  std::memcpy(record.get(), initial.data(), initial.size());
+  return record;
+}
+
+OperatorObject compiled(std::string name, std::uintptr_t address, std::uint32_t flags, const SchemaObject* input,
+                        const SchemaObject* output, const KeyedStateObject* keyed, std::optional<nb::bytes> state, nb::object owner,
+                        const std::vector<SchemaObject>& further_inputs, const std::vector<SchemaObject>& further_outputs,
+                        const Demands& demands) {
+  if (address == 0) throw std::invalid_argument("operator '" + name + "': address is 0");
+  if (keyed != nullptr && keyed->records == nullptr)
+    throw std::invalid_argument("operator '" + name + "': the state of a compiled function is made by KeyedState(...)");
+  if ((keyed != nullptr) != ((flags & REL_KEYED) != 0))
+    throw std::invalid_argument("operator '" + name + "': keyed= and REL_KEYED go together");
+  auto kept = std::make_shared<CompiledState>();
+  kept->owner = ObjectRef::share(owner.ptr());
+  if (state.has_value()) kept->record = make_record(*state);
+  OperatorObject result;
+  result.spec.name = std::move(name);
+  result.spec.process = reinterpret_cast<rel_process>(address);
+  result.spec.flags = flags;
+  result.spec.input = schema_of(input);
+  result.spec.output = schema_of(output);
+  result.spec.state = std::shared_ptr<void>(kept, kept->record.get());  // owns both, hands out the record
+  if (keyed != nullptr) result.spec.keyed = keyed->records;
+  result.spec.further_inputs = schemas_of(further_inputs);
+  result.spec.further_outputs = schemas_of(further_outputs);
+  result.spec.demands = demands_of(result.spec.name, demands);
+  return result;
+}
+
+View view_named(const std::string& name, const std::string& view) {
+  if (view == "tuples") return View::Tuples;
+  if (view == "numpy") return View::Numpy;
+  if (view == "arrow") return View::Arrow;
+  throw std::invalid_argument("operator '" + name + "': view is '" + view + "', not 'tuples', 'numpy' or 'arrow'");
+}
+
+OperatorObject python(std::string name, nb::object function, const SchemaObject* input, const SchemaObject* output, nb::object tuple_type,
+                      const std::string& view, std::uint32_t flags, const KeyedStateObject* keyed) {
+  if (keyed != nullptr && keyed->objects == nullptr) {
+    throw std::invalid_argument("operator '" + name + "': keyed state of a Python function is made by KeyedState.objects");
+  }
+  const PythonFunction described{.name = name,
+                                 .function = function.ptr(),
+                                 .input = schema_of(input),
+                                 .output = schema_of(output),
+                                 .input_type = tuple_type.is_none() ? nullptr : tuple_type.ptr(),
+                                 .view = view_named(name, view),
+                                 .flags = flags,
+                                 .states = keyed != nullptr ? keyed->objects : nullptr};
+  OperatorObject result;
+  result.failure = std::make_shared<PythonFailure>();
+  result.spec = (flags & REL_SOURCE) != 0 ? make_python_source(described, result.failure) : make_python_operator(described, result.failure);
+  return result;
+}
+
+OperatorObject python_ports(std::string name, nb::object function, const std::vector<SchemaObject>& inputs,
+                            const std::vector<SchemaObject>& outputs, const std::vector<nb::object>& tuple_types, const std::string& view,
+                            std::uint32_t flags, const Demands& demands, const KeyedStateObject* keyed,
+                            std::vector<std::vector<std::string>> keys, bool letters) {
+  if (keyed != nullptr && keyed->objects == nullptr) {
+    throw std::invalid_argument("operator '" + name + "': keyed state of a Python function is made by KeyedState.objects");
+  }
+  PythonPorts described{.name = name,
+                        .function = function.ptr(),
+                        .inputs = schemas_of(inputs),
+                        .outputs = schemas_of(outputs),
+                        .input_types = {},
+                        .view = view_named(name, view),
+                        .flags = flags,
+                        .demands = demands_of(name, demands),
+                        .states = keyed != nullptr ? keyed->objects : nullptr,
+                        .keys = std::move(keys),
+                        .letters = letters};
+  for (const nb::object& type : tuple_types) described.input_types.push_back(type.ptr());
+  OperatorObject result;
+  result.failure = std::make_shared<PythonFailure>();
+  result.spec = make_python_ports(described, result.failure);
+  return result;
+}
+
+// Why a compiled function failed on a record: explain(tuple) -> str. The thread comes without the GIL.
+Explain explanation(const std::string& name, const std::shared_ptr<const Schema>& input, nb::object function) {
+  struct Explaining {
+    ObjectRef function;
+    std::unique_ptr<RecordCodec> codec;
+  };
+  std::shared_ptr<Explaining> kept(new Explaining{ObjectRef::share(function.ptr()), std::make_unique<RecordCodec>(name, input, nullptr)},
+                                   [](Explaining* self) {
+                                     const GilScope gil;
+                                     if (gil) delete self;
+                                   });
+  return [kept](const std::byte* record) -> std::string {
+    const GilScope gil;
+    if (!gil) return {};
+    PyObject* tuple = kept->codec->decode_one(record);
+    PyObject* text = tuple != nullptr ? PyObject_CallOneArg(kept->function.get(), tuple) : nullptr;
+    const char* characters = text != nullptr ? PyUnicode_AsUTF8(text) : nullptr;
+    std::string reason = characters != nullptr ? characters : "it failed, and why can't be told";
+    PyErr_Clear();
+    Py_XDECREF(text);
+    Py_XDECREF(tuple);
+    return reason;
+  };
+}
+
+OperatorObject tolerant(const OperatorObject& inner, const SchemaObject* letters, nb::object explain) {
+  OperatorObject result = inner;
+  result.spec = make_tolerant(inner.spec, schema_of(letters), explanation(inner.spec.name, inner.spec.input, std::move(explain)));
+  return result;
+}
+
+OperatorObject answered(const OperatorObject& inner, nb::object answer) {
+  OperatorObject result = inner;
+  const bool filters = (inner.spec.flags & REL_FILTER) != 0;
+  result.spec =
+      make_recovering(inner.spec, make_answers(inner.spec.name, inner.spec.input, filters ? nullptr : inner.spec.output, answer.ptr()));
+  return result;
+}
+
+OperatorObject aggregate(std::string name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
+                         const std::vector<NamedAggregate>& aggregates, const std::string& emit, const GivenTtl& ttl) {
+  if (emit != "final" && emit != "update")
+    throw std::invalid_argument("operator '" + name + "': emit is '" + emit + "', not 'final' or 'update'");
+  return {.spec = make_aggregate(std::move(name), input.schema, output.schema, keys, aggregates_of(aggregates),
+                                 emit == "final" ? Emit::Final : Emit::Update, ttl_of(ttl))};
+}
+
+OperatorObject arrow_sink(std::string name, const SchemaObject& input, nb::object function, std::size_t batch_rows) {
+  OperatorObject result;
+  result.failure = std::make_shared<PythonFailure>();
+  PythonFunction described;
+  described.name = std::move(name);
+  described.function = function.ptr();
+  described.input = input.schema;
+  result.spec = make_batch_sink(described, batch_rows, result.failure);
+  return result;
+}
+
+OperatorObject count_sink(std::string name, const SchemaObject& input) {
+  OperatorObject result;
+  result.counter = std::make_shared<std::atomic<std::int64_t>>(0);
+  result.spec = make_count_sink(std::move(name), input.schema, result.counter);
+  return result;
+}
+
+}  // namespace
+
+void bind_operator(nb::module_& module) {
+  nb::class_<OperatorObject>(module, "Operator",
+                             "One operator, ready to be added to a scheduler. ValueError names the operator when something doesn't fit.")
+      .def_static(
+          "compiled", compiled, nb::arg("name"), nb::arg("address"), nb::arg("flags"), nb::arg("input").none(), nb::arg("output").none(),
+          nb::arg("keyed").none() = nb::none(), nb::arg("state") = nb::none(), nb::arg("owner") = nb::none(),
+          nb::arg("further_inputs") = std::vector<SchemaObject>(), nb::arg("further_outputs") = std::vector<SchemaObject>(),
+          nb::arg("demands") = Demands(),
+          nb::sig("def compiled(name: str, address: int, flags: int, input: Schema | None, output: Schema | None, keyed: "
+                  "KeyedState | None = None, "
+                  "state: bytes | None = None, owner: object = None, further_inputs: collections.abc.Sequence[Schema] = (), "
+                  "further_outputs: collections.abc.Sequence[Schema] = (), demands: collections.abc.Sequence[tuple[str, int]] = ()) "
+                  "-> Operator"),
+          "A rel_process at an address (abi.h). state: initial bytes of its own record, without keys; owner: kept alive with it.\n"
+          "demands: ('exact' or 'at least', count) for each input port of a conjunctive operator.")
+      .def_static(
+          "python_ports", python_ports, nb::arg("name"), nb::arg("function"), nb::arg("inputs"), nb::arg("outputs"),
+          nb::arg("tuple_types") = std::vector<nb::object>(), nb::arg("view") = "tuples", nb::arg("flags") = 0,
+          nb::arg("demands") = Demands(), nb::arg("keyed").none() = nb::none(), nb::arg("keys") = std::vector<std::vector<std::string>>(),
+          nb::arg("letters") = false,
+          nb::sig(
+              "def python_ports(name: str, function: collections.abc.Callable[..., typing.Any], inputs: "
+              "collections.abc.Sequence[Schema], "
+              "outputs: collections.abc.Sequence[Schema], tuple_types: collections.abc.Sequence[type] = (), view: str = 'tuples', flags: "
+              "int = 0, demands: collections.abc.Sequence[tuple[str, int]] = (), keyed: KeyedState | None = None, "
+              "keys: collections.abc.Sequence[collections.abc.Sequence[str]] = (), letters: bool = False) -> Operator"),
+          "A Python function of runs of several ports, under the Python token; it returns None, or a result (as of `python`) or None for "
+          "each output port.\n\n"
+          "Without demands: function(port, run[, list of states]). With demands, ('exact' or 'at least', count) for each input port: "
+          "function(firings, [run of each port]),\n"
+          "with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end. keys: the key fields of "
+          "further input ports. letters: the last output port has the fields of the input and two texts; its result is a list of (number "
+          "of the tuple in its run, error).")
+      .def_static(
+          "python", python, nb::arg("name"), nb::arg("function"), nb::arg("input").none(), nb::arg("output").none(),
+          nb::arg("tuple_type") = nb::none(), nb::arg("view") = "tuples", nb::arg("flags") = 0, nb::arg("keyed").none() = nb::none(),
+          nb::sig("def python(name: str, function: collections.abc.Callable[..., typing.Any], input: Schema | None, output: Schema | None, "
+                  "tuple_type: type | None = None, view: str = 'tuples', flags: int = 0, keyed: KeyedState | None = None) -> Operator"),
+          "A Python function of a run, called once per run under the Python token.\n\n"
+          "tuples: function(list of tuple_type[, list of states]) -> list: one output per tuple with ONE_TO_ONE, truth values with "
+          "FILTER,\n"
+          "any number otherwise, nothing with SINK; called with [] at the end with ON_FINISH. Outputs are tuples, or plain values where "
+          "the\n"
+          "schema has one field. An int attribute rel_index on an exception tells which input raised.\n"
+          "numpy: function(structured array) -> array, column, {field: column}, or bool mask. arrow: function(pyarrow.RecordBatch) -> the "
+          "same, or mask.\n"
+          "With SOURCE: function() -> iterator of tuples, read on a thread of its own. It may wait for things, and doesn't keep others "
+          "from the\n"
+          "token while it does; with NEEDS_TOKEN too it must never wait. A stop raises GeneratorExit where it waits in Python code.")
+      .def_static(
+          "tolerant", tolerant, nb::arg("operator"), nb::arg("letters").none(), nb::arg("explain"),
+          nb::sig("def tolerant(operator: Operator, letters: Schema | None, explain: collections.abc.Callable[[tuple[typing.Any, ...]], "
+                  "str]) -> Operator"),
+          "A compiled operator that goes on behind tuples on which it fails. letters: of a second output port to which they go, with "
+          "two more texts:\n"
+          "explain(tuple) and the operator's name; None: they are left out.")
+      .def_static(
+          "answered", answered, nb::arg("operator"), nb::arg("answer"),
+          nb::sig("def answered(operator: Operator, answer: collections.abc.Callable[[tuple[typing.Any, ...]], "
+                  "collections.abc.Sequence[typing.Any] | bool | None]) -> Operator"),
+          "A compiled operator without keys that takes answer(tuple), a list of outputs or of a FILTER a truth value, where its function "
+          "fails.\nNone, or what doesn't fit the output: it has failed.")
+      .def_static(
+          "split",
+          [](std::string name, const SchemaObject& schema, std::size_t ports, const std::vector<std::string>& keys) {
+            return OperatorObject{.spec = keys.empty() ? make_round_robin(std::move(name), schema.schema, ports)
+                                                       : make_hash_split(std::move(name), schema.schema, keys, ports)};
+          },
+          nb::arg("name"), nb::arg("schema"), nb::arg("ports"), nb::arg("keys") = std::vector<std::string>(),
+          "Each record to one of the output ports: by the hash of its keys, or in turn if there are none.")
+      .def_static(
+          "choice",
+          [](const OperatorObject& choice, std::size_t ports) {
+            OperatorObject result = choice;
+            result.spec = make_choice_split(choice.spec, ports);
+            return result;
+          },
+          nb::arg("choice"), nb::arg("ports"), "Each record to the output port whose number the compiled operator `choice` gives for it.")
+      .def_static("aggregate", aggregate, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("aggregates"),
+                  nb::arg("emit") = "final", nb::arg("ttl") = GivenTtl(),
+                  "The built-in aggregate: (function, field, field of weights, two parameters); field '' for a count of tuples. ttl as of "
+                  "KeyedState.")
+      .def_static(
+          "text_source",
+          [](std::string name, const SchemaObject& output, std::vector<std::string> paths, nb::object open, bool all) {
+            TextFiles files{.paths = std::move(paths), .open = stream_opener(open.ptr()), .all_by_stream = all};
+            return OperatorObject{.spec = make_text_source(std::move(name), output.schema, std::move(files))};
+          },
+          nb::arg("name"), nb::arg("output"), nb::arg("paths"), nb::arg("open"), nb::arg("all_opened") = false,
+          nb::sig("def text_source(name: str, output: Schema, paths: collections.abc.Sequence[str], "
+                  "open: collections.abc.Callable[[str], typing.Any], all_opened: bool = False) -> Operator"),
+          "Lines of text files, one string field. open(path): gives the bytes of a URI or a compressed file by readinto(buffer); of\n"
+          "every file with all_opened.")
+      .def_static(
+          "sequence_source",
+          [](std::string name, const SchemaObject& output, std::int64_t count, std::size_t payload_bytes) {
+            return OperatorObject{.spec = make_sequence_source(std::move(name), output.schema, count, payload_bytes)};
+          },
+          nb::arg("name"), nb::arg("output"), nb::arg("count"), nb::arg("payload_bytes") = 0, "0, 1, ..., count - 1 with a shared payload.")
+      .def_static(
+          "arrow_source",
+          [](std::string name, const SchemaObject& output, const FeederObject& feeder) {
+            if (output.schema->record_size() != feeder.feeder->schema()->record_size())
+              throw std::invalid_argument("operator '" + name + "': the feeder has another schema");
+            return OperatorObject{.spec = make_arrow_source(std::move(name), feeder.feeder)};
+          },
+          nb::arg("name"), nb::arg("output"), nb::arg("feeder"), "Rows of the batches pushed into an ArrowFeeder.")
+      .def_static("arrow_sink", arrow_sink, nb::arg("name"), nb::arg("input"), nb::arg("function"), nb::arg("batch_rows") = 65536,
+                  nb::sig("def arrow_sink(name: str, input: Schema, function: collections.abc.Callable[[typing.Any], typing.Any], "
+                          "batch_rows: int = 65536) -> Operator"),
+                  "function(pyarrow.RecordBatch), once per batch_rows rows and for the rest at the end.")
+      .def_static("count_sink", count_sink, nb::arg("name"), nb::arg("input"), "Counts only; see count.")
+      .def_static(
+          "link_out",
+          [](std::string name, const SchemaObject& input, const LinkObject& link) {
+            return OperatorObject{.spec = link_out(std::move(name), input.schema, link.link)};
+          },
+          nb::arg("name"), nb::arg("input"), nb::arg("link"), "The sending end of a link, a sink.")
+      .def_static(
+          "link_in",
+          [](std::string name, const SchemaObject& output, const LinkObject& link) {
+            return OperatorObject{.spec = link_in(std::move(name), output.schema, link.link)};
+          },
+          nb::arg("name"), nb::arg("output"), nb::arg("link"), "The receiving end of a link, a source.")
+      .def_static(
+          "router", [](std::shared_ptr<Router> router) { return OperatorObject{.spec = make_router(std::move(router))}; },
+          nb::arg("router"), "Runs a router: an output port for each local target, a sink if there is none.")
+      .def_static(
+          "gather", [](std::shared_ptr<Gather> gather) { return OperatorObject{.spec = make_gather(std::move(gather))}; },
+          nb::arg("gather"), "Runs a gather, a source.")
+      .def_static(
+          "tap",
+          [](std::string name, const SchemaObject& schema, std::shared_ptr<Tap> tap) {
+            return OperatorObject{.spec = make_tap(std::move(name), schema.schema, std::move(tap))};
+          },
+          nb::arg("name"), nb::arg("schema"), nb::arg("tap"), "Runs a tap.")
+      .def_prop_ro(
+          "name", [](const OperatorObject& self) { return self.spec.name; }, "What counters and messages call it.")
+      .def_prop_ro(
+          "flags", [](const OperatorObject& self) { return self.spec.flags; }, "rel_flags as the scheduler sees them.")
+      .def_prop_ro(
+          "state",
+          [](const OperatorObject& self) -> std::optional<KeyedStateObject> {
+            const std::shared_ptr<StateTable> store = self.spec.store != nullptr ? self.spec.store : self.spec.keyed;
+            return store != nullptr ? std::optional(KeyedStateObject{.store = store}) : std::nullopt;
+          },
+          nb::sig("def state(self) -> KeyedState | None"), "What it keeps by key, whatever its lane; None if that is nothing.")
+      .def_prop_ro(
+          "count",
+          [](const OperatorObject& self) {
+            return self.counter != nullptr ? std::optional(self.counter->load(std::memory_order_relaxed)) : std::nullopt;
+          },
+          "Tuples that a count_sink has seen; None for other operators.");
+}
+
+}  // namespace rayelastic::python

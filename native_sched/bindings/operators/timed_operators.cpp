@@ -1,0 +1,101 @@
+// rayelastic._native.Operator: the built-in operators that know time, windows and several streams.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+
+#include "operators/aggregates.hpp"
+#include "rayelastic/operators/delay.hpp"
+#include "rayelastic/operators/time/event_time.hpp"
+#include "rayelastic/operators/time/join.hpp"
+#include "rayelastic/operators/time/window.hpp"
+#include "wrappers.hpp"
+
+namespace rayelastic::python {
+
+namespace {
+
+WindowKind kind_named(const std::string& operator_name, const std::string& kind) {
+  if (kind == "count") return WindowKind::Count;
+  if (kind == "time") return WindowKind::Time;
+  if (kind == "session") return WindowKind::Session;
+  throw std::invalid_argument("operator '" + operator_name + "': kind is '" + kind + "', not 'count', 'time' or 'session'");
+}
+
+OperatorObject window(std::string name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
+                      const std::string& kind, std::int64_t size, std::int64_t slide, std::string time, std::int64_t shift, bool rest,
+                      const std::vector<NamedAggregate>& aggregates) {
+  const WindowOptions options{kind_named(name, kind), size, slide, std::move(time), shift, rest};
+  return {.spec = make_window(std::move(name), input.schema, output.schema, keys, options, aggregates_of(aggregates))};
+}
+
+JoinKind join_named(const std::string& operator_name, const std::string& kind) {
+  if (kind == "latest") return JoinKind::Latest;
+  if (kind == "interval") return JoinKind::Interval;
+  if (kind == "window") return JoinKind::Window;
+  throw std::invalid_argument("operator '" + operator_name + "': kind is '" + kind + "', not 'latest', 'interval' or 'window'");
+}
+
+OperatorObject join(std::string name, const SchemaObject& left, const SchemaObject& right, const SchemaObject& output,
+                    const std::string& kind, std::vector<std::string> left_keys, std::vector<std::string> right_keys,
+                    std::vector<std::string> right_fields, std::string left_time, std::int64_t left_shift, std::string right_time,
+                    std::int64_t right_shift, std::int64_t before, std::int64_t after, bool outer) {
+  const JoinOptions options{.kind = join_named(name, kind),
+                            .left_keys = std::move(left_keys),
+                            .right_keys = std::move(right_keys),
+                            .right_fields = std::move(right_fields),
+                            .left_time = std::move(left_time),
+                            .right_time = std::move(right_time),
+                            .left_shift = left_shift,
+                            .right_shift = right_shift,
+                            .before = before,
+                            .after = after,
+                            .outer = outer};
+  return {.spec = make_join(std::move(name), left.schema, right.schema, output.schema, options)};
+}
+
+}  // namespace
+
+void bind_timed_operators() {
+  nb::borrow<nb::class_<OperatorObject>>(nb::type<OperatorObject>())
+      .def_static(
+          "event_time",
+          [](std::string name, const SchemaObject& schema, const std::string& field, std::int64_t lateness) {
+            return OperatorObject{.spec = make_event_time(std::move(name), schema.schema, field, lateness)};
+          },
+          nb::arg("name"), nb::arg("schema"), nb::arg("field"), nb::arg("lateness"),
+          "Passes records on, and says by watermarks up to which event time they have come; ticks.")
+      .def_static("window", window, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("kind"), nb::arg("size"),
+                  nb::arg("slide"), nb::arg("time"), nb::arg("shift"), nb::arg("rest"), nb::arg("aggregates"),
+                  "Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks).")
+      .def_static("join", join, nb::arg("name"), nb::arg("left"), nb::arg("right"), nb::arg("output"), nb::arg("kind"),
+                  nb::arg("left_keys"), nb::arg("right_keys"), nb::arg("right_fields"), nb::arg("left_time"), nb::arg("left_shift"),
+                  nb::arg("right_time"), nb::arg("right_shift"), nb::arg("before"), nb::arg("after"), nb::arg("outer"),
+                  "Joins input port 0 with port 1: 'latest' (times '' for by arrival), 'interval', 'window'; before and after in ticks.")
+      .def_static(
+          "merge",
+          [](std::string name, const SchemaObject& schema, std::size_t ports, const std::string& time, std::int64_t shift) {
+            return OperatorObject{.spec = make_merge(std::move(name), schema.schema, ports, time, shift)};
+          },
+          nb::arg("name"), nb::arg("schema"), nb::arg("ports"), nb::arg("time"), nb::arg("shift"),
+          "Records of all input ports in the order of their times.")
+      .def_static(
+          "throttle",
+          [](std::string name, const SchemaObject& schema, double per_second) {
+            return OperatorObject{.spec = make_throttle(std::move(name), schema.schema, per_second)};
+          },
+          nb::arg("name"), nb::arg("schema"), nb::arg("per_second"), "Passes records on no faster than so many a second.")
+      .def_static(
+          "delay",
+          [](std::string name, const SchemaObject& schema, double seconds, std::size_t most) {
+            const std::chrono::nanoseconds delay(std::llround(seconds * 1e9));
+            return OperatorObject{.spec = make_delay(std::move(name), schema.schema, delay, most)};
+          },
+          nb::arg("name"), nb::arg("schema"), nb::arg("seconds"), nb::arg("most"),
+          "Passes everything on so long after it came, keeping at most so many records; to be poked now and then.");
+}
+
+}  // namespace rayelastic::python

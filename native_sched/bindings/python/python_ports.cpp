@@ -1,0 +1,235 @@
+// Python functions over runs of several ports. See python_lane.hpp; the same rules for the token.
+#include <stdexcept>
+#include <vector>
+
+#include "python/port_context.hpp"
+#include "python/python_lane.hpp"
+#include "rayelastic/operator/dead_letters.hpp"
+#include "rayelastic/record/key_extractor.hpp"
+#include "record/object_ref.hpp"
+#include "record/run_view.hpp"
+
+namespace rayelastic::python {
+
+namespace {
+
+constexpr std::int64_t kFailedSomewhere = REL_FAILED(INT64_MAX - 1);  // no input of the run has this number
+constexpr std::int64_t kAtEnd = -1;                                   // in place of port or firings
+
+struct PortLane {
+  ObjectRef function;
+  std::vector<std::shared_ptr<RunView>> inputs;
+  std::vector<std::shared_ptr<RunView>> outputs;  // without that of the dead letters
+  std::unique_ptr<DeadLetters> letters;
+  std::size_t record_size = 0;       // of the first input port
+  std::vector<std::size_t> strides;  // of the outputs
+  std::vector<char> given;           // which outputs the call gave something for
+  std::shared_ptr<ObjectStates> states;
+  std::vector<KeyExtractor> extractors;  // of further input ports
+  std::shared_ptr<PythonFailure> failure;
+  std::string name;
+  std::vector<void*> slots;
+  std::vector<StringView> keys;
+  std::vector<std::byte> buffer;
+};
+
+// What the function is called with: a run, or runs. Token held. Null: a Python error is set.
+PyObject* runs_of(PortLane& lane, const std::byte* in, std::size_t n, rel_context* context) {
+  if (context->firings() < 0)
+    return in == nullptr ? Py_NewRef(Py_None) : lane.inputs[static_cast<std::size_t>(context->port())]->to_python(in, n);
+  PyObject* runs = PyList_New(static_cast<Py_ssize_t>(lane.inputs.size()));
+  for (std::size_t port = 0; runs != nullptr && port < lane.inputs.size(); ++port) {
+    std::int64_t count = 0;
+    const void* records = context->staged(static_cast<std::int32_t>(port), count);
+    PyObject* run = lane.inputs[port]->to_python(static_cast<const std::byte*>(records), static_cast<std::size_t>(count));
+    if (run == nullptr) Py_CLEAR(runs);
+    if (runs != nullptr) PyList_SET_ITEM(runs, static_cast<Py_ssize_t>(port), run);
+  }
+  return runs;
+}
+
+PyObject* states_of(PortLane& lane, const std::byte* in, std::size_t n, const rel_context* context, std::size_t* failed) {
+  const auto port = static_cast<std::size_t>(context->port());
+  lane.slots.resize(n);
+  lane.states->begin_run(context->watermark(), n);
+  if (port == 0) {
+    lane.states->table().lookup(in, n, lane.slots.data());
+  } else {
+    lane.keys.resize(n);
+    lane.extractors[port - 1].extract(in, n, lane.keys.data());
+    lane.states->table().lookup_keys(lane.keys.data(), n, lane.slots.data());
+  }
+  return lane.states->values(lane.slots.data(), n, failed);
+}
+
+// Token held. False: a Python error is set.
+bool take_letters(PortLane& lane, PyObject* pairs, const std::byte* in, std::size_t n) {
+  if (pairs == Py_None) return true;
+  for (Py_ssize_t i = 0; PyList_Check(pairs) && i < PyList_GET_SIZE(pairs); ++i) {
+    Py_ssize_t index = 0;
+    PyObject* error = nullptr;
+    if (PyArg_ParseTuple(PyList_GET_ITEM(pairs, i), "nU", &index, &error) == 0) return false;
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(error, &size);
+    if (text == nullptr) return false;
+    if (index < 0 || static_cast<std::size_t>(index) >= n) {
+      PyErr_Format(PyExc_IndexError, "operator '%s': there is no tuple %zd in a run of %zu", lane.name.c_str(), index, n);
+      return false;
+    }
+    lane.letters->add(in + static_cast<std::size_t>(index) * lane.record_size, {text, static_cast<std::size_t>(size)});
+  }
+  return true;
+}
+
+// One result more than there are ports says how many tuples were left out. Token held. False: a Python error is set.
+bool take_results(PortLane& lane, PyObject* result, const std::byte* in, std::size_t n, rel_context* context, std::size_t* failed) {
+  lane.given.assign(lane.outputs.size(), 0);
+  if (result == Py_None) return true;
+  PyObject* results = PySequence_Fast(result, "");
+  const std::size_t ports = lane.outputs.size() + (lane.letters != nullptr ? 1 : 0);
+  const auto given = static_cast<std::size_t>(results != nullptr ? PySequence_Fast_GET_SIZE(results) : 0);
+  PyObject* left_out = given == ports + 1 ? PySequence_Fast_GET_ITEM(results, given - 1) : nullptr;
+  if (left_out != nullptr && PyLong_CheckExact(left_out)) {
+    context->count(Tally::Skipped, PyLong_AsLongLong(left_out));
+  } else if (given != ports) {
+    Py_XDECREF(results);
+    PyErr_Format(PyExc_TypeError, "operator '%s': expected a result for each of its %zu output ports", lane.name.c_str(), ports);
+    return false;
+  }
+  bool done = true;
+  for (std::size_t port = 0; done && port < lane.outputs.size(); ++port) {
+    PyObject* one = PySequence_Fast_GET_ITEM(results, static_cast<Py_ssize_t>(port));
+    if (one == Py_None) continue;
+    lane.given[port] = 1;
+    done = lane.outputs[port]->from_python(one, kUnknownIndex, failed);
+  }
+  if (done && lane.letters != nullptr)
+    done = take_letters(lane, PySequence_Fast_GET_ITEM(results, static_cast<Py_ssize_t>(ports) - 1), in, n);
+  Py_DECREF(results);
+  return done;
+}
+
+bool call(PortLane& lane, const std::byte* in, std::size_t n, rel_context* context, std::size_t* failed) {
+  const std::int64_t firings = context->firings();
+  const bool at_end = in == nullptr && firings < 0;
+  PyObject* runs = runs_of(lane, in, n, context);
+  PyObject* number = PyLong_FromLongLong(at_end ? kAtEnd : firings >= 0 ? firings : context->port());
+  PyObject* states = nullptr;
+  bool done = runs != nullptr && number != nullptr;
+  if (done && lane.states != nullptr && !at_end) {
+    states = states_of(lane, in, n, context, failed);
+    done = states != nullptr;
+  }
+  PyObject* result = nullptr;
+  if (done) {
+    PyObject* arguments[] = {number, runs, states};
+    result = PyObject_Vectorcall(lane.function.get(), arguments, states != nullptr ? 3 : 2, nullptr);
+    if (result == nullptr) *failed = index_of_error();
+  }
+  Py_XDECREF(states);
+  Py_XDECREF(number);
+  Py_XDECREF(runs);
+  done = result != nullptr && take_results(lane, result, in, n, context, failed);
+  Py_XDECREF(result);
+  return done;
+}
+
+// Without the token inside: what a port got goes out, that of the first port last.
+std::int64_t submit(PortLane& lane, std::byte* out, std::int64_t capacity, rel_context* context) {
+  for (std::size_t port = 1; port < lane.outputs.size(); ++port) {
+    if (lane.given[port] == 0) continue;
+    lane.buffer.resize(static_cast<std::size_t>(capacity) * lane.strides[port]);
+    PortContext to(*context, static_cast<std::int32_t>(port), lane.buffer.data());
+    const std::int64_t left = lane.outputs[port]->submit(lane.buffer.data(), capacity, &to);
+    if (left < 0) return left;
+    if (!to.flush(left)) return REL_STOPPED;
+  }
+  if (lane.letters != nullptr && !lane.letters->submit(context, static_cast<std::int32_t>(lane.outputs.size()))) return REL_STOPPED;
+  return lane.given.empty() || lane.given[0] == 0 ? 0 : lane.outputs[0]->submit(out, capacity, context);
+}
+
+std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
+  auto& lane = *static_cast<PortLane*>(state);
+  const auto count = static_cast<std::size_t>(n);
+  std::size_t failed = kUnknownIndex;
+  if (call(lane, static_cast<const std::byte*>(in), count, context, &failed))
+    return submit(lane, static_cast<std::byte*>(out), capacity, context);
+  if (failed == kUnknownIndex && count == 1 && context->firings() < 0) failed = 0;
+  context->fail(lane.failure->keep());
+  return failed < count ? REL_FAILED(failed) : kFailedSomewhere;
+}
+
+std::unique_ptr<RunView> view_of(const PythonPorts& function, const std::shared_ptr<const Schema>& input,
+                                 const std::shared_ptr<const Schema>& output, PyObject* type) {
+  switch (function.view) {
+    case View::Tuples:
+      return make_tuple_view(function.name, input, output, type);
+    case View::Numpy:
+      return make_numpy_view(function.name, input, output);
+    case View::Arrow:
+      return make_arrow_view(function.name, input, output);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+OperatorSpec make_python_ports(const PythonPorts& function, std::shared_ptr<PythonFailure> failure) {
+  const auto refuse = [&](const char* why) { throw std::invalid_argument("operator '" + function.name + "': " + why); };
+  if (PyCallable_Check(function.function) == 0) refuse("function must be callable");
+  if (function.inputs.empty()) refuse("needs an input port");
+  if (!function.input_types.empty() && function.input_types.size() != function.inputs.size())
+    refuse("needs a tuple type for each input port");
+  if ((function.flags & ~static_cast<std::uint32_t>(REL_ON_FINISH)) != 0) refuse("takes no flags but ON_FINISH");
+  if (function.states != nullptr && (!function.demands.empty() || function.view != View::Tuples))
+    refuse("keyed state needs view='tuples' and no demands");
+  if (function.letters && (function.inputs.size() != 1 || function.outputs.size() < 2 || !function.demands.empty()))
+    refuse("has dead letters: it needs a single input port without demand, and another output port");
+  if (function.states != nullptr && function.states->table().is_mortal() && function.inputs.size() > 1)
+    refuse("has keys with a time to live: it needs a single input port");
+  if (function.states != nullptr && function.keys.size() + 1 != function.inputs.size())
+    refuse("needs the key fields of each further input port");
+
+  std::shared_ptr<PortLane> lane(new PortLane, [](PortLane* self) {
+    const GilScope gil;
+    if (gil) delete self;
+  });
+  lane->name = function.name;
+  lane->function = ObjectRef::share(function.function);
+  lane->states = function.states;
+  lane->failure = std::move(failure);
+  lane->record_size = function.inputs.front()->record_size();
+  for (std::size_t port = 0; port < function.inputs.size(); ++port) {
+    PyObject* type = function.input_types.empty() || function.input_types[port] == Py_None ? nullptr : function.input_types[port];
+    // The array view knows the texts that it gave to the function, which may hand them on.
+    const bool shared = function.view == View::Numpy && function.inputs.size() == 1 && !function.outputs.empty();
+    lane->inputs.push_back(view_of(function, function.inputs[port], shared ? function.outputs.front() : nullptr, type));
+    if (shared) lane->outputs.push_back(lane->inputs.back());
+    if (port > 0 && function.states != nullptr) lane->extractors.emplace_back(function.inputs[port], function.keys[port - 1]);
+  }
+  const std::size_t results = function.outputs.size() - (function.letters ? 1 : 0);
+  for (std::size_t port = 0; port < results; ++port) {
+    const std::shared_ptr<const Schema>& schema = function.outputs[port];
+    lane->strides.push_back(schema->record_size());
+    if (port < lane->outputs.size()) continue;
+    lane->outputs.push_back(view_of(function, function.view == View::Tuples ? nullptr : function.inputs.front(), schema, nullptr));
+  }
+  if (function.letters) lane->letters = std::make_unique<DeadLetters>(*function.inputs.front(), function.outputs.back(), function.name);
+
+  OperatorSpec spec;
+  spec.name = function.name;
+  spec.process = process;
+  spec.flags = function.flags | REL_NEEDS_TOKEN | (function.outputs.empty() ? static_cast<std::uint32_t>(REL_SINK) : 0U);
+  spec.state = lane;
+  spec.store = function.states;
+  spec.input = function.inputs.front();
+  spec.further_inputs.assign(function.inputs.begin() + 1, function.inputs.end());
+  if (!function.outputs.empty()) {
+    spec.output = function.outputs.front();
+    spec.further_outputs.assign(function.outputs.begin() + 1, function.outputs.end());
+  }
+  spec.demands = function.demands;
+  return spec;
+}
+
+}  // namespace rayelastic::python

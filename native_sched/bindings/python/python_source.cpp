@@ -1,0 +1,130 @@
+// A source whose tuples come from a Python iterator.
+//
+// How many it takes before it submits adapts: one at first, twice as many whenever a batch came quickly, one again when it had to
+// wait. So a fast iterator pays little per tuple, and a slow one's tuples don't lie around.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+
+#include "python/python_lane.hpp"
+#include "record/object_ref.hpp"
+#include "record/record_codec.hpp"
+
+namespace rayelastic::python {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kQuickBatch = std::chrono::milliseconds(1);  // a batch that took longer had to wait
+
+struct PythonSource {
+  PythonSource(std::string name, std::shared_ptr<const Schema> output) : codec(std::move(name), std::move(output), nullptr) {}
+
+  ObjectRef function;
+  ObjectRef iterator;  // made by the first call
+  RecordCodec codec;
+  std::shared_ptr<PythonFailure> failure;
+  bool engine_token = false;  // the engine enters the token around process
+  std::int64_t limit = 1;
+  EncodedRecords encoded;
+  std::atomic<unsigned long> thread{0};  // Python's number of the thread that is inside the iterator, 0: none
+  std::atomic<bool> interrupted{false};
+};
+
+enum class Pulled : std::uint8_t { More, End, Failed };
+
+// GIL.
+Pulled pull(PythonSource& source, std::int64_t limit) {
+  if (!source.iterator) {
+    source.iterator = ObjectRef::take(PyObject_CallNoArgs(source.function.get()));
+    PyObject* made = source.iterator.get();
+    if (made == nullptr) return Pulled::Failed;
+    source.iterator = ObjectRef::take(PyObject_GetIter(made));
+    if (!source.iterator) return Pulled::Failed;
+  }
+  PyObject* iterator = source.iterator.get();
+  const auto deadline = Clock::now() + kQuickBatch;
+  for (std::int64_t i = 0; i < limit; ++i) {
+    PyObject* item = Py_TYPE(iterator)->tp_iternext(iterator);
+    if (item == nullptr) {
+      if (PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) != 0) PyErr_Clear();
+      return PyErr_Occurred() != nullptr ? Pulled::Failed : Pulled::End;
+    }
+    const bool done = source.codec.encode_one(item, source.encoded);
+    Py_DECREF(item);
+    if (!done) return Pulled::Failed;
+    if (Clock::now() >= deadline) {
+      source.limit = 1;
+      return Pulled::More;
+    }
+  }
+  source.limit = limit * 2;
+  return Pulled::More;
+}
+
+std::int64_t process(const void*, std::int64_t, void* out, std::int64_t capacity, void* state, rel_context* context) {
+  auto& source = *static_cast<PythonSource*>(state);
+  source.encoded.clear();
+  if (!source.engine_token) enter_python();
+  source.thread.store(PyThread_get_thread_ident());
+  // Tuples that came before an exception or the end are submitted all the same.
+  Pulled pulled = source.interrupted.load() ? Pulled::End : pull(source, std::clamp<std::int64_t>(source.limit, 1, capacity));
+  source.thread.store(0);
+  std::string message;
+  if (pulled == Pulled::Failed) {
+    if (source.interrupted.load()) {  // GeneratorExit, or what the user's code made of it
+      PyErr_Clear();
+      pulled = Pulled::End;
+    } else {
+      message = source.failure->keep();
+    }
+  }
+  if (!source.engine_token) leave_python();
+  const std::int64_t left = emit(source.codec.schema(), source.encoded, static_cast<std::byte*>(out), capacity, context);
+  if (left < 0 || pulled == Pulled::More) return left;
+  if (pulled == Pulled::End) {
+    context->finish();
+    return left;
+  }
+  if (left > 0 && !context->flush(left)) return REL_STOPPED;
+  context->fail(message);
+  return REL_FAILED(0);
+}
+
+// Raises GeneratorExit in the iterator where it waits in Python code, so that its finally clauses run. A call that waits in C
+// and never comes back to Python can't be interrupted by anybody.
+void interrupt(void* state) {
+  auto& source = *static_cast<PythonSource*>(state);
+  source.interrupted.store(true);
+  const GilScope gil;
+  const unsigned long thread = gil ? source.thread.load() : 0;
+  if (thread != 0) PyThreadState_SetAsyncExc(thread, PyExc_GeneratorExit);
+}
+
+}  // namespace
+
+OperatorSpec make_python_source(const PythonFunction& function, std::shared_ptr<PythonFailure> failure) {
+  const std::string where = "operator '" + function.name + "': ";
+  if (PyCallable_Check(function.function) == 0) throw std::invalid_argument(where + "function must be callable and give an iterator");
+  if (function.output == nullptr || function.input != nullptr)
+    throw std::invalid_argument(where + "a source has an output schema and no input schema");
+  std::shared_ptr<PythonSource> source(new PythonSource(function.name, function.output), [](PythonSource* self) {
+    const GilScope gil;
+    if (gil) delete self;
+  });
+  source->function = ObjectRef::share(function.function);
+  source->failure = std::move(failure);
+  source->engine_token = (function.flags & REL_NEEDS_TOKEN) != 0;
+
+  OperatorSpec spec;
+  spec.name = function.name;
+  spec.process = process;
+  spec.flags = function.flags | REL_SOURCE;
+  spec.output = function.output;
+  spec.state = source;
+  spec.interrupt = interrupt;
+  return spec;
+}
+
+}  // namespace rayelastic::python

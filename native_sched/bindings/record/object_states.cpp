@@ -1,0 +1,152 @@
+#include "record/object_states.hpp"
+
+#include <array>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "python/python_failure.hpp"
+#include "python/python_gate.hpp"
+#include "rayelastic/operator/operator.hpp"
+#include "rayelastic/state/state_bytes.hpp"
+#include "record/object_ref.hpp"
+
+namespace rayelastic::python {
+
+namespace {
+
+constexpr std::array<std::byte, sizeof(PyObject*)> kNoObject{};
+
+PyObject*& object_in(void* slot) noexcept { return *static_cast<PyObject**>(slot); }
+
+constexpr StateMagic kMagic = {'R', 'E', 'L', 'P', 'I', 'C', 'K', '1'};
+constexpr int kPickleProtocol = 5;
+
+// GIL. The Python error that is set, as a StateError.
+[[noreturn]] void raise_error(const std::string& what) {
+  PythonFailure failure;
+  throw StateError(what + ": " + failure.keep());
+}
+
+ObjectRef pickle(const char* function) {
+  const ObjectRef module = ObjectRef::take(PyImport_ImportModule("pickle"));
+  ObjectRef found = ObjectRef::take(module ? PyObject_GetAttrString(module.get(), function) : nullptr);
+  if (!found) raise_error("pickle can't be had");
+  return found;
+}
+
+}  // namespace
+
+ObjectStates::ObjectStates(std::shared_ptr<const Schema> input, const std::vector<std::string>& keys, PyObject* factory,
+                           const TimeToLive& ttl)
+    : table_(std::move(input), keys, sizeof(PyObject*), kNoObject, {}, ttl), factory_(Py_NewRef(factory)) {}
+
+ObjectStates::~ObjectStates() {
+  const GilScope gil;
+  if (!gil) return;  // the interpreter is gone, and all objects with it
+  begin_run(kNoWatermark, 0);
+  table_.for_each([](const StringView&, std::byte* state) { Py_XDECREF(object_in(state)); });
+  Py_DECREF(factory_);
+}
+
+void ObjectStates::begin_run(std::int64_t watermark, std::size_t records) {
+  std::vector<PyObject*> dropped;
+  table_.begin_run(watermark, records, [&dropped](void* state) { dropped.push_back(std::exchange(object_in(state), nullptr)); });
+  for (PyObject* object : dropped) Py_XDECREF(object);  // a finaliser may run anything: the table is whole again
+}
+
+PyObject* ObjectStates::values(void* const* slots, std::size_t count, std::size_t* failed) {
+  PyObject* list = PyList_New(static_cast<Py_ssize_t>(count));
+  if (list == nullptr) {
+    *failed = 0;
+    return nullptr;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    PyObject*& object = object_in(slots[i]);
+    if (object == nullptr) object = PyObject_CallNoArgs(factory_);
+    if (object == nullptr) {
+      Py_DECREF(list);
+      *failed = i;
+      return nullptr;
+    }
+    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), Py_NewRef(object));
+  }
+  return list;
+}
+
+std::uint64_t ObjectStates::layout() const noexcept { return table_.layout(); }
+
+std::vector<std::byte> ObjectStates::export_chunk(const KeySelection& selected, std::uint64_t& at, std::size_t max_bytes) {
+  const GilScope gil;
+  if (!gil) throw StateError("the interpreter is gone");
+  const ObjectRef dumps = pickle("dumps");
+  const ObjectRef protocol = ObjectRef::take(PyLong_FromLong(kPickleProtocol));
+  StateWriter writer(kMagic, layout(), max_bytes);
+  at = table_.for_each_of(selected, at, [&](const StringView& key, std::byte* state) {
+    if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
+    PyObject* object = object_in(state);
+    if (object == nullptr) return true;
+    const ObjectRef bytes = ObjectRef::take(PyObject_CallFunctionObjArgs(dumps.get(), object, protocol.get(), nullptr));
+    if (!bytes) raise_error("a value can't be pickled");
+    const auto length = static_cast<std::uint64_t>(PyBytes_GET_SIZE(bytes.get()));
+    if (length > UINT32_MAX) throw StateError("a value has more than 4 GiB when it is pickled");
+    const auto short_length = static_cast<std::uint32_t>(length);
+    writer.key(key);
+    table_.write_touch(state, writer);
+    (void)writer.append(&short_length, sizeof short_length);
+    (void)writer.append(PyBytes_AS_STRING(bytes.get()), length);
+    return true;
+  });
+  return writer.finish();
+}
+
+std::size_t ObjectStates::import_range(std::span<const std::byte> bytes) {
+  const GilScope gil;
+  if (!gil) throw StateError("the interpreter is gone");
+  const ObjectRef loads = pickle("loads");
+  StateReader reader(bytes, kMagic, layout());
+  std::vector<StringView> keys;
+  std::vector<std::int64_t> touches;
+  std::vector<ObjectRef> values;
+  std::set<std::string_view> seen;  // of `keys`, which stay where they are
+  bool seen_null = false;
+  keys.reserve(static_cast<std::size_t>(reader.keys()));
+  for (std::uint64_t i = 0; i < reader.keys(); ++i) {
+    keys.push_back(reader.key(table_.extractor()));
+    if (table_.find(keys.back()) != nullptr) throw StateError("exported state has a key that is here already");
+    const bool fresh = is_null_key(keys.back()) ? !std::exchange(seen_null, true) : seen.insert(keys.back().view()).second;
+    if (!fresh) throw StateError("exported state has a key twice");
+    touches.push_back(table_.read_touch(reader));
+    const auto length = reader.number<std::uint32_t>();
+    const auto* pickled = reinterpret_cast<const char*>(reader.take(length));
+    const ObjectRef view = ObjectRef::take(PyMemoryView_FromMemory(const_cast<char*>(pickled), length, PyBUF_READ));
+    values.push_back(ObjectRef::take(view ? PyObject_CallOneArg(loads.get(), view.get()) : nullptr));
+    if (!values.back()) raise_error("a value can't be unpickled");
+  }
+  if (!reader.empty()) throw StateError("exported state has bytes after its last key");
+  std::vector<void*> slots(keys.size());
+  table_.lookup_keys(keys.data(), keys.size(), slots.data(), touches.data());
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    PyObject* old = std::exchange(object_in(slots[i]), Py_NewRef(values[i].get()));
+    Py_XDECREF(old);
+  }
+  return keys.size();
+}
+
+std::size_t ObjectStates::remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) {
+  const GilScope gil;
+  if (!gil) {
+    at = 0;
+    return 0;
+  }
+  std::vector<PyObject*> dropped;
+  const std::size_t removed = table_.remove_chunk(keys, at, max_keys, [&dropped](std::byte* state) {
+    if (object_in(state) != nullptr) dropped.push_back(std::exchange(object_in(state), nullptr));
+  });
+  for (PyObject* object : dropped) Py_DECREF(object);  // a finaliser may run anything: the table is whole again
+  return removed;
+}
+
+}  // namespace rayelastic::python

@@ -1,0 +1,54 @@
+// Keyed state of operators that run in Python: the state record of a key is one pointer to a Python object, made by the user's
+// factory when the key comes first, owned by the table.
+//
+// An export is a header (magic "RELPICK1", layout of the keys, number of keys, bytes that follow; 8 bytes each), then for each key its
+// length (4), 1 if it is null (1), its bytes, with a time to live the last touch (8), the length of the pickled value (4), the pickled value.
+// Import unpickles: bytes are only ever taken from Ray's own authenticated channel or with a signature that was checked, never from a port.
+#pragma once
+
+#include <Python.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rayelastic/state/keyed_state.hpp"
+
+namespace rayelastic::python {
+
+class ObjectStates final : public StateTable {
+ public:
+  // GIL. A table for keys of `input` whose values `factory()` makes.
+  ObjectStates(std::shared_ptr<const Schema> input, const std::vector<std::string>& keys, PyObject* factory, const TimeToLive& ttl = {});
+  ~ObjectStates() override;  // takes the GIL itself
+
+  [[nodiscard]] KeyedState& table() noexcept { return table_; }
+
+  // GIL. KeyedState::begin_run; lets go of the values of keys that were forgotten.
+  void begin_run(std::int64_t watermark, std::size_t records);
+
+  // GIL. New reference to the list of the values in `slots`, those that are new made now. Null with a Python error and `*failed` set
+  // to the index of the slot whose factory raised.
+  [[nodiscard]] PyObject* values(void* const* slots, std::size_t count, std::size_t* failed);
+
+  // StateTable. Those that touch values take the GIL themselves. A value that can't be pickled is a StateError, too.
+  [[nodiscard]] std::size_t size() const noexcept override { return table_.size(); }
+  [[nodiscard]] std::size_t bytes() const noexcept override { return table_.bytes(); }  // without what the values hold
+  [[nodiscard]] std::uint64_t layout() const noexcept override;
+  void select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const override {
+    table_.select_chunk(keys, at, max_places);
+  }
+  [[nodiscard]] std::vector<std::byte> export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) override;
+  std::size_t import_range(std::span<const std::byte> bytes) override;
+  std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) override;
+  void reserve_more(std::size_t keys) override { table_.reserve_more(keys); }
+
+ private:
+  KeyedState table_;
+  PyObject* factory_;
+};
+
+}  // namespace rayelastic::python

@@ -1,0 +1,81 @@
+// Records to the user's tuples and back, for operators that run in Python (architecture section 4, python lane).
+//
+// Everything that touches a PyObject needs the GIL and says so; emit touches none, since the engine leaves the Python token,
+// and with it the GIL, whenever something is submitted.
+// Knows nothing of operators but the name that its errors carry; nothing of threads.
+#pragma once
+
+#include <Python.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rayelastic/operator/operator.hpp"
+#include "rayelastic/record/schema.hpp"
+#include "record/temporal.hpp"
+
+namespace rayelastic::python {
+
+// Records whose long texts lie in one buffer of their own. Until emit, such a view's pointer is an offset into `text`;
+// texts lie in record order, so any stretch of records has one contiguous stretch of text.
+struct EncodedRecords {
+  std::vector<std::byte> records;
+  std::vector<char> text;
+  std::size_t count = 0;
+
+  void clear() noexcept { records.clear(), text.clear(), count = 0; }
+};
+
+// Submits `encoded` through `out` (room for `capacity` records), flushing whenever it is full. Returns what a
+// rel_process returns: records left in `out`, or REL_STOPPED.
+[[nodiscard]] std::int64_t emit(const Schema& schema, EncodedRecords& encoded, std::byte* out, std::int64_t capacity, rel_context* context);
+
+class RecordCodec {
+ public:
+  // GIL. `tuple_type` is a subclass of tuple with as many fields as the schema (its __new__ isn't called, as with
+  // namedtuple._make), or null for plain tuples. Throws std::invalid_argument.
+  RecordCodec(std::string operator_name, std::shared_ptr<const Schema> schema, PyObject* tuple_type);
+  ~RecordCodec();  // GIL
+  RecordCodec(const RecordCodec&) = delete;
+  RecordCodec& operator=(const RecordCodec&) = delete;
+
+  [[nodiscard]] const Schema& schema() const noexcept { return *schema_; }
+  [[nodiscard]] const std::shared_ptr<const Schema>& shared_schema() const noexcept { return schema_; }
+
+  // GIL. A new list of `count` tuples, or null with a Python error set.
+  [[nodiscard]] PyObject* decode(const std::byte* records, std::size_t count, std::size_t stride) const;
+  // GIL. One new tuple, or null with a Python error set.
+  [[nodiscard]] PyObject* decode_one(const std::byte* record) const;
+
+  // GIL. Appends one record: a tuple with the schema's fields, or, for a schema of one field, the value itself.
+  // False with a Python error set that names operator, field and value.
+  [[nodiscard]] bool encode_one(PyObject* value, EncodedRecords& out) const;
+
+ private:
+  struct FieldFormat {
+    Type type;
+    std::size_t offset;
+    std::int32_t validity;
+    TemporalFormat temporal;
+  };
+
+  [[nodiscard]] PyObject* decode_field(const std::byte* record, const FieldFormat& field) const;
+  [[nodiscard]] bool encode_field(PyObject* value, std::size_t index, std::size_t record, EncodedRecords& out) const;
+  [[nodiscard]] bool encode_integer(PyObject* value, std::size_t index, std::byte* to) const;
+  [[nodiscard]] bool encode_text(PyObject* value, std::size_t index, std::size_t record, EncodedRecords& out) const;
+  [[nodiscard]] bool encode_temporal(PyObject* value, std::size_t index, std::byte* to) const;
+  bool reject(std::size_t index, PyObject* value) const;                      // TypeError: expected ..., got ...
+  bool refuse(std::size_t index, PyObject* value, const char* reason) const;  // ValueError: value, reason
+
+  std::string operator_;
+  std::shared_ptr<const Schema> schema_;
+  std::vector<FieldFormat> fields_;
+  std::vector<PyObject*> zones_;
+  PyTypeObject* tuple_type_;
+  bool untrack_;  // no instance can be part of a cycle: spare the collector the look
+};
+
+}  // namespace rayelastic::python

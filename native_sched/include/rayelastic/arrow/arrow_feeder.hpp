@@ -1,0 +1,55 @@
+// The way of Arrow batches from anywhere (Spark's ingest, a pandas table, a Parquet reader) into a running PE: a bounded
+// queue that makes its producers wait, and the source operator that turns batches into runs. Nothing here knows Python.
+//
+// Owners: any number of threads push, finish, fail or interrupt; one operator reads. One mutex, taken per batch.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "rayelastic/arrow/arrow_reader.hpp"
+#include "rayelastic/operator/operator.hpp"
+
+namespace rayelastic {
+
+class ArrowFeeder {
+ public:
+  ArrowFeeder(std::shared_ptr<const Schema> schema, std::size_t capacity_bytes);
+
+  // Takes array and schema over and queues the batch; waits while the queue holds capacity_bytes (a larger batch goes into an empty
+  // queue). False: the feeder was interrupted, finished or has failed, and the batch is dropped. Throws ArrowError for a batch that doesn't fit.
+  [[nodiscard]] bool push(ArrowArray* array, ArrowSchema* arrow);
+
+  void finish();                   // no more batches; those queued are still read
+  void fail(std::string message);  // the source fails with this message at once
+  void interrupt();                // stop: nobody waits here any more
+
+  // For the source operator: the next batch, waiting for it; null at the end or when interrupted, or failed: see failure().
+  [[nodiscard]] std::unique_ptr<ArrowBatch> next();
+  [[nodiscard]] std::optional<std::string> failure() const;
+
+  [[nodiscard]] std::size_t queued_bytes() const;
+  [[nodiscard]] const std::shared_ptr<const Schema>& schema() const noexcept { return schema_; }
+
+ private:
+  std::shared_ptr<const Schema> schema_;
+  std::size_t capacity_bytes_;
+  mutable std::mutex mutex_;
+  std::condition_variable room_;
+  std::condition_variable work_;
+  std::deque<std::unique_ptr<ArrowBatch>> batches_;
+  std::size_t bytes_ = 0;
+  bool finished_ = false;
+  bool interrupted_ = false;
+  std::optional<std::string> failure_;
+};
+
+// A source whose schema is the feeder's.
+[[nodiscard]] OperatorSpec make_arrow_source(std::string name, std::shared_ptr<ArrowFeeder> feeder);
+
+}  // namespace rayelastic

@@ -1,0 +1,177 @@
+// A stream between two PEs: one authenticated socket that carries runs of records one way and credits the other.
+// Architecture section 6; P08 (one thread per PE input port: receive, deserialise, execute); rules D4-D6.
+// Knows nothing of handshakes (rayelastic/runtime/port/data_port.py did that), addresses or queues.
+//
+// Threads: the operator's thread (send or receive, never two at once) and one service thread per link, which sends what is
+// there as soon as it can, sends heartbeats, and on the sending side reads credits. Everything that goes out is chosen and
+// written under `mutex_` with non-blocking sends; what comes in is touched by one thread only (sending side: service thread,
+// receiving side: operator's thread).
+// Bounds: the sender holds at most two frames and the receiver one. On the way (in the kernel, mostly) are at most the window,
+// or half of it and one larger frame: that bounds the time that a tuple spends there when downstream is slow.
+// Nothing waits for ever: a silent or lost peer is a failure.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "rayelastic/net/frame.hpp"
+#include "rayelastic/operator/operator.hpp"
+
+namespace rayelastic {
+
+struct LinkOptions {
+  std::string name;                                // the edge, for failure texts
+  std::string peer;                                // the PE on the other side, for failure texts
+  std::size_t frame_bytes = 64U << 10;             // up to which records are gathered; also the largest single send (findings 5)
+  std::size_t max_frame_bytes = 8U << 20;          // larger frames are refused before memory is allocated (D4)
+  std::size_t window_bytes = 4U << 20;             // granted by the receiver, unconsumed at any time
+  std::chrono::milliseconds heartbeat{500};        // an idle side says that it lives
+  std::chrono::milliseconds silence{3000};         // a peer that said nothing for so long is lost
+  std::chrono::milliseconds first_silence{60000};  // the same before its first frame: it may still be starting
+  bool checksum = true;                            // CRC32C in every frame sent (D6)
+};
+
+// Totals since the link was made. Frames and bytes of every kind, headers included.
+struct LinkCounters {
+  std::uint64_t frames_sent = 0, bytes_sent = 0, records_sent = 0;
+  std::uint64_t frames_received = 0, bytes_received = 0, records_received = 0;
+  std::uint64_t credit_waits = 0;                        // times that the sender had records and no credit
+  std::uint64_t blocked_nanoseconds = 0;                 // the operator's thread waited for credit or for the socket
+  std::uint64_t unconsumed_bytes = 0;                    // now: sent (or received) and not granted back
+  std::uint64_t retransmits = 0;                         // segments that TCP sent again; 0 on a Unix socket
+  std::array<std::uint64_t, kFrameFaults> refused = {};  // by FrameFault
+};
+
+class Link {
+ public:
+  enum class Outcome : std::uint8_t { Ok, End, Stopped, Failed };
+
+  // Owns `fd`, a connected stream socket, from now on. Throws std::system_error or std::invalid_argument (window or sizes of no sense).
+  [[nodiscard]] static std::shared_ptr<Link> over(int fd, LinkOptions options);
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  // Unblocks whoever waits in the link and closes the connection. Any thread, any number of times.
+  void interrupt() noexcept;
+
+  [[nodiscard]] LinkCounters counters() const noexcept;  // any thread
+  [[nodiscard]] const LinkOptions& options() const noexcept { return options_; }
+  [[nodiscard]] std::string failure() const;  // what the first Failed was, empty before; any thread
+
+  // What the two operators below use; each side from its operator's thread.
+  void open_out(std::shared_ptr<const Schema> schema);
+  [[nodiscard]] Outcome send(const std::byte* records, std::size_t count);
+  [[nodiscard]] Outcome send(Mark mark);
+  [[nodiscard]] Outcome finish();  // Final and Goodbye; waits until the receiver has consumed everything
+
+  void open_in(std::shared_ptr<const Schema> schema);
+  struct Received {
+    FrameHeader header;            // Records or Mark
+    std::byte* records = nullptr;  // valid until the next receive
+    ChunkRef heap;
+  };
+  [[nodiscard]] Outcome receive(Received& received);  // End: the peer said goodbye
+  void consumed(std::size_t frame_bytes);             // grants the credit of a frame back
+
+ private:
+  enum class Role : std::uint8_t { None, Out, In };
+  using Clock = std::chrono::steady_clock;
+  using Lock = std::unique_lock<std::mutex>;
+
+  Link(int fd, LinkOptions options);
+
+  // link.cpp: the connection, the service thread and failures.
+  void serve();
+  void wake() noexcept;
+  void open(Role role, std::shared_ptr<const Schema> schema);
+  [[nodiscard]] Outcome lose(const Lock& lock, const std::string& what);  // keeps the first reason, ends the connection
+  [[nodiscard]] Outcome lose_silent(const Lock& lock);
+  [[nodiscard]] Outcome refuse(const Lock& lock, FrameFault fault, const FrameHeader& header, const std::string& more = {});
+  [[nodiscard]] bool is_silent() const noexcept {
+    return silent_beats_ * options_.heartbeat >= (heard_ ? options_.silence : options_.first_silence);
+  }
+
+  // link_send.cpp: what goes out. `mutex_` is held.
+  void pump(const Lock& lock);
+  [[nodiscard]] bool choose_frame();
+  void seal(FrameHeader header);
+  [[nodiscard]] bool has_credit() const noexcept;
+  template <typename Done>
+  [[nodiscard]] Outcome wait_until(Lock& lock, Done done);
+  [[nodiscard]] bool has_unsent() const noexcept { return sealed_sent_ < sealed_bytes_; }
+
+  // link_receive.cpp: what comes in. Of the reading thread.
+  void read_control();
+  [[nodiscard]] FrameFault take_control(const FrameHeader& header);   // sending side
+  [[nodiscard]] FrameFault take_in_order(const FrameHeader& header);  // receiving side
+  [[nodiscard]] Outcome read_header(FrameHeader& header, FrameFault& fault);
+  [[nodiscard]] Outcome read_body(const FrameHeader& header, Received& received);
+  [[nodiscard]] Outcome read_parts(std::span<iovec> parts, std::size_t& got);
+  [[nodiscard]] Outcome say_goodbye();
+  [[nodiscard]] FrameFault compare_schemas(const FrameHeader& hello) const noexcept;
+
+  const LinkOptions options_;
+  const int fd_;
+  int wake_fd_ = -1;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> closing_{false};
+
+  mutable std::mutex mutex_;  // of everything until the incoming part
+  std::condition_variable changed_;
+  Role role_ = Role::None;
+  std::shared_ptr<const Schema> schema_;  // constant once the role is set
+  std::unique_ptr<FrameBody> open_, sealed_;
+  HeaderBytes sealed_header_{};
+  std::size_t sealed_bytes_ = 0, sealed_sent_ = 0;
+  std::uint64_t send_sequence_ = 0;
+  bool hello_due_ = false, heartbeat_due_ = false, mark_due_ = false, goodbye_due_ = false;
+  bool goodbye_gone_ = false, goodbye_heard_ = false;
+  bool output_broken_ = false;  // the socket takes nothing more
+  bool failed_ = false;
+  bool told_ = false;     // the service thread knows of the records in open_
+  bool watched_ = false;  // the service thread waits for room in the socket
+  bool starved_ = false;  // waiting for credit, counted
+  Mark mark_;
+  std::uint64_t window_ = 0;       // sending side: what the first Credit granted
+  std::uint64_t outstanding_ = 0;  // sending side: bytes sent and not granted back; receiving side: received and not granted back
+  std::uint64_t consumed_ = 0;     // receiving side: bytes to grant back
+  std::uint64_t grant_due_ = 0;
+  std::string failure_;
+  Clock::time_point last_sent_;
+
+  // Incoming, of the one thread that reads: the service thread of a sending side, the operator's of a receiving side.
+  HeaderBytes next_header_{};
+  std::size_t next_header_bytes_ = 0;
+  std::uint64_t receive_sequence_ = 0;
+  bool heard_ = false, hello_heard_ = false, final_heard_ = false;
+  std::unique_ptr<std::byte[]> body_;
+  std::size_t body_capacity_ = 0;
+  int silent_beats_ = 0;  // heartbeats' times waited in vain; not a clock, so that a machine that stood still loses nobody
+
+  struct Totals {
+    std::atomic<std::uint64_t> frames_sent{0}, bytes_sent{0}, records_sent{0}, frames_received{0}, bytes_received{0}, records_received{0};
+    std::atomic<std::uint64_t> credit_waits{0}, blocked_nanoseconds{0}, unconsumed{0};
+    std::array<std::atomic<std::uint64_t>, kFrameFaults> refused{};
+  } totals_;
+
+  std::thread service_;
+};
+
+// The two ends as operators. link_out is a sink that gathers runs into frames; link_in a source with a thread of its own (P08).
+// A failing link fails its operator with a text that names edge, peer and what was seen.
+[[nodiscard]] OperatorSpec link_out(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Link> link);
+[[nodiscard]] OperatorSpec link_in(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Link> link);
+
+}  // namespace rayelastic

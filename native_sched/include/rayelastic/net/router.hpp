@@ -1,0 +1,163 @@
+// Where streams part and meet again, when a region runs as several replicas (Joker section 3.2, 3.3; J12, J16): a router in front of the
+// region, a gather wherever a link from another PE comes in, a tap behind each replica. Knows hash ranges and links; neither
+// regions, nor plans, nor who decides.
+//
+// How the keys of some partitions go from replica A to replica B while everything runs:
+//   1. Every router in front of the region holds them: their records wait in the router, all others go on. Behind the last record that went
+//      to A it sends a Flush mark.
+//   2. The mark passes A's operators like a record. When the tap behind A has seen it from every router, no record of the keys is
+//      in A; when those who take A's output have seen it, none of it is under way. A's state of the keys is copied to B.
+//   3. Every router routes the partitions to B: what waited goes first. A forgets the keys.
+// So a key has one owner at a time, its records are neither lost nor doubled, and their order is kept, also of what comes out (J11).
+//
+// Invariants
+//   All that decides where a record goes is touched by whoever runs the router alone. Commands are posted under mutex_ and carried out, in order,
+//     by whoever runs it: at the next run, at a Command mark (Scheduler::poke), or while it waits.
+//   A router waits when it holds back more than hold_bytes, and at the end of its input while anything is held: then only a command
+//     or a stop gets it on. Its input's end is passed on after that: no key moves behind it.
+//   Commands of an older epoch than one that was carried out are refused: they come from a coordinator that was replaced.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rayelastic/net/link.hpp"
+#include "rayelastic/operator/operator.hpp"
+#include "rayelastic/record/key_extractor.hpp"
+
+namespace rayelastic {
+
+class RecordBuffer;
+
+struct RouterOptions {
+  std::string name;
+  std::vector<std::string> keys;       // key fields; none: everything is one key
+  std::vector<std::uint16_t> owners;   // target of each partition: a partition is a range of hashes (plan/hash_ring.py)
+  std::vector<std::uint16_t> locals;   // targets that are reached by the output ports 0, 1, ...; others by links
+  std::size_t hold_bytes = 64U << 20;  // of records that wait for their keys; beyond it everything waits
+};
+
+struct RouterCounters {
+  std::uint64_t epoch = 0;         // of the last command
+  std::uint64_t held_records = 0;  // now
+  std::uint64_t held_bytes = 0;
+  std::uint64_t ever_held = 0;             // records
+  std::uint64_t waits = 0;                 // times that hold_bytes was reached
+  bool ended = false;                      // the input is at its end
+  std::vector<std::uint16_t> broken = {};  // targets whose link failed: their keys are held
+  std::vector<std::uint16_t> owners = {};  // as in RouterOptions, kHeld for what is held
+};
+
+class Router {
+ public:
+  static constexpr std::uint16_t kHeld = UINT16_MAX;
+
+  enum class Answer : std::uint8_t { Done, Late, Refused, Ended };  // Late: not yet; it may still be done
+
+  // Throws std::invalid_argument, naming the router.
+  Router(std::shared_ptr<const Schema> schema, RouterOptions options);
+  ~Router();
+
+  // --- any thread. Each returns a ticket for wait(). A held partition may be held again, and a partition routed to where it is.
+  // hold: the mark goes to `owner` alone, the target that has had them: a mark by another way would come too early.
+  std::uint64_t hold(std::vector<std::uint16_t> partitions, std::uint16_t owner, std::int64_t mark, std::uint64_t epoch);
+  std::uint64_t route(std::vector<std::uint16_t> partitions, std::uint16_t target, std::uint64_t epoch);
+  // Another target, or one whose link broke. No partition goes there before route() says so.
+  std::uint64_t attach(std::uint16_t target, std::shared_ptr<Link> link, std::uint64_t epoch);
+  // The target's link says goodbye; refused as long as anything is routed there.
+  std::uint64_t detach(std::uint16_t target, std::uint64_t epoch);
+  [[nodiscard]] Answer wait(std::uint64_t ticket, std::chrono::nanoseconds patience);
+  [[nodiscard]] RouterCounters counters() const;
+  void interrupt() noexcept;
+
+  // --- whoever runs it
+  [[nodiscard]] std::int64_t process(const std::byte* in, std::int64_t n, std::byte* out, rel_context* context);
+  [[nodiscard]] bool marked(Mark mark, rel_context* context);
+
+  [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
+  [[nodiscard]] const std::shared_ptr<const Schema>& schema() const noexcept { return schema_; }
+  [[nodiscard]] std::size_t local_count() const noexcept { return options_.locals.size(); }
+
+ private:
+  enum class Kind : std::uint8_t { Hold, Route, Attach, Detach };
+  struct Command {
+    std::uint64_t ticket = 0;
+    Kind kind = Kind::Hold;
+    std::uint64_t epoch = 0;
+    std::vector<std::uint16_t> partitions = {};
+    std::uint16_t target = 0;
+    std::int64_t mark = 0;
+    std::shared_ptr<Link> link = {};
+  };
+  struct Target {
+    bool known = false;
+    std::int32_t port = -1;  // of the operator; -1: link
+    std::shared_ptr<Link> link;
+    bool broken = false;
+    std::vector<std::byte> part;  // of the run that is being scattered
+    std::size_t records = 0;
+  };
+
+  std::uint64_t post(Command command);
+  [[nodiscard]] bool carry_out(rel_context* context);
+  [[nodiscard]] bool wait_for_command(rel_context* context);
+  [[nodiscard]] Answer carry_out(Command& command, rel_context* context);
+  [[nodiscard]] Answer begin_hold(const Command& command, rel_context* context);
+  [[nodiscard]] Answer change_route(const Command& command, rel_context* context);
+  [[nodiscard]] bool release(rel_context* context);
+  [[nodiscard]] bool scatter(const Run& run, rel_context* context);
+  [[nodiscard]] bool send(Target& target, std::uint16_t number, rel_context* context);
+  void break_target(std::uint16_t number);
+  [[nodiscard]] bool finish(rel_context* context);
+  [[nodiscard]] Answer add_target(const Command& command);
+  [[nodiscard]] Answer drop_target(const Command& command);
+  [[nodiscard]] bool send_to_links(Mark mark);
+  [[nodiscard]] bool send_one_way(Mark mark);
+  void set_owner(std::uint16_t partition, std::uint16_t target);
+  void publish();
+
+  const std::shared_ptr<const Schema> schema_;
+  const RouterOptions options_;
+  KeyExtractor extractor_;
+  std::vector<std::uint16_t> owners_;  // by partition
+  std::vector<Target> targets_;
+  Target waiting_;  // what scatter() found to be held
+  std::unique_ptr<RecordBuffer> held_;
+  std::size_t held_partitions_ = 0;
+  std::uint16_t sole_ = kHeld;  // where everything goes; kHeld: to several
+  std::vector<StringView> keys_;
+  std::optional<Mark> watermark_;  // the last one: it mustn't overtake records that are held, and a new target wants it too
+  bool watermark_due_ = false;
+  std::size_t turn_ = 0;  // which target gets the next Time mark
+  std::uint64_t epoch_ = 0;
+  bool ended_ = false;
+  std::uint64_t ever_held_ = 0;
+  std::uint64_t waits_ = 0;
+
+  std::atomic<bool> posted_{false};  // relaxed: under mutex_ the truth is found out
+  std::atomic<bool> stopping_{false};
+  mutable std::mutex mutex_;  // of everything below
+  std::condition_variable changed_;
+  std::deque<Command> commands_;
+  std::uint64_t tickets_ = 0;
+  std::deque<Answer> answers_;  // of the last tickets up to answered_
+  std::uint64_t answered_ = 0;
+  bool closed_ = false;                       // ended: commands are answered at once
+  std::vector<std::shared_ptr<Link>> links_;  // all that there ever were, for interrupt()
+  std::vector<std::thread> farewells_;        // of links that leave: a goodbye waits for an answer
+  RouterCounters counters_;
+};
+
+// An operator that runs it: one output port for each local target, a sink if there is none.
+[[nodiscard]] OperatorSpec make_router(std::shared_ptr<Router> router);
+
+}  // namespace rayelastic

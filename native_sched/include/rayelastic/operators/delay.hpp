@@ -1,0 +1,24 @@
+// Operators that know the time of day and nothing of event time: a throttle, and a delay. Both hold back whoever submits to them, by making its
+// thread wait; a stop ends the wait.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "rayelastic/operator/operator.hpp"
+
+namespace rayelastic {
+
+// Both throw std::invalid_argument, naming the operator: no such rate, no such time, no room.
+
+// Passes records on no faster than so many a second, evenly; in parts of what is due in 10 ms, so that a fast one doesn't wait for each.
+[[nodiscard]] OperatorSpec make_throttle(std::string name, std::shared_ptr<const Schema> schema, double per_second);
+
+// Passes everything on, records and marks, so long after it came. Keeps at most `most` records meanwhile. Somebody has to poke it now and
+// then (Scheduler::poke): what is due goes out then, or when something else comes; at the end it waits itself.
+[[nodiscard]] OperatorSpec make_delay(std::string name, std::shared_ptr<const Schema> schema, std::chrono::nanoseconds delay,
+                                      std::size_t most);
+
+}  // namespace rayelastic

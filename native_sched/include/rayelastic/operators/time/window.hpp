@@ -1,0 +1,41 @@
+// Aggregates over windows of a stream, by key: by count, by event time, and sessions. Knows neither queues nor threads.
+//
+// Records are aggregated once, into panes (slices as long as windows have in common); a window is merged from its panes, so its aggregates
+// are exact and records needn't be kept. (Li et al., "No pane, no gain", SIGMOD Record 2005; of count windows by two stacks, as in Tangwongsan,
+// Hirzel, Schneider, "Low-latency sliding-window aggregation in worst-case constant time", DEBS 2017, section 2: three merges a pane.)
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rayelastic/operator/operator.hpp"
+#include "rayelastic/operators/aggregate/aggregate.hpp"
+
+namespace rayelastic {
+
+enum class WindowKind : std::uint8_t {
+  Count,   // size records of a key, a new window every slide records; given when it is full
+  Time,    // [k * slide, k * slide + size) for whole k, of those in which a key has records; given when the watermark has passed the end
+  Session  // records of a key that are at most size apart from the next; given when the watermark is at size after the last
+};
+
+struct WindowOptions {
+  WindowKind kind = WindowKind::Count;
+  std::int64_t size = 1;   // records, or ticks
+  std::int64_t slide = 1;  // the same; of Count and Time
+  std::string time = {};   // the field of the event time; of Time and Session
+  std::int64_t shift = 0;  // ticks to be added to it
+  bool rest = false;       // of Count: at the end, records of a key that were in no window yet are given in one more that isn't full
+};
+
+// `output` is the key fields; of Time and Session start and end, of the type of the time (a session ends `size` after its last record); then
+// one field an aggregate. What is given at once is in the order of its end, then of the keys' hashes: the same however the job runs.
+// Records whose windows have all been given are late: they leave by output port 1, whose schema is `input`. First and last of a window by
+// time are those of its first and last pane; inside a pane by order of arrival. Throws std::invalid_argument, naming the operator.
+[[nodiscard]] OperatorSpec make_window(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
+                                       const std::vector<std::string>& keys, const WindowOptions& options,
+                                       const std::vector<Aggregate>& aggregates);
+
+}  // namespace rayelastic

@@ -1,0 +1,87 @@
+// Exported state as bytes, little-endian and without padding, whatever the table is that they are of:
+//   header   magic (the format and its version), layout of the table, number of keys, bytes after the header (8 bytes each)
+//   per key  key length (4), 1 if null (1), key bytes, then what the table writes
+//   records  their bytes (a long text's pointer as zero), then the bytes of their long texts
+// Reading trusts nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "rayelastic/record/key_extractor.hpp"
+#include "rayelastic/record/string_view.hpp"
+#include "rayelastic/state/state_table.hpp"
+#include "rayelastic/state/text_rooms.hpp"
+
+namespace rayelastic {
+
+using StateMagic = char[8];
+
+// Records of fixed size, with texts (or what is kept like one) at some places.
+struct RecordShape {
+  std::size_t size = 0;
+  std::span<const std::size_t> texts = {};
+
+  // From bytes that StateReader::record() gave to a record whose texts are in `rooms`.
+  void restore(const std::byte* exported, std::byte* record, TextRooms& rooms) const;
+};
+
+struct StateHeader {
+  StateMagic magic;
+  std::uint64_t layout;
+  std::uint64_t keys;
+  std::uint64_t bytes;
+};
+
+class StateWriter {
+ public:
+  // `expected`: about as many bytes will come; no more than some megabytes are set aside for them.
+  StateWriter(const StateMagic& magic, std::uint64_t layout, std::size_t expected);
+
+  void key(const StringView& key);
+  // Where they are, until the next call.
+  std::byte* append(const void* data, std::size_t size);
+  template <typename Number>
+  void number(Number value) {
+    append(&value, sizeof value);
+  }
+  void record(const std::byte* record, const RecordShape& shape);
+  [[nodiscard]] std::uint64_t keys() const noexcept { return header_.keys; }
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
+  [[nodiscard]] std::vector<std::byte> finish();
+
+ private:
+  StateHeader header_;
+  std::vector<std::byte> bytes_;
+};
+
+// Throws StateError for what isn't as it should be.
+class StateReader {
+ public:
+  StateReader(std::span<const std::byte> bytes, const StateMagic& magic, std::uint64_t layout);
+
+  [[nodiscard]] std::uint64_t keys() const noexcept { return keys_; }
+  // Points into the bytes. Never one that `extractor` couldn't have made.
+  [[nodiscard]] StringView key(const KeyExtractor& extractor);
+  [[nodiscard]] const std::byte* take(std::size_t size);
+  [[nodiscard]] const std::byte* record(const RecordShape& shape);
+  template <typename Number>
+  [[nodiscard]] Number number() {
+    Number value;
+    std::memcpy(&value, take(sizeof value), sizeof value);
+    return value;
+  }
+  [[nodiscard]] bool empty() const noexcept { return bytes_.empty(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::uint64_t keys_ = 0;
+};
+
+// Throws StateError if two of the keys are the same.
+void check_distinct(std::span<const StringView> keys);
+
+}  // namespace rayelastic

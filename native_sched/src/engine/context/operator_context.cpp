@@ -1,0 +1,439 @@
+#include "engine/context/operator_context.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+
+#include "engine/context/port.hpp"
+#include "rayelastic/operator/recovery.hpp"
+#include "rayelastic/state/keyed_state.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+constexpr std::size_t kArenaBytes = 64 * 1024;
+constexpr std::size_t kMinRunRecords = 64;
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kArenaAlignment = 8;
+
+std::size_t size_of_records(const std::shared_ptr<const Schema>& schema) { return schema == nullptr ? 0 : schema->record_size(); }
+
+// A firing has no more records of a port than an output run has room for.
+std::size_t run_capacity(const SchedulerOptions& options, const OperatorSpec& spec) {
+  const std::size_t stride = size_of_records(spec.output);
+  const std::size_t fitting = stride == 0 ? options.run_records : options.run_bytes / stride;
+  std::size_t capacity = std::max(std::min(options.run_records, fitting), kMinRunRecords);
+  for (const Demand& demand : spec.demands) capacity = std::max(capacity, static_cast<std::size_t>(demand.count));
+  return capacity;
+}
+
+}  // namespace
+
+OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine& engine)
+    : process_(spec.process),
+      state_(spec.state.get()),
+      engine_(engine),
+      in_stride_(size_of_records(spec.input)),
+      out_stride_(size_of_records(spec.output)),
+      capacity_(run_capacity(engine.options, spec)),
+      number_(static_cast<std::uint32_t>(id)),
+      in_place_((spec.flags & REL_IN_PLACE) != 0 && in_stride_ == out_stride_),
+      text_out_(spec.output != nullptr && spec.output->has_text()),
+      needs_token_((spec.flags & REL_NEEDS_TOKEN) != 0),
+      keyed_((spec.flags & REL_KEYED) != 0),
+      source_((spec.flags & REL_SOURCE) != 0),
+      skip_(spec.skip),
+      slots_(keyed_ ? capacity_ : 0),
+      id_(id),
+      spec_(spec) {
+  if (out_stride_ > 0) renew_buffer();
+  for (const auto& schema : spec_.further_outputs) further_outputs_.emplace_back(schema->record_size(), schema->has_text());
+}
+
+void OperatorContext::add_consumer(std::size_t output, Port* port, std::uint32_t edge, Place place) {
+  (output == 0 ? consumers_ : further_outputs_[output - 1].consumers).push_back(port);
+  (output == 0 ? edges_ : further_outputs_[output - 1].edges).push_back(edge);
+  if (place != Place::Outside) loop_consumers_.push_back(port);
+  if (place != Place::Feedback) ++onward_;
+}
+
+void OperatorContext::keep_way() {
+  if (consumers_.size() != 1) return;
+  only_ = consumers_.front();
+  only_->keep_way(way_);
+}
+
+const std::shared_ptr<const Schema>& OperatorContext::schema(std::size_t input) const noexcept {
+  const std::size_t port = junction_ == nullptr ? 0 : junction_->input(input).port;
+  return port == 0 ? spec_.input : spec_.further_inputs[port - 1];
+}
+
+// The buffer went on with its records: another one.
+void OperatorContext::renew_buffer() {
+  home_ = Chunk::allocate(capacity_ * out_stride_ + kAlignment);
+  const auto address = reinterpret_cast<std::uintptr_t>(home_->data());
+  buffer_ = reinterpret_cast<std::byte*>((address + kAlignment - 1) / kAlignment * kAlignment);
+}
+
+// False: there is no memory for it, which has been reported.
+bool OperatorContext::try_renew_buffer(bool token_held) {
+  try {
+    renew_buffer();
+    return true;
+  } catch (const std::bad_alloc&) {
+    if (token_held) engine_.leave_token(*current_thread);
+    message_ = "can't have the memory for its output";
+    report(-1);
+    return false;
+  }
+}
+
+// A run goes down a chain of manual operators in this loop, not by recursion: an operator that has nothing to tidy up after its
+// output was processed is left for good. So a chain of any length needs no stack, and its returns don't overflow the processor's
+// return predictor. Flattened: one call of a small run costs about 10 ns less than with the functions below called.
+[[gnu::flatten]] bool OperatorContext::execute(const Run& run, bool writable, bool token_held) {
+  Run current = run;
+  EngineThread& thread = *current_thread;
+  const Doing doing(thread, number_);
+  for (OperatorContext* at = this; at != nullptr; token_held = false) {
+    if (!at->step(thread, current, writable, token_held, at)) return false;
+  }
+  return true;
+}
+
+// Processes `run`. Either submits the output and sets `next` to null, or makes the output the `run` of the manual operator `next`.
+bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool token_held, OperatorContext*& next) {
+  thread.set_doing(number_);
+  if (!enter(token_held)) [[unlikely]]
+    return false;
+  tuples_in_.add(run.count);
+  const bool in_place = in_place_ && writable;
+  // Longer inputs are split, so that a function always has capacity >= n; a call in place or without output needs no buffer.
+  const std::size_t longest = (in_place || out_stride_ == 0) && !keyed_ ? run.count : capacity_;
+  for (std::size_t done = 0;;) {
+    const std::size_t count = std::min(longest, run.count - done);
+    input_ = {run.records + done * in_stride_, count, in_stride_, run.chunks, in_place ? run.home : nullptr};
+    done += count;
+    if (!in_place && home_ && !home_->is_unique() && !try_renew_buffer(token_held)) {
+      safe_point_.leave();
+      return false;
+    }
+    std::byte* const out = in_place ? const_cast<std::byte*>(input_.records) : buffer_;
+    const std::int64_t produced = call(out, static_cast<std::int64_t>(in_place ? count : std::max(count, capacity_)), token_held);
+    if (produced < 0) {
+      safe_point_.leave();
+      return false;
+    }
+    token_held = false;
+    const bool last = done == run.count;
+    if (last && !untidy_ && only_ != nullptr && produced > 0) {
+      next = way_.load(std::memory_order_relaxed);
+      if (next == nullptr) next = only_->open_way();
+      if (next != nullptr) {
+        tuples_out_.add(static_cast<std::uint64_t>(produced));
+        run = {out, static_cast<std::size_t>(produced), out_stride_, text_out_ ? input_.chunks : std::span<Chunk* const>{},
+               in_place ? run.home : home_.get()};
+        writable = true;
+        next->safe_point_.expect();
+        safe_point_.leave();
+        return true;
+      }
+    }
+    next = nullptr;
+    const bool ok = submit(out, static_cast<std::size_t>(produced));
+    end_call();
+    if (!ok || last) {
+      safe_point_.leave();
+      return ok;
+    }
+  }
+}
+
+// Somebody holds the operator. Waits with all that the thread has, as it would for room downstream; others take its place meanwhile.
+bool OperatorContext::wait_released(bool& token_held) {
+  if (token_held) {
+    token_held = false;
+    engine_.leave_token(*current_thread);
+  }
+  const PortWorld::Waiting waiting(engine_, *current_thread, true);
+  do {
+    safe_point_.leave();
+    safe_point_.wait();
+  } while (!safe_point_.try_enter());
+  if (!stopping()) return true;
+  safe_point_.leave();
+  return false;
+}
+
+template <class Body>
+bool OperatorContext::inside_if_source(Body body) {
+  if (!source_ || in_mark_) return body();
+  return inside([&] { return !is_cut_off() && body(); });
+}
+
+// One call of the function. Negative: stop; what there was to report has been reported.
+std::int64_t OperatorContext::call(std::byte* out, std::int64_t capacity, bool token_held) {
+  if (engine_.is_stopping()) [[unlikely]] {
+    if (token_held) engine_.leave_token(*current_thread);
+    return -1;
+  }
+  out_ = out;
+  out_capacity_ = capacity;
+  in_token_ = token_held;
+  const std::uint64_t sent = tuples_out_.get();
+  std::int64_t produced = process(out, capacity);
+  if (in_token_) {
+    in_token_ = false;
+    engine_.leave_token(*current_thread);
+  }
+  if (produced >= 0 && produced <= capacity) [[likely]]
+    return produced;
+  if (produced < 0 && produced != REL_STOPPED && spec_.recovery != nullptr && message_.empty()) {
+    produced = recover(-1 - produced, sent, out, capacity);
+    if (produced >= 0) return produced;
+  }
+  if (produced == REL_STOPPED && message_.empty()) {
+    if (refused_ || stopping()) return -1;
+    message_ = "returned REL_STOPPED although nothing asked it to stop";
+  }
+  if (produced >= 0) message_ = "returned more records than its output has room for";
+  report(produced < 0 && produced != REL_STOPPED ? -1 - produced : -1);
+  return -1;
+}
+
+// A call without input: of a source, or at the end of the input.
+bool OperatorContext::call_and_submit() {
+  const Doing doing(*current_thread, number_);
+  input_ = {nullptr, 0, in_stride_, {}};
+  return call_once();
+}
+
+// With the input that there is, in the operator's own output buffer.
+bool OperatorContext::call_once() {
+  if (home_ && !home_->is_unique() && !try_renew_buffer(false)) return false;
+  const std::int64_t produced = call(buffer_, static_cast<std::int64_t>(capacity_), false);
+  if (produced < 0) return false;
+  const bool ok = submit(buffer_, static_cast<std::size_t>(produced));
+  end_call();
+  return ok;
+}
+
+// C++ exceptions of the process itself become failures too (P36).
+std::int64_t OperatorContext::process(std::byte* out, std::int64_t capacity) {
+  constexpr std::int64_t kNoRecord = REL_FAILED(INT64_MAX - 1);
+  try {
+    void* state = state_;
+    if (keyed_) {
+      spec_.keyed->begin_run(watermark_, input_.count);
+      spec_.keyed->lookup(input_.records, input_.count, slots_.data());
+      state = slots_.data();
+    }
+    if (needs_token_ && !in_token_) {
+      engine_.enter_token(*current_thread);
+      in_token_ = true;
+    }
+    return process_(input_.records, static_cast<std::int64_t>(input_.count), out_stride_ == 0 ? nullptr : out, capacity, state, this);
+  } catch (const std::exception& error) {
+    message_ = error.what();
+  } catch (...) {
+    message_ = "threw something that is no std::exception";
+  }
+  return kNoRecord;
+}
+
+// The function failed on a record, having sent what `sent` didn't count yet. What a call returns.
+std::int64_t OperatorContext::recover(std::int64_t failed, std::uint64_t sent, std::byte* out, std::int64_t capacity) {
+  const auto n = static_cast<std::int64_t>(input_.count);
+  if (failed >= n) return REL_FAILED(failed);
+  const auto flushed = static_cast<std::int64_t>(tuples_out_.get() - sent);
+  try {
+    return spec_.recovery->go_on(spec_, {input_.records, n, out, capacity, failed, flushed, kept_}, this);
+  } catch (const std::exception& error) {
+    message_ = error.what();
+    return REL_FAILED(INT64_MAX - 1);
+  }
+}
+
+// Never submit with the token: whoever is downstream may wait for it.
+template <class Body>
+void OperatorContext::without_token(Body body) {
+  const bool in_token = in_token_;
+  if (in_token) {
+    in_token_ = false;
+    engine_.leave_token(*current_thread);
+  }
+  body();
+  if (in_token) {
+    engine_.enter_token(*current_thread);
+    in_token_ = true;
+  }
+}
+
+bool OperatorContext::flush(std::int64_t n) {
+  bool ok = n >= 0 && n <= out_capacity_;
+  without_token([&] {
+    if (!ok) {
+      message_ = "flushed more records than its output has room for";
+      report(-1);
+      return;
+    }
+    flushing_ = true;
+    ok = submit(out_, static_cast<std::size_t>(n)) && !stopping();
+    flushing_ = false;
+  });
+  refused_ = refused_ || !ok;
+  return ok;
+}
+
+bool OperatorContext::emit(std::int32_t output, const void* records, std::int64_t n) {
+  bool ok = output >= 0 && static_cast<std::size_t>(output) <= further_outputs_.size() && out_stride_ != 0 && n >= 0;
+  without_token([&] {
+    if (!ok) {
+      message_ = "emitted to output port " + std::to_string(output) + ", which it hasn't got, or a negative number of records";
+      report(-1);
+      return;
+    }
+    if (n == 0) return;
+    Output* further = output == 0 ? nullptr : &further_outputs_[static_cast<std::size_t>(output) - 1];
+    const bool has_text = further == nullptr ? text_out_ : further->has_text;
+    const Run run{static_cast<const std::byte*>(records), static_cast<std::size_t>(n), further == nullptr ? out_stride_ : further->stride,
+                  has_text ? output_chunks() : std::span<Chunk* const>{}};
+    ok = inside_if_source([&] {
+      tuples_out_.add(static_cast<std::uint64_t>(n));
+      if (further != nullptr && further->consumers.empty()) further->untaken.add(static_cast<std::uint64_t>(n));
+      const std::vector<Port*>& consumers = further == nullptr ? consumers_ : further->consumers;
+      return std::ranges::all_of(consumers, [&run](Port* port) { return port->accept(run, false); }) && !stopping();
+    });
+  });
+  refused_ = refused_ || !ok;
+  return ok;
+}
+
+bool OperatorContext::submit(std::byte* out, std::size_t count) {
+  if (skip_ > 0) [[unlikely]] {
+    const std::size_t skipped = std::min<std::uint64_t>(skip_, count);
+    skip_ -= skipped;
+    out += skipped * out_stride_;
+    count -= skipped;
+  }
+  return inside_if_source([&] { return deliver(out, count); });
+}
+
+bool OperatorContext::deliver(std::byte* out, std::size_t count) {
+  bool ok = true;
+  if (count > 0 && out_stride_ != 0) {
+    tuples_out_.add(count);
+    Run run{out, count, out_stride_, text_out_ ? output_chunks() : std::span<Chunk* const>{}};
+    const std::size_t last = consumers_.size() - 1;
+    // Kept where it is by one consumer alone; and a function that flushes goes on in its buffer.
+    if (last == 0 && !flushing_) run.home = out == buffer_ ? home_.get() : input_.home;
+    for (std::size_t index = 0; ok && index < consumers_.size(); ++index) ok = consumers_[index]->accept(run, index == last);
+  }
+  if (untidy_) attached_.clear();
+  return ok;
+}
+
+// An output's texts may point into its input's chunks, and into what this call attached or allocated.
+std::span<Chunk* const> OperatorContext::output_chunks() {
+  if (!untidy_) return input_.chunks;
+  combined_.assign(input_.chunks.begin(), input_.chunks.end());
+  for (const ChunkRef& chunk : attached_) combined_.push_back(chunk.get());
+  for (const ChunkRef& chunk : allocated_) combined_.push_back(chunk.get());
+  if (arena_touched_) combined_.push_back(arena_.get());
+  return combined_;
+}
+
+void* OperatorContext::allocate(std::size_t bytes) {
+  untidy_ = true;
+  if (bytes > kArenaBytes / 4) {
+    allocated_.push_back(Chunk::allocate(bytes));
+    return allocated_.back()->data();
+  }
+  const std::size_t start = (arena_used_ + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+  if (!arena_ || start + bytes > arena_->size()) {
+    ChunkRef fresh = Chunk::allocate(kArenaBytes);
+    if (arena_ && arena_touched_) allocated_.push_back(std::move(arena_));
+    arena_ = std::move(fresh);
+    arena_used_ = bytes;
+  } else {
+    arena_used_ = start + bytes;
+  }
+  arena_touched_ = true;
+  return arena_->data() + arena_used_ - bytes;
+}
+
+void OperatorContext::fail(std::string message) {
+  untidy_ = true;
+  message_ = std::move(message);
+}
+
+void OperatorContext::attach(Chunk* chunk) {
+  untidy_ = true;
+  if (attached_.empty() || attached_.back().get() != chunk) attached_.push_back(ChunkRef::share(chunk));
+}
+
+// An arena that no queue kept starts anew: a pipeline without queues works in warm memory.
+void OperatorContext::end_call() {
+  if (!untidy_) return;
+  untidy_ = false;
+  message_.clear();
+  attached_.clear();  // what a mark made the operator emit
+  allocated_.clear();
+  if (arena_touched_ && arena_->is_unique()) arena_used_ = 0;
+  arena_touched_ = false;
+}
+
+bool OperatorContext::keep_text(void* field, const char* text, std::uint32_t bytes) {
+  if (spec_.keyed == nullptr) return false;
+  spec_.keyed->keep_text(field, text, bytes);
+  return true;
+}
+
+void OperatorContext::mark(Mark mark) {
+  without_token([&] {
+    if (!inside_if_source([&] { return pass(mark); })) refused_ = true;
+  });
+}
+
+bool OperatorContext::mark_output(std::int32_t output, Mark mark) {
+  bool ok = true;
+  without_token([&] { ok = inside_if_source([&] { return pass(static_cast<std::size_t>(output), mark); }) && !stopping(); });
+  refused_ = refused_ || !ok;
+  return ok;
+}
+
+std::size_t OperatorContext::room(std::int32_t output) const {
+  std::size_t least = SIZE_MAX;
+  for (const Port* port : output == 0 ? consumers_ : further_outputs_[static_cast<std::size_t>(output) - 1].consumers)
+    least = std::min(least, port->capacity() - std::min(port->capacity(), port->queued()));
+  return least;
+}
+
+bool OperatorContext::stopping() const { return engine_.is_stopping() || (source_ && interrupted_.load(std::memory_order_relaxed)); }
+
+std::vector<std::uint64_t> OperatorContext::untaken() const {
+  std::vector<std::uint64_t> counts;
+  for (const Output& output : further_outputs_) counts.push_back(output.untaken.get());
+  return counts;
+}
+
+void OperatorContext::report(std::int64_t index) {
+  Failure failure{.operator_id = id_, .operator_name = spec_.name, .message = std::move(message_)};
+  if (index >= 0 && static_cast<std::size_t>(index) < input_.count) {
+    failure.index = index;
+    failure.port = static_cast<std::size_t>(port());
+    const std::byte* record = input_.records + static_cast<std::size_t>(index) * in_stride_;
+    failure.record.assign(record, record + in_stride_);
+    for (Chunk* chunk : input_.chunks) failure.chunks.push_back(ChunkRef::share(chunk));
+  }
+  engine_.listener.failed(std::move(failure));
+  refused_ = true;
+  message_.clear();
+}
+
+void OperatorContext::interrupt() {
+  if (!interrupted_.exchange(true, std::memory_order_acq_rel) && spec_.interrupt != nullptr) spec_.interrupt(spec_.state.get());
+}
+
+}  // namespace rayelastic

@@ -1,0 +1,215 @@
+// One operator as it runs: its output buffer, the chunks of its current call, its counters, and the way of its output to the ports
+// that consume it. Architecture section 4: scheduling decisions happen inside flush only (P06). Knows nothing of threads, queues
+// or threading models: whoever calls execute, accept or run_source is the only one that does so at that time (Port proves it).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/control/hold.hpp"
+#include "engine/engine.hpp"
+#include "engine/graph/junction.hpp"
+#include "rayelastic/operator/operator.hpp"
+
+namespace rayelastic {
+
+class Port;
+
+class alignas(64) OperatorContext final : public rel_context {
+ public:
+  OperatorContext(OperatorId id, const OperatorSpec& spec, Engine& engine);
+
+  // What an edge is to a loop.
+  enum class Place : std::uint8_t { Outside, InLoop, Feedback };
+
+  // Wiring, before the start.
+  // `edge`: its number at the consumer.
+  void add_consumer(std::size_t output, Port* port, std::uint32_t edge, Place place);
+  // An edge that isn't feedback; its number.
+  std::uint32_t add_input() {
+    watermarks_.push_back(kNoWatermark);
+    return static_cast<std::uint32_t>(inputs_++);
+  }
+  // Its consumers are complete.
+  void keep_way();
+  // Its inputs meet in a junction: there are several, or it is conjunctive.
+  void meet(std::vector<Junction::Input> inputs);
+  [[nodiscard]] Junction* junction() noexcept { return junction_.get(); }
+
+  // Processes a run and submits what comes out. writable: the records are the callee's to overwrite. token_held: the caller
+  // entered the token for this operator; it is left again here. False: stop.
+  [[nodiscard]] bool execute(const Run& run, bool writable, bool token_held);
+  [[nodiscard]] bool accept(Mark mark);
+  // The same for an operator with a junction, inside its gate. Returns how many records it took, fewer if there is no room in a stage or in a loop; negative: stop.
+  [[nodiscard]] std::int64_t take(std::size_t input, const Run& run, bool writable, bool token_held);
+  [[nodiscard]] bool take(std::size_t input, Mark mark);
+  // The stage of that input is full and its producer about to wait. True: there is room now after all.
+  [[nodiscard]] bool widen(std::size_t input);
+  // Runs a source until it has finished or has to stop.
+  void run_source();
+
+  [[nodiscard]] OperatorId id() const noexcept { return id_; }
+  [[nodiscard]] const OperatorSpec& spec() const noexcept { return spec_; }
+  // To be entered before a run is taken; a firing enters it itself.
+  [[nodiscard]] bool needs_token() const noexcept { return needs_token_ && spec_.demands.empty(); }
+  [[nodiscard]] const std::shared_ptr<const Schema>& schema(std::size_t input) const noexcept;
+  [[nodiscard]] bool is_final() const noexcept { return final_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_terminal() const noexcept { return onward_ == 0; }
+  [[nodiscard]] std::uint64_t tuples_in() const noexcept { return tuples_in_.get(); }
+  [[nodiscard]] std::uint64_t tuples_out() const noexcept { return tuples_out_.get(); }
+  [[nodiscard]] std::uint64_t counted(Tally what) const noexcept { return tallies_[static_cast<std::size_t>(what)].get(); }
+  // Records of output ports 1, 2, ... that nobody takes, by port.
+  [[nodiscard]] std::vector<std::uint64_t> untaken() const;
+  // Calls the operator's interrupt hook, the first time. A source ends then.
+  void interrupt();
+  // Its safe point: entered around every run, firing and mark; by a source around what it submits, which may wait inside for ever.
+  [[nodiscard]] Hold& safe_point() noexcept { return safe_point_; }
+
+  // rel_context, called by the operator's function.
+  [[nodiscard]] bool flush(std::int64_t n) override;
+  void finish() override { finished_ = true; }
+  [[nodiscard]] void* allocate(std::size_t bytes) override;
+  void attach(Chunk* chunk) override;
+  [[nodiscard]] bool keep_text(void* field, const char* text, std::uint32_t bytes) override;
+  void fail(std::string message) override;
+  [[nodiscard]] std::span<Chunk* const> input_chunks() const override { return input_.chunks; }
+  void mark(Mark mark) override;
+  [[nodiscard]] bool mark_output(std::int32_t output, Mark mark) override;
+  [[nodiscard]] std::size_t room(std::int32_t output) const override;
+  [[nodiscard]] bool stopping() const override;
+  [[nodiscard]] std::int32_t port() const override;
+  [[nodiscard]] bool emit(std::int32_t output, const void* records, std::int64_t n) override;
+  [[nodiscard]] const void* staged(std::int32_t port, std::int64_t& n) const override;
+  [[nodiscard]] std::int64_t firings() const override;
+  void count(Tally what, std::int64_t n) override { tallies_[static_cast<std::size_t>(what)].add(static_cast<std::uint64_t>(n)); }
+  void kept(std::int64_t n) override { kept_ = n; }
+  [[nodiscard]] void* own_state() const override { return state_; }
+  [[nodiscard]] std::int64_t watermark() const override { return watermark_; }
+
+ private:
+  struct Output {
+    Output(std::size_t record_size, bool with_text) : stride(record_size), has_text(with_text) {}
+
+    const std::size_t stride;
+    const bool has_text;
+    std::vector<Port*> consumers;
+    std::vector<std::uint32_t> edges;  // of the consumers
+    Counter untaken;                   // records, where there are none
+  };
+
+  // Into the safe point, when it is to be had; leaves the token before it waits. False: stop.
+  [[nodiscard]] bool enter(bool& token_held) { return safe_point_.try_enter() || wait_released(token_held); }
+  [[nodiscard]] bool wait_released(bool& token_held);
+  template <class Body>
+  [[nodiscard]] bool inside(Body body) {
+    bool token_held = false;
+    if (!enter(token_held)) return false;
+    const bool ok = body();
+    safe_point_.leave();
+    return ok;
+  }
+  template <class Body>
+  [[nodiscard]] bool inside_if_source(Body body);
+  // A source whose stream goes on elsewhere from where it was held: what its function has made since isn't submitted.
+  [[nodiscard]] bool is_cut_off() const noexcept {
+    return engine_.is_stopping() || (interrupted_.load(std::memory_order_relaxed) && !engine_.finishing.load(std::memory_order_relaxed));
+  }
+  [[nodiscard]] bool step(EngineThread& thread, Run& run, bool& writable, bool token_held, OperatorContext*& next);
+  [[nodiscard]] bool call_and_submit();
+  [[nodiscard]] bool call_once();
+  [[nodiscard]] std::int64_t stage(std::size_t input, const Run& run);
+  [[nodiscard]] bool fire();
+  [[nodiscard]] bool fire_all();
+  [[nodiscard]] std::int64_t call(std::byte* out, std::int64_t capacity, bool token_held);
+  [[nodiscard]] std::int64_t process(std::byte* out, std::int64_t capacity);
+  [[nodiscard]] std::int64_t recover(std::int64_t failed, std::uint64_t sent, std::byte* out, std::int64_t capacity);
+  [[nodiscard]] bool submit(std::byte* out, std::size_t count);
+  [[nodiscard]] bool deliver(std::byte* out, std::size_t count);
+  [[nodiscard]] bool deliver(Mark mark);
+  template <class Body>
+  void without_token(Body body);
+  [[nodiscard]] bool pass(Mark mark);
+  [[nodiscard]] bool pass_one_way(Mark mark);
+  [[nodiscard]] bool pass(std::size_t output, Mark mark);
+  [[nodiscard]] bool show(Mark mark);
+  [[nodiscard]] bool advance(std::uint32_t edge, std::int64_t watermark);
+  [[nodiscard]] bool send_probe();
+  [[nodiscard]] bool take_probe();
+  [[nodiscard]] bool end();
+  [[nodiscard]] std::span<Chunk* const> output_chunks();
+  void end_call();
+  void renew_buffer();
+  [[nodiscard]] bool try_renew_buffer(bool token_held);
+  void report(std::int64_t index);
+
+  // What every call touches comes first, in as few cache lines as can be: long pipelines don't fit the first cache otherwise.
+  std::atomic<OperatorContext*> way_{nullptr};  // to the only consumer, while it is manual (BasicPort)
+  const rel_process process_;
+  void* const state_;
+  Engine& engine_;
+  std::size_t in_stride_;  // of the port of the current call
+  const std::size_t out_stride_;
+  const std::size_t capacity_;  // records in buffer_, also of slots_
+  const std::uint32_t number_;  // id_, as EngineThread::doing has it
+  bool in_place_;               // likewise
+  const bool text_out_;
+  const bool needs_token_;
+  const bool keyed_;
+  const bool source_;
+  std::uint64_t skip_;
+  Hold safe_point_;
+  // Of the current call.
+  bool in_token_ = false;
+  bool flushing_ = false;
+  bool untidy_ = false;  // one of message_, attached_, allocated_, arena_touched_ is set
+  std::byte* out_ = nullptr;
+  std::int64_t out_capacity_ = 0;
+  Run input_;
+  Counter tuples_in_;
+  Counter tuples_out_;
+  ChunkRef home_;                // of buffer_; null for sinks
+  std::byte* buffer_ = nullptr;  // in home_, aligned
+  Port* only_ = nullptr;         // the consumer, if there is one and no more
+  std::vector<Port*> consumers_;
+
+  std::int64_t kept_ = 0;  // what rel_kept said
+  Counter tallies_[2];     // by Tally
+  bool refused_ = false;   // flush said stop
+  bool finished_ = false;
+  bool in_mark_ = false;  // a source has entered its safe point for a mark
+  bool arena_touched_ = false;
+  std::string message_;
+  std::vector<ChunkRef> attached_;   // until the next submit
+  std::vector<ChunkRef> allocated_;  // full or odd-sized arena chunks, until the call ends
+  std::vector<Chunk*> combined_;
+  std::vector<void*> slots_;
+  ChunkRef arena_;
+  std::size_t arena_used_ = 0;
+
+  const OperatorId id_;
+  const OperatorSpec spec_;
+  std::unique_ptr<Junction> junction_;  // null for an operator with a single port that takes runs as they come
+  std::vector<std::uint32_t> edges_;    // of consumers_
+  std::deque<Output> further_outputs_;  // output ports 1, 2, ...
+  std::vector<Port*> loop_consumers_;   // of the edges that belong to a loop
+  std::size_t onward_ = 0;              // edges to consumers, without feedback
+  std::size_t turn_ = 0;                // which way the next Time mark takes
+  std::size_t inputs_ = 0;              // edges that aren't feedback
+  std::size_t finals_ = 0;
+  bool idle_ = false;                      // all inputs are
+  std::int64_t watermark_ = kNoWatermark;  // the least of
+  std::vector<std::int64_t> watermarks_;   // by edge that isn't feedback
+  std::size_t feedbacks_ = 0;              // edges
+  std::size_t probes_ = 0;                 // of this round
+  std::size_t returned_ = 0;               // records that came back since the probe was sent
+  std::atomic<bool> final_{false};         // release: everything that the operator did is done
+  std::atomic<bool> interrupted_{false};
+};
+
+}  // namespace rayelastic

@@ -1,0 +1,111 @@
+// What an operator does with marks: they go on in order with the records, watermarks as the least of all inputs, the end when all have
+// come to theirs.
+#include <algorithm>
+#include <utility>
+
+#include "engine/context/operator_context.hpp"
+#include "engine/context/port.hpp"
+
+namespace rayelastic {
+
+// One way at a fork, and the next one the next time.
+bool OperatorContext::pass_one_way(Mark mark) {
+  const std::vector<Port*>* consumers = &consumers_;
+  const std::vector<std::uint32_t>* edges = &edges_;
+  std::size_t ways = consumers->size();
+  for (const Output& output : further_outputs_) ways += output.consumers.size();
+  if (ways == 0) return true;
+  std::size_t way = turn_++ % ways;
+  for (auto output = further_outputs_.begin(); way >= consumers->size(); ++output) {
+    way -= consumers->size();
+    consumers = &output->consumers;
+    edges = &output->edges;
+  }
+  return (*consumers)[way]->accept({mark.kind, mark.value, (*edges)[way]});
+}
+
+bool OperatorContext::pass(Mark mark) {
+  if (mark.kind == MarkKind::Time) return pass_one_way(mark);
+  for (std::size_t output = 0; output <= further_outputs_.size(); ++output) {
+    if (!pass(output, mark)) return false;
+  }
+  return true;
+}
+
+bool OperatorContext::pass(std::size_t output, Mark mark) {
+  const std::vector<Port*>& consumers = output == 0 ? consumers_ : further_outputs_[output - 1].consumers;
+  const std::vector<std::uint32_t>& edges = output == 0 ? edges_ : further_outputs_[output - 1].edges;
+  for (std::size_t index = 0; index < consumers.size(); ++index) {
+    if (!consumers[index]->accept({mark.kind, mark.value, edges[index]})) return false;
+  }
+  return true;
+}
+
+// An edge has a new watermark, is idle, or has ended. That of the operator is the least of those that count, and never goes back.
+bool OperatorContext::advance(std::uint32_t edge, std::int64_t watermark) {
+  if (edge >= watermarks_.size()) return true;  // a source's own end
+  watermarks_[edge] = watermark;
+  const std::int64_t least = *std::ranges::min_element(watermarks_);
+  const bool was_idle = std::exchange(idle_, least == kEndOfTime);
+  if (idle_) return was_idle || finals_ + 1 >= inputs_ || show({MarkKind::Watermark, kIdle});
+  if (least <= watermark_ && !was_idle) return true;
+  const bool advanced = least > watermark_;
+  watermark_ = std::max(watermark_, least);
+  if (watermark_ == kNoWatermark) return true;
+  if (advanced && (spec_.flags & REL_ON_WATERMARK) != 0) return call_and_submit();
+  return show({MarkKind::Watermark, watermark_});
+}
+
+bool OperatorContext::accept(Mark mark) {
+  return inside([&] {
+    in_mark_ = true;
+    const bool ok = deliver(mark);
+    in_mark_ = false;
+    return ok;
+  });
+}
+
+bool OperatorContext::deliver(Mark mark) {
+  if (mark.kind == MarkKind::Probe) {
+    if (++probes_ < inputs_) return true;
+    probes_ = 0;
+    return send_probe();
+  }
+  if (mark.kind == MarkKind::Watermark) return advance(mark.edge, mark.value);
+  if (mark.kind != MarkKind::Final) return show(mark);
+  if (!advance(mark.edge, kEndOfTime)) return false;
+  if (++finals_ < inputs_) return true;
+  return feedbacks_ > 0 ? send_probe() : end();
+}
+
+// To the operator, and then on if it says so. A command may come after the end, for its sender can't know.
+bool OperatorContext::show(Mark mark) {
+  if (is_final()) return true;
+  const Doing doing(*current_thread, number_);
+  input_ = {nullptr, 0, in_stride_, {}};
+  const bool onward = spec_.marked == nullptr || spec_.marked(state_, mark, this);
+  if (!message_.empty()) report(-1);
+  end_call();
+  return !refused_ && !stopping() && (!onward || pass(mark));
+}
+
+// All that was to come has come.
+bool OperatorContext::end() {
+  const bool finishing = (spec_.flags & REL_SINK) != 0 || engine_.finishing.load(std::memory_order_relaxed);
+  watermark_ = kEndOfTime;
+  if ((spec_.flags & REL_ON_FINISH) != 0 && finishing && !call_and_submit()) return false;
+  if (engine_.is_stopping() || !pass(Mark{MarkKind::Final, 0})) return false;
+  final_.store(true, std::memory_order_release);
+  if (is_terminal()) engine_.listener.terminal_final();
+  return true;
+}
+
+void OperatorContext::run_source() {
+  inputs_ = 1;
+  bool ok = true;
+  while (ok && !finished_ && !stopping()) ok = call_and_submit();
+  // An interruption ends a source as if it had finished; REL_STOPPED is then its consent.
+  if (!engine_.is_stopping()) (void)accept(Mark{MarkKind::Final, 0});
+}
+
+}  // namespace rayelastic

@@ -1,0 +1,7 @@
+#include "engine/context/port.hpp"
+
+namespace rayelastic {
+
+template class BasicPort<std::atomic, PortWorld>;
+
+}  // namespace rayelastic

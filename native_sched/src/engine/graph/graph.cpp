@@ -1,0 +1,101 @@
+#include "engine/graph/graph.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+namespace rayelastic {
+
+namespace {
+
+bool takes_runs(const OperatorSpec& spec) { return spec.demands.empty(); }
+
+}  // namespace
+
+ThreadingModel possible_model(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges, OperatorId id, ThreadingModel wish) {
+  const bool queued =
+      !takes_runs(specs[id]) || std::ranges::any_of(edges, [id](const Edge& edge) { return edge.feedback && edge.to == id; });
+  return queued && wish == ThreadingModel::Manual ? ThreadingModel::Dynamic : wish;
+}
+
+Graph::Graph(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges)
+    : specs_(specs), edges_(edges), wiring_(specs, edges), inputs_(specs.size()), feedback_inputs_(specs.size()) {
+  for (OperatorId id = 0; id < specs_.size(); ++id) {
+    for (std::size_t port = 0; port < input_count(specs_[id]); ++port)
+      inputs_[id].push_back({.port = port, .stride = input_schema(specs_[id], port)->record_size()});
+    feedback_inputs_[id].resize(inputs_[id].size(), 0);
+  }
+  for (const Edge& edge : edges_) {
+    std::size_t input = edge.input;
+    if (edge.feedback) {
+      std::size_t& feedback = feedback_inputs_[edge.to][edge.input];
+      if (feedback == 0) {
+        feedback = inputs_[edge.to].size();
+        inputs_[edge.to].push_back({.port = edge.input, .stride = inputs_[edge.to][edge.input].stride, .feedback = true});
+      }
+      input = feedback;
+    }
+    ++inputs_[edge.to][input].edges;
+  }
+}
+
+std::size_t Graph::port_count() const noexcept {
+  std::size_t ports = 0;
+  for (const auto& each : inputs_) ports += each.size();
+  return ports;
+}
+
+void Graph::build(Engine& engine, const Models& models, const Overflow& overflow) {
+  ports_.resize(specs_.size());
+  for (OperatorId id = 0; id < specs_.size(); ++id) add_operator(id, engine, models, overflow);
+  for (const Edge& edge : edges_) connect(edge);
+  for (OperatorId id = 0; id < specs_.size(); ++id) {
+    if (specs_[id].commanded) ports_[id].front()->add_edge();  // of Errands
+  }
+  for (const auto& context : contexts_) context->keep_way();
+}
+
+void Graph::add_operator(OperatorId id, Engine& engine, const Models& models, const Overflow& overflow) {
+  const OperatorSpec& spec = specs_[id];
+  contexts_.push_back(std::make_unique<OperatorContext>(id, spec, engine));
+  OperatorContext& context = *contexts_.back();
+  if (inputs_[id].size() > 1 || !takes_runs(spec)) context.meet(inputs_[id]);
+  if (!takes_runs(spec)) relate_ports(id, engine);
+  const auto named = models.find(id);
+  const ThreadingModel model = possible_model(specs_, edges_, id, named == models.end() ? spec.model : named->second);
+  for (std::size_t input = 0; input < inputs_[id].size(); ++input) {
+    ports_[id].push_back(std::make_unique<Port>(context, engine, model, input));
+    if (context.junction() != nullptr) ports_[id].back()->meet(context.junction()->gate);
+    if (!inputs_[id][input].feedback) continue;
+    const std::size_t stride = inputs_[id][input].stride;
+    ports_[id].back()->close_loop(std::make_unique<Spill>(stride, engine.options.loop_bytes, [overflow, id] { overflow(id); }));
+    engine.replaces_waiting.store(true, std::memory_order_relaxed);
+  }
+}
+
+void Graph::relate_ports(OperatorId id, Engine& engine) {
+  engine.replaces_waiting.store(true, std::memory_order_relaxed);
+  for (std::size_t port = 0; port < specs_[id].demands.size(); ++port) {
+    for (std::size_t other = 0; other < specs_[id].demands.size(); ++other) {
+      if (other != port && wiring_.are_related(id, port, other)) contexts_[id]->junction()->relate(port, other);
+    }
+  }
+}
+
+void Graph::connect(const Edge& edge) {
+  using Place = OperatorContext::Place;
+  Port& port = *ports_[edge.to][edge.feedback ? feedback_inputs_[edge.to][edge.input] : edge.input];
+  const Place place = edge.feedback ? Place::Feedback : wiring_.is_in_loop(edge) ? Place::InLoop : Place::Outside;
+  const std::uint32_t number = edge.feedback ? 0 : contexts_[edge.to]->add_input();
+  contexts_[edge.from]->add_consumer(edge.output, &port, number, place);
+  port.add_edge();
+}
+
+ThreadingModel Graph::model_of(OperatorId id) const {
+  if (specs_[id].input == nullptr) return ThreadingModel::Dedicated;
+  for (std::size_t input = 0; input < input_count(specs_[id]); ++input) {
+    if (ports_[id][input]->is_switching()) return ports_[id][input]->model();
+  }
+  return ports_[id].front()->model();
+}
+
+}  // namespace rayelastic

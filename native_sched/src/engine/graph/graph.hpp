@@ -1,0 +1,56 @@
+// What a scheduler makes of operators and edges when it starts: contexts, their ports, and how they are connected. Knows no threads.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/context/operator_context.hpp"
+#include "engine/context/port.hpp"
+#include "engine/engine.hpp"
+#include "engine/graph/junction.hpp"
+#include "engine/graph/wiring.hpp"
+#include "rayelastic/engine/scheduler.hpp"
+
+namespace rayelastic {
+
+// Stages need queues in front of them, and so do loops.
+[[nodiscard]] ThreadingModel possible_model(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges, OperatorId id,
+                                            ThreadingModel wish);
+
+class Graph {
+ public:
+  using Models = decltype(Desired::models);
+  using Overflow = std::function<void(OperatorId)>;  // a loop makes records faster than it ends them
+
+  // Throws std::invalid_argument, naming the operator: see Scheduler::start. What it is given outlives it.
+  Graph(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges);
+
+  [[nodiscard]] std::size_t port_count() const noexcept;
+  // Once, before anything below.
+  void build(Engine& engine, const Models& models, const Overflow& overflow);
+
+  [[nodiscard]] const std::vector<std::unique_ptr<OperatorContext>>& contexts() const noexcept { return contexts_; }
+  // By operator and input; none for sources.
+  [[nodiscard]] const std::vector<std::vector<std::unique_ptr<Port>>>& ports() const noexcept { return ports_; }
+  // Upstream before downstream, without regard to feedback.
+  [[nodiscard]] const std::vector<OperatorId>& order() const noexcept { return wiring_.order(); }
+  // As long as one of its ports hasn't switched, the operator hasn't.
+  [[nodiscard]] ThreadingModel model_of(OperatorId id) const;
+
+ private:
+  void add_operator(OperatorId id, Engine& engine, const Models& models, const Overflow& overflow);
+  void relate_ports(OperatorId id, Engine& engine);
+  void connect(const Edge& edge);
+
+  const std::vector<OperatorSpec>& specs_;
+  const std::vector<Edge>& edges_;
+  const Wiring wiring_;
+  std::vector<std::vector<Junction::Input>> inputs_;
+  std::vector<std::vector<std::size_t>> feedback_inputs_;  // by operator and port; 0: none
+  std::vector<std::unique_ptr<OperatorContext>> contexts_;
+  std::vector<std::vector<std::unique_ptr<Port>>> ports_;
+};
+
+}  // namespace rayelastic

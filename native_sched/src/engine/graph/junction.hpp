@@ -1,0 +1,77 @@
+// Where the input ports of one operator meet: its gate, and for a conjunctive operator the stages in which records wait until all
+// ports have what it wants (Joker section 3.1, J02, J03). Knows neither queues nor threads, and doesn't run the operator. All but
+// the gate is touched by whoever is inside the gate.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "operator/record_buffer.hpp"
+#include "queue/gate.hpp"
+#include "rayelastic/operator/operator.hpp"
+
+namespace rayelastic {
+
+class Port;
+
+class Junction {
+ public:
+  // An input of the operator: one for each input port, then one for each input port that has feedback edges.
+  struct Input {
+    std::size_t port = 0;
+    std::size_t stride = 0;
+    bool feedback = false;
+    std::size_t edges = 0;
+    std::size_t finals = 0;
+  };
+
+  // stage_records: how many records of each port may wait, and the most that a firing takes; spare_bytes: see widen.
+  Junction(const OperatorSpec& spec, std::vector<Input> inputs, std::size_t stage_records, std::size_t spare_bytes);
+
+  [[nodiscard]] bool is_conjunctive() const noexcept { return !demands_.empty(); }
+  [[nodiscard]] const Input& input(std::size_t input) const noexcept { return inputs_[input]; }
+  // The records of both ports come from one operator.
+  void relate(std::size_t port, std::size_t other) { relatives_[port].push_back(other); }
+  // True: that was the last edge of the input.
+  [[nodiscard]] bool end_edge(std::size_t input);
+
+  // Copies what there is room for into the stage of the input.
+  [[nodiscard]] std::size_t stage(std::size_t input, const Run& run);
+  [[nodiscard]] bool has_room(std::size_t input) const noexcept { return stages_[input].size() < limits_[input]; }
+
+  enum class Widened : std::uint8_t { No, Yes, Beyond };
+  // The stage of `input` is full. Yes: it has more room now, for it is short of records at a related port, whose records may be
+  // behind the very ones that wait here: an operator that gives a port less than the other would block itself (a filter on one
+  // side of a diamond). Beyond: that has cost spare_bytes already.
+  [[nodiscard]] Widened widen(std::size_t input);
+
+  // How often the operator may fire in one call; 0: a port has ended and can't satisfy, the rest has to be delivered; or nothing.
+  [[nodiscard]] std::optional<std::int64_t> ready() const;
+  // The records of a firing, of all ports; they stay until consume().
+  void begin(std::int64_t firings);
+  void consume();
+  [[nodiscard]] bool is_firing() const noexcept { return firings_ >= 0; }
+  [[nodiscard]] std::int64_t firings() const noexcept { return firings_; }
+  [[nodiscard]] Run part(std::size_t port) const noexcept { return stages_[port].front(counts_[port]); }
+  [[nodiscard]] std::size_t records() const noexcept;
+  [[nodiscard]] const std::vector<Chunk*>& chunks() const noexcept { return chunks_; }
+
+  Gate<Port> gate;
+  std::size_t port = 0;  // of the run or mark that is processed
+
+ private:
+  const std::vector<Demand> demands_;
+  const std::size_t stage_records_;
+  const std::size_t spare_bytes_;
+  std::vector<Input> inputs_;
+  std::vector<std::vector<std::size_t>> relatives_;  // by port
+  std::vector<RecordBuffer> stages_;                 // by port
+  std::vector<std::size_t> limits_;                  // of the stages, in records
+  std::int64_t firings_ = -1;
+  std::vector<std::size_t> counts_;
+  std::vector<Chunk*> chunks_;
+};
+
+}  // namespace rayelastic

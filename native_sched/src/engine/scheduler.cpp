@@ -1,0 +1,325 @@
+// Wires operators and ports, applies desired state, and decides when the PE is over.
+#include "rayelastic/engine/scheduler.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "engine/control/safe_points.hpp"
+#include "engine/engine.hpp"
+#include "engine/engine_threads.hpp"
+#include "engine/errands.hpp"
+#include "engine/graph/graph.hpp"
+#include "engine/graph/wiring.hpp"
+#include "rayelastic/state/keyed_state.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+constexpr std::chrono::milliseconds kApplyPatience{50};
+constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365);  // a wait for ever must not overflow the clock
+
+}  // namespace
+
+// Locks: hold_mutex_ makes holders wait for one another and is taken before all others; apply_mutex_ makes apply and stop wait for one
+// another and is never taken by an engine thread; over_mutex_ guards the outcome. Taken in the order hold, apply, over, EngineThreads'
+// own. No engine lock is waited for under any of them; engine threads may take over_mutex_ whatever engine locks they hold.
+class Scheduler::State {
+ public:
+  explicit State(SchedulerOptions options) : options_(options) {}
+  ~State() { stop(false, true); }
+
+  OperatorId add(OperatorSpec spec) {
+    check_operator(spec);
+    if (started_) throw std::logic_error("operators can't be added to a scheduler that has started");
+    if (spec.store == nullptr) spec.store = spec.keyed;
+    specs_.push_back(std::move(spec));
+    return specs_.size() - 1;
+  }
+
+  void connect(const Edge& edge) {
+    if (started_) throw std::logic_error("operators of a scheduler that has started can't be connected");
+    check_edge(specs_, edge);
+    edges_.push_back(edge);
+  }
+
+  [[nodiscard]] unsigned minimum_threads() const {
+    std::size_t most = 0;
+    for (const OperatorSpec& spec : specs_) most = std::max(most, input_count(spec));
+    return static_cast<unsigned>(1 + most);
+  }
+
+  void start(const Desired& desired) {
+    if (started_) throw std::logic_error("a scheduler starts once");
+    check(desired);
+    auto graph = std::make_unique<Graph>(specs_, edges_);
+    const std::lock_guard apply_guard(apply_mutex_);
+    build(std::move(graph), desired);
+    started_ = true;
+    try {
+      for (const auto& ports : graph_->ports()) {
+        for (const auto& port : ports) {
+          if (port->model() == ThreadingModel::Dedicated) threads_->start_dedicated(*port);
+        }
+      }
+      threads_->set_count(desired.thread_count);
+      if (options_.profile_period.count() > 0)
+        threads_->start_profiler([this](std::chrono::nanoseconds duration) { return wait_for(duration); });
+      for (const auto& context : graph_->contexts()) {
+        if ((context->spec().flags & REL_SOURCE) != 0) threads_->start_source(*context);
+      }
+    } catch (...) {
+      halt();
+      join();
+      throw;
+    }
+  }
+
+  InForce apply(const Desired& desired) {
+    check(desired);
+    const std::lock_guard apply_guard(apply_mutex_);
+    if (!started_ || is_over()) return in_force();
+    Desired possible = desired;
+    try {
+      for (const auto& [id, model] : desired.models) {
+        if (graph_->ports()[id].empty()) possible.models.erase(id);
+        for (const auto& port : graph_->ports()[id]) {
+          const ThreadingModel wish = possible.models[id] = possible_model(specs_, edges_, id, model);
+          if (wish == ThreadingModel::Dedicated) threads_->start_dedicated(*port);
+          port->wish(wish);
+        }
+      }
+      threads_->set_count(desired.thread_count);
+    } catch (const std::system_error&) {  // no more threads to be had: the answer says what there is
+    }
+    std::unique_lock lock(over_mutex_);
+    changed_.wait_for(lock, kApplyPatience, [&] { return over_ || holds(possible); });
+    lock.unlock();
+    return in_force();
+  }
+
+  [[nodiscard]] InForce in_force() const {
+    InForce answer;
+    if (started_) threads_->tell(answer);
+    for (OperatorId id = 0; id < specs_.size(); ++id) answer.models.push_back(model_of(id));
+    return answer;
+  }
+
+  [[nodiscard]] Sample sample() const {
+    Sample sample;
+    if (!started_) return sample;
+    for (OperatorId id = 0; id < specs_.size(); ++id) {
+      const OperatorContext& context = *graph_->contexts()[id];
+      OperatorSample& each = sample.operators.emplace_back(OperatorSample{.tuples_in = context.tuples_in(),
+                                                                          .tuples_out = context.tuples_out(),
+                                                                          .model = model_of(id),
+                                                                          .final = context.is_final(),
+                                                                          .answered = context.counted(Tally::Answered),
+                                                                          .skipped = context.counted(Tally::Skipped),
+                                                                          .untaken = context.untaken()});
+      for (const auto& port : graph_->ports()[id]) {
+        each.queued += port->queued();
+        each.queue_capacity += port->capacity();
+      }
+      if (const StateTable* state = specs_[id].store.get(); state != nullptr) {
+        each.state_keys = state->size();
+        each.state_bytes = state->bytes();
+      }
+    }
+    threads_->tell(sample);
+    return sample;
+  }
+
+  bool wait_for(std::chrono::nanoseconds duration) const {
+    std::unique_lock lock(over_mutex_);
+    return changed_.wait_for(lock, std::min(duration, kLongest), [this] { return over_; });
+  }
+
+  [[nodiscard]] std::optional<Failure> failure() const {
+    const std::lock_guard guard(over_mutex_);
+    return failure_;
+  }
+
+  void end_source(OperatorId id) {
+    if (id >= specs_.size() || (specs_[id].flags & REL_SOURCE) == 0)
+      throw std::invalid_argument("operator " + std::to_string(id) + " is no source");
+    if (started_) graph_->contexts()[id]->interrupt();
+  }
+
+  void poke(OperatorId id) {
+    if (id >= specs_.size() || !specs_[id].commanded) throw std::invalid_argument("operator " + std::to_string(id) + " takes no commands");
+    if (started_) errands_->add(*graph_->ports()[id].front());
+  }
+
+  [[nodiscard]] std::string hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience) {
+    for (const OperatorId id : ids) {
+      if (id >= specs_.size()) throw std::invalid_argument("there is no operator " + std::to_string(id) + " to hold");
+    }
+    if (!started_) throw std::logic_error("operators of a scheduler that hasn't started can't be held");
+    const std::lock_guard hold_guard(hold_mutex_);
+    engine_->replaces_waiting.store(true, std::memory_order_relaxed);  // others shall go on, and those who waited before know nothing of it
+    threads_->replace_waiting();
+    std::string refusal = safe_points_->hold(ids, drain, std::min(patience, kLongest), *engine_);
+    // Whoever stops releases after it has said so: one of us sees the other.
+    if (draining_.load(std::memory_order_seq_cst)) {
+      release(true);
+      refusal = "the processing element is being stopped";
+    }
+    return refusal;
+  }
+
+  void release(bool finish) {
+    if (!started_) return;
+    if (!finish) engine_->finishing.store(false, std::memory_order_relaxed);
+    safe_points_->release();
+  }
+
+  void stop(bool drain, bool finish) {
+    if (!started_) return;
+    if (drain && !is_over()) {
+      draining_.store(true, std::memory_order_seq_cst);
+      for (const auto& context : graph_->contexts()) {
+        if ((context->spec().flags & REL_SOURCE) != 0) context->interrupt();
+      }
+      release(finish);
+      std::unique_lock lock(over_mutex_);
+      changed_.wait(lock, [this] { return over_; });
+    }
+    halt();
+    const std::lock_guard apply_guard(apply_mutex_);
+    join();
+  }
+
+ private:
+  void check(const Desired& desired) const {
+    for (const auto& [id, model] : desired.models) {
+      if (id >= specs_.size()) throw std::invalid_argument("desired state names operator " + std::to_string(id) + ", which there isn't");
+    }
+  }
+
+  void build(std::unique_ptr<Graph> graph, const Desired& desired) {
+    graph_ = std::move(graph);
+    engine_ = std::make_unique<Engine>(options_, graph_->port_count(),
+                                       Engine::Listener{.failed = [this](Failure failure) { fail(std::move(failure)); },
+                                                        .terminal_final = [this] { count_final(); },
+                                                        .changed = [this] { tell_changed(); },
+                                                        .waiting = [this] { threads_->replace_waiting(); }});
+    threads_ = std::make_unique<EngineThreads>(*engine_, specs_.size());
+    errands_ = std::make_unique<Errands>(*engine_);
+    graph_->build(*engine_, desired.models, [this](OperatorId id) {
+      fail({.operator_id = id,
+            .operator_name = specs_[id].name,
+            .message = "has more than loop_bytes on its feedback edge: the loop makes records faster than it ends them; end more of "
+                       "them each round, or raise loop_bytes"});
+    });
+    safe_points_ = std::make_unique<SafePoints>(graph_->contexts(), graph_->ports(), edges_, graph_->order());
+    for (const auto& context : graph_->contexts()) terminals_left_ += context->is_terminal() ? 1 : 0;
+    if (terminals_left_ == 0) over_ = true;  // no operators at all
+  }
+
+  [[nodiscard]] ThreadingModel model_of(OperatorId id) const {
+    if (started_) return graph_->model_of(id);
+    return specs_[id].input == nullptr ? ThreadingModel::Dedicated : possible_model(specs_, edges_, id, specs_[id].model);
+  }
+
+  [[nodiscard]] bool holds(const Desired& desired) const {
+    return threads_->has(desired.thread_count) &&
+           std::ranges::all_of(desired.models, [this](const auto& wish) { return model_of(wish.first) == wish.second; });
+  }
+
+  [[nodiscard]] bool is_over() const {
+    const std::lock_guard guard(over_mutex_);
+    return over_;
+  }
+
+  // From here on engine threads call.
+  void fail(Failure failure) {
+    {
+      const std::lock_guard guard(over_mutex_);
+      if (over_) return;  // the first failure counts, and none that comes of stopping
+      failure_ = std::move(failure);
+    }
+    halt();
+  }
+
+  void count_final() {
+    const std::lock_guard guard(over_mutex_);
+    if (--terminals_left_ > 0) return;
+    over_ = true;
+    changed_.notify_all();
+  }
+
+  void tell_changed() {
+    const std::lock_guard guard(over_mutex_);
+    changed_.notify_all();
+  }
+
+  // Everything unwinds; nobody sleeps on.
+  void halt() {
+    engine_->stopping.store(true, std::memory_order_seq_cst);
+    {
+      const std::lock_guard guard(over_mutex_);
+      over_ = true;
+      changed_.notify_all();
+    }
+    for (const auto& context : graph_->contexts()) {
+      context->interrupt();
+      if (context->junction() != nullptr) context->junction()->gate.interrupt();
+    }
+    safe_points_->release();  // after `stopping`: see SafePoints::hold
+    errands_->halt();
+    threads_->halt();
+  }
+
+  void join() {
+    threads_->join();
+    errands_->join();
+  }
+
+  const SchedulerOptions options_;
+  std::vector<OperatorSpec> specs_;
+  std::vector<Edge> edges_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Graph> graph_;
+  std::unique_ptr<SafePoints> safe_points_;
+  std::unique_ptr<EngineThreads> threads_;
+  std::unique_ptr<Errands> errands_;
+  std::atomic<bool> started_{false};
+
+  std::mutex hold_mutex_;
+  std::atomic<bool> draining_{false};
+  std::mutex apply_mutex_;
+
+  mutable std::mutex over_mutex_;
+  mutable std::condition_variable changed_;
+  bool over_ = false;
+  std::size_t terminals_left_ = 0;
+  std::optional<Failure> failure_;
+};
+
+Scheduler::Scheduler(SchedulerOptions options) : state_(std::make_unique<State>(options)) {}
+Scheduler::~Scheduler() = default;
+OperatorId Scheduler::add_operator(OperatorSpec spec) { return state_->add(std::move(spec)); }
+void Scheduler::connect(OperatorId from, OperatorId to, std::size_t output_port, std::size_t input_port, bool feedback) {
+  state_->connect({.from = from, .to = to, .output = output_port, .input = input_port, .feedback = feedback});
+}
+unsigned Scheduler::minimum_threads() const { return state_->minimum_threads(); }
+void Scheduler::start(const Desired& desired) { state_->start(desired); }
+InForce Scheduler::apply(const Desired& desired) { return state_->apply(desired); }
+InForce Scheduler::in_force() const { return state_->in_force(); }
+Sample Scheduler::sample() const { return state_->sample(); }
+bool Scheduler::wait_for(std::chrono::nanoseconds duration) const { return state_->wait_for(duration); }
+std::optional<Failure> Scheduler::failure() const { return state_->failure(); }
+void Scheduler::poke(OperatorId id) { state_->poke(id); }
+void Scheduler::end_source(OperatorId id) { state_->end_source(id); }
+std::string Scheduler::hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience) {
+  return state_->hold(ids, drain, patience);
+}
+void Scheduler::release(bool finish) { state_->release(finish); }
+void Scheduler::stop(bool drain, bool finish) { state_->stop(drain, finish); }
+
+}  // namespace rayelastic

@@ -1,0 +1,239 @@
+// What a link receives: headers checked before anything is allocated, bodies before anything of them is used.
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "rayelastic/net/link.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+constexpr const char* kNoGoodbye = "it closed the connection without a goodbye; its process ended or failed";
+
+// Whether a peer that closes shows as an end or as a reset depends on what it had left unread.
+std::string loss_of(int error) {
+  return error == ECONNRESET || error == EPIPE ? kNoGoodbye : "the connection broke: " + std::generic_category().message(error);
+}
+
+}  // namespace
+
+FrameFault Link::compare_schemas(const FrameHeader& hello) const noexcept {
+  const bool same = hello.record_bytes == schema_->record_size() && static_cast<std::uint64_t>(hello.value) == fingerprint(*schema_);
+  return same ? FrameFault::None : FrameFault::Schema;
+}
+
+// ---- the sending side: credits, heartbeats and the last goodbye, read by the service thread ----
+
+void Link::read_control() {
+  while (true) {
+    const ssize_t got = ::recv(fd_, next_header_.data() + next_header_bytes_, kFrameHeaderBytes - next_header_bytes_, MSG_DONTWAIT);
+    const Lock lock(mutex_);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) (void)lose(lock, loss_of(errno));
+      return;
+    }
+    if (got == 0) {
+      (void)lose(lock, kNoGoodbye);
+      return;
+    }
+    silent_beats_ = 0;
+    heard_ = true;
+    totals_.bytes_received.fetch_add(static_cast<std::uint64_t>(got), std::memory_order_relaxed);
+    next_header_bytes_ += static_cast<std::size_t>(got);
+    if (next_header_bytes_ < kFrameHeaderBytes) continue;
+    next_header_bytes_ = 0;
+
+    FrameHeader header;
+    const FrameLimits limits{.max_frame_bytes = options_.max_frame_bytes, .sequence = receive_sequence_};
+    FrameFault fault = decode_header(next_header_, limits, header);
+    if (fault == FrameFault::None) fault = take_control(header);
+    if (fault != FrameFault::None) {
+      (void)refuse(lock, fault, header);
+      return;
+    }
+    ++receive_sequence_;
+    totals_.frames_received.fetch_add(1, std::memory_order_relaxed);
+    if (goodbye_heard_) {
+      changed_.notify_all();
+      return;
+    }
+  }
+}
+
+FrameFault Link::take_control(const FrameHeader& header) {
+  switch (header.kind) {
+    case FrameKind::Heartbeat:
+      return FrameFault::None;
+    case FrameKind::Hello: {
+      if (hello_heard_) return FrameFault::Order;
+      hello_heard_ = true;
+      return compare_schemas(header);
+    }
+    case FrameKind::Credit: {
+      if (!hello_heard_) return FrameFault::Order;
+      const auto granted = static_cast<std::uint64_t>(header.value);
+      if (window_ == 0) {
+        window_ = granted;
+        return FrameFault::None;
+      }
+      if (granted > outstanding_) return FrameFault::Credit;
+      outstanding_ -= granted;
+      totals_.unconsumed.store(outstanding_, std::memory_order_relaxed);
+      return FrameFault::None;
+    }
+    case FrameKind::Goodbye: {
+      if (!goodbye_gone_) return FrameFault::Order;
+      goodbye_heard_ = true;
+      outstanding_ = 0;
+      totals_.unconsumed.store(0, std::memory_order_relaxed);
+      return FrameFault::None;
+    }
+    case FrameKind::Records:
+    case FrameKind::Mark:
+      return FrameFault::Order;
+  }
+  return FrameFault::Kind;
+}
+
+// ---- the receiving side, read by the operator's thread ----
+
+Link::Outcome Link::receive(Received& received) {
+  silent_beats_ = 0;  // while nobody read, nothing could be heard
+  while (true) {
+    FrameHeader header;
+    FrameFault fault = FrameFault::None;
+    if (const Outcome outcome = read_header(header, fault); outcome != Outcome::Ok) return outcome;
+    if (fault == FrameFault::None) fault = take_in_order(header);
+    if (fault != FrameFault::None) {
+      const Lock lock(mutex_);
+      return refuse(lock, fault, header);
+    }
+    received.header = header;
+    received.records = nullptr;
+    received.heap = ChunkRef();
+    if (header.kind == FrameKind::Records) {
+      if (const Outcome outcome = read_body(header, received); outcome != Outcome::Ok) return outcome;
+    }
+    ++receive_sequence_;
+    totals_.frames_received.fetch_add(1, std::memory_order_relaxed);
+    if (header.kind == FrameKind::Records || header.kind == FrameKind::Mark) return Outcome::Ok;
+    if (header.kind == FrameKind::Goodbye) return say_goodbye();
+  }
+}
+
+FrameFault Link::take_in_order(const FrameHeader& header) {
+  switch (header.kind) {
+    case FrameKind::Heartbeat:
+      return FrameFault::None;
+    case FrameKind::Hello: {
+      if (hello_heard_) return FrameFault::Order;
+      hello_heard_ = true;
+      return compare_schemas(header);
+    }
+    case FrameKind::Records: {
+      if (!hello_heard_ || final_heard_) return FrameFault::Order;
+      const Lock lock(mutex_);
+      outstanding_ += header.frame_bytes();
+      totals_.unconsumed.store(outstanding_, std::memory_order_relaxed);
+      return FrameFault::None;
+    }
+    case FrameKind::Mark: {
+      if (!hello_heard_ || final_heard_) return FrameFault::Order;
+      final_heard_ = header.detail == static_cast<std::uint8_t>(MarkKind::Final);
+      return FrameFault::None;
+    }
+    case FrameKind::Goodbye:
+      return final_heard_ ? FrameFault::None : FrameFault::Order;
+    case FrameKind::Credit:
+      return FrameFault::Order;
+  }
+  return FrameFault::Kind;
+}
+
+Link::Outcome Link::read_header(FrameHeader& header, FrameFault& fault) {
+  while (next_header_bytes_ < kFrameHeaderBytes) {
+    iovec part{next_header_.data() + next_header_bytes_, kFrameHeaderBytes - next_header_bytes_};
+    std::size_t got = 0;
+    if (const Outcome outcome = read_parts({&part, 1}, got); outcome != Outcome::Ok) return outcome;
+    next_header_bytes_ += got;
+  }
+  next_header_bytes_ = 0;
+  const FrameLimits limits{.max_frame_bytes = options_.max_frame_bytes,
+                           .sequence = receive_sequence_,
+                           .record_bytes = static_cast<std::uint32_t>(schema_->record_size())};
+  fault = decode_header(next_header_, limits, header);
+  return Outcome::Ok;
+}
+
+// The body and, in the same call, as much of the next header as is there: one system call a frame.
+Link::Outcome Link::read_body(const FrameHeader& header, Received& received) {
+  const std::size_t records_bytes = std::size_t{header.records} * header.record_bytes;
+  if (records_bytes > body_capacity_) {
+    body_.reset(new std::byte[records_bytes]);
+    body_capacity_ = records_bytes;
+  }
+  if (header.heap_bytes > 0) received.heap = Chunk::allocate(header.heap_bytes);
+  char* heap = header.heap_bytes > 0 ? received.heap->data() : nullptr;
+  std::array<iovec, 3> parts{iovec{body_.get(), records_bytes}, iovec{heap, header.heap_bytes},
+                             iovec{next_header_.data(), next_header_.size()}};
+  std::size_t missing = header.body_bytes();
+  while (missing > 0) {
+    std::size_t got = 0;
+    if (const Outcome outcome = read_parts(parts, got); outcome != Outcome::Ok) return outcome;
+    next_header_bytes_ += got > missing ? got - missing : 0;
+    missing -= std::min(missing, got);
+    for (iovec& part : parts) {
+      const std::size_t filled = std::min(got, part.iov_len);
+      part = {static_cast<char*>(part.iov_base) + filled, part.iov_len - filled};
+      got -= filled;
+    }
+  }
+  const std::span<const std::byte> records(body_.get(), records_bytes);
+  const std::span<const char> text(heap, header.heap_bytes);
+  FrameFault fault = FrameFault::None;
+  std::size_t bad_record = 0;
+  if (header.checksummed && checksum_of(header, records, text) != header.checksum) fault = FrameFault::Checksum;
+  if (fault == FrameFault::None) fault = link_views(*schema_, body_.get(), header.records, text, bad_record);
+  if (fault != FrameFault::None) {
+    const Lock lock(mutex_);
+    return refuse(lock, fault, header, fault == FrameFault::View ? " (record " + std::to_string(bad_record) + ")" : "");
+  }
+  received.records = body_.get();
+  totals_.records_received.fetch_add(header.records, std::memory_order_relaxed);
+  return Outcome::Ok;
+}
+
+// At least one byte into the parts, or why not.
+Link::Outcome Link::read_parts(std::span<iovec> parts, std::size_t& got) {
+  while (true) {
+    if (stopping_.load()) return Outcome::Stopped;
+    // The socket waits for a heartbeat's time at most (open): the silence is counted here, in one system call a frame.
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    const ssize_t count = ::recvmsg(fd_, &message, 0);
+    if (count > 0) {
+      silent_beats_ = 0;
+      heard_ = true;
+      totals_.bytes_received.fetch_add(static_cast<std::uint64_t>(count), std::memory_order_relaxed);
+      got = static_cast<std::size_t>(count);
+      return Outcome::Ok;
+    }
+    const int error = errno;
+    if (count < 0 && error == EINTR) continue;
+    const bool nothing_yet = count < 0 && (error == EAGAIN || error == EWOULDBLOCK);
+    silent_beats_ += nothing_yet ? 1 : 0;
+    if (nothing_yet && !is_silent()) continue;
+    const Lock lock(mutex_);
+    if (count == 0) return lose(lock, kNoGoodbye);
+    if (nothing_yet) return lose_silent(lock);
+    return lose(lock, loss_of(error));
+  }
+}
+
+}  // namespace rayelastic

@@ -1,0 +1,202 @@
+// What a link sends, in which order, and when. Everything under the link's mutex with sends that never block.
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "rayelastic/net/link.hpp"
+
+namespace rayelastic {
+
+// The service thread's wake-up sends what is there; a frame that got full before is sent by the operator's thread itself.
+// So an idle link sends single runs at once, and a busy one gathers without any waiting time.
+template <typename Done>
+Link::Outcome Link::wait_until(Lock& lock, Done done) {
+  pump(lock);
+  if (!done() && !failed_ && !stopping_.load()) {
+    const auto since = Clock::now();
+    if (has_unsent() && !watched_) wake();  // the service thread has to wait for room in the socket
+    changed_.wait(lock, [&] { return done() || failed_ || stopping_.load(); });
+    const auto waited = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - since);
+    totals_.blocked_nanoseconds.fetch_add(static_cast<std::uint64_t>(waited.count()), std::memory_order_relaxed);
+  }
+  if (stopping_.load()) return Outcome::Stopped;
+  return failed_ ? Outcome::Failed : Outcome::Ok;
+}
+
+Link::Outcome Link::send(const std::byte* records, std::size_t count) {
+  Lock lock(mutex_);
+  if (mark_due_) {  // a mark stays where it was put
+    if (const Outcome outcome = wait_until(lock, [this] { return !mark_due_; }); outcome != Outcome::Ok) return outcome;
+  }
+  std::size_t done = 0;
+  while (true) {
+    if (stopping_.load()) return Outcome::Stopped;
+    if (failed_) return Outcome::Failed;
+    FrameBody::Append append;
+    done += open_->append(records + done * schema_->record_size(), count - done, append);
+    if (append == FrameBody::Append::TooLarge) {
+      return lose(lock, "record " + std::to_string(done) + " of a run is larger than a frame may be (" +
+                            std::to_string(options_.max_frame_bytes) + " bytes with its text); raise max_frame_bytes on both sides");
+    }
+    if (append == FrameBody::Append::Taken) break;
+    if (const Outcome outcome = wait_until(lock, [this] { return open_->empty(); }); outcome != Outcome::Ok) return outcome;
+  }
+  const bool tell = (!open_->empty() && !told_) || (has_unsent() && !watched_);
+  told_ = !open_->empty();
+  lock.unlock();
+  if (tell) wake();
+  return Outcome::Ok;
+}
+
+Link::Outcome Link::send(Mark mark) {
+  Lock lock(mutex_);
+  const Outcome outcome = wait_until(lock, [this] { return open_->empty() && !mark_due_; });
+  if (outcome != Outcome::Ok) return outcome;
+  mark_ = mark;
+  mark_due_ = true;
+  pump(lock);
+  lock.unlock();
+  wake();
+  return Outcome::Ok;
+}
+
+Link::Outcome Link::finish() {
+  if (const Outcome outcome = send(Mark{MarkKind::Final, 0}); outcome != Outcome::Ok) return outcome;
+  Lock lock(mutex_);
+  goodbye_due_ = true;
+  return wait_until(lock, [this] { return goodbye_heard_; });
+}
+
+Link::Outcome Link::say_goodbye() {
+  Lock lock(mutex_);
+  goodbye_due_ = true;
+  // The peer's goodbye is here: if it can't take ours any more, nothing is lost on this side.
+  const Outcome outcome = wait_until(lock, [this] { return output_broken_ || (goodbye_gone_ && !has_unsent()); });
+  return outcome == Outcome::Ok ? Outcome::End : outcome;
+}
+
+void Link::consumed(std::size_t frame_bytes) {
+  const Lock lock(mutex_);
+  consumed_ += frame_bytes;
+  // In quarters of the window: the sender may go on as long as half of it is free (has_credit), so a quarter can wait here for ever.
+  if (consumed_ < options_.window_bytes / 4) return;
+  grant_due_ += consumed_;
+  consumed_ = 0;
+  pump(lock);
+  if (has_unsent() && !watched_) wake();
+}
+
+bool Link::has_credit() const noexcept {
+  return window_ > 0 && (outstanding_ <= window_ / 2 || outstanding_ + open_->frame_bytes() <= window_);
+}
+
+void Link::pump(const Lock& lock) {
+  while (!output_broken_ && !stopping_.load() && !failed_ && (has_unsent() || choose_frame())) {
+    std::array<iovec, 3> parts{iovec{sealed_header_.data(), sealed_header_.size()}, iovec{}, iovec{}};
+    if (sealed_bytes_ > kFrameHeaderBytes) {
+      parts[1] = {const_cast<std::byte*>(sealed_->records().data()), sealed_->records().size()};
+      parts[2] = {const_cast<char*>(sealed_->heap().data()), sealed_->heap().size()};
+    }
+    std::size_t skip = sealed_sent_;
+    std::size_t room = options_.frame_bytes;  // one send: Unix sockets get slow with more than 64 KiB (findings 5)
+    for (iovec& part : parts) {
+      const std::size_t skipped = std::min(skip, part.iov_len);
+      part = {static_cast<char*>(part.iov_base) + skipped, std::min(part.iov_len - skipped, room)};
+      skip -= skipped;
+      room -= part.iov_len;
+    }
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    const ssize_t sent = ::sendmsg(fd_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+      output_broken_ = true;
+      // A receiving side may still have everything up to the goodbye in its socket: its reading thread will find out.
+      if (role_ == Role::Out && !goodbye_heard_) (void)lose(lock, "the connection broke: " + std::generic_category().message(errno));
+      changed_.notify_all();
+      return;
+    }
+    last_sent_ = Clock::now();
+    sealed_sent_ += static_cast<std::size_t>(sent);
+    totals_.bytes_sent.fetch_add(static_cast<std::uint64_t>(sent), std::memory_order_relaxed);
+    if (!has_unsent()) {
+      totals_.frames_sent.fetch_add(1, std::memory_order_relaxed);
+      if (goodbye_gone_) changed_.notify_all();
+    }
+  }
+}
+
+// Control first, so that it never waits for credit; then records, then the mark that was put after them, then the goodbye.
+bool Link::choose_frame() {
+  if (goodbye_gone_) return false;
+  if (heartbeat_due_) {
+    heartbeat_due_ = false;
+    seal({.kind = FrameKind::Heartbeat});
+    return true;
+  }
+  if (hello_due_) {
+    hello_due_ = false;
+    seal({.kind = FrameKind::Hello,
+          .record_bytes = static_cast<std::uint32_t>(schema_->record_size()),
+          .value = static_cast<std::int64_t>(fingerprint(*schema_))});
+    return true;
+  }
+  if (grant_due_ > 0) {
+    outstanding_ -= std::min(outstanding_, grant_due_);  // the first grant is the window, and nothing came before it
+    totals_.unconsumed.store(outstanding_, std::memory_order_relaxed);
+    seal({.kind = FrameKind::Credit, .value = static_cast<std::int64_t>(grant_due_)});
+    grant_due_ = 0;
+    return true;
+  }
+  if (open_ != nullptr && !open_->empty()) {
+    if (!has_credit()) {
+      if (!starved_) totals_.credit_waits.fetch_add(1, std::memory_order_relaxed);
+      starved_ = true;
+      return false;
+    }
+    starved_ = told_ = false;
+    std::swap(open_, sealed_);
+    open_->clear();
+    outstanding_ += sealed_->frame_bytes();
+    totals_.unconsumed.store(outstanding_, std::memory_order_relaxed);
+    totals_.records_sent.fetch_add(sealed_->count(), std::memory_order_relaxed);
+    seal({.kind = FrameKind::Records,
+          .records = static_cast<std::uint32_t>(sealed_->count()),
+          .record_bytes = static_cast<std::uint32_t>(schema_->record_size()),
+          .heap_bytes = static_cast<std::uint32_t>(sealed_->heap().size())});
+    changed_.notify_all();
+    return true;
+  }
+  if (mark_due_) {
+    mark_due_ = false;
+    seal({.kind = FrameKind::Mark, .detail = static_cast<std::uint8_t>(mark_.kind), .value = mark_.value});
+    changed_.notify_all();
+    return true;
+  }
+  if (goodbye_due_) {
+    goodbye_gone_ = true;
+    seal({.kind = FrameKind::Goodbye});
+    return true;
+  }
+  return false;
+}
+
+void Link::seal(FrameHeader header) {
+  header.sequence = send_sequence_++;
+  header.checksummed = options_.checksum;
+  const bool body = header.kind == FrameKind::Records;
+  if (header.checksummed)
+    header.checksum =
+        checksum_of(header, body ? sealed_->records() : std::span<const std::byte>{}, body ? sealed_->heap() : std::span<const char>{});
+  sealed_header_ = encode_header(header);
+  sealed_bytes_ = header.frame_bytes();
+  if (!body) sealed_bytes_ = kFrameHeaderBytes;
+  sealed_sent_ = 0;
+}
+
+}  // namespace rayelastic

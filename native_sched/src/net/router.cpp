@@ -1,0 +1,239 @@
+// What a router does with records and marks; its commands are in router_commands.cpp.
+#include "rayelastic/net/router.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "operator/record_buffer.hpp"
+#include "rayelastic/record/hash.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+constexpr std::size_t kBatch = 256;  // records whose keys are extracted at once
+
+std::size_t partition_of(std::uint64_t hash, std::size_t partitions) noexcept {  // as in plan/hash_ring.py
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::size_t>(static_cast<Wide>(hash) * partitions >> 64);
+}
+
+Router& self(void* state) noexcept { return *static_cast<Router*>(state); }
+
+}  // namespace
+
+Router::Router(std::shared_ptr<const Schema> schema, RouterOptions options)
+    : schema_(std::move(schema)),
+      options_(std::move(options)),
+      extractor_(schema_, options_.keys),
+      owners_(options_.owners),
+      held_(std::make_unique<RecordBuffer>(schema_->record_size())),
+      keys_(kBatch) {
+  const auto refuse = [this](const std::string& why) { throw std::invalid_argument("router '" + options_.name + "': " + why); };
+  if (owners_.empty() || owners_.size() >= kHeld) refuse("it needs the owners of 1 to 65534 partitions");
+  for (std::size_t port = 0; port < options_.locals.size(); ++port) {
+    const std::uint16_t number = options_.locals[port];
+    if (number == kHeld) refuse("65535 is no target");
+    if (targets_.size() <= number) targets_.resize(number + std::size_t{1});
+    if (targets_[number].known) refuse("a target has two output ports");
+    targets_[number].known = true;
+    targets_[number].port = static_cast<std::int32_t>(port);
+  }
+  for (const std::uint16_t owner : owners_) {
+    if (owner == kHeld) refuse("a partition without owner");
+  }
+  set_owner(0, owners_[0]);
+  publish();
+}
+
+Router::~Router() {
+  interrupt();
+  for (std::thread& farewell : farewells_) farewell.join();
+}
+
+void Router::interrupt() noexcept {
+  const std::lock_guard guard(mutex_);
+  stopping_.store(true);
+  for (const auto& link : links_) link->interrupt();
+  changed_.notify_all();
+}
+
+void Router::set_owner(std::uint16_t partition, std::uint16_t target) {
+  held_partitions_ += (target == kHeld ? 1 : 0) - (owners_[partition] == kHeld ? 1 : 0);
+  owners_[partition] = target;
+  const bool all = std::ranges::all_of(owners_, [target](std::uint16_t owner) { return owner == target; });
+  sole_ = all ? target : kHeld;
+}
+
+std::int64_t Router::process(const std::byte* in, std::int64_t n, std::byte* out, rel_context* context) {
+  if (posted_.load(std::memory_order_relaxed) && !carry_out(context)) return REL_STOPPED;
+  if (in == nullptr) return finish(context) ? 0 : REL_STOPPED;
+  const auto count = static_cast<std::size_t>(n);
+  // Everything goes one way, and on in this thread: nothing is looked at.
+  if (sole_ != kHeld && targets_.size() > sole_ && targets_[sole_].port == 0) {
+    if (out != in) std::memcpy(out, in, count * schema_->record_size());
+    return n;
+  }
+  if (!scatter({in, count, schema_->record_size(), context->input_chunks()}, context)) return REL_STOPPED;
+  while (held_->bytes() > options_.hold_bytes) {
+    ++waits_;
+    publish();
+    if (!wait_for_command(context)) return REL_STOPPED;
+  }
+  return 0;
+}
+
+// Each record to the target of its partition, or among those that wait.
+bool Router::scatter(const Run& run, rel_context* context) {
+  const std::size_t stride = schema_->record_size();
+  for (std::size_t first = 0; first < run.count; first += kBatch) {
+    const std::size_t count = std::min(kBatch, run.count - first);
+    const std::byte* records = run.records + first * stride;
+    extractor_.extract(records, count, keys_.data());
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint16_t owner = owners_[partition_of(hash_of(keys_[i]), owners_.size())];
+      Target& target = owner == kHeld ? waiting_ : targets_[owner];
+      target.part.insert(target.part.end(), records + i * stride, records + (i + 1) * stride);
+      ++target.records;
+    }
+  }
+  for (std::size_t number = 0; number < targets_.size(); ++number) {
+    if (targets_[number].records > 0 && !send(targets_[number], static_cast<std::uint16_t>(number), context)) return false;
+  }
+  if (waiting_.records > 0) {
+    ever_held_ += waiting_.records;
+    held_->append({waiting_.part.data(), waiting_.records, stride, run.chunks}, waiting_.records);
+    waiting_.part.clear();
+    waiting_.records = 0;
+    publish();
+  }
+  return true;
+}
+
+bool Router::send(Target& target, std::uint16_t number, rel_context* context) {
+  bool ok = true;
+  if (target.port >= 0) {
+    ok = context->emit(target.port, target.part.data(), static_cast<std::int64_t>(target.records));
+  } else {
+    const Link::Outcome outcome = target.broken ? Link::Outcome::Failed : target.link->send(target.part.data(), target.records);
+    ok = outcome != Link::Outcome::Stopped;
+    if (outcome == Link::Outcome::Failed) {
+      // What the link has taken is lost with whoever was behind it; these wait for somebody else. A frame may have taken some of them.
+      break_target(number);
+      waiting_.part.insert(waiting_.part.end(), target.part.begin(), target.part.end());
+      waiting_.records += target.records;
+    }
+  }
+  target.part.clear();
+  target.records = 0;
+  return ok;
+}
+
+// Its keys wait until the coordinator says where they are to go.
+void Router::break_target(std::uint16_t number) {
+  targets_[number].broken = true;
+  for (std::size_t partition = 0; partition < owners_.size(); ++partition) {
+    if (owners_[partition] == number) set_owner(static_cast<std::uint16_t>(partition), kHeld);
+  }
+  publish();
+}
+
+bool Router::send_to_links(Mark mark) {
+  for (std::size_t number = 0; number < targets_.size(); ++number) {
+    const Target& target = targets_[number];
+    if (target.link == nullptr || target.broken) continue;
+    const Link::Outcome outcome = target.link->send(mark);
+    if (outcome == Link::Outcome::Stopped) return false;
+    if (outcome == Link::Outcome::Failed) break_target(static_cast<std::uint16_t>(number));
+  }
+  return true;
+}
+
+// A Time mark goes to one target, the next one to another. True: it is in this PE, and the mark goes on.
+bool Router::send_one_way(Mark mark) {
+  for (std::size_t tried = 0; tried < targets_.size(); ++tried) {
+    const std::size_t number = turn_++ % targets_.size();
+    const Target& target = targets_[number];
+    if (target.port >= 0) return true;
+    if (target.link == nullptr || target.broken) continue;
+    if (target.link->send(mark) == Link::Outcome::Failed) break_target(static_cast<std::uint16_t>(number));
+    return false;
+  }
+  return false;
+}
+
+bool Router::marked(Mark mark, rel_context* context) {
+  // A target that is to be attached wants this mark, too: it mustn't wait for the first record to hear of a watermark.
+  if (posted_.load(std::memory_order_relaxed) && mark.kind != MarkKind::Command && !carry_out(context)) return false;
+  if (mark.kind == MarkKind::Time) return send_one_way(mark);
+  if (mark.kind == MarkKind::Command) {
+    (void)carry_out(context);
+    return false;
+  }
+  if (mark.kind == MarkKind::Watermark) {
+    watermark_ = mark;
+    watermark_due_ = held_partitions_ > 0;
+    if (watermark_due_) return false;
+  }
+  return send_to_links(mark);
+}
+
+bool Router::finish(rel_context* context) {
+  {
+    const std::lock_guard guard(mutex_);
+    ended_ = true;
+  }
+  while (held_partitions_ > 0) {
+    publish();
+    if (!wait_for_command(context)) return false;
+  }
+  {
+    const std::lock_guard guard(mutex_);
+    closed_ = commands_.empty();
+  }
+  if (!closed_) return finish(context);
+  for (const Target& target : targets_) {
+    if (target.link == nullptr || target.broken) continue;
+    if (target.link->finish() == Link::Outcome::Stopped) return false;  // a failure now is its other side's to tell
+  }
+  publish();
+  return true;
+}
+
+OperatorSpec make_router(std::shared_ptr<Router> router) {
+  OperatorSpec spec;
+  spec.name = router->name();
+  spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* state, rel_context* context) -> std::int64_t {
+    try {
+      return self(state).process(static_cast<const std::byte*>(in), n, static_cast<std::byte*>(out), context);
+    } catch (const std::exception& error) {
+      context->fail(std::string("router: ") + error.what());
+      return REL_FAILED(0);
+    }
+  };
+  spec.marked = [](void* state, Mark mark, rel_context* context) {
+    try {
+      return self(state).marked(mark, context);
+    } catch (const std::exception& error) {
+      context->fail(std::string("router: ") + error.what());
+      return false;
+    }
+  };
+  spec.commanded = true;
+  spec.interrupt = [](void* state) { self(state).interrupt(); };
+  spec.flags = REL_ON_FINISH;
+  spec.input = router->schema();
+  if (router->local_count() == 0) {
+    spec.flags |= REL_SINK;
+  } else {
+    spec.flags |= REL_IN_PLACE;
+    spec.output = router->schema();
+    spec.further_outputs.assign(router->local_count() - 1, router->schema());
+  }
+  spec.state = std::move(router);
+  return spec;
+}
+
+}  // namespace rayelastic

@@ -1,0 +1,75 @@
+// The aggregates of an operator together: one state record of fixed layout, what updates, merges and reads it. Whoever keeps such records
+// (a table by key, the panes of a window) needs to know no more than their size and where their texts are.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "operators/aggregate/aggregate_step.hpp"
+
+namespace rayelastic {
+
+class Accumulators {
+ public:
+  // The aggregates fill the fields of `output` from number `first` on. Throws std::invalid_argument if they don't fit.
+  Accumulators(std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output, std::size_t first,
+               const std::vector<Aggregate>& aggregates);
+  // Where texts are kept; to be called before anything below.
+  void keep_in(TextRooms& rooms) noexcept;
+
+  [[nodiscard]] std::size_t state_size() const noexcept { return state_size_; }  // a new state is zero
+  [[nodiscard]] std::span<const std::size_t> text_offsets() const noexcept { return text_offsets_; }
+
+  // Of what the states are made of: equal ones can be read by one another.
+  [[nodiscard]] std::uint64_t layout() const noexcept;
+
+  // Record i into states[i]. The index of a record whose sum overflows, or -1; problem() tells.
+  [[nodiscard]] std::ptrdiff_t update(const std::byte* records, std::size_t count, void* const* states);
+  // Adds the state of later records. False: a sum overflows.
+  [[nodiscard]] bool merge(std::byte* into, const std::byte* later);
+  // Makes a new state like another.
+  void copy(std::byte* into, const std::byte* from);
+  // Gives back what a state has of the rooms; it is a new one then.
+  void clear(std::byte* state) noexcept;
+  // The fields of an output record, which is zero before. Texts point into the state.
+  void write(const std::byte* state, std::byte* record) const;
+  [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+
+ private:
+  std::shared_ptr<const Schema> input_;
+  std::shared_ptr<const Schema> output_;
+  std::vector<AggregateStep> steps_;
+  std::size_t state_size_ = 0;
+  std::vector<std::size_t> text_offsets_;
+  TextRooms* rooms_ = nullptr;
+  std::string problem_;
+};
+
+// Copies the long texts of `count` records to allocate(bytes): what they point to may change while the records are under way.
+template <typename Allocate>
+void detach_texts(const Schema& schema, std::byte* records, std::size_t count, Allocate&& allocate) {
+  if (!schema.has_text()) return;
+  const auto for_long_texts = [&](auto&& visit) {
+    for (const Field& field : schema.fields()) {
+      if (field.type != Type::String && field.type != Type::Binary) continue;
+      for (std::size_t i = 0; i < count; ++i) {
+        auto& text = *reinterpret_cast<StringView*>(records + i * schema.record_size() + field.offset);
+        if (!text.is_inline()) visit(text);
+      }
+    }
+  };
+  std::size_t bytes = 0;
+  for_long_texts([&bytes](const StringView& text) { bytes += text.length; });
+  if (bytes == 0) return;
+  char* next = allocate(bytes);
+  for_long_texts([&next](StringView& text) {
+    std::memcpy(next, text.pointer, text.length);
+    text.pointer = next;
+    next += text.length;
+  });
+}
+
+}  // namespace rayelastic

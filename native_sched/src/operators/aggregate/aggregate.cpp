@@ -1,0 +1,171 @@
+#include "rayelastic/operators/aggregate/aggregate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "operators/aggregate/accumulators.hpp"
+#include "rayelastic/state/keyed_state.hpp"
+#include "record/numbers.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+constexpr std::size_t kBatch = 64;
+constexpr std::array<std::string_view, 12> kNames = {"count", "sum",           "min",    "max",      "mean",    "first",
+                                                     "last",  "weighted_mean", "stddev", "distinct", "largest", "quantile"};
+
+struct AggregateState {
+  std::shared_ptr<const Schema> input;
+  std::shared_ptr<const Schema> output;
+  Accumulators accumulators;
+  std::unique_ptr<KeyedState> table = {};
+  std::vector<const Field*> key_fields = {};  // of the output
+
+  // A record of the key's aggregates; texts still point into the table.
+  void write(const StringView& key, const std::byte* state, std::byte* record) const {
+    std::memset(record, 0, output->record_size());
+    table->extractor().restore(key, *output, key_fields, record);
+    accumulators.write(state, record);
+  }
+};
+
+std::int64_t emit_all(AggregateState& aggregate, std::byte* out, std::size_t capacity, rel_context* context) {
+  const std::size_t stride = aggregate.output->record_size();
+  std::size_t written = 0;
+  bool stopped = false;
+  const auto chunk_for_run = [context](std::size_t bytes) {  // let go with the run, unlike context->allocate in a long call
+    const ChunkRef chunk = Chunk::allocate(bytes);
+    context->attach(chunk.get());
+    return chunk->data();
+  };
+  aggregate.table->for_each([&](const StringView& key, const std::byte* state) {
+    if (stopped) return;
+    if (written == capacity) {
+      detach_texts(*aggregate.output, out, written, chunk_for_run);
+      stopped = !context->flush(static_cast<std::int64_t>(written));
+      written = 0;
+      if (stopped) return;
+    }
+    aggregate.write(key, state, out + written++ * stride);
+  });
+  if (stopped) return REL_STOPPED;
+  detach_texts(*aggregate.output, out, written, chunk_for_run);
+  return static_cast<std::int64_t>(written);
+}
+
+std::int64_t update_final(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
+  auto& aggregate = *static_cast<AggregateState*>(state);
+  if (n == 0) return emit_all(aggregate, static_cast<std::byte*>(out), static_cast<std::size_t>(capacity), context);
+  const auto* records = static_cast<const std::byte*>(in);
+  const auto count = static_cast<std::size_t>(n);
+  void* states[kBatch];
+  for (std::size_t first = 0; first < count; first += kBatch) {
+    const std::size_t batch = std::min(kBatch, count - first);
+    const std::byte* begin = records + first * aggregate.input->record_size();
+    aggregate.table->lookup(begin, batch, states);
+    const std::ptrdiff_t failed = aggregate.accumulators.update(begin, batch, states);
+    if (failed < 0) continue;
+    context->fail(aggregate.accumulators.problem());
+    return REL_FAILED(first + static_cast<std::size_t>(failed));
+  }
+  aggregate.table->publish();
+  return 0;
+}
+
+std::int64_t update_each(const void* in, std::int64_t n, void* out, std::int64_t, void* state, rel_context* context) {
+  auto& aggregate = *static_cast<AggregateState*>(state);
+  const auto* records = static_cast<const std::byte*>(in);
+  auto* target = static_cast<std::byte*>(out);
+  const auto count = static_cast<std::size_t>(n);
+  const std::size_t stride = aggregate.input->record_size();
+  void* states[kBatch];
+  aggregate.table->begin_run(context->watermark(), count);
+  for (std::size_t first = 0; first < count; first += kBatch) {
+    const std::size_t batch = std::min(kBatch, count - first);
+    aggregate.table->lookup(records + first * stride, batch, states);
+    for (std::size_t i = 0; i < batch; ++i, target += aggregate.output->record_size()) {
+      if (aggregate.accumulators.update(records + (first + i) * stride, 1, states + i) >= 0) {
+        context->fail(aggregate.accumulators.problem());
+        return REL_FAILED(first + i);
+      }
+      aggregate.write(KeyedState::key_of(states[i]), static_cast<const std::byte*>(states[i]), target);
+      detach_texts(*aggregate.output, target, 1, [context](std::size_t bytes) { return static_cast<char*>(context->allocate(bytes)); });
+    }
+  }
+  aggregate.table->publish();
+  return n;
+}
+
+}  // namespace
+
+AggregateFunction aggregate_function_of(std::string_view name) {
+  const auto found = std::ranges::find(kNames, name);
+  if (found != kNames.end()) return static_cast<AggregateFunction>(found - kNames.begin());
+  std::string known;
+  for (const std::string_view each : kNames) known += (known.empty() ? "" : ", ") + std::string(each);
+  throw std::invalid_argument("there is no aggregate '" + std::string(name) + "', only " + known);
+}
+
+Type type_of_aggregate(AggregateFunction function, Type field) {
+  const auto needs = [function](bool fits, const char* what) {
+    if (!fits) throw std::invalid_argument(std::string(kNames[static_cast<std::size_t>(function)]) + " needs " + what);
+  };
+  const bool number = is_float(field) || field <= Type::UInt64;
+  switch (function) {
+    case AggregateFunction::Count:
+    case AggregateFunction::Distinct:
+      return Type::Int64;
+    case AggregateFunction::Largest:
+      needs(!is_text(field), "a number or a time");
+      return field;
+    case AggregateFunction::Min:
+    case AggregateFunction::Max:
+    case AggregateFunction::First:
+    case AggregateFunction::Last:
+      return field;
+    case AggregateFunction::Sum:
+      if (field == Type::Duration) return field;
+      needs(number, "a number");
+      return is_float(field) ? Type::Float64 : Type::Int64;
+    default:
+      needs(number, "a number");
+      return Type::Float64;
+  }
+}
+
+OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
+                            const std::vector<std::string>& keys, const std::vector<Aggregate>& aggregates, Emit emit,
+                            const TimeToLive& ttl) try {
+  if (emit == Emit::Final && ttl.ticks != 0) throw std::invalid_argument("aggregates at the end have no time to live");
+  auto state = std::make_shared<AggregateState>(AggregateState{input, output, {input, output, keys.size(), aggregates}});
+  const std::vector<std::byte> initial(state->accumulators.state_size());
+  state->table = std::make_unique<KeyedState>(input, keys, initial.size(), initial, state->accumulators.text_offsets(), ttl);
+  state->accumulators.keep_in(state->table->texts());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Field& key = *state->table->extractor().fields()[i];
+    const Field& field = output->fields()[i];
+    if (field.type != key.type || (key.nullable && !field.nullable))
+      throw std::invalid_argument("field '" + field.name + "' of the output schema can't hold key '" + keys[i] + "'");
+    state->key_fields.push_back(&field);
+  }
+
+  OperatorSpec spec;
+  spec.name = std::move(name);
+  spec.process = emit == Emit::Final ? update_final : update_each;
+  spec.flags = emit == Emit::Final ? REL_ON_FINISH : REL_ONE_TO_ONE;
+  spec.input = std::move(input);
+  spec.output = std::move(output);
+  spec.store = std::shared_ptr<StateTable>(state, state->table.get());
+  spec.state = std::move(state);
+  return spec;
+} catch (const std::invalid_argument& problem) {
+  throw std::invalid_argument("operator '" + name + "': " + problem.what());
+}
+
+KeyedState& table_of_aggregate(const OperatorSpec& spec) { return *static_cast<AggregateState*>(spec.state.get())->table; }
+
+}  // namespace rayelastic

@@ -1,0 +1,102 @@
+// Min, max, first, last. The state is a value of 8 bytes (16 for texts), then the number of values that weren't null.
+#include <cmath>
+
+#include "operators/aggregate/aggregate_step.hpp"
+#include "rayelastic/record/string_view.hpp"
+#include "record/numbers.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+template <typename Value>
+constexpr bool kIsFloat = std::is_floating_point_v<Value> || std::is_same_v<Value, Half>;
+
+template <typename Value>
+constexpr std::size_t kValueBytes = sizeof(Value) > 8 ? sizeof(Value) : 8;
+
+template <AggregateFunction kFunction, typename Value>
+bool replaces(const Value& fresh, const Value& kept) noexcept {
+  if constexpr (kFunction == AggregateFunction::First) return false;
+  if constexpr (kFunction == AggregateFunction::Last) return true;
+  if constexpr (kFunction == AggregateFunction::Min || kFunction == AggregateFunction::Max) {
+    constexpr bool kMin = kFunction == AggregateFunction::Min;
+    if constexpr (std::is_same_v<Value, StringView>) {
+      return kMin ? fresh.view() < kept.view() : kept.view() < fresh.view();  // by bytes, which is by code points
+    } else if constexpr (kIsFloat<Value>) {
+      const auto a = static_cast<double>(fresh);
+      const auto b = static_cast<double>(kept);
+      return std::isnan(b) || (kMin ? a < b : a > b);  // NaN only if there is nothing else, as in Arrow
+    } else {
+      return kMin ? fresh < kept : fresh > kept;
+    }
+  }
+}
+
+template <AggregateFunction kFunction, typename Value>
+void select(const AggregateStep& step, const std::byte* from, std::byte* state, std::int64_t values) {
+  const auto value = load<Value>(from);
+  std::byte* seen = state + kValueBytes<Value>;
+  if (load<std::int64_t>(seen) == 0 || replaces<kFunction>(value, load<Value>(state))) {
+    if constexpr (std::is_same_v<Value, StringView>) {
+      step.rooms->assign(*reinterpret_cast<StringView*>(state), value.data(), value.length);
+    } else {
+      store(state, value);
+    }
+  }
+  store(seen, load<std::int64_t>(seen) + values);
+}
+
+template <AggregateFunction kFunction, typename Value>
+std::ptrdiff_t update(const AggregateStep& step, const std::byte* records, std::size_t count, void* const* states) {
+  return for_present(step, records, count, states, [&step](const std::byte* record, std::byte* state) {
+    select<kFunction, Value>(step, record + step.field->offset, state, 1);
+    return true;
+  });
+}
+
+template <AggregateFunction kFunction, typename Value>
+bool merge(const AggregateStep& step, std::byte* into, const std::byte* later) {
+  const auto values = load<std::int64_t>(later + kValueBytes<Value>);
+  if (values > 0) select<kFunction, Value>(step, later, into, values);
+  return true;
+}
+
+// In a field of the value's own size.
+bool result(const AggregateStep& step, const std::byte* state, std::byte* target) {
+  const std::size_t size = size_of(step.output->type);
+  std::memcpy(target, state, size);
+  return load<std::int64_t>(state + (size > 8 ? size : 8)) != 0;
+}
+
+template <AggregateFunction kFunction>
+void choose(AggregateStep& step) {
+  const auto choose_type = [&step]<typename Value>(Value) {
+    step.update = update<kFunction, Value>;
+    step.merge = merge<kFunction, Value>;
+  };
+  if (is_text(step.field->type)) {
+    choose_type(StringView());
+  } else {
+    constexpr std::byte kZero[8] = {};
+    visit_number(step.field->type, kZero, choose_type);
+  }
+}
+
+}  // namespace
+
+void choose_selection(AggregateStep& step) {
+  step.result = result;
+  switch (step.aggregate.function) {
+    case AggregateFunction::Min:
+      return choose<AggregateFunction::Min>(step);
+    case AggregateFunction::Max:
+      return choose<AggregateFunction::Max>(step);
+    case AggregateFunction::First:
+      return choose<AggregateFunction::First>(step);
+    default:
+      return choose<AggregateFunction::Last>(step);
+  }
+}
+
+}  // namespace rayelastic

@@ -1,0 +1,46 @@
+#include "operators/aggregate/aggregate_step.hpp"
+
+#include "record/numbers.hpp"
+
+namespace rayelastic {
+
+StateNeed need_of(AggregateFunction function, Type field) noexcept {
+  switch (function) {
+    case AggregateFunction::Count:
+      return {8, false};
+    case AggregateFunction::WeightedMean:
+    case AggregateFunction::Stddev:
+      return {24, false};
+    case AggregateFunction::Distinct:
+    case AggregateFunction::Largest:
+    case AggregateFunction::Quantile:
+      return {16, true};
+    case AggregateFunction::Sum:
+    case AggregateFunction::Mean:
+      return {16, false};
+    case AggregateFunction::Min:
+    case AggregateFunction::Max:
+    case AggregateFunction::First:
+    case AggregateFunction::Last:
+      break;
+  }
+  return is_text(field) ? StateNeed{24, true} : StateNeed{16, false};
+}
+
+void choose_code(AggregateStep& step) {
+  switch (step.aggregate.function) {
+    case AggregateFunction::Min:
+    case AggregateFunction::Max:
+    case AggregateFunction::First:
+    case AggregateFunction::Last:
+      return choose_selection(step);
+    case AggregateFunction::Distinct:
+    case AggregateFunction::Largest:
+    case AggregateFunction::Quantile:
+      return choose_collection(step);
+    default:
+      return choose_sums(step);
+  }
+}
+
+}  // namespace rayelastic

@@ -1,0 +1,199 @@
+#include "operators/line_reader.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "rayelastic/text/text.h"
+
+namespace rayelastic {
+
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::size_t kLongestLine = std::size_t{1} << 30;
+
+// Where the last complete line of text[0, bytes) ends. A \r at the very end isn't the end yet: \n may follow.
+std::size_t end_of_lines(const char* text, std::size_t bytes) noexcept {
+  std::size_t end = bytes > 0 && text[bytes - 1] == '\r' ? bytes - 1 : bytes;
+  while (end > 0 && text[end - 1] != '\n' && text[end - 1] != '\r') --end;
+  return end;
+}
+
+// How files of other kinds begin that are no text: gzip, bzip2, xz, zstd (with its skippable frames, too), lz4, compress, zip.
+// In a pattern '#' stands for a digit from 1, '%' for a byte from 0x50 to 0x5f.
+constexpr std::array kPacked = {"\x1f\x8b"sv,      "BZh#1AY&SY"sv,       "BZh#\x17\x72\x45\x38\x50\x90"sv,
+                                "\xfd\x37zXZ\0"sv, "\x28\xb5\x2f\xfd"sv, "%*M\x18"sv,
+                                "\x04\"M\x18"sv,   "\x1f\x9d"sv,         "PK\x03\x04"sv,
+                                "PK\x05\x06"sv};
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+enum class Begins : std::uint8_t { No, Perhaps, Yes };  // Perhaps: as far as it goes
+
+Begins begins(std::string_view text, std::string_view pattern) noexcept {
+  const std::size_t common = std::min(text.size(), pattern.size());
+  for (std::size_t i = 0; i < common; ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const char wanted = pattern[i];
+    const bool fits = wanted == '#' ? byte >= '1' && byte <= '9' : wanted == '%' ? byte >> 4 == 5 : text[i] == wanted;
+    if (!fits) return Begins::No;
+  }
+  return common == pattern.size() ? Begins::Yes : Begins::Perhaps;
+}
+
+Begins is_packed(std::string_view text) noexcept {
+  Begins found = Begins::No;
+  for (const std::string_view pattern : kPacked) found = std::max(found, begins(text, pattern));
+  return found;
+}
+
+}  // namespace
+
+LineReader::LineReader(TextFiles files, std::size_t chunk_bytes)
+    : files_(std::move(files)), chunk_bytes_(std::max<std::size_t>(chunk_bytes, 16)) {
+  if (::pipe2(wake_, O_CLOEXEC | O_NONBLOCK) != 0) throw std::system_error(errno, std::generic_category(), "text source");
+}
+
+LineReader::~LineReader() {
+  close_file();
+  ::close(wake_[0]);
+  ::close(wake_[1]);
+}
+
+void LineReader::interrupt() noexcept {
+  const char byte = 0;
+  [[maybe_unused]] const ssize_t written = ::write(wake_[1], &byte, 1);  // a full pipe is an interruption, too
+}
+
+void LineReader::close_file() noexcept {
+  if (file_ >= 0) ::close(std::exchange(file_, -1));
+  stream_.reset();
+}
+
+void LineReader::fail(const std::string& what, int error) const {
+  std::string message = what + " '" + files_.paths[next_path_ - 1] + "'";
+  if (error != 0) message += ": " + std::generic_category().message(error);
+  throw std::runtime_error(message);
+}
+
+bool LineReader::open_next() {
+  if (next_path_ == files_.paths.size()) return false;
+  const std::string& path = files_.paths[next_path_++];
+  at_start_ = true;
+  if (files_.all_by_stream || path.find("://") != std::string::npos) {
+    open_stream();
+    return true;
+  }
+  file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe may have no writer yet
+  if (file_ < 0) fail("can't open text file", errno);
+  (void)::posix_fadvise(file_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  return true;
+}
+
+void LineReader::open_stream() {
+  struct stat about{};
+  if (file_ >= 0 && (::fstat(file_, &about) != 0 || !S_ISREG(about.st_mode)))
+    fail("compressed bytes come out of a pipe: decompress them in front of it, such as by zcat,", 0);
+  if (!files_.open) fail("nobody knows how to open", 0);
+  close_file();
+  stream_ = files_.open(files_.paths[next_path_ - 1]);
+}
+
+// The first bytes of a file tell what it is: how many of them are text that can be read now, without a byte order mark; nothing if
+// more of them are needed, or if the file has to be opened as what it is.
+std::optional<std::size_t> LineReader::begun(char* data, std::size_t filled, bool ended) {
+  const std::string_view text(data, filled);
+  const Begins packed = stream_ == nullptr ? is_packed(text) : Begins::No;
+  if (packed == Begins::Yes) {
+    open_stream();
+    carry_ = {};
+    return std::nullopt;
+  }
+  const Begins mark = begins(text, kByteOrderMark);
+  if (!ended && std::max(packed, mark) == Begins::Perhaps) {
+    carry_ = text;
+    return std::nullopt;
+  }
+  at_start_ = false;
+  const std::size_t left_out = mark == Begins::Yes ? kByteOrderMark.size() : 0;
+  std::memmove(data, data + left_out, left_out == 0 ? 0 : filled - left_out);
+  return filled - left_out;
+}
+
+// False when interrupted.
+bool LineReader::wait_for_bytes() {
+  pollfd ready[2] = {{wake_[0], POLLIN, 0}, {file_, POLLIN, 0}};
+  const int few = stream_ != nullptr ? 1 : 2;  // a stream waits by itself
+  while (::poll(ready, static_cast<nfds_t>(few), stream_ != nullptr ? 0 : -1) < 0) {
+    if (errno != EINTR) fail("can't wait for text file", errno);
+  }
+  return ready[0].revents == 0;
+}
+
+std::size_t LineReader::read_some(char* target, std::size_t bytes) {
+  if (stream_ != nullptr) return stream_->read(target, bytes);
+  while (true) {
+    const ssize_t got = ::read(file_, target, bytes);
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EINTR && errno != EAGAIN) fail("can't read text file", errno);
+  }
+}
+
+ChunkRef LineReader::give(ChunkRef chunk, std::size_t bytes) {
+  const auto length = static_cast<std::int64_t>(bytes);
+  if (rel_text_is_valid(chunk->data(), length) != 0) {
+    if (bytes < chunk->size() / 4) {  // a small file or a trickling pipe: queues would count a chunk full of nothing
+      const ChunkRef large = std::exchange(chunk, Chunk::allocate(bytes));
+      std::memcpy(chunk->data(), large->data(), bytes);
+    }
+    text_ = {chunk->data(), bytes};
+    return chunk;
+  }
+  ChunkRef repaired = Chunk::allocate(3 * bytes);
+  text_ = {repaired->data(), static_cast<std::size_t>(rel_text_repair(chunk->data(), length, repaired->data()))};
+  return repaired;
+}
+
+ChunkRef LineReader::next() {
+  std::size_t wanted = chunk_bytes_;
+  while (file_ >= 0 || stream_ != nullptr || open_next()) {
+    wanted = std::max(wanted, 2 * carry_.size());
+    ChunkRef chunk = Chunk::allocate(wanted);
+    char* data = chunk->data();
+    std::size_t filled = carry_.size();
+    if (filled > 0) std::memcpy(data, carry_.data(), filled);
+    if (!wait_for_bytes()) return {};
+    const std::size_t got = read_some(data + filled, wanted - filled);
+    filled += got;
+    if (at_start_) {
+      rest_ = chunk;
+      const std::optional<std::size_t> text = begun(data, filled, got == 0);
+      if (!text.has_value()) continue;
+      filled = *text;
+    }
+    std::size_t end = end_of_lines(data, filled);
+    if (got == 0) {  // the end of the file ends its last line
+      close_file();
+      end = filled;
+    }
+    if (end == 0 && filled > kLongestLine) fail("a line of more than 1 GiB in text file", 0);
+    rest_ = chunk;
+    carry_ = {data + end, filled - end};
+    if (end > 0) return give(std::move(chunk), end);
+  }
+  rest_ = {};
+  carry_ = {};
+  return {};
+}
+
+}  // namespace rayelastic

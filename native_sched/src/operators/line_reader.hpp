@@ -1,0 +1,53 @@
+// Files as chunks of whole lines, one file after the other. Works for pipes too: waits for what isn't there yet, until it is
+// interrupted. Knows no record.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rayelastic/operators/text_source.hpp"
+#include "rayelastic/record/chunk.hpp"
+
+namespace rayelastic {
+
+class LineReader {
+ public:
+  // Throws std::system_error if the descriptors for the interruption can't be had.
+  LineReader(TextFiles files, std::size_t chunk_bytes);
+  ~LineReader();
+  LineReader(const LineReader&) = delete;
+  LineReader& operator=(const LineReader&) = delete;
+
+  // The next chunk of whole lines, as valid UTF-8, whose text is text(); empty at the end or when interrupted. Throws
+  // std::runtime_error naming a file that can't be read or has a line of 1 GiB. A byte order mark in front of a file is left out.
+  [[nodiscard]] ChunkRef next();
+  [[nodiscard]] std::string_view text() const noexcept { return text_; }  // of the last chunk; \r\n never split
+
+  void interrupt() noexcept;  // from any thread
+
+ private:
+  [[nodiscard]] bool open_next();
+  void open_stream();
+  [[nodiscard]] std::optional<std::size_t> begun(char* data, std::size_t filled, bool ended);
+  void close_file() noexcept;
+  [[nodiscard]] bool wait_for_bytes();
+  [[nodiscard]] std::size_t read_some(char* target, std::size_t bytes);
+  [[nodiscard]] ChunkRef give(ChunkRef chunk, std::size_t bytes);
+  [[noreturn]] void fail(const std::string& what, int error) const;
+
+  TextFiles files_;
+  std::size_t chunk_bytes_;
+  std::size_t next_path_ = 0;
+  int file_ = -1;
+  std::unique_ptr<ByteStream> stream_;  // instead of file_
+  bool at_start_ = false;               // of a file: what it is hasn't been told from its first bytes yet
+  int wake_[2] = {-1, -1};              // a pipe: a byte in it is the interruption
+  ChunkRef rest_;                       // the chunk that ends with the beginning of an unfinished line
+  std::string_view carry_;              // that beginning
+  std::string_view text_;
+};
+
+}  // namespace rayelastic

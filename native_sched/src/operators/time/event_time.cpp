@@ -1,0 +1,71 @@
+#include "rayelastic/operators/time/event_time.hpp"
+
+#include <algorithm>
+
+#include "record/time_field.hpp"
+#include "state/timed_state.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+// `reached`: the greatest time so far. What was announced isn't kept: who goes on from it announces it again, for those downstream who don't.
+struct EventTime final : TimedState {
+  TimeField time;
+  std::int64_t lateness;
+  std::size_t stride;
+  std::int64_t announced = kNoWatermark;
+
+  EventTime(TimeField field, std::int64_t late, std::size_t record_size) : time(field), lateness(late), stride(record_size) {}
+
+  [[nodiscard]] std::uint64_t form() const noexcept override { return time.form(); }
+  [[nodiscard]] std::int64_t watermark() const noexcept { return reached == kNoWatermark ? kNoWatermark : reached - lateness - 1; }
+  // What has become known since the last mark.
+  void announce(rel_context* context) {
+    if (watermark() <= announced) return;
+    announced = watermark();
+    context->mark({MarkKind::Watermark, announced});
+  }
+};
+
+std::int64_t process(const void* in, std::int64_t n, void*, std::int64_t, void* state, rel_context* context) {
+  auto& event = *static_cast<EventTime*>(state);
+  const auto* records = static_cast<const std::byte*>(in);
+  std::int64_t sent = 0;
+  const auto send = [&](std::int64_t end) {
+    const bool ok = sent == end || context->emit(0, records + static_cast<std::size_t>(sent) * event.stride, end - sent);
+    sent = end;
+    return ok;
+  };
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t time = event.time.of(records + static_cast<std::size_t>(i) * event.stride);
+    if (time <= event.watermark() && event.watermark() > event.announced) {
+      if (!send(i)) return REL_STOPPED;
+      event.announce(context);
+    }
+    event.reached = std::max(event.reached, time);
+  }
+  if (!send(n)) return REL_STOPPED;
+  event.announce(context);
+  return 0;
+}
+
+}  // namespace
+
+OperatorSpec make_event_time(std::string name, std::shared_ptr<const Schema> schema, const std::string& field, std::int64_t lateness) try {
+  if (lateness < 0 || lateness > kLongestSpan) throw std::invalid_argument("the lateness is negative or too long");
+  OperatorSpec spec;
+  spec.process = process;
+  spec.marked = [](void*, Mark mark, rel_context*) { return mark.kind != MarkKind::Watermark || mark.value == kIdle; };  // others end here
+  auto event = std::make_shared<EventTime>(TimeField(*schema, field), lateness, schema->record_size());
+  spec.store = event;
+  spec.state = std::move(event);
+  spec.input = schema;
+  spec.output = std::move(schema);
+  spec.name = std::move(name);
+  return spec;
+} catch (const std::invalid_argument& problem) {
+  throw std::invalid_argument("operator '" + name + "': " + problem.what());
+}
+
+}  // namespace rayelastic

@@ -1,0 +1,215 @@
+// Windows by event time: [k * slide, k * slide + size). Records go into panes as long as the greatest common divisor of both, which the
+// windows of a key share.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "operators/time/window_kinds.hpp"
+#include "record/time_field.hpp"
+#include "state/due_keys.hpp"
+#include "state/timed_state.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+struct Pane {
+  std::int64_t number;  // its start, in panes
+  std::byte* state;
+};
+
+struct TimeKey {
+  std::vector<Pane> panes;        // in order
+  std::int64_t due = kEndOfTime;  // the end of the next window that is to be given
+};
+
+// `reached`: windows that end here or before were given, or would have been.
+struct TimeWindow final : TimedState {
+  WindowCore core;
+  TimeField time;
+  std::int64_t size;
+  std::int64_t slide;
+  std::int64_t pane = std::gcd(size, slide);
+  DueKeys due = {};
+
+  TimeWindow(WindowCore made, TimeField field, const WindowOptions& options)
+      : core(std::move(made)), time(field), size(options.size), slide(options.slide) {
+    keep(&core.table(), nullptr);
+  }
+  TimeWindow(const TimeWindow&) = delete;
+  TimeWindow& operator=(const TimeWindow&) = delete;
+  ~TimeWindow() override {
+    core.table().for_each([](const StringView&, std::byte* slot) { delete kept_in<TimeKey>(slot); });
+  }
+
+  // The end of the first window that ends after `at`, and of the last that starts at `at` or before.
+  [[nodiscard]] std::int64_t first_end_after(std::int64_t at) const noexcept {
+    return floor_divide(at - size, slide) * slide + slide + size;
+  }
+  [[nodiscard]] std::int64_t last_end_of(std::int64_t at) const noexcept { return floor_divide(at, slide) * slide + size; }
+  // With a slide longer than the size.
+  [[nodiscard]] bool is_between_windows(std::int64_t at) const noexcept { return last_end_of(at) <= at; }
+  [[nodiscard]] bool is_late(std::int64_t at) const noexcept {
+    return at < reached && last_end_of(at) <= reached && !is_between_windows(at);
+  }
+
+  // The pane of a record that isn't late, in the key that the slot belongs to.
+  std::byte* pane_for(void* slot, std::int64_t at) {
+    TimeKey*& kept = kept_in<TimeKey>(slot);
+    if (kept == nullptr) kept = new TimeKey;
+    TimeKey& key = *kept;
+    const std::int64_t end = first_end_after(std::max(at, reached));
+    if (end < key.due) {
+      key.due = end;
+      due.note(end, slot);
+    }
+    const std::int64_t number = floor_divide(at, pane);
+    auto place = key.panes.end();
+    while (place != key.panes.begin() && (place - 1)->number >= number) --place;
+    if (place == key.panes.end() || place->number != number) place = key.panes.insert(place, {number, core.make()});
+    return place->state;
+  }
+
+  enum class Outcome : std::uint8_t { Ok, Stopped, Failed };
+
+  // Gives the window of a key that ends there, and drops the panes that no later window has.
+  Outcome give(void* slot, std::int64_t end, OutputWriter& writer) {
+    TimeKey* const kept = kept_in<TimeKey>(slot);
+    if (kept == nullptr || kept->due != end) return Outcome::Ok;  // noted for an earlier life of the slot, or twice
+    std::vector<Pane>& panes = kept->panes;
+    const std::int64_t bounds[] = {end - size, end};
+    const auto begin = panes.begin();
+    const auto behind = std::ranges::find_if(panes, [&](const Pane& each) { return each.number * pane >= end; });
+    if (behind - begin == 1) {
+      if (!core.give(slot, begin->state, bounds, writer)) return Outcome::Stopped;
+    } else if (behind != begin) {
+      std::byte* total = core.make();
+      core.accumulators().copy(total, begin->state);
+      const bool fits = std::all_of(begin + 1, behind, [&](const Pane& each) { return core.accumulators().merge(total, each.state); });
+      const bool ok = !fits || core.give(slot, total, bounds, writer);
+      core.drop(total);
+      if (!fits) return Outcome::Failed;
+      if (!ok) return Outcome::Stopped;
+    }
+    const auto kept_from = std::ranges::find_if(panes, [&](const Pane& each) { return each.number * pane >= end - size + slide; });
+    std::for_each(panes.begin(), kept_from, [&](const Pane& each) { core.drop(each.state); });
+    panes.erase(panes.begin(), kept_from);
+    if (panes.empty()) {
+      delete std::exchange(kept_in<TimeKey>(slot), nullptr);
+      core.table().remove(slot);
+      return Outcome::Ok;
+    }
+    kept->due = std::max(end + slide, first_end_after(panes.front().number * pane));
+    due.note(kept->due, slot);
+    return Outcome::Ok;
+  }
+
+  Outcome advance(std::int64_t watermark, OutputWriter& writer) {
+    reached = std::max(reached, std::min(watermark, kLatestTime) + 1);
+    Outcome outcome = Outcome::Ok;
+    (void)due.take(watermark == kEndOfTime ? kEndOfTime - 1 : reached, [&](std::int64_t end, void* slot) {
+      outcome = give(slot, end, writer);
+      return outcome == Outcome::Ok;
+    });
+    return outcome;
+  }
+
+  // --- TimedState: per key how many panes (4), and of each its number (8) and state; when the key is due follows
+  [[nodiscard]] std::uint64_t form() const noexcept override {
+    return form_of(WindowKind::Time, static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(slide), core.layout() ^ time.form());
+  }
+  [[nodiscard]] std::size_t kept_bytes() const noexcept override { return core.bytes() + TimedState::size() * sizeof(TimeKey); }
+
+  void write(const void* slot, StateWriter& writer) const override {
+    const std::vector<Pane>& panes = kept_in<TimeKey>(slot).panes;
+    writer.number(static_cast<std::uint32_t>(panes.size()));
+    for (const Pane& each : panes) {
+      writer.number(each.number);
+      core.write(each.state, writer);
+    }
+  }
+
+  void read(StateReader& reader, void* slot, std::int64_t until) override {
+    const auto count = reader.number<std::uint32_t>();
+    if (count == 0) throw StateError("exported state has a key without windows");
+    TimeKey key;
+    std::int64_t last = kNoWatermark;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto number = reader.number<std::int64_t>();
+      if (number <= last || number < kFirstTime / pane || number > kLastTime / pane)
+        throw StateError("exported state has a window at a time that there isn't");
+      std::byte* const state = core.read(reader, slot != nullptr);
+      if (slot != nullptr) key.panes.push_back({number, state});
+      last = number;
+    }
+    if (slot == nullptr) return;
+    key.due = first_end_after(std::max(key.panes.front().number * pane, until));
+    due.note(key.due, slot);
+    kept_in<TimeKey>(slot) = new TimeKey(std::move(key));
+  }
+
+  void forget(void* slot) noexcept override {
+    TimeKey* const key = std::exchange(kept_in<TimeKey>(slot), nullptr);
+    for (const Pane& each : key->panes) core.drop(each.state);
+    delete key;
+  }
+};
+
+// Records in a row that aren't late; the index of one whose sum overflows, or -1.
+std::ptrdiff_t take(TimeWindow& window, const std::byte* records, std::size_t count) {
+  const std::size_t stride = window.core.input().record_size();
+  void* slots[WindowCore::kBatch];
+  for (std::size_t first = 0; first < count; first += WindowCore::kBatch) {
+    const std::size_t batch = std::min(WindowCore::kBatch, count - first);
+    const std::byte* begin = records + first * stride;
+    window.core.table().lookup(begin, batch, slots);
+    for (std::size_t i = 0; i < batch; ++i) slots[i] = window.pane_for(slots[i], window.time.of(begin + i * stride));
+    const std::ptrdiff_t failed = window.core.accumulators().update(begin, batch, slots);
+    if (failed >= 0) return static_cast<std::ptrdiff_t>(first) + failed;
+  }
+  return -1;
+}
+
+std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) {
+  auto& window = *static_cast<TimeWindow*>(opaque);
+  if (n == 0) {
+    OutputWriter writer(window.core.output(), out, capacity, context);
+    const std::int64_t watermark = context->watermark();
+    const TimeWindow::Outcome outcome = window.advance(watermark, writer);
+    if (outcome == TimeWindow::Outcome::Failed) return failed(window.core, 0, context);
+    if (watermark == kEndOfTime || outcome == TimeWindow::Outcome::Stopped) return writer.result();
+    if (!writer.flush()) return REL_STOPPED;
+    context->mark({MarkKind::Watermark, watermark});
+    return 0;
+  }
+  const auto* records = static_cast<const std::byte*>(in);
+  const std::size_t stride = window.core.input().record_size();
+  std::int64_t first = 0;
+  for (std::int64_t i = 0; i <= n; ++i) {
+    const std::byte* record = records + static_cast<std::size_t>(i) * stride;
+    const std::int64_t at = i == n ? 0 : window.time.of(record);
+    const bool late = i < n && window.is_late(at);
+    if (i < n && !late && !window.is_between_windows(at)) continue;
+    const std::ptrdiff_t wrong = take(window, records + static_cast<std::size_t>(first) * stride, static_cast<std::size_t>(i - first));
+    if (wrong >= 0) return failed(window.core, first + wrong, context);
+    if (late && !context->emit(1, record, 1)) return REL_STOPPED;
+    first = i + 1;
+  }
+  window.publish();
+  return 0;
+}
+
+}  // namespace
+
+void make_time_window(OperatorSpec& spec, const std::vector<std::string>& keys, const WindowOptions& options,
+                      const std::vector<Aggregate>& aggregates) {
+  spec.process = process;
+  spec.flags = REL_ON_FINISH | REL_ON_WATERMARK;
+  auto window = std::make_shared<TimeWindow>(WindowCore(spec.input, spec.output, keys, 2, aggregates),
+                                             TimeField(*spec.input, options.time, options.shift), options);
+  spec.store = window;
+  spec.state = std::move(window);
+}
+
+}  // namespace rayelastic

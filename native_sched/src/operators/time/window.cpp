@@ -1,0 +1,41 @@
+#include "rayelastic/operators/time/window.hpp"
+
+#include <stdexcept>
+
+#include "operators/time/window_kinds.hpp"
+#include "record/time_field.hpp"
+
+namespace rayelastic {
+
+OperatorSpec make_window(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
+                         const std::vector<std::string>& keys, const WindowOptions& options, const std::vector<Aggregate>& aggregates) try {
+  OperatorSpec spec;
+  spec.input = std::move(input);
+  spec.output = std::move(output);
+  if (options.size < 1 || options.size > kLongestSpan || options.slide < 1 || options.slide > kLongestSpan)
+    throw std::invalid_argument("a window's size and slide have to be at least 1, and not too long");
+  switch (options.kind) {
+    case WindowKind::Count:
+      make_count_window(spec, keys, options, aggregates);
+      break;
+    case WindowKind::Time:
+      make_time_window(spec, keys, options, aggregates);
+      break;
+    case WindowKind::Session:
+      make_session_window(spec, keys, options, aggregates);
+      break;
+  }
+  if (options.kind != WindowKind::Count) {
+    for (std::size_t i = keys.size(); i < keys.size() + 2; ++i) {
+      if (spec.output->fields()[i].type != spec.input->find(options.time)->type)
+        throw std::invalid_argument("start and end have to be of the type of field '" + options.time + "'");
+    }
+    spec.further_outputs.push_back(spec.input);
+  }
+  spec.name = std::move(name);
+  return spec;
+} catch (const std::invalid_argument& problem) {
+  throw std::invalid_argument("operator '" + name + "': " + problem.what());
+}
+
+}  // namespace rayelastic

@@ -1,0 +1,67 @@
+#include "operators/time/window_core.hpp"
+
+#include <array>
+#include <cstring>
+#include <stdexcept>
+
+#include "record/time_field.hpp"
+
+namespace rayelastic {
+
+WindowCore::WindowCore(std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output, const std::vector<std::string>& keys,
+                       std::size_t bounds, const std::vector<Aggregate>& aggregates)
+    : input_(std::move(input)), output_(std::move(output)), accumulators_(input_, output_, keys.size() + bounds, aggregates) {
+  constexpr std::array<std::byte, sizeof(void*)> kNothing = {};
+  table_ = std::make_unique<KeyedState>(input_, keys, kNothing.size(), kNothing);
+  accumulators_.keep_in(table_->texts());
+  const std::vector<Field>& fields = output_->fields();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Field& key = *table_->extractor().fields()[i];
+    if (fields[i].type != key.type || (key.nullable && !fields[i].nullable))
+      throw std::invalid_argument("field '" + fields[i].name + "' of the output schema can't hold key '" + keys[i] + "'");
+    key_fields_.push_back(&fields[i]);
+  }
+  if (bounds > 0) {
+    start_ = &fields[keys.size()];
+    end_ = &fields[keys.size() + 1];
+  }
+}
+
+std::byte* WindowCore::make() {
+  if (free_.empty()) {
+    blocks_.push_back(std::make_unique<std::uint64_t[]>(words() * kBlockStates));
+    free_.reserve(blocks_.size() * kBlockStates);  // so that drop() never fails
+    for (std::size_t i = kBlockStates; i-- > 0;) free_.push_back(reinterpret_cast<std::byte*>(blocks_.back().get() + i * words()));
+  }
+  std::byte* state = free_.back();
+  free_.pop_back();
+  return state;
+}
+
+void WindowCore::drop(std::byte* state) noexcept {
+  accumulators_.clear(state);
+  free_.push_back(state);
+}
+
+std::byte* WindowCore::read(StateReader& reader, bool make_it) {
+  const std::byte* const exported = reader.record(shape());
+  if (!make_it) return nullptr;
+  std::byte* const state = make();
+  shape().restore(exported, state, table_->texts());
+  return state;
+}
+
+bool WindowCore::give(const void* slot, const std::byte* state, const std::int64_t* bounds, OutputWriter& writer) {
+  std::byte* record = writer.next();
+  if (record == nullptr) return false;
+  table_->extractor().restore(KeyedState::key_of(slot), *output_, key_fields_, record);
+  if (bounds != nullptr) {
+    TimeField::write(start_->type, bounds[0], record + start_->offset);
+    TimeField::write(end_->type, bounds[1], record + end_->offset);
+  }
+  accumulators_.write(state, record);
+  writer.detach(record);
+  return true;
+}
+
+}  // namespace rayelastic

@@ -1,0 +1,72 @@
+// What all windows share: the aggregates and their state records, the keys, and the records that go out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "operator/output_writer.hpp"
+#include "operators/aggregate/accumulators.hpp"
+#include "rayelastic/operators/time/window.hpp"
+#include "rayelastic/state/keyed_state.hpp"
+#include "rayelastic/state/state_bytes.hpp"
+
+namespace rayelastic {
+
+class WindowCore {
+ public:
+  static constexpr std::size_t kBatch = 64;  // keys looked up at once
+
+  // Fields of the output before the aggregates: the keys, then `bounds` (start, end). Throws std::invalid_argument.
+  WindowCore(std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output, const std::vector<std::string>& keys,
+             std::size_t bounds, const std::vector<Aggregate>& aggregates);
+
+  [[nodiscard]] Accumulators& accumulators() noexcept { return accumulators_; }
+  [[nodiscard]] const Schema& input() const noexcept { return *input_; }
+  [[nodiscard]] const Schema& output() const noexcept { return *output_; }
+  // By key: one pointer, null for a new key, to what the kind of window keeps.
+  [[nodiscard]] KeyedState& table() noexcept { return *table_; }
+
+  // A new state record of the aggregates, and back.
+  [[nodiscard]] std::byte* make();
+  void drop(std::byte* state) noexcept;
+
+  // State records as exported bytes. Reading gives a new one, or checks only and gives null.
+  void write(const std::byte* state, StateWriter& writer) const { writer.record(state, shape()); }
+  std::byte* read(StateReader& reader, bool make_it);
+  // Of what the records are made of.
+  [[nodiscard]] std::uint64_t layout() const noexcept { return accumulators_.layout(); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return blocks_.size() * kBlockStates * words() * 8; }
+
+  // Gives a window of a key. Null bounds: of a count. False: stop.
+  [[nodiscard]] bool give(const void* slot, const std::byte* state, const std::int64_t* bounds, OutputWriter& writer);
+
+ private:
+  static constexpr std::size_t kBlockStates = 64;
+
+  [[nodiscard]] std::size_t words() const noexcept { return (accumulators_.state_size() + 7) / 8; }
+  [[nodiscard]] RecordShape shape() const noexcept { return {accumulators_.state_size(), accumulators_.text_offsets()}; }
+
+  std::shared_ptr<const Schema> input_;
+  std::shared_ptr<const Schema> output_;
+  Accumulators accumulators_;
+  std::unique_ptr<KeyedState> table_;
+  std::vector<const Field*> key_fields_;  // of the output
+  const Field* start_ = nullptr;
+  const Field* end_ = nullptr;
+  std::vector<std::unique_ptr<std::uint64_t[]>> blocks_;
+  std::vector<std::byte*> free_;
+};
+
+// What a kind of window keeps for a key: the slot of a table that WindowCore made.
+template <typename Kept>
+[[nodiscard]] Kept*& kept_in(void* slot) noexcept {
+  return *static_cast<Kept**>(slot);
+}
+template <typename Kept>
+[[nodiscard]] const Kept& kept_in(const void* slot) noexcept {
+  return **static_cast<Kept* const*>(slot);
+}
+
+}  // namespace rayelastic

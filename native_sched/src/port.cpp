@@ -1,7 +1,0 @@
-#include "port.hpp"
-
-namespace rayelastic {
-
-template class BasicPort<std::atomic, PortWorld>;
-
-}  // namespace rayelastic

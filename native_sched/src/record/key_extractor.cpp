@@ -1,0 +1,160 @@
+#include "rayelastic/record/key_extractor.hpp"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace rayelastic {
+
+namespace {
+
+bool is_text(Type type) noexcept { return type == Type::String || type == Type::Binary; }
+
+// Equal numbers have equal bytes: one zero, one NaN.
+template <typename Float>
+void normalise_float(char* bytes) noexcept {
+  Float value;
+  std::memcpy(&value, bytes, sizeof value);
+  if (value == 0) value = 0;
+  if (std::isnan(value)) value = std::numeric_limits<Float>::quiet_NaN();
+  std::memcpy(bytes, &value, sizeof value);
+}
+
+void normalise(Type type, char* bytes) noexcept {
+  if (type == Type::Float64) return normalise_float<double>(bytes);
+  if (type == Type::Float32) return normalise_float<float>(bytes);
+  if (type == Type::Float16) {
+    std::uint16_t bits;
+    std::memcpy(&bits, bytes, 2);
+    if ((bits & 0x7fff) == 0) bits = 0;
+    if ((bits & 0x7fff) > 0x7c00) bits = 0x7e00;
+    std::memcpy(bytes, &bits, 2);
+  }
+}
+
+StringView load_text(const std::byte* field) noexcept {
+  StringView text;
+  std::memcpy(static_cast<void*>(&text), field, sizeof text);
+  return text;
+}
+
+void set_validity(const Schema& schema, const Field& field, std::byte* record, bool valid) noexcept {
+  if (field.validity < 0) return;
+  const auto bit = static_cast<std::size_t>(field.validity);
+  std::byte& byte = record[schema.validity_offset() + bit / 8];
+  const auto mask = static_cast<std::byte>(1U << (bit % 8));
+  byte = valid ? byte | mask : byte & ~mask;
+}
+
+}  // namespace
+
+StringView null_key() noexcept {
+  StringView key;
+  key.prefix[0] = 1;
+  return key;
+}
+
+bool is_null_key(const StringView& key) noexcept { return key.length == 0 && key.prefix[0] == 1; }
+
+KeyExtractor::KeyExtractor(std::shared_ptr<const Schema> schema, std::span<const std::string> names) : schema_(std::move(schema)) {
+  for (const std::string& name : names) {
+    const Field* field = schema_->find(name);
+    if (field == nullptr) throw std::invalid_argument("key field '" + name + "' is not a field of the schema");
+    fields_.push_back(field);
+  }
+  if (fields_.size() == 1 && is_text(fields_[0]->type) && !fields_[0]->nullable)
+    direct_offset_ = static_cast<std::ptrdiff_t>(fields_[0]->offset);
+}
+
+void KeyExtractor::extract(const std::byte* records, std::size_t count, StringView* keys) {
+  if (fields_.empty()) {
+    for (std::size_t i = 0; i < count; ++i) keys[i] = StringView();
+  } else if (fields_.size() == 1) {
+    extract_single(records, count, keys);
+  } else {
+    extract_several(records, count, keys);
+  }
+}
+
+void KeyExtractor::extract_single(const std::byte* records, std::size_t count, StringView* keys) const {
+  const std::size_t stride = schema_->record_size();
+  if (direct_offset_ >= 0) {
+    for (std::size_t i = 0; i < count; ++i) keys[i] = load_text(records + i * stride + direct_offset_);
+    return;
+  }
+  const Field& field = *fields_[0];
+  const auto size = static_cast<std::uint32_t>(size_of(field.type));
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::byte* record = records + i * stride;
+    if (!schema_->is_valid(record, field)) {
+      keys[i] = null_key();
+    } else if (is_text(field.type)) {
+      keys[i] = load_text(record + field.offset);
+    } else {
+      char bytes[8];
+      std::memcpy(bytes, record + field.offset, size);
+      normalise(field.type, bytes);
+      keys[i] = StringView(bytes, size);
+    }
+  }
+}
+
+void KeyExtractor::extract_several(const std::byte* records, std::size_t count, StringView* keys) {
+  const std::size_t stride = schema_->record_size();
+  scratch_.clear();
+  ends_.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::byte* record = records + i * stride;
+    for (const Field* field : fields_) {
+      const bool valid = schema_->is_valid(record, *field);
+      scratch_.push_back(valid ? 1 : 0);
+      if (!valid) continue;
+      if (is_text(field->type)) {
+        const StringView text = load_text(record + field->offset);
+        const auto* length = reinterpret_cast<const char*>(&text.length);
+        scratch_.insert(scratch_.end(), length, length + sizeof text.length);
+        scratch_.insert(scratch_.end(), text.data(), text.data() + text.length);
+      } else {
+        const auto* bytes = reinterpret_cast<const char*>(record + field->offset);
+        scratch_.insert(scratch_.end(), bytes, bytes + size_of(field->type));
+        normalise(field->type, scratch_.data() + scratch_.size() - size_of(field->type));
+      }
+    }
+    ends_.push_back(scratch_.size());
+  }
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < count; ++i) {  // now that scratch_ doesn't move any more
+    if (ends_[i] - begin > std::numeric_limits<std::uint32_t>::max()) throw std::length_error("a key of several fields has 4 GiB or more");
+    keys[i] = StringView(scratch_.data() + begin, static_cast<std::uint32_t>(ends_[i] - begin));
+    begin = ends_[i];
+  }
+}
+
+void KeyExtractor::restore(const StringView& key, const Schema& target, std::span<const Field* const> targets, std::byte* record) const {
+  const char* next = key.data();
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    const Type type = fields_[i]->type;
+    const bool single = fields_.size() == 1;
+    const bool valid = single ? !is_null_key(key) : *next++ != 0;
+    std::byte* place = record + targets[i]->offset;
+    set_validity(target, *targets[i], record, valid);
+    if (!valid) {
+      std::memset(place, 0, size_of(type));
+    } else if (!is_text(type)) {
+      std::memcpy(place, next, size_of(type));
+      next += size_of(type);
+    } else {
+      std::uint32_t length = key.length;
+      if (!single) {
+        std::memcpy(&length, next, sizeof length);
+        next += sizeof length;
+      }
+      const StringView text(next, length);
+      std::memcpy(place, &text, sizeof text);
+      next += length;
+    }
+  }
+}
+
+}  // namespace rayelastic

@@ -1,0 +1,229 @@
+#include "rayelastic/state/keyed_state.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "rayelastic/record/hash.hpp"
+#include "state/keyed_state_lives.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+constexpr std::size_t kBlockBytes = 64 * 1024;
+constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kFirstBuckets = 64;
+
+std::uint32_t tag_of(std::uint64_t hash) noexcept { return static_cast<std::uint32_t>(hash >> 32); }
+
+}  // namespace
+
+void KeyedState::FreeBlock::operator()(std::byte* block) const noexcept { ::operator delete[](block, std::align_val_t{kCacheLine}); }
+
+KeyedState::KeyedState(std::shared_ptr<const Schema> input, std::span<const std::string> keys, std::size_t state_size,
+                       std::span<const std::byte> initial, std::span<const std::size_t> text_offsets, const TimeToLive& ttl)
+    : extractor_(std::move(input), keys), state_size_(state_size), text_offsets_(text_offsets.begin(), text_offsets.end()) {
+  if (initial.size() < state_size) throw std::invalid_argument("the initial state has fewer bytes than the state record");
+  initial_.assign(initial.begin(), initial.begin() + static_cast<std::ptrdiff_t>(state_size));
+  for (const std::size_t offset : text_offsets_) {
+    if (offset % alignof(StringView) != 0 || state_size < sizeof(StringView) || offset > state_size - sizeof(StringView)) {
+      throw std::invalid_argument("a text field lies outside of the state record");
+    }
+    StringView text;
+    std::memcpy(static_cast<void*>(&text), initial_.data() + offset, sizeof text);
+    if (text.is_inline()) continue;
+    std::uint64_t place;
+    std::memcpy(&place, text.rest, sizeof place);
+    if (place < state_size || place > initial.size() || initial.size() - place < text.length) {
+      throw std::invalid_argument("the initial text of a state field lies outside of the given bytes");
+    }
+    text = texts_.share(reinterpret_cast<const char*>(initial.data()) + place, text.length);
+    std::memcpy(initial_.data() + offset, &text, sizeof text);
+  }
+  stride_ = (sizeof(Slot) + state_size + 7) / 8 * 8;
+  if (ttl.ticks != 0) {
+    lives_ = std::make_unique<Lives>(extractor_.schema(), ttl);
+    stride_ += sizeof(std::int64_t);
+  }
+  const std::size_t slots = std::bit_floor(std::max<std::size_t>(1, kBlockBytes / stride_));
+  block_shift_ = static_cast<std::size_t>(std::countr_zero(slots));
+  block_mask_ = slots - 1;
+  rebuild(kFirstBuckets);
+  publish();
+}
+
+KeyedState::~KeyedState() = default;
+
+void KeyedState::lookup(const std::byte* records, std::size_t count, void** slots) {
+  StringView keys[kBatch];
+  std::int64_t times[kBatch];
+  const std::size_t stride = extractor_.schema().record_size();
+  for (std::size_t first = 0; first < count; first += kBatch) {
+    const std::size_t n = std::min(kBatch, count - first);
+    extractor_.extract(records + first * stride, n, keys);
+    if (lives_ == nullptr) {
+      lookup_batch<false>(keys, n, slots + first, nullptr);
+    } else {
+      lives_->times_of(records + first * stride, n, stride, times);
+      lookup_batch<true>(keys, n, slots + first, times);
+    }
+  }
+}
+
+void KeyedState::lookup_keys(const StringView* keys, std::size_t count, void** slots, const std::int64_t* touched) {
+  for (std::size_t first = 0; first < count; first += kBatch) {
+    const std::size_t n = std::min(kBatch, count - first);
+    if (lives_ == nullptr) {
+      lookup_batch<false>(keys + first, n, slots + first, nullptr);
+    } else {
+      lookup_batch<true>(keys + first, n, slots + first, touched + first);
+    }
+  }
+}
+
+// Three passes, so that the memory of one key arrives while others are worked on: hashes, slots that are likely, comparison.
+template <bool kMortal>
+void KeyedState::lookup_batch(const StringView* keys, std::size_t count, void** slots, const std::int64_t* times) {
+  reserve(size() + count);
+  std::uint64_t hashes[kBatch];
+  for (std::size_t i = 0; i < count; ++i) {
+    hashes[i] = hash_of(keys[i]);
+    __builtin_prefetch(&buckets_[hashes[i] & bucket_mask_]);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const Bucket bucket = buckets_[hashes[i] & bucket_mask_];
+    if (bucket.slot != 0 && bucket.tag == tag_of(hashes[i])) __builtin_prefetch(slot_at(bucket.slot - 1), 1);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    Slot* slot = find_slot(keys[i], hashes[i]);
+    if constexpr (kMortal) {
+      if (slot != nullptr && is_expired(slot, times[i])) {
+        forget(slot);
+        slot = nullptr;
+      }
+    }
+    const bool fresh = slot == nullptr;
+    if (fresh) slot = insert(keys[i], hashes[i]);
+    if constexpr (kMortal) touch_of(slot) = fresh ? times[i] : std::max(touch_of(slot), times[i]);
+    slots[i] = state_of(slot);
+  }
+}
+
+void* KeyedState::find(const StringView& key) const noexcept {
+  Slot* slot = find_slot(key, hash_of(key));
+  return slot == nullptr ? nullptr : state_of(slot);
+}
+
+KeyedState::Slot* KeyedState::find_slot(const StringView& key, std::uint64_t hash) const noexcept {
+  for (std::size_t index = hash & bucket_mask_;; index = (index + 1) & bucket_mask_) {
+    const Bucket bucket = buckets_[index];
+    if (bucket.slot == 0) return nullptr;
+    if (bucket.tag != tag_of(hash)) continue;
+    Slot* slot = slot_at(bucket.slot - 1);
+    if (slot->hash == hash && slot->key == key) return slot;
+  }
+}
+
+KeyedState::Slot* KeyedState::insert(const StringView& key, std::uint64_t hash) {
+  std::uint32_t number;
+  if (!free_slots_.empty()) {
+    number = free_slots_.back();
+  } else {
+    if (slot_count_ == std::numeric_limits<std::uint32_t>::max() - 1)
+      throw std::length_error("a keyed state holds at most 4,294,967,294 keys");
+    if ((slot_count_ & block_mask_) == 0 && (slot_count_ >> block_shift_) == blocks_.size()) {
+      blocks_.emplace_back(static_cast<std::byte*>(::operator new[]((block_mask_ + 1) * stride_, std::align_val_t{kCacheLine})));
+    }
+    number = static_cast<std::uint32_t>(slot_count_);
+  }
+  const StringView owned = is_null_key(key) ? key : texts_.copy(key.data(), key.length);
+  Slot* slot = new (slot_at(number)) Slot{hash, owned};  // nothing throws from here on
+  std::memcpy(state_of(slot), initial_.data(), state_size_);
+  if (lives_ != nullptr) touch_of(slot) = 0;
+  if (free_slots_.empty()) {
+    ++slot_count_;
+  } else {
+    free_slots_.pop_back();
+  }
+  place(hash, number);
+  size_.store(size() + 1, std::memory_order_relaxed);
+  publish();
+  return slot;
+}
+
+void KeyedState::place(std::uint64_t hash, std::uint32_t number) noexcept {
+  std::size_t index = hash & bucket_mask_;
+  while (buckets_[index].slot != 0) index = (index + 1) & bucket_mask_;
+  buckets_[index] = {tag_of(hash), number + 1};
+}
+
+void KeyedState::reserve(std::size_t keys) {
+  if (keys <= buckets_.size() / 4 * 3) return;
+  rebuild(std::bit_ceil(keys * 2));
+  publish();
+}
+
+void KeyedState::rebuild(std::size_t buckets) {
+  std::vector<Bucket> fresh(std::max(buckets, kFirstBuckets), Bucket{0, 0});
+  buckets_.swap(fresh);
+  bucket_mask_ = buckets_.size() - 1;
+  for (std::size_t index = 0; index < slot_count_; ++index) {
+    const Slot* slot = slot_at(index);
+    if (is_kept(slot)) place(slot->hash, static_cast<std::uint32_t>(index));
+  }
+}
+
+void KeyedState::publish() noexcept {
+  bytes_.store(buckets_.size() * sizeof(Bucket) + blocks_.size() * (block_mask_ + 1) * stride_ + texts_.bytes(), std::memory_order_relaxed);
+}
+
+void KeyedState::remove(void* state) {
+  release(unlink(static_cast<Slot*>(state) - 1));
+  publish();
+}
+
+// Lookups don't find it any more; its number. The buckets behind it move up, as far as they were pushed down by it: lookups stop at the
+// first empty one.
+std::uint32_t KeyedState::unlink(const Slot* slot) noexcept {
+  std::size_t hole = slot->hash & bucket_mask_;
+  while (buckets_[hole].slot == 0 || slot_at(buckets_[hole].slot - 1) != slot) hole = (hole + 1) & bucket_mask_;
+  const std::uint32_t number = buckets_[hole].slot - 1;
+  for (std::size_t next = (hole + 1) & bucket_mask_; buckets_[next].slot != 0; next = (next + 1) & bucket_mask_) {
+    const std::size_t home = slot_at(buckets_[next].slot - 1)->hash & bucket_mask_;
+    if (((next - home) & bucket_mask_) < ((next - hole) & bucket_mask_)) continue;
+    buckets_[hole] = buckets_[next];
+    hole = next;
+  }
+  buckets_[hole] = {0, 0};
+  size_.store(size() - 1, std::memory_order_relaxed);
+  return number;
+}
+
+// What unlinking the next keys of a selection from place `at` on will look at, so that their memory arrives together. Up to which place.
+std::size_t KeyedState::fetch_for_removal(const KeySelection& keys, std::size_t at) const noexcept {
+  constexpr std::size_t kNeighbours = 8;
+  const std::size_t end = std::min(at + kBatch, keys.slots.size());
+  for (std::size_t i = at; i < end; ++i) __builtin_prefetch(keys.slots[i]);
+  for (std::size_t i = at; i < end; ++i) __builtin_prefetch(&buckets_[static_cast<const Slot*>(keys.slots[i])->hash & bucket_mask_]);
+  for (std::size_t i = at; i < end; ++i) {
+    std::size_t index = static_cast<const Slot*>(keys.slots[i])->hash & bucket_mask_;
+    for (std::size_t n = 0; n < kNeighbours && buckets_[index].slot != 0; ++n, index = (index + 1) & bucket_mask_)
+      __builtin_prefetch(slot_at(buckets_[index].slot - 1));
+  }
+  return end;
+}
+
+// The place of an unlinked slot is free for another key.
+void KeyedState::release(std::uint32_t number) {
+  free_slots_.push_back(number);
+  Slot* slot = slot_at(number);
+  for (const std::size_t offset : text_offsets_)
+    texts_.clear(*reinterpret_cast<StringView*>(static_cast<std::byte*>(state_of(slot)) + offset));
+  texts_.clear(slot->key);
+  slot->key.prefix[0] = 2;  // is_removed
+}
+
+}  // namespace rayelastic

@@ -1,0 +1,88 @@
+// Keyed state as flat bytes, for migration and checkpoints. Little-endian, without padding:
+//   header   magic "RELKEYS1" (the format), layout of key and state record, number of keys, bytes after the header (8 bytes each)
+//   per key  key length (4), 1 if null (1), key bytes, with a time to live the last touch (8), state record (a long text's pointer as
+//            zero), bytes of its long texts
+// Import trusts nothing: everything is parsed and compared before anything is changed.
+#include <bit>
+#include <utility>
+
+#include "rayelastic/record/hash.hpp"
+#include "rayelastic/state/keyed_state.hpp"
+#include "rayelastic/state/state_bytes.hpp"
+#include "state/keyed_state_lives.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+constexpr char kMagic[8] = {'R', 'E', 'L', 'K', 'E', 'Y', 'S', '1'};
+
+}  // namespace
+
+std::uint64_t KeyedState::layout() const noexcept {
+  std::uint64_t digest = hash_of(state_size_);
+  for (const std::size_t offset : text_offsets_) digest = hash_of(digest ^ offset);
+  for (const Field* field : extractor_.fields()) {
+    digest = hash_of(digest ^ (static_cast<std::uint64_t>(field->type) * 2 + (field->nullable ? 1 : 0)));
+  }
+  return lives_ == nullptr ? digest : lives_->layout(digest);
+}
+
+void KeyedState::select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const {
+  constexpr std::size_t kAhead = 16;  // places whose memory is on its way
+  const std::size_t end = slot_count_ - at > max_places ? at + max_places : slot_count_;
+  for (std::size_t place = at; place < end; ++place) {
+    if (place + kAhead < end) __builtin_prefetch(slot_at(place + kAhead));
+    Slot* const slot = slot_at(place);
+    if (keys.of.contains(slot->hash) && is_kept(slot)) keys.slots.push_back(slot);
+  }
+  at = end < slot_count_ ? end : 0;
+}
+
+std::vector<std::byte> KeyedState::export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) {
+  StateWriter writer(kMagic, layout(), max_bytes);
+  at = for_each_of(keys, at, [&](const StringView& key, std::byte* state) {
+    if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
+    writer.key(key);
+    write_touch(state, writer);
+    writer.record(state, {state_size_, text_offsets_});
+    return true;
+  });
+  return writer.finish();
+}
+
+std::size_t KeyedState::import_range(std::span<const std::byte> bytes) {
+  const RecordShape shape{state_size_, text_offsets_};
+  StateReader reader(bytes, kMagic, layout());
+  std::vector<StringView> keys;
+  std::vector<std::uint64_t> hashes;
+  std::vector<std::int64_t> touches;
+  std::vector<const std::byte*> states;
+  keys.reserve(static_cast<std::size_t>(reader.keys()));
+  touches.reserve(static_cast<std::size_t>(reader.keys()));
+  states.reserve(static_cast<std::size_t>(reader.keys()));
+  hashes.reserve(static_cast<std::size_t>(reader.keys()));
+  for (std::uint64_t i = 0; i < reader.keys(); ++i) {
+    keys.push_back(reader.key(extractor_));
+    hashes.push_back(hash_of(keys.back()));
+    touches.push_back(read_touch(reader));
+    states.push_back(reader.record(shape));
+  }
+  if (!reader.empty()) throw StateError("exported state has bytes after its last key");
+  check_distinct(keys);
+  reserve(size() + keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (i + kBatch < keys.size()) __builtin_prefetch(&buckets_[hashes[i + kBatch] & bucket_mask_]);
+    if (find_slot(keys[i], hashes[i]) != nullptr) throw StateError("exported state has a key that is here already");
+  }
+
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    Slot* const slot = insert(keys[i], hashes[i]);
+    if (lives_ != nullptr) touch_of(slot) = touches[i];
+    shape.restore(states[i], static_cast<std::byte*>(state_of(slot)), texts_);
+  }
+  publish();
+  return keys.size();
+}
+
+}  // namespace rayelastic

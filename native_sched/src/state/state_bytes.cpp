@@ -1,0 +1,159 @@
+#include "rayelastic/state/state_bytes.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "rayelastic/record/hash.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+constexpr std::size_t kLeastPerKey = 5;                       // bytes
+constexpr std::size_t kMostExpected = std::size_t{16} << 20;  // bytes; more is a bound, not what will come
+
+// Keys that extract() can't have made would crash restore() later.
+void check_key(const KeyExtractor& extractor, const StringView& key) {
+  const auto fields = extractor.fields();
+  const auto refuse = [] { throw StateError("exported state has a key of another layout"); };
+  const auto is_text = [](const Field* field) { return field->type == Type::String || field->type == Type::Binary; };
+  if (is_null_key(key)) {
+    if (fields.size() != 1 || !fields[0]->nullable) refuse();
+    return;
+  }
+  std::size_t at = 0;
+  const char* bytes = key.data();
+  for (const Field* field : fields) {
+    const bool single = fields.size() == 1;
+    if (!single) {
+      if (at == key.length || static_cast<unsigned char>(bytes[at]) > 1 || (bytes[at] == 0 && !field->nullable)) refuse();
+      if (bytes[at++] == 0) continue;
+    }
+    std::size_t size = is_text(field) ? key.length : size_of(field->type);
+    if (!single && is_text(field)) {
+      std::uint32_t length = 0;
+      if (key.length - at < sizeof length) refuse();
+      std::memcpy(&length, bytes + at, sizeof length);
+      at += sizeof length;
+      size = length;
+    }
+    if (key.length - at < size) refuse();
+    at += size;
+  }
+  if (at != key.length) refuse();
+}
+
+StringView text_at(const std::byte* record, std::size_t offset) {
+  StringView text;
+  std::memcpy(static_cast<void*>(&text), record + offset, sizeof text);
+  return text;
+}
+
+}  // namespace
+
+void RecordShape::restore(const std::byte* exported, std::byte* record, TextRooms& rooms) const {
+  std::memcpy(record, exported, size);
+  const auto* next = reinterpret_cast<const char*>(exported + size);
+  for (const std::size_t offset : texts) {
+    const StringView text = text_at(exported, offset);
+    const StringView owned = rooms.copy(text.is_inline() ? text.prefix : next, text.length);
+    if (!text.is_inline()) next += text.length;
+    std::memcpy(record + offset, &owned, sizeof owned);
+  }
+}
+
+StateWriter::StateWriter(const StateMagic& magic, std::uint64_t layout, std::size_t expected)
+    : header_{.magic = {}, .layout = layout, .keys = 0, .bytes = 0} {
+  if (expected <= kMostExpected) bytes_.reserve(expected + expected / 8 + sizeof header_);
+  bytes_.resize(sizeof header_);
+  std::memcpy(header_.magic, magic, sizeof magic);
+}
+
+void StateWriter::key(const StringView& key) {
+  ++header_.keys;
+  const std::uint8_t null = is_null_key(key) ? 1 : 0;
+  append(&key.length, sizeof key.length);
+  append(&null, 1);
+  append(key.data(), key.length);
+}
+
+std::byte* StateWriter::append(const void* data, std::size_t size) {
+  const auto* begin = static_cast<const std::byte*>(data);
+  bytes_.insert(bytes_.end(), begin, begin + size);
+  return bytes_.data() + bytes_.size() - size;
+}
+
+void StateWriter::record(const std::byte* record, const RecordShape& shape) {
+  std::byte* const copy = append(record, shape.size);
+  for (const std::size_t offset : shape.texts) {
+    const StringView text = text_at(record, offset);
+    if (!text.is_inline()) std::memset(copy + offset + offsetof(StringView, rest), 0, sizeof text.rest);
+  }
+  for (const std::size_t offset : shape.texts) {
+    const StringView text = text_at(record, offset);
+    if (!text.is_inline()) (void)append(text.pointer, text.length);
+  }
+}
+
+std::vector<std::byte> StateWriter::finish() {
+  header_.bytes = bytes_.size() - sizeof header_;
+  std::memcpy(bytes_.data(), &header_, sizeof header_);
+  return std::move(bytes_);
+}
+
+StateReader::StateReader(std::span<const std::byte> bytes, const StateMagic& magic, std::uint64_t layout) {
+  StateHeader header;
+  if (bytes.size() < sizeof header) throw StateError("exported state is shorter than its header");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (std::memcmp(header.magic, magic, sizeof magic) != 0)
+    throw StateError("these bytes aren't exported state of this kind and of this version of the format");
+  if (header.layout != layout) throw StateError("exported state is of an operator with other keys or another state record");
+  if (header.bytes != bytes.size() - sizeof header) throw StateError("exported state doesn't have the length that its header tells");
+  if (header.keys > header.bytes / kLeastPerKey) throw StateError("exported state is too short for its number of keys");
+  bytes_ = bytes.subspan(sizeof header);
+  keys_ = header.keys;
+}
+
+StringView StateReader::key(const KeyExtractor& extractor) {
+  const auto size = number<std::uint32_t>();
+  const auto null = number<std::uint8_t>();
+  if (null > 1 || (null == 1 && size != 0)) throw StateError("exported state has a damaged key");
+  const auto* text = reinterpret_cast<const char*>(take(size));
+  const StringView key = null == 1 ? null_key() : StringView(text, size);
+  check_key(extractor, key);
+  return key;
+}
+
+const std::byte* StateReader::take(std::size_t size) {
+  if (size > bytes_.size()) throw StateError("exported state ends in the middle of a key");
+  const std::byte* taken = bytes_.data();
+  bytes_ = bytes_.subspan(size);
+  return taken;
+}
+
+const std::byte* StateReader::record(const RecordShape& shape) {
+  const std::byte* const record = take(shape.size);
+  for (const std::size_t offset : shape.texts) {
+    const StringView text = text_at(record, offset);
+    if (!text.is_inline()) (void)take(text.length);
+  }
+  return record;
+}
+
+void check_distinct(std::span<const StringView> keys) {
+  struct Hashed {
+    std::uint64_t hash;
+    const StringView* key;
+  };
+  std::vector<Hashed> sorted;
+  sorted.reserve(keys.size());
+  for (const StringView& key : keys) sorted.push_back({hash_of(key), &key});
+  std::ranges::sort(sorted, {}, &Hashed::hash);
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    for (std::size_t k = i + 1; k < sorted.size() && sorted[k].hash == sorted[i].hash; ++k) {
+      if (*sorted[k].key == *sorted[i].key) throw StateError("exported state has a key twice");
+    }
+  }
+}
+
+}  // namespace rayelastic

@@ -1,0 +1,107 @@
+#include "state/timed_state.hpp"
+
+#include <algorithm>
+
+#include "rayelastic/record/hash.hpp"
+#include "record/time_field.hpp"
+#include "state/waiting_records.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+constexpr char kMagic[8] = {'R', 'E', 'L', 'T', 'I', 'M', 'E', '2'};
+constexpr std::uint64_t kWaiting = std::uint64_t{1} << 63;  // places from here on are of records that wait
+
+bool is_kept(const std::byte* slot) noexcept { return load<void*>(slot) != nullptr; }
+
+}  // namespace
+
+std::uint64_t TimedState::layout() const noexcept {
+  std::uint64_t digest = form();
+  if (keys_ != nullptr) digest = hash_of(digest ^ keys_->layout());
+  if (waiting_ != nullptr) digest = hash_of(digest ^ waiting_->layout());
+  return digest;
+}
+
+void TimedState::select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const {
+  if (keys_ == nullptr) {
+    at = 0;
+  } else {
+    keys_->select_chunk(keys, at, max_places);
+  }
+}
+
+void TimedState::reserve_more(std::size_t keys) {
+  if (keys_ != nullptr) keys_->reserve_more(keys);
+}
+
+std::vector<std::byte> TimedState::export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) {
+  StateWriter writer(kMagic, layout(), max_bytes);
+  writer.number(reached);
+  writer.number(static_cast<std::uint8_t>(keys.of.has_all() ? 1 : 0));
+  if (at < kWaiting) {
+    at = keys_ == nullptr ? 0 : keys_->for_each_of(keys, at, [&](const StringView& key, const std::byte* slot) {
+      if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
+      if (!is_kept(slot)) return true;
+      writer.key(key);
+      write(slot, writer);
+      return true;
+    });
+    if (at != 0) return writer.finish();
+    at = kWaiting;
+  }
+  std::uint64_t place = at - kWaiting;
+  at = waiting_ != nullptr && waiting_->write(writer, keys.of, place, max_bytes) ? kWaiting + place : 0;
+  return writer.finish();
+}
+
+std::size_t TimedState::import_range(std::span<const std::byte> bytes) {
+  StateReader reader(bytes, kMagic, layout());
+  const auto until = reader.number<std::int64_t>();
+  if (until != kNoWatermark && (until < kFirstTime - kLongestSpan || until > kLastTime))
+    throw StateError("exported state is of a time that there isn't");
+  const auto all = reader.number<std::uint8_t>();
+  if (all > 1) throw StateError("exported state is of all keys or of some, and this of neither");
+  if (reader.keys() > 0 && keys_ == nullptr) throw StateError("exported state has keys, and this operator has none");
+  const StateReader start = reader;
+  std::vector<StringView> keys;
+  keys.reserve(static_cast<std::size_t>(reader.keys()));
+  for (std::uint64_t i = 0; i < reader.keys(); ++i) {
+    keys.push_back(reader.key(keys_->extractor()));
+    if (keys_->find(keys.back()) != nullptr) throw StateError("exported state has a key that is here already");
+    read(reader, nullptr, until);
+  }
+  check_distinct(keys);
+  while (waiting_ != nullptr && !reader.empty()) waiting_->read(reader, false);
+  if (!reader.empty()) throw StateError("exported state has bytes after its last key");
+
+  reader = start;
+  for (std::uint64_t i = 0; i < reader.keys(); ++i) {
+    const StringView key = reader.key(keys_->extractor());
+    void* slot = nullptr;
+    keys_->lookup_keys(&key, 1, &slot);
+    read(reader, slot, until);
+  }
+  while (!reader.empty()) waiting_->read(reader, true);
+  if (all == 1) reached = std::max(reached, until);
+  publish();
+  return keys.size();
+}
+
+std::size_t TimedState::remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) {
+  const auto forgotten = [this](std::byte* slot) {
+    if (is_kept(slot)) forget(slot);
+  };
+  const std::size_t removed = keys_ == nullptr ? 0 : keys_->remove_chunk(keys, at, max_keys, forgotten);
+  if (at == 0 && waiting_ != nullptr) waiting_->remove(keys.of);
+  publish();
+  return removed;
+}
+
+void TimedState::publish() noexcept {
+  if (keys_ != nullptr) keys_->publish();
+  kept_bytes_.store(kept_bytes() + (waiting_ == nullptr ? 0 : waiting_->bytes()), std::memory_order_relaxed);
+}
+
+}  // namespace rayelastic

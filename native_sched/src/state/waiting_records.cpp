@@ -1,0 +1,56 @@
+#include "state/waiting_records.hpp"
+
+#include <algorithm>
+
+#include "rayelastic/record/hash.hpp"
+
+namespace rayelastic {
+
+std::uint64_t WaitingRecords::layout() const noexcept { return hash_of(pool_.layout() ^ ports_); }
+
+bool WaitingRecords::write(StateWriter& writer, const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) {
+  std::vector<Waiting> sorted = heap_.heap();
+  std::ranges::sort(sorted, [](const Waiting& one, const Waiting& other) { return other < one; });
+  bool some = writer.keys() > 0;
+  for (; at < sorted.size(); ++at) {
+    const Waiting& next = sorted[static_cast<std::size_t>(at)];
+    if (!is_of(next.record, of)) continue;
+    if (some && writer.size() >= max_bytes) return true;
+    writer.number(next.port);
+    writer.record(next.record, pool_.shape());
+    some = true;
+  }
+  return false;
+}
+
+void WaitingRecords::read(StateReader& reader, bool keep) {
+  const auto port = reader.number<std::uint32_t>();
+  const std::byte* const exported = reader.record(pool_.shape());
+  if (port >= ports_) throw StateError("exported state has a record of an input port that there isn't");
+  if (!keep) return;
+  std::byte* const record = pool_.restore(exported);
+  const std::int64_t time = time_(record);
+  heap_.push({due_(time), time, port, taken_++, record});
+}
+
+void WaitingRecords::remove(const HashRanges& of) {
+  std::vector<Waiting>& heap = heap_.heap();
+  std::erase_if(heap, [&](const Waiting& each) {
+    const bool goes = is_of(each.record, of);
+    if (goes) pool_.drop(each.record);
+    return goes;
+  });
+  std::make_heap(heap.begin(), heap.end());
+}
+
+bool WaitingRecords::is_of(const std::byte* record, const HashRanges& of) {
+  std::uint64_t hash = 0;
+  if (keys_ != nullptr) {
+    StringView key;
+    keys_->extract(record, 1, &key);
+    hash = hash_of(key);
+  }
+  return of.contains(hash);
+}
+
+}  // namespace rayelastic

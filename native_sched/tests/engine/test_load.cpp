@@ -1,0 +1,566 @@
+// The scheduler under load and among operators that misbehave: R8 (overload, a sink that stands still), R10 (user code that throws,
+// lies, takes all memory, never comes back), a graph of 2,305 operators (C000-15), 1,000 ports switched at once under 16 threads.
+//
+// REL_OVERLOAD_SECONDS: how long the sink stands still, 1 by default, 60 for R8 in full (./dev bench overload).
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+
+#include "pipeline.hpp"
+#include "rayelastic/record/string_view.hpp"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
+#else
+constexpr bool kSanitized = false;
+#endif
+
+using namespace rayelastic;
+using namespace rayelastic::check;
+
+namespace {
+
+// Ends a pipeline whose source never does.
+void drain(Rig& rig) {
+  rig.scheduler.stop(true);
+  CHECK(!rig.scheduler.failure().has_value());
+  rig.check_exclusive();
+}
+
+// --- overload
+
+constexpr std::int64_t kTextBytes = 1024;
+constexpr double kMostGrowth = 1.05;  // R8
+constexpr int kSlowness = 10;         // the sink reads a text that many times, which the source writes once
+
+struct TextRow {
+  std::int64_t sequence = 0;
+  StringView text;
+};
+
+std::shared_ptr<const Schema> text_row_schema() {
+  return std::make_shared<Schema>(
+      std::vector<Field>{{.name = "sequence", .type = Type::Int64, .format = "l"}, {.name = "text", .type = Type::Binary, .format = "z"}});
+}
+
+// Rows with texts, as fast as they are taken.
+OperatorSpec text_source() {
+  OperatorSpec spec{
+      .name = "texts", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(std::make_shared<Source>()), .output = text_row_schema()};
+  spec.process = [](const void*, std::int64_t, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
+    auto& self = *static_cast<Source*>(static_cast<Guarded*>(opaque));
+    auto* rows = static_cast<TextRow*>(out);
+    const std::int64_t made = std::min<std::int64_t>(capacity, 16);
+    for (std::int64_t index = 0; index < made; ++index) {
+      void* text = rel_allocate(context, kTextBytes);
+      if (text == nullptr) return REL_FAILED(index);
+      std::memset(text, 'x', kTextBytes);
+      rows[index] = {self.next++, StringView(static_cast<const char*>(text), kTextBytes)};
+    }
+    return made;
+  };
+  return spec;
+}
+
+OperatorSpec text_pass() {
+  OperatorSpec spec{.name = "pass",
+                    .flags = REL_ONE_TO_ONE | REL_IN_PLACE,
+                    .state = std::make_shared<Guarded>(),
+                    .input = text_row_schema(),
+                    .output = text_row_schema()};
+  spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* state, rel_context*) -> std::int64_t {
+    const Inside inside(*static_cast<Guarded*>(state));
+    if (in != out) std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(TextRow));
+    return n;
+  };
+  return spec;
+}
+
+struct SlowSink : Guarded {
+  std::atomic<bool> shut{false};
+  std::atomic<bool> standing{false};  // in the middle of a call, waiting for the gate
+  std::atomic<std::int64_t> rows{0};
+  std::atomic<bool> disordered{false};  // or another text
+  const std::string expected = std::string(kTextBytes, 'x');
+};
+
+OperatorSpec slow_sink() {
+  OperatorSpec spec{
+      .name = "slow", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<SlowSink>()), .input = text_row_schema()};
+  spec.process = [](const void* in, std::int64_t n, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
+    auto& self = *static_cast<SlowSink*>(static_cast<Guarded*>(opaque));
+    const Inside inside(self);
+    const auto* rows = static_cast<const TextRow*>(in);
+    for (std::int64_t index = 0; index < n; ++index) {
+      if (self.shut) {
+        self.standing = true;
+        self.standing.notify_all();
+        self.shut.wait(true);
+        self.standing = false;
+      }
+      bool same = rows[index].sequence == self.rows;
+      for (int round = 0; round < kSlowness; ++round)
+        same = same && std::memcmp(rows[index].text.pointer, self.expected.data(), kTextBytes) == 0;
+      if (!same) self.disordered = true;
+      ++self.rows;
+    }
+    return 0;
+  };
+  return spec;
+}
+
+double resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  double pages = 0;
+  statm >> pages >> pages;
+  return pages * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+double overload_seconds() {
+  const char* given = std::getenv("REL_OVERLOAD_SECONDS");
+  return given == nullptr ? 1 : std::atof(given);
+}
+
+constexpr std::size_t kQueueRecords = 256;
+
+// What is inside when the bound by work shrinks stays, so only the bound by records holds at every moment.
+void check_bounds(const Sample& sample) {
+  for (const OperatorSample& each : sample.operators) CHECK(each.queued <= kQueueRecords && each.queue_capacity <= kQueueRecords);
+}
+
+std::uint64_t made(const Sample& sample) { return sample.operators.front().tuples_out; }
+
+// Slow first, until every queue has been full many times; then nothing moves for `seconds`; then everything arrives.
+void overload(const char* models, double seconds) {
+  constexpr std::size_t kLength = 6;
+  constexpr std::chrono::milliseconds kLook{10};
+  constexpr int kStill = 20;  // looks in which the source made nothing
+  Rig rig({.queue_records = kQueueRecords, .queue_bytes = 1U << 20});
+  OperatorId previous = rig.add(text_source());
+  for (std::size_t index = 0; index <= kLength; ++index) {
+    OperatorSpec spec = index == kLength ? slow_sink() : text_pass();
+    spec.model = model_for(models, index);
+    const OperatorId id = rig.add(std::move(spec));
+    rig.scheduler.connect(previous, id);
+    previous = id;
+  }
+  auto& sink = state_of<SlowSink>(rig.specs.back());
+  rig.scheduler.start({.thread_count = 2});
+  CHECK(eventually([&] {
+    check_bounds(rig.scheduler.sample());
+    return sink.rows > 20'000;
+  }));
+  sink.shut = true;
+  sink.standing.wait(false);
+  std::uint64_t before = 0;
+  double resident = 0;
+  for (int still = 0; still < kStill; ++still) {
+    const std::uint64_t now = made(rig.scheduler.sample());
+    if (now != before) still = 0;
+    before = now;
+    CHECK(!rig.scheduler.wait_for(kLook));
+    resident = resident_bytes();  // every time: what looking takes by itself is part of the warm-up
+  }
+  const std::int64_t taken = sink.rows;
+  double most = resident;
+  std::size_t queued = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (std::chrono::steady_clock::now() < end) {
+    CHECK(!rig.scheduler.wait_for(kLook));
+    const Sample sample = rig.scheduler.sample();
+    check_bounds(sample);
+    queued = 0;
+    for (const OperatorSample& each : sample.operators) queued += each.queued;
+    most = std::max(most, resident_bytes());
+  }
+  CHECK_EQ(sink.rows.load(), taken);
+  std::printf("       %-3s stood still for %.0f s: %zu rows queued, resident %.1f MiB, most %.3f of it\n", models, seconds, queued,
+              resident / (1 << 20), most / resident);
+  CHECK(most <= kMostGrowth * resident);
+  sink.shut = false;
+  sink.shut.notify_all();
+  CHECK(eventually([&] { return sink.rows > taken + 20'000; }));
+  drain(rig);
+  CHECK_EQ(sink.rows.load(), state_of<Source>(rig.specs.front()).next);
+  CHECK(!sink.disordered);
+}
+
+// --- misbehaviour
+
+enum class Fault { Throws, ThrowsForeign, TooMany, Negative, FailsFar, StopsUnasked, FlushesTooMany, FlushesNegative };
+
+struct Faulty : Guarded {
+  Fault fault = Fault::Throws;
+  std::int64_t at = 0;
+};
+
+std::int64_t misbehave(Fault fault, std::int64_t capacity, rel_context* context) {
+  struct Foreign {};
+  switch (fault) {
+    case Fault::Throws:
+      throw std::runtime_error("too much");
+    case Fault::ThrowsForeign:
+      throw Foreign{};
+    case Fault::TooMany:
+      return capacity + 1;
+    case Fault::Negative:
+      return INT64_MIN + 1;
+    case Fault::FailsFar:
+      return REL_FAILED(std::int64_t{1} << 40);
+    case Fault::StopsUnasked:
+      return REL_STOPPED;
+    case Fault::FlushesTooMany:
+      return rel_flush(context, capacity + 1) == 0 ? 0 : REL_STOPPED;
+    case Fault::FlushesNegative:
+      return rel_flush(context, -1) == 0 ? 0 : REL_STOPPED;
+  }
+  return 0;
+}
+
+constexpr Fault kFaults[] = {Fault::Throws,   Fault::ThrowsForeign, Fault::TooMany,        Fault::Negative,
+                             Fault::FailsFar, Fault::StopsUnasked,  Fault::FlushesTooMany, Fault::FlushesNegative};
+
+// Behaves for `at` rows.
+OperatorSpec faulty(Fault fault, std::int64_t at) {
+  auto state = std::make_shared<Faulty>();
+  state->fault = fault;
+  state->at = at;
+  OperatorSpec spec{.name = "faulty", .state = std::shared_ptr<Guarded>(state), .input = row_schema(), .output = row_schema()};
+  spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
+    auto& self = *static_cast<Faulty*>(static_cast<Guarded*>(opaque));
+    std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(Row));
+    self.at -= n;
+    return self.at > 0 ? n : misbehave(self.fault, capacity, context);
+  };
+  return spec;
+}
+
+OperatorSpec faulty_source(Fault fault) {
+  OperatorSpec spec = faulty(fault, 0);
+  spec.flags = REL_SOURCE;
+  spec.input = nullptr;
+  spec.process = [](const void*, std::int64_t, void*, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
+    return misbehave(static_cast<Faulty*>(static_cast<Guarded*>(opaque))->fault, capacity, context);
+  };
+  return spec;
+}
+
+void expect_failure(Rig& rig, const std::string& name) {
+  rig.scheduler.start({.thread_count = 2});
+  CHECK(rig.scheduler.wait_for(std::chrono::seconds(300)));
+  const auto failure = rig.scheduler.failure();
+  CHECK(failure.has_value());
+  CHECK_EQ(failure->operator_name, name);
+  rig.scheduler.stop(false);
+  CHECK(!rig.last_sink().finished.load());
+}
+
+// Takes what it can get, in the first call; then passes rows on.
+struct Greedy : Guarded {
+  std::int64_t piece = 0;
+  std::int64_t most = 0;  // pieces
+  std::int64_t got = 0;
+  std::atomic<bool> refused{false};
+};
+
+OperatorSpec greedy(std::int64_t piece, std::int64_t most) {
+  auto state = std::make_shared<Greedy>();
+  state->piece = piece;
+  state->most = most;
+  OperatorSpec spec = pass("greedy");
+  spec.state = std::shared_ptr<Guarded>(state);
+  spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
+    auto& self = *static_cast<Greedy*>(static_cast<Guarded*>(opaque));
+    for (; !self.refused && self.got < self.most; ++self.got) {
+      void* memory = rel_allocate(context, self.piece);
+      if (memory == nullptr) {
+        self.refused = true;
+      } else {
+        std::memset(memory, 1, static_cast<std::size_t>(self.piece));
+      }
+    }
+    std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(Row));
+    return n;
+  };
+  return spec;
+}
+
+// The address space of the process can grow by `bytes` at most, as long as this lives.
+class AddressLimit {
+ public:
+  explicit AddressLimit(double bytes) {
+    ::getrlimit(RLIMIT_AS, &before_);
+    std::ifstream statm("/proc/self/statm");
+    double pages = 0;
+    statm >> pages;
+    rlimit limit = before_;
+    limit.rlim_cur = static_cast<rlim_t>(pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) + bytes);
+    CHECK_EQ(::setrlimit(RLIMIT_AS, &limit), 0);
+  }
+  ~AddressLimit() { ::setrlimit(RLIMIT_AS, &before_); }
+  AddressLimit(const AddressLimit&) = delete;
+  AddressLimit& operator=(const AddressLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+void run_greedy(const char* model, std::int64_t piece, std::int64_t most) {
+  constexpr std::int64_t kRows = 20'000;
+  Rig rig;
+  const OperatorId from = rig.add(source(0, kRows));
+  OperatorSpec spec = greedy(piece, most);
+  spec.model = model_for(model, 0);
+  const OperatorId id = rig.add(std::move(spec));
+  const OperatorId end = rig.add(sink());
+  rig.scheduler.connect(from, id);
+  rig.scheduler.connect(id, end);
+  rig.scheduler.start({.thread_count = 2});
+  rig.finish();  // no failure: the function got its refusal and went on
+  CHECK(state_of<Greedy>(rig.specs[id]).refused);
+  expect_rows(rig.last_sink(), kRows);
+}
+
+// A sink that doesn't come back until it is interrupted.
+struct Gone : Guarded {
+  std::atomic<bool> entered{false};
+  std::atomic<bool> released{false};
+};
+
+OperatorSpec gone() {
+  OperatorSpec spec{.name = "gone", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Gone>()), .input = row_schema()};
+  spec.process = [](const void*, std::int64_t, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
+    auto& self = *static_cast<Gone*>(static_cast<Guarded*>(opaque));
+    self.entered = true;
+    self.entered.notify_all();
+    self.released.wait(false);
+    return REL_STOPPED;
+  };
+  spec.interrupt = [](void* opaque) {
+    auto& self = *static_cast<Gone*>(static_cast<Guarded*>(opaque));
+    self.released = true;
+    self.released.notify_all();
+  };
+  return spec;
+}
+
+// Rows whose one large text is in memory once; engines that copy texts need it for each row.
+struct Shared : Guarded {
+  explicit Shared(std::size_t bytes) : chunk(Chunk::allocate(bytes)) { std::memset(chunk->data(), 'x', bytes); }
+  const ChunkRef chunk;
+};
+
+OperatorSpec shared_text_source(std::size_t bytes) {
+  OperatorSpec spec{.name = "texts",
+                    .flags = REL_SOURCE,
+                    .state = std::shared_ptr<Guarded>(std::make_shared<Shared>(bytes)),
+                    .output = text_row_schema()};
+  spec.process = [](const void*, std::int64_t, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
+    Chunk* const chunk = static_cast<Shared*>(static_cast<Guarded*>(opaque))->chunk.get();
+    context->attach(chunk);
+    *static_cast<TextRow*>(out) = {0, StringView(chunk->data(), static_cast<std::uint32_t>(chunk->size()))};
+    return 1;
+  };
+  return spec;
+}
+
+// One operator never comes back; another pipeline of the same PE works on. A source without end may be the one that is caught in it,
+// since whoever finds a full queue helps (P17); with a single row it is a scheduler thread, which is seen and replaced (P25).
+void block_for_ever(const char* model, unsigned threads, std::int64_t rows) {
+  const bool sees_stuck = rows == 1 && *model == 'd';
+  Rig rig({.stuck_after = std::chrono::milliseconds(50)});
+  const OperatorId blocked_source = rig.add(source(1, rows));
+  OperatorSpec blocked = gone();
+  blocked.model = model_for(model, 0);
+  rig.scheduler.connect(blocked_source, rig.add(blocked));
+  rig.chain(-1, 5, "d");
+  rig.scheduler.start({.thread_count = threads});
+  state_of<Gone>(rig.specs[1]).entered.wait(false);
+  const std::int64_t before = rig.last_sink().rows;
+  CHECK(eventually([&] { return rig.last_sink().rows > before + 100'000; }));
+  if (sees_stuck) {
+    CHECK(eventually([&] { return rig.scheduler.in_force().stuck == 1; }));
+    CHECK(eventually([&] { return rig.scheduler.in_force().thread_count == threads; }));
+  }
+  const std::int64_t later = rig.last_sink().rows;
+  CHECK(eventually([&] { return rig.last_sink().rows > later + 100'000; }));
+  rig.scheduler.stop(false);
+  CHECK(!rig.scheduler.failure().has_value());
+  CHECK(!rig.last_sink().disordered);
+  rig.check_exclusive();
+}
+
+// --- large graphs
+
+// Rows of one branch get a stream of their own.
+struct Branch : Guarded {
+  std::int64_t number = 0;
+};
+
+OperatorSpec relabel(std::int64_t branch) {
+  auto state = std::make_shared<Branch>();
+  state->number = branch;
+  OperatorSpec spec = pass("branch" + std::to_string(branch));
+  spec.state = std::shared_ptr<Guarded>(state);
+  spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
+    auto& self = *static_cast<Branch*>(static_cast<Guarded*>(opaque));
+    const Inside inside(self);
+    for (std::int64_t index = 0; index < n; ++index) {
+      const Row row = static_cast<const Row*>(in)[index];
+      static_cast<Row*>(out)[index] = {row.stream * 1000 + self.number, row.sequence};
+    }
+    return n;
+  };
+  return spec;
+}
+
+void large_graph(const std::string& models, unsigned threads) {
+  constexpr std::int64_t kSources = 8;
+  constexpr std::int64_t kBranches = 41;
+  constexpr std::int64_t kLength = 7;
+  static_assert(kSources + kSources * kBranches * kLength + 1 == 2305);
+  constexpr std::int64_t kRows = 500;
+  Rig rig({.queue_records = 64});
+  std::vector<OperatorId> ends;
+  std::size_t index = 0;
+  for (std::int64_t stream = 0; stream < kSources; ++stream) {
+    const OperatorId from = rig.add(source(stream, kRows));
+    for (std::int64_t branch = 0; branch < kBranches; ++branch) {
+      OperatorId previous = from;
+      for (std::int64_t place = 0; place < kLength; ++place) {
+        OperatorSpec spec = place == 0 ? relabel(branch) : pass("pass");
+        spec.model = model_for(models, index++);
+        const OperatorId id = rig.add(std::move(spec));
+        rig.scheduler.connect(previous, id);
+        previous = id;
+      }
+      ends.push_back(previous);
+    }
+  }
+  OperatorSpec last = sink();
+  last.model = model_for(models, 0);
+  const OperatorId end = rig.add(std::move(last));
+  for (const OperatorId id : ends) rig.scheduler.connect(id, end);
+  rig.scheduler.start({.thread_count = threads});
+  rig.finish();
+  expect_rows(rig.last_sink(), kSources * kBranches * kRows);
+  CHECK_EQ(rig.last_sink().next.size(), static_cast<std::size_t>(kSources * kBranches));
+}
+
+}  // namespace
+
+TEST(overload_keeps_queues_and_memory_bounded_and_loses_nothing) {
+  for (const char* models : {"d", "t", "md"}) overload(models, overload_seconds() / 3);
+}
+
+TEST(every_fault_is_a_failure_that_names_the_operator) {
+  for (const Fault fault : kFaults) {
+    for (const char* models : {"m", "d", "t"}) {
+      Rig rig;
+      const OperatorId from = rig.add(source(0, -1));
+      OperatorSpec spec = faulty(fault, 10'000);
+      spec.model = model_for(models, 0);
+      const OperatorId id = rig.add(std::move(spec));
+      OperatorSpec last = sink();
+      last.model = model_for(models, 1);
+      const OperatorId end = rig.add(std::move(last));
+      rig.scheduler.connect(from, id);
+      rig.scheduler.connect(id, end);
+      expect_failure(rig, "faulty");
+    }
+  }
+}
+
+TEST(a_source_may_misbehave_as_well) {
+  for (const Fault fault : kFaults) {
+    Rig rig;
+    const OperatorId from = rig.add(faulty_source(fault));
+    rig.scheduler.connect(from, rig.add(sink()));
+    expect_failure(rig, "faulty");
+  }
+}
+
+TEST(memory_that_cannot_be_had_is_refused) {
+  for (const char* model : {"m", "d", "t"}) {
+    for (const std::int64_t bytes : {std::int64_t{-1}, INT64_MIN, INT64_MAX, INT64_MAX - 63, std::int64_t{1} << 60})
+      run_greedy(model, bytes, 1);
+  }
+}
+
+TEST(an_operator_takes_memory_until_refused) {
+  if (kSanitized) return;  // they reserve the address space themselves
+  constexpr double kRoom = 256 << 20;
+  constexpr std::int64_t kPiece = 8 << 20;
+  for (const char* model : {"m", "d", "t"}) {
+    const AddressLimit limit(kRoom);
+    run_greedy(model, kPiece, 1000);
+  }
+}
+
+TEST(memory_that_the_engine_cannot_have_is_a_failure) {
+  if (kSanitized) return;
+  constexpr std::size_t kRoom = 256 << 20;
+  for (const char* models : {"dd", "md", "td"}) {
+    const AddressLimit limit(kRoom);
+    Rig rig({.queue_bytes = 4 * kRoom, .deep_copy = true});
+    const OperatorId from = rig.add(shared_text_source(kRoom / 32));
+    OperatorSpec middle = text_pass();
+    middle.model = model_for(models, 0);
+    const OperatorId id = rig.add(std::move(middle));
+    OperatorSpec last = gone();
+    last.input = text_row_schema();
+    last.model = model_for(models, 1);
+    rig.scheduler.connect(from, id);
+    rig.scheduler.connect(id, rig.add(std::move(last)));
+    rig.scheduler.start({.thread_count = 2});
+    CHECK(rig.scheduler.wait_for(std::chrono::seconds(300)));
+    CHECK_EQ(rig.scheduler.failure().value().message, std::string("a thread of it can't go on: std::bad_alloc"));
+    rig.scheduler.stop(false);
+  }
+}
+
+TEST(an_operator_that_never_comes_back_stops_nobody_else) {
+  for (const std::int64_t rows : {std::int64_t{1}, std::int64_t{-1}}) {
+    block_for_ever("m", 1, rows);
+    block_for_ever("t", 1, rows);
+    block_for_ever("d", 2, rows);
+    block_for_ever("d", 1, rows);
+  }
+}
+
+TEST(a_graph_of_2305_operators_runs_and_ends) {
+  large_graph("m", 1);
+  large_graph("d", 16);
+  large_graph("mmmdmd", 4);
+}
+
+TEST(a_thousand_ports_switch_at_once_under_16_threads) {
+  constexpr std::size_t kLength = 1000;
+  // Under a sanitizer a wait in the engine may take so long that a thread seems stuck, and each replacement makes it longer.
+  Rig rig({.queue_records = 64, .stuck_after = kSanitized ? std::chrono::hours(1) : std::chrono::seconds(1)});
+  rig.chain(-1, kLength, "d");
+  rig.scheduler.start({.thread_count = 16});
+  const std::string patterns[] = {"m", "d", "md", "m", "dm", "d", "mmmmd", "d"};
+  for (const std::string& models : patterns) {
+    Desired desired{.thread_count = 16};
+    for (OperatorId id = 1; id <= kLength + 1; ++id) desired.models[id] = model_for(models, id);
+    const std::int64_t before = rig.last_sink().rows;
+    CHECK(eventually([&] {
+      const InForce answer = rig.scheduler.apply(desired);
+      for (const auto& [id, model] : desired.models) {
+        if (answer.models[id] != model) return false;
+      }
+      return true;
+    }));
+    CHECK(eventually([&] { return rig.last_sink().rows > before; }));
+  }
+  drain(rig);
+  expect_rows(rig.last_sink(), state_of<Source>(rig.specs.front()).next);
+}
+
+REL_TEST_MAIN
