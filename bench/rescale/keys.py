@@ -1,4 +1,4 @@
-"""Which keys a change moves: the hash of whole numbers of native_sched/include/rayelastic/record/hash.hpp, in Python."""
+"""Which keys a change moves: the hash of whole numbers of native_sched/include/rayelastic/record/hash.hpp."""
 
 from __future__ import annotations
 

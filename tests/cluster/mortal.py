@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rayelastic.errors import LinkError
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.rescale import performer
+from rayelastic.runtime.rescale import batches, performer
 
 COORDINATOR_PATH = f"{__name__}:MortalCoordinator"
 ITSELF = "coordinator"
@@ -80,7 +80,7 @@ class MortalCoordinator(Coordinator):
             "step": shot.step,
             "moved": here.moved if here else 0,
             "undoing": here.undoing if here else None,
-            "batches": len(list(performer.batches_of(here))) if here else 0,
+            "batches": len(list(batches.batches_of(here))) if here else 0,
             "node": status.node if status is not None else "",
             "time": time.time(),
         }

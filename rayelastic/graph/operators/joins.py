@@ -1,4 +1,7 @@
-"""Joins of two streams by key, and the merge of several by time; see native_sched/include/rayelastic/operators/time/join.hpp."""
+"""Joins of two streams by key, and the merge of several by time.
+
+What runs is native; see native_sched/include/rayelastic/operators/time/join.hpp.
+"""
 
 from __future__ import annotations
 

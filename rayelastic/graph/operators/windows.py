@@ -1,6 +1,7 @@
 """Windows: which tuples of a stream, or of each key, are aggregated together.
 
-By count, by event time, and sessions. What runs is native; see native_sched/include/rayelastic/operators/time/window.hpp.
+By count, by event time, and sessions. What runs is native:
+native_sched/include/rayelastic/operators/time/window.hpp.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a processing element hosts of elastic regions, live: routers, gathers and taps, and the commands that they take.
 
-Built from a `PERouting`; how keys move is written down in native_sched/include/rayelastic/net/router.hpp. Decides nothing
-and knows no plan: commands name an edge, partitions and a target, and are refused if their epoch is old (fencing).
+Built from a `PERouting`; how keys move is written down in native_sched/include/rayelastic/net/router.hpp. Decides
+nothing and knows no plan: commands name an edge, partitions and a target, and are refused if their epoch is old.
 """
 
 from __future__ import annotations

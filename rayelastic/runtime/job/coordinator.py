@@ -27,8 +27,9 @@ from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.job.job_cluster import START_TIMEOUT, JobCluster
 from rayelastic.runtime.job.saving import save_job
 from rayelastic.runtime.loops.region_loop import RegionLoop
+from rayelastic.runtime.rescale.batches import has_given_all
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
-from rayelastic.runtime.rescale.performer import AdaptationPerformer, ChangeError, has_given_all
+from rayelastic.runtime.rescale.performer import AdaptationPerformer, ChangeError
 from rayelastic.runtime.snapshot import Snapshot, state_form
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.region_adaptation import REGIONS, RegionAdaptation, RegionJournal

@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from rayelastic.errors import RayelasticError
-from rayelastic.plan.hash_ring import key_ranges
+from rayelastic.errors import LinkError, RayelasticError
 from rayelastic.plan.routing import Edge, elastic_regions, exits_of, routed_link, routers_of
 from rayelastic.runtime.element.host import PELostError
+from rayelastic.runtime.rescale.batches import Batch, batches_of, plan_pe
 from rayelastic.runtime.rescale.router_at import RouterAt
 from rayelastic.runtime.values.status import RegionCounters
 
@@ -37,6 +36,7 @@ __all__ = ["AdaptationPerformer", "ChangeError", "Cluster"]
 
 BATCH_BYTES = 16 << 20  # of state that moves at once; its keys wait meanwhile
 COMMAND_TIMEOUT = 30.0  # seconds for a command to a router, and for its answer to come back
+FAREWELLS = 3  # times that a router is asked to let a replica go
 FLUSH_TIMEOUT = 60.0  # seconds for what is under way to a replica to be processed there
 COPY_TIMEOUT = 120.0  # seconds for the state of a batch to be copied
 GIVE_UP = 2.0  # seconds for a new element to forget what it was given: nothing is lost with it, and R11 allows 10
@@ -76,21 +76,6 @@ class Cluster(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    region: str
-    source: int
-    target: int
-    partitions: tuple[int, ...]
-
-    @property
-    def ranges(self) -> tuple[tuple[int, int], ...]:
-        return tuple(key_ranges(self.partitions))
-
-    def back(self) -> _Batch:
-        return _Batch(self.region, self.target, self.source, self.partitions)
-
-
 class AdaptationPerformer:
     """Carries out changes of one job, one at a time.
 
@@ -123,6 +108,7 @@ class AdaptationPerformer:
         self._counters = {} if counters is None else counters
         self._clock = clock
         self._marks = 0
+        self._parting = False
 
     def perform(self, change: PlanChange) -> ExecPlan:
         """Carries out a change.
@@ -160,10 +146,13 @@ class AdaptationPerformer:
     def _go_on(self) -> ExecPlan:
         here = self._journal.open_change
         assert here is not None
+        self._parting = False
         if here.undoing is None:
             try:
                 return self._forward(here)
             except (RayelasticError, TimeoutError, ValueError) as error:
+                if self._parting:
+                    raise
                 self._undo(error)
                 raise ChangeError(f"the change to epoch {here.change.epoch} was undone: {error}") from error
         return self._undo(None)
@@ -182,6 +171,7 @@ class AdaptationPerformer:
         for number, batch in enumerate(batches_of(here)):
             done = None if number < here.moved else functools.partial(self._journal.moved, number + 1)
             self._move(change, batch, done)
+        self._parting = True  # no key goes back to a replica to which a router has said goodbye
         for part in change.regions:
             for replica in part.stopped:
                 self._detach(change.old, part.region, replica, change)
@@ -218,9 +208,20 @@ class AdaptationPerformer:
             if pe in change.stopped_pes or not self._cluster.is_running(pe):
                 continue
             self._passing("detach")
-            self._router(pe, edge, change).detach(replica)
+            self._part(self._router(pe, edge, change), replica)
 
-    def _move(self, change: PlanChange, batch: _Batch, done: Callable[[], None] | None) -> None:
+    def _part(self, router: RouterAt, replica: int) -> None:
+        """Has a router say goodbye to a replica: again where it fails, since by then nothing can be undone."""
+        for _ in range(FAREWELLS - 1):
+            with contextlib.suppress(LinkError, TimeoutError):
+                router.detach(replica)
+                return
+        try:
+            router.detach(replica)
+        except (LinkError, TimeoutError) as error:
+            raise PELostError(f"replica {replica} can't go: {error}") from error
+
+    def _move(self, change: PlanChange, batch: Batch, done: Callable[[], None] | None) -> None:
         """Moves a batch and notes it by `done`; None: the journal has it already, and the rest is made sure of."""
         plan = self._wider(change, batch.region)
         source, target = (plan.region(batch.region).pipelines[0].pes[n] for n in (batch.source, batch.target))
@@ -249,7 +250,7 @@ class AdaptationPerformer:
         if done is not None:
             self._counters[batch.region] = self._counted(batch.region).with_move(keys, size, self._clock() - began)
 
-    def _drop(self, pe: str, operators: list[str], batch: _Batch, timeout: float = COPY_TIMEOUT) -> None:
+    def _drop(self, pe: str, operators: list[str], batch: Batch, timeout: float = COPY_TIMEOUT) -> None:
         """Has an element forget the keys of a batch; safe to repeat. One that is gone has dropped everything."""
         with contextlib.suppress(PELostError):
             if self._cluster.is_running(pe):
@@ -347,28 +348,6 @@ class AdaptationPerformer:
 
     def _router(self, pe: str, edge: Edge, change: PlanChange) -> RouterAt:
         return RouterAt(self._cluster.element(pe, COMMAND_TIMEOUT).routing, pe, edge.name, self._epoch(change))
-
-
-def batches_of(here: OpenChange) -> Iterator[_Batch]:
-    """Give the batches of a change in the order in which they move."""
-    for part in here.change.regions:
-        for moves in part.moved:
-            for first in range(0, len(moves.partitions), here.batch):
-                partitions = moves.partitions[first : first + here.batch]
-                yield _Batch(part.region, moves.source, moves.target, partitions)
-
-
-def has_given_all(here: OpenChange, pe: str) -> bool:
-    """Tell whether an element that a change takes out has no keys any more, and won't get them back."""
-    if here.undoing is not None or pe not in here.change.stopped_pes:
-        return False
-    left = itertools.islice(batches_of(here), here.moved, None)
-    return all(plan_pe(here.change.old, batch.region, batch.source) != pe for batch in left)
-
-
-def plan_pe(plan: ExecPlan, region: str, replica: int) -> str:
-    """Return the element of a replica."""
-    return plan.region(region).pipelines[0].pes[replica]
 
 
 def check_performable(change: PlanChange) -> None:
