@@ -96,6 +96,8 @@ NOT_COMPILED = [
     ("str plus int", lambda t: t.symbol + 1, "add"),
     ("exception class", catching, "it looks at the exception 'error'"),
     ("print", lambda t: print(t.symbol), "print"),
+    ("repr", lambda t: len(repr(t.price)), "repr isn't compiled: str of a number is the same"),
+    ("type", lambda t: 1 if type(t.price) is float else 0, "type isn't compiled: ask isinstance(..)"),
     ("unknown name", lambda t: undefined_name(t.price), "undefined_name"),  # noqa: F821
     ("returns None", lambda t: None, "None"),
     ("set of lists", lambda t: {t.symbol: [t.price]}, ""),

@@ -135,6 +135,15 @@ def _method(name: str) -> Any:
     return space[name]
 
 
+_REFUSED = {  # Numba has own ones of some, which give something else
+    print: ", it needs the interpreter",
+    repr: ": str of a number is the same",
+    ascii: "",
+    type: ": ask isinstance(..)",
+    id: "",
+}
+
+
 def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) -> Any:
     """What a global, a closure variable or an attribute of a module becomes."""
     if isinstance(value, dict | set):
@@ -191,8 +200,8 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
     _check_size(value, loc)
     if isinstance(value, type) and issubclass(value, Exception):
         raised.note(value)
-    if value is print:
-        raise UnsupportedError("print isn't compiled, it needs the interpreter", loc)
+    if value in _REFUSED:
+        raise UnsupportedError(f"{value.__name__} isn't compiled{_REFUSED[value]}", loc)
     if isinstance(value, python_types.FunctionType) and _is_unknown(value):
         if (value.__module__ or "").partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
             raise UnsupportedError(f"{value.__module__}.{value.__name__} isn't compiled", loc)
