@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 from harness import MAP, python_result, request
 
+from rayelastic.errors import LaneError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
 
@@ -444,7 +445,27 @@ def finally_that_returns_late(t):
     return n, last
 
 
-BEHIND = [behind_finally, finally_in_try, finally_in_a_loop, finally_that_returns_late]
+def behind_a_handler_that_returns(t):
+    b, c, d = 1, t.i, len(t.s)
+    try:
+        b = 6 // d
+    except ZeroDivisionError:
+        if d:
+            if c:
+                return b, d
+            d = -1
+        else:
+            raise IndexError from None
+        b = d
+    c -= {2: 6}[c]
+    return b, c
+
+
+BEHIND = [
+    behind_finally,
+    finally_in_try,
+    finally_that_returns_late,
+]
 
 
 @pytest.mark.parametrize("function", BEHIND, ids=[f.__name__ for f in BEHIND])
@@ -455,3 +476,10 @@ def test_behind_finally_is_outside_of_try(compiled, function):
             row = (number, 0.0, text, dt.datetime(2020, 1, 1), dt.timedelta())
             ours, wanted = runner([row]), python_result(runner.code, [row])
             assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
+
+
+@pytest.mark.parametrize("function", [behind_a_handler_that_returns, finally_in_a_loop])
+def test_ways_that_cannot_be_told_apart_run_as_python(compiler, function):
+    """Compiled, what is raised behind the try statement was lost."""
+    with pytest.raises(LaneError, match="its try statements can't be followed"):
+        compiler.compile(request(function, Moment, MAP, lane=Lane.COMPILED))

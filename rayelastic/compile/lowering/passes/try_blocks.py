@@ -63,9 +63,31 @@ def balance_tries(func_ir: Any) -> None:
             shallow.discard(label)
     if shallow:
         raise _not_followed(func_ir.blocks[min(shallow)])
+    needs = _needs(func_ir)
     for (label, target), end in ways.items():
+        if depths[target] > end and depths[target] > needs[target]:
+            raise _not_followed(func_ir.blocks[target])  # it can't be told which of the ways is right
         if depths[target] > end:
             _enter(func_ir, label, target, depths[target] - end)
+
+
+def _needs(func_ir: Any) -> dict[int, int]:
+    """How deep in `try` each block has to be entered, so that no more are left behind it than were entered."""
+    needs = dict.fromkeys(func_ir.blocks, 0)
+    changed = True
+    while changed:
+        changed = False
+        for label, block in func_ir.blocks.items():
+            least, sum_ = 0, 0
+            for one in block.body:
+                sum_ += _change(func_ir, one)
+                least = min(least, sum_)
+            need = max([-least, *(needs[target] - sum_ for target in block.terminator.get_targets())])
+            if need > DEEPEST:
+                raise _not_followed(block)
+            changed = changed or need > needs[label]
+            needs[label] = max(needs[label], need)
+    return needs
 
 
 def _not_followed(block: Any) -> UnsupportedError:
