@@ -12,7 +12,6 @@ refused in words. After types: the output schema is decided (output.py), operato
 from __future__ import annotations
 
 import functools
-import operator
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -28,12 +27,12 @@ from numba.core.typed_passes import NopythonTypeInference, PreLowerStripPhis
 from numba.core.untyped_passes import FixupArgs, InlineClosureLikes
 
 from rayelastic.compile.lowering.base.plan import Plan
-from rayelastic.compile.lowering.base.refusal import holds
 from rayelastic.compile.lowering.containers.conversions import check_constant_sets, check_conversions
 from rayelastic.compile.lowering.containers.dict_keys import refuse_keys
 from rayelastic.compile.lowering.numbers import exact
 from rayelastic.compile.lowering.passes import calls
 from rayelastic.compile.lowering.passes.constants import definition, folded, is_tuple_class, literal
+from rayelastic.compile.lowering.passes.exception_arguments import drop_exception_arguments
 from rayelastic.compile.lowering.passes.provided import PROVIDED
 from rayelastic.compile.lowering.passes.try_blocks import balance_tries, part_from_try
 from rayelastic.compile.lowering.records import output
@@ -136,7 +135,7 @@ class RewriteConstants(FunctionPass):
     def run_pass(self, state: Any) -> bool:
         """Rewrites `state.func_ir` in place."""
         func_ir = state.func_ir
-        _drop_exception_arguments(func_ir)
+        drop_exception_arguments(func_ir)
         _leave_undefined(func_ir)
         balance_tries(func_ir)
         part_from_try(func_ir)
@@ -327,76 +326,6 @@ def _leave_undefined(func_ir: Any) -> None:
     """Removes what Numba assigns, in local functions, where a variable has no value yet; later passes don't know it."""
     for block in func_ir.blocks.values():
         block.body = [s for s in block.body if getattr(getattr(s, "value", None), "op", "") != "null"]
-
-
-def _drop_exception_arguments(func_ir: Any) -> None:
-    """Makes `raise ValueError(f'bad {t.x}')` raise ValueError: the message comes from the Python function.
-
-    `raise ValueError(words[5])` may be an IndexError: which it is Python says, and the tuple is refused.
-    """
-    for block in func_ir.blocks.values():
-        for statement in list(block.body):
-            if not isinstance(statement, ir.Raise | ir.TryRaise) or statement.exception is None:
-                continue
-            made = definition(func_ir, statement.exception)
-            if isinstance(made, ir.Expr) and made.op == "call":
-                dropped = {v.name for v in [*made.args, *(v for _, v in made.kws)]}
-                made.args, made.kws = [], ()
-                may_raise = False
-                while dropped:
-                    dropped, raising = _remove_unused(func_ir, dropped)
-                    may_raise = may_raise or raising
-                if may_raise:
-                    block.body[block.body.index(statement) : block.body.index(statement)] = _refusal(
-                        block, statement.loc
-                    )
-
-
-def _refusal(block: Any, loc: Any) -> list[Any]:
-    """IR that refuses the tuple."""
-    never = ir.Var(block.scope, f"$never.{id(block)}.{id(loc)}", loc)
-    return [ir.Assign(ir.Const(False, loc), never, loc), *_call(block, holds, [never], loc, "holds")]
-
-
-def _remove_unused(func_ir: Any, candidates: set[str]) -> tuple[set[str], bool]:
-    """Removes what only made the dropped arguments; returns what that was made of, and whether it may raise."""
-    used = {v.name for block in func_ir.blocks.values() for s in block.body for v in _reads(s)}
-    unused = {name for name in candidates if name.startswith("$") and name not in used}
-    sources: set[str] = set()
-    may_raise = False
-    for block in func_ir.blocks.values():
-        for statement in block.find_insts(ir.Assign):
-            if statement.target.name in unused:
-                sources |= {v.name for v in _reads(statement)}
-                may_raise = may_raise or _may_raise(func_ir, statement.value)
-        block.body = [s for s in block.body if not (isinstance(s, ir.Assign) and s.target.name in unused)]
-    return sources, may_raise
-
-
-_DIVISIONS = (operator.truediv, operator.floordiv, operator.mod)
-
-
-def _may_raise(func_ir: Any, value: Any) -> bool:
-    """Whether what makes an exception's argument may itself raise: an index, a division, a number out of a text."""
-    if not isinstance(value, ir.Expr):
-        return False
-    if value.op == "binop":
-        made = definition(func_ir, value.lhs)
-        is_format = value.fn is operator.mod and isinstance(getattr(made, "value", None), str)
-        return value.fn in _DIVISIONS and not is_format
-    if value.op == "call":
-        called = definition(func_ir, value.func)
-        return getattr(called, "value", None) in (int, float, max, min)
-    return value.op in ("getitem", "static_getitem", "typed_getitem")
-
-
-def _reads(statement: Any) -> list[Any]:
-    if not isinstance(statement, ir.Assign):
-        return list(statement.list_vars())
-    value = statement.value
-    if isinstance(value, ir.Var):
-        return [value]
-    return list(value.list_vars()) if hasattr(value, "list_vars") else []
 
 
 def _refresh(func_ir: Any) -> None:
