@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 #include "engine/engine_thread.hpp"
@@ -85,6 +86,7 @@ class Engine {
   }
 
   const SchedulerOptions options;
+  std::atomic<std::uint32_t> switches{0};  // of models: which ports have queues has changed
   std::atomic<bool> replaces_waiting{false};
   std::atomic<bool> finishing{true};  // operators get their call at the end of the input; false: only sinks, the others go on elsewhere
   FreePorts<Port> free_ports;

@@ -270,6 +270,9 @@ class Scheduler::State {
       context->interrupt();
       if (context->junction() != nullptr) context->junction()->gate.interrupt();
     }
+    for (const auto& ports : graph_->ports()) {
+      for (const auto& port : ports) port->answer();
+    }
     safe_points_->release();  // after `stopping`: see SafePoints::hold
     errands_->halt();
     threads_->halt();

@@ -1,6 +1,6 @@
-// How much work may wait in a queue: bounds it in time, as PortQueue bounds it in records and bytes. A queue of 256 records of 10 ms
-// each would hold the work of seconds; a pipeline of 1,000 such would take minutes to fill, and every tuple as long to get through.
-// Knows neither queues nor operators.
+// Times what a port or an operator does with its runs, and says how long they may be: bounds them in time, as queues are bounded in
+// records and bytes. A queue of 256 records of 10 ms each would hold the work of seconds; a pipeline of 1,000 such would take minutes to
+// fill, and every tuple as long to get through. Knows neither queues nor operators.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "engine/engine_thread.hpp"
+#include "engine/run_length.hpp"
 
 namespace rayelastic {
 
@@ -16,45 +17,57 @@ inline std::uint64_t now_ns() noexcept {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
-// One per port, used by whoever consumes there: begin and end around a drain. Looks at the clock once in kMeasureEvery drains.
+// Used by one thread at a time: begin and end around a run. Looks at the clock once in kMeasureEvery runs, and always where runs are long.
 class WorkMeter {
  public:
-  explicit WorkMeter(std::chrono::nanoseconds bound) : bound_ns_(static_cast<std::uint64_t>(bound.count())) {}
+  static constexpr std::size_t kRuns = 4;  // that may wait in a queue: one in work, others ready, so that nobody waits for the next
 
-  void begin(EngineThread& thread) noexcept {
-    measuring_ = bound_ns_ > 0 && drains_++ % kMeasureEvery == 0;
-    if (!measuring_) return;
+  // `bound`: time that a run may take; 0: any. `most`: records of the longest run.
+  WorkMeter(std::chrono::nanoseconds bound, std::size_t most)
+      : bounded_(bound.count() > 0), length_(static_cast<std::uint64_t>(bound.count()), most) {}
+
+  // Records that a run may have, 1 to `most`.
+  [[nodiscard]] std::size_t longest() const noexcept { return length_.longest(); }
+
+  // Records that may wait in a queue of `capacity`.
+  [[nodiscard]] std::size_t waiting(std::size_t capacity) const noexcept { return std::min(kRuns * longest(), capacity); }
+
+  // True: this run is timed, and end is to be called.
+  bool begin(EngineThread& thread) noexcept {
+    measuring_ = bounded_ && (dear_ || runs_++ % kMeasureEvery == 0);
+    if (!measuring_) return false;
     outer_ = thread.measuring;
     thread.measuring = true;
     helped_ns_ = thread.helped_ns;
     start_ns_ = now_ns();
+    return true;
   }
 
-  // After `records` records: how many may wait from now on, 0 for "as before".
-  [[nodiscard]] std::size_t end(EngineThread& thread, std::size_t records, std::size_t capacity) noexcept {
-    if (!measuring_) return 0;
+  // After a run of `records`. True: longest() may have changed.
+  bool end(EngineThread& thread, std::size_t records) noexcept {
+    if (!measuring_) return false;
+    measuring_ = false;
     thread.measuring = outer_;
-    if (records == 0) return 0;
+    if (records == 0) return false;
     const std::uint64_t passed = now_ns() - start_ns_;
-    const std::uint64_t helped = thread.helped_ns - helped_ns_;
-    const std::uint64_t cost = (passed - std::min(passed, helped)) / records + 1;
-    // Down at once, up slowly: what makes a measurement wrong (a thread preempted, a page touched for the first time) makes it long.
-    cost_ns_ = cost < cost_ns_ ? cost : (kMemory * cost_ns_ + cost) / (kMemory + 1);
-    return std::clamp<std::size_t>(bound_ns_ / std::max<std::uint64_t>(cost_ns_, 1), std::min(kMinRecords, capacity), capacity);
+    const std::uint64_t own = passed - std::min(passed, thread.helped_ns - helped_ns_);
+    dear_ = own >= kDear;
+    length_.saw(records, own);
+    return true;
   }
 
  private:
   static constexpr std::uint32_t kMeasureEvery = 16;
-  static constexpr std::uint64_t kMemory = 3;    // weight of what was measured before
-  static constexpr std::size_t kMinRecords = 4;  // one in work, others ready: a dear operator shall never wait for its next tuple
+  static constexpr std::uint64_t kDear = 50'000;  // ns, beside which two looks at the clock are nothing
 
-  const std::uint64_t bound_ns_;
-  std::uint32_t drains_ = 0;
+  const bool bounded_;
   bool measuring_ = false;
+  bool dear_ = false;
   bool outer_ = false;
+  std::uint32_t runs_ = 0;
   std::uint64_t start_ns_ = 0;
   std::uint64_t helped_ns_ = 0;
-  std::uint64_t cost_ns_ = 0;
+  RunLength length_;
 };
 
 // Around what a thread does for others in the middle of its own work, or while it waits for them: it is nobody's cost.

@@ -25,14 +25,23 @@
 //     looks at the wish afterwards; the producer side shuts it before it leaves Manual; whoever wishes for another model shuts it
 //     after the wish. All of that is seq_cst, so that either the one sees the wish or the other comes last.
 //   Responsibility: PortQueue::announce() true obliges the caller to list() the port. From then on exactly one of these has it: the
-//     free list, the worker that popped it, the token's parked list, the dedicated thread's mailbox, a kRelist note in consumer_, or the
-//     gate (parked there, or stalled: its stage is full). A visit that stalls leaves it with the gate; who fires lists the port. A
+//     free list, the worker that popped it, the token's parked list, the dedicated thread's mailbox, a kRelist note in consumer_, the port
+//     ahead (behind_ there: it is full), or the gate (parked there, or stalled: its stage is full). A visit that stalls leaves it with the gate; who fires lists the port. A
 //     producer that helps has no responsibility, and takes none: what it drains stays announced.
 //   Gate: an operator with several ports, or with stages, is run by whoever holds consumer_ of one of them *and* the gate. Such a
 //     port never gives its operator away (manual_target), and its producer side enters the gate for each call. A worker that finds
 //     the gate taken gives up (P15), a producer waits, since it couldn't do anything else.
 //   Room: a stage that is full takes nothing from the queue, so that fills and its producer waits (J02), not for the consumer lock,
 //     which nobody may hold, but for a firing: see gate.hpp. Nobody waits by the clock.
+//   Ahead: the next port with a queue, where all that a port's operators give goes there and is no more than they take. A visitor takes
+//     no more from a port than has room ahead, and parks the port there if that is nothing: it holds no lock and needs no stack to wait,
+//     as it would in the middle of a call. Whoever empties the port ahead lists those behind it: only then, so that a pipeline that is
+//     full from end to end empties from its end, and records are in the cache again when their turn comes. Only the producer side of
+//     a port changes what is ahead of the port behind it, and that is whoever holds the consumer_ of that one. To look at a port that isn't the
+//     one ahead any more is slower, not wrong: what is parked goes on when that one is empty.
+//   Help: a producer that finds no room drains the port itself. What is full behind it comes first, the last one first, each under its own
+//     lock alone. kDeepestHelp helps of one thread may be inside one another (operators that give more than they take, each in the middle
+//     of its call); from there on others do it.
 //   Feedback: the port of feedback edges always has a gate, never is manual and never makes its producer wait. What doesn't fit goes into spill_, which only
 //     grows while the queue has something in it, and the visitor refills the queue before it may retire. Both hold producer_, shortly.
 //   Deadlock: locks are taken in the order of the graph (producer_, consumer_, gate of a port before those of ports downstream), so
@@ -103,10 +112,13 @@ class BasicPort {
 
   // --- a worker that has popped the port, or the port's own thread. Drains a bounded quantum; passes the responsibility on.
   void visit();
+  [[nodiscard]] bool park(typename World::Port* port) noexcept;
   // The ports that a visit of this thread has filled, one after the other, until there is none.
   static void follow(Thread& thread);
 
   // --- any thread
+  // A producer would have to wait. Never for a port with a gate: there a producer may wait for more than room.
+  [[nodiscard]] bool is_full() const noexcept { return gate_ == nullptr && free_slots() < quantum(); }
   void wish(ThreadingModel model) noexcept {
     wish_.store(model, std::memory_order_seq_cst);
     if (model != ThreadingModel::Manual) shut_way();
@@ -118,6 +130,8 @@ class BasicPort {
   [[nodiscard]] bool is_drained() const noexcept { return queue_.is_drained() && (spill_ == nullptr || !gate_->is_burdened()); }
   // Records that may wait, as the work that they are allows.
   [[nodiscard]] std::size_t capacity() const noexcept { return queue_.limit(); }
+  // Wakes a producer that waits until the port is empty.
+  void answer() noexcept;
   // The dedicated thread: sleeps until the port is listed, or until the engine stops.
   void wait_listed() noexcept;
   void wake() noexcept;
@@ -125,11 +139,12 @@ class BasicPort {
   void list() noexcept;
 
  private:
-  enum class Drained { Quantum, Refused, Full, Stopped };
+  enum class Drained { Quantum, Refused, Full, Blocked, Stopped };
 
   static constexpr std::size_t kRescheduleShare = 4;  // RESCHED_LIMIT: a quarter of the queue (P17). Also a worker's quantum: with the
                                                       // paper's unbounded drain a hot port is never left (findings 3)
   static constexpr unsigned kMaxRefusals = 16;        // then a worker waits for the token, so that no port starves
+  static constexpr unsigned kDeepestHelp = 8;         // helps of a thread inside one another: stacks shall not grow with the pipeline
   static constexpr std::uint32_t kListed = 1;
   static constexpr std::size_t kMinRingRecords = 64;
 
@@ -149,8 +164,13 @@ class BasicPort {
   [[nodiscard]] bool spill(Mark mark);
   void refill();
   [[nodiscard]] bool process(const Run& run, bool writable);
-  [[nodiscard]] Drained drain(std::size_t limit, bool may_be_refused);
+  [[nodiscard]] Drained drain(std::size_t limit, bool may_be_refused, bool may_be_blocked);
+  [[nodiscard]] typename World::Port* ahead() noexcept;
+  bool let_go_on(typename World::Port* own) noexcept;
   [[nodiscard]] Drained help();
+  [[nodiscard]] bool lock_to_help();
+  [[nodiscard]] bool wait_until_empty();
+  [[nodiscard]] Drained drain_locked();
   void wait_for(Lock& lock);
   void enter_gate();
   void release_consumer();
@@ -176,7 +196,12 @@ class BasicPort {
   alignas(64) Atom<std::uint32_t> listed_{0};  // mailbox of the dedicated thread
   const std::size_t stride_;
   Queue queue_;
-  WorkMeter meter_;  // consumer side
+  WorkMeter meter_;                              // consumer side
+  typename World::Port* ahead_ = nullptr;        // consumer side; null: there is none, or its room says nothing
+  std::uint32_t switches_seen_ = UINT32_MAX;     // of models, when ahead_ was found
+  typename World::Port* also_behind_ = nullptr;  // consumer side: while it is in another one's behind_, the next there
+  Atom<std::uint32_t> asked_{0};                 // a producer waits for this one to be empty
+  Atom<typename World::Port*> behind_{nullptr};  // those that wait for this one to be empty; the responsibility for them is here
 };
 
 template <template <class> class Atom, class World>
@@ -195,7 +220,7 @@ BasicPort<Atom, World>::BasicPort(Target& target, Engine& engine, ThreadingModel
       deep_copy_(engine.options.deep_copy && target.schema(input)->has_text() ? std::make_unique<DeepCopy>(target.schema(input)) : nullptr),
       stride_(target.schema(input)->record_size()),
       queue_(stride_, ring_records(engine.options, stride_), engine.options.queue_bytes),
-      meter_(engine.options.queue_work) {
+      meter_(engine.options.queue_work / WorkMeter::kRuns, std::max<std::size_t>(queue_.capacity() / WorkMeter::kRuns, 1)) {
   if (model == ThreadingModel::Manual) (void)consumer_.try_lock();  // the producer side's from the start
 }
 
@@ -287,17 +312,20 @@ bool BasicPort<Atom, World>::follow_wish() {
     wait_for(consumer_);
     while (!queue_.empty()) {
       if (gate_ != nullptr) enter_gate();
-      const Drained drained = drain(queue_.capacity(), false);
+      const Drained drained = drain(queue_.capacity(), false, false);
       if (gate_ != nullptr) gate_->leave();
       if (drained == Drained::Stopped) {
         release_consumer();
         return false;
       }
     }
+    if (queue_.forget_awaited()) let_go_on(nullptr);  // nobody will retire
   }
   if (model == ThreadingModel::Manual) shut_way();
   model_.store(wish, std::memory_order_relaxed);
+  if (wish == ThreadingModel::Manual) consumer_.rouse();  // who wanted to help: consumer_ isn't unlocked for long
   if (model == ThreadingModel::Manual) release_consumer();
+  engine_.switches.fetch_add(1, std::memory_order_relaxed);
   engine_.listener.changed();
   return true;
 }
@@ -362,9 +390,8 @@ void BasicPort<Atom, World>::refill() {
   (void)producer_.unlock();
 }
 
-// reSchedule of PLDI'17 Fig. 6 (P17, P18): the producer runs what stands in its way, and what that fills in turn: were only this
-// queue drained, the pipeline would fill up behind it and no record be in the cache when its turn comes. Where the paper spins
-// while somebody else runs it, we spin shortly and then sleep until the consumer lock is released.
+// reSchedule of PLDI'17 Fig. 6 (P17, P18): the producer runs what stands in its way. Where the paper spins while somebody else runs
+// it, we spin shortly and then sleep until the consumer lock is released.
 template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::make_room(std::size_t records) {
   Thread& thread = World::thread();
@@ -375,7 +402,11 @@ bool BasicPort<Atom, World>::make_room(std::size_t records) {
   const bool short_of_slots = free_slots() < wanted;
   for (int spin = 0; spin < Lock::kSpins; ++spin) {
     if (engine_.is_stopping()) return false;
-    if (consumer_.try_lock()) return help() != Drained::Stopped;
+    if (consumer_.try_lock()) {
+      if (thread.helping < kDeepestHelp) return help() != Drained::Stopped;
+      release_consumer();
+      return wait_until_empty();
+    }
     if (short_of_slots && free_slots() >= wanted) return true;
     cpu_relax();
   }
@@ -385,26 +416,81 @@ bool BasicPort<Atom, World>::make_room(std::size_t records) {
   return !engine_.is_stopping();
 }
 
-// The producer has locked consumer_, which this releases. If the stage is full and nothing could be taken, waits for a firing.
+// This thread helps so many already, each in the middle of another one's call, that its stack is enough: another one does it.
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::wait_until_empty() {
+  Thread& thread = World::thread();
+  thread.sleeps.add(1);
+  engine_.replaces_waiting.store(true, std::memory_order_relaxed);
+  const typename World::Waiting waiting(engine_, thread, true);
+  (void)asked_.exchange(1, std::memory_order_acq_rel);
+  if (!queue_.await()) return !engine_.is_stopping();
+  while (!engine_.is_stopping() && asked_.load(std::memory_order_acquire) != 0) asked_.wait(1, std::memory_order_acquire);
+  return !engine_.is_stopping();
+}
+
+// The producer has locked consumer_, which this releases. Full ports behind this one are drained before it, the last one first: each
+// then finds room in the next one. So neither the stack nor the locks held grow with the number of full ports.
 template <template <class> class Atom, class World>
 auto BasicPort<Atom, World>::help() -> Drained {
   Thread& thread = World::thread();
   const bool kept_next = std::exchange(thread.keeps_next, true);
+  ++thread.helping;
+  auto& way = thread.way;
+  const std::size_t start = way.size();
+  way.push_back(self());
+  Drained drained = Drained::Quantum;
+  for (bool locked = true; way.size() > start && drained != Drained::Stopped; locked = false) {
+    auto* const port = way.back();
+    auto* const next = port->target_.next_port(false);
+    if (next != nullptr && (drained == Drained::Blocked || next->is_full())) {
+      if (locked) release_consumer();
+      way.push_back(next);
+      drained = Drained::Quantum;
+      continue;
+    }
+    drained = locked || port->lock_to_help() ? port->drain_locked() : Drained::Quantum;
+    if (drained != Drained::Blocked) way.pop_back();
+  }
+  way.resize(start);
+  if (!kept_next) follow(thread);  // otherwise whoever called does
+  thread.keeps_next = kept_next;
+  --thread.helping;
+  return engine_.is_stopping() ? Drained::Stopped : drained;
+}
+
+// Takes consumer_ to drain a port that others produce for. False: it has no queue any more, or all stops.
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::lock_to_help() {
+  const auto leave = [this] { return model_.load(std::memory_order_relaxed) == ThreadingModel::Manual || engine_.is_stopping(); };
+  for (int spin = 0; spin < Lock::kSpins; ++spin) {
+    if (consumer_.try_lock()) return true;
+    cpu_relax();
+  }
+  const typename World::Waiting waiting(engine_, World::thread(), false);
+  while (!consumer_.try_lock()) {
+    consumer_.sleep_unless(leave);
+    if (leave()) return false;
+  }
+  return true;
+}
+
+// Under consumer_, which this releases. If the stage is full and nothing could be taken, waits for a firing.
+template <template <class> class Atom, class World>
+auto BasicPort<Atom, World>::drain_locked() -> Drained {
+  Thread& thread = World::thread();
   std::uint32_t room = 0;
   bool starved = false;
   if (gate_ != nullptr) enter_gate();
   const std::uint64_t before = queue_.position();
-  Drained drained = drain(quantum(), false);
+  const Drained drained = drain(quantum(), false, true);
   if (drained == Drained::Full && queue_.position() == before) {
     starved = !target_.widen(input_);
     if (starved) room = gate_->expect_room(input_);
   }
   if (gate_ != nullptr) gate_->leave();
   release_consumer();
-  if (!kept_next) follow(thread);  // otherwise whoever called does
-  thread.keeps_next = kept_next;
-  if (engine_.is_stopping()) return Drained::Stopped;
-  if (!starved) return drained;
+  if (!starved || engine_.is_stopping()) return drained;
   thread.sleeps.add(1);
   const typename World::Waiting waiting(engine_, thread, true);
   if (!engine_.is_stopping()) gate_->wait_for_room(input_, room);
@@ -431,30 +517,87 @@ void BasicPort<Atom, World>::visit() {
   const bool may_be_refused = model_.load(std::memory_order_relaxed) == ThreadingModel::Dynamic;
   const std::uint64_t before = queue_.position();
   meter_.begin(thread);
-  const Drained drained = drain(quantum(), may_be_refused);
-  const std::size_t limit = meter_.end(thread, static_cast<std::size_t>(queue_.position() - before), queue_.capacity());
-  if (limit != 0) queue_.set_limit(limit);
+  Drained drained = drain(quantum(), may_be_refused, true);
+  if (meter_.end(thread, static_cast<std::size_t>(queue_.position() - before))) queue_.set_limit(meter_.waiting(queue_.capacity()));
   if (spill_ != nullptr) refill();
-  const bool more = drained != Drained::Stopped && (!queue_.empty() || queue_.retire());
+  bool awaited = false;
+  bool more = drained != Drained::Stopped;
+  if (more && queue_.empty()) {
+    const auto retirement = queue_.retire();
+    more = retirement.stays;
+    awaited = retirement.awaited;
+  } else if (more && queue_.limit() < queue_.capacity() && free_slots() >= queue_.limit() / 2) {
+    awaited = queue_.forget_awaited();  // dear records: who waits has time to make the next before the last of these is done
+  }
   // Unlock, then put back (P13): the next owner shall not find it locked.
+  const bool parked = more && drained == Drained::Blocked && ahead()->park(self());
   const bool noted = (consumer_.unlock() & Lock::kRelist) != 0;
   if (gate_ != nullptr) {
     if (drained == Drained::Full) gate_->stall(input_, self());
     gate_->leave();
   }
+  if (awaited) let_go_on(nullptr);
   if (drained == Drained::Refused) {
     engine_.park_for_token(self());
-  } else if (drained != Drained::Full && (more || noted)) {
+  } else if (drained != Drained::Full && (noted || (more && !parked))) {
     list();
   }
 }
 
+// For whoever is responsible for `port`, whose operators give to this one alone: it is full. True: the responsibility is here until
+// this one is empty. Others may be here as well: a port behind this one that was, until it lost its queue, between the two.
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::park(typename World::Port* port) noexcept {
+  Machine<Atom>::writes(&port->also_behind_, sizeof also_behind_);
+  port->also_behind_ = behind_.load(std::memory_order_relaxed);
+  while (!behind_.compare_exchange_weak(port->also_behind_, port, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+  return queue_.await() || !let_go_on(port);  // nobody will look into this one: unless somebody has just done so
+}
+
+// All that wait for this one. True: `own`, which its owner takes back, was among them.
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::let_go_on(typename World::Port* own) noexcept {
+  bool found = false;
+  for (auto* port = behind_.exchange(nullptr, std::memory_order_acquire); port != nullptr;) {
+    Machine<Atom>::writes(&port->also_behind_, sizeof also_behind_);
+    auto* const next = std::exchange(port->also_behind_, nullptr);
+    if (port == own) {
+      found = true;
+    } else {
+      port->list_filled();
+    }
+    port = next;
+  }
+  if (asked_.load(std::memory_order_relaxed) != 0) answer();
+  return found;
+}
+
+template <template <class> class Atom, class World>
+void BasicPort<Atom, World>::answer() noexcept {
+  // An exchange, so that who asks afterwards has seen what halt() did before.
+  if (asked_.exchange(0, std::memory_order_acq_rel) != 0) asked_.notify_all();
+}
+
+template <template <class> class Atom, class World>
+auto BasicPort<Atom, World>::ahead() noexcept -> typename World::Port* {
+  if (gate_ != nullptr) return nullptr;
+  if (const std::uint32_t switches = engine_.switches.load(std::memory_order_relaxed); switches != switches_seen_) {
+    switches_seen_ = switches;
+    ahead_ = target_.next_port(true);
+    if (ahead_ != nullptr && (ahead_->gate_ != nullptr || ahead_->shared_)) ahead_ = nullptr;
+  }
+  return ahead_;
+}
+
 // Consumer side, inside the gate if there is one.
 template <template <class> class Atom, class World>
-auto BasicPort<Atom, World>::drain(std::size_t limit, bool may_be_refused) -> Drained {
+auto BasicPort<Atom, World>::drain(std::size_t limit, bool may_be_refused, bool may_be_blocked) -> Drained {
   auto& thread = World::thread();
   while (limit > 0) {
-    const auto front = queue_.front(limit);
+    const auto* const next = may_be_blocked ? ahead() : nullptr;
+    const std::size_t room = next == nullptr ? SIZE_MAX : next->free_slots();
+    const auto front = queue_.front(std::clamp<std::size_t>(room, 1, limit));
     if (front.mark != nullptr) {
       const Mark mark = *front.mark;
       const bool ok = gate_ == nullptr ? target_.accept(mark) : target_.take(input_, mark);
@@ -463,6 +606,8 @@ auto BasicPort<Atom, World>::drain(std::size_t limit, bool may_be_refused) -> Dr
       continue;
     }
     if (front.count == 0) break;
+    if (next != nullptr && room < next->queue_.limit() && (front.count > room || room < std::min(limit, next->quantum())))
+      return Drained::Blocked;
     bool token_held = false;
     if (may_be_refused && target_.needs_token()) {
       if (engine_.try_enter_token(thread)) {

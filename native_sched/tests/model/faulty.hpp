@@ -16,7 +16,11 @@ class Queue final : public PortQueue<Atom> {
 
   [[nodiscard]] bool empty() const noexcept { return PortQueue<Atom>::empty() || fault == Fault::SwitchWithoutDrain; }
   [[nodiscard]] bool announce() noexcept { return PortQueue<Atom>::announce() && fault != Fault::NoAnnounce; }
-  [[nodiscard]] bool retire() noexcept { return PortQueue<Atom>::retire() && fault != Fault::RetireWithoutSecondLook; }
+  [[nodiscard]] Retirement retire() noexcept {
+    const Retirement retirement = PortQueue<Atom>::retire();
+    return {retirement.stays && fault != Fault::RetireWithoutSecondLook, retirement.awaited && fault != Fault::AwaitedForgotten};
+  }
+  [[nodiscard]] bool await() noexcept { return PortQueue<Atom>::await() || fault == Fault::AwaitsNobody; }
 };
 
 class Lock final : public FlagLock<Atom> {

@@ -97,6 +97,10 @@ class Switch final : public Scenario {
   }
 
   void switch_model() {
+    if (kCast.chain && kCast.any_model && Execution::the().choose(2) == 1) {
+      engine_.ports[1]->wish(Execution::the().choose(2) == 1 ? kManual : kDynamic);
+      return;
+    }
     const ThreadingModel now = switched_++ % 2 == 0 ? kCast.at_first : other();
     port().wish(kCast.any_model  ? static_cast<ThreadingModel>(Execution::the().choose(kCast.dedicated ? 3 : 2))
                 : now == other() ? kCast.at_first
@@ -195,6 +199,12 @@ std::vector<Case> port_cases() {
        {.preemptions = 2, .stale = 0},
        kThree},
       {"Port", "2 ports, a worker", make<Cast{.chain = true, .records = 2}>, true, {.preemptions = 1, .stale = 1}, kThree},
+      {"Port", "2 ports, the second full", make<Cast{.chain = true, .records = 6}>, true, {.preemptions = 1, .stale = 0}, kThree},
+      {"Port", "3 threads, 2 ports, the second full", make<Cast{.workers = 2, .chain = true, .records = 6}>, false},
+      {"Port", "4 threads, 2 ports, any models",
+       make<Cast{.workers = 2, .applies = true, .switches = 2, .any_model = true, .chain = true, .records = 6}>, false},
+      {"Port", "4 threads, 2 ports, any models, own thread",
+       make<Cast{.dedicated = true, .applies = true, .switches = 3, .any_model = true, .chain = true, .records = 6}>, false},
       {"Port", "4 threads, 2 ports, 2 workers", make<Cast{.workers = 2, .suspends = true, .switches = 1, .chain = true}>, false},
       {"Port", "3 threads, any models", make<Cast{.applies = true, .switches = 3, .any_model = true}>, false},
       {"Port", "4 threads, any models, own thread", make<Cast{.dedicated = true, .applies = true, .switches = 3, .any_model = true}>,

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "atom.hpp"
 #include "faulty.hpp"
@@ -40,6 +41,8 @@ struct ModelThread {
   } suspended{this};
   Atom<ModelPort*> next{nullptr};
   bool keeps_next = false;
+  unsigned helping = 0;
+  std::vector<ModelPort*> way;
 };
 
 // All that an operator has is plain memory: two threads in it at once, or one after the other without a lock between, are a race.
@@ -57,6 +60,7 @@ class Target {
   [[nodiscard]] std::int64_t take(std::size_t, const Run&, bool, bool) { return -1; }
   [[nodiscard]] bool take(std::size_t, Mark) { return false; }
   [[nodiscard]] bool widen(std::size_t) { return false; }
+  [[nodiscard]] ModelPort* next_port(bool) const noexcept { return downstream_; }
   [[nodiscard]] bool is_final() const { return final_.load(std::memory_order_acquire); }
   [[nodiscard]] const OperatorSpec& spec() const noexcept {
     static const OperatorSpec none;
@@ -106,6 +110,8 @@ struct ModelEngine {
   void halt();
 
   SchedulerOptions options;
+  Atom<std::uint32_t> switches{0};
+  Atom<bool> replaces_waiting{false};
   int changes = 0;  // written by the producer side alone
   Listener listener{[this] { ++changes; }};
   std::array<ModelThread, kThreads> threads;
@@ -129,11 +135,11 @@ struct ModelWorld {
   using Thread = ModelThread;
   // Any number of records may turn out to be work enough, if an execution is about that.
   struct WorkMeter {
-    explicit WorkMeter(std::chrono::nanoseconds) {}
-    void begin(ModelThread&) {}
-    [[nodiscard]] std::size_t end(ModelThread&, std::size_t, std::size_t capacity) {
-      return changes_limit ? Execution::the().choose(static_cast<unsigned>(capacity) + 1) : 0;
-    }
+    static constexpr std::size_t kRuns = 1;
+    WorkMeter(std::chrono::nanoseconds, std::size_t) {}
+    bool begin(ModelThread&) { return changes_limit; }
+    [[nodiscard]] bool end(ModelThread&, std::size_t) { return changes_limit; }
+    [[nodiscard]] std::size_t waiting(std::size_t capacity) { return 1 + Execution::the().choose(static_cast<unsigned>(capacity)); }
     static inline bool changes_limit = false;
   };
   struct NotOwnWork {

@@ -116,7 +116,7 @@ class Responsibility final : public Scenario {
             expected_.take(front);
             queue_.advance(front.count);
           }
-        } while (queue_.retire());
+        } while (queue_.retire().stays);
       }
     }
   }

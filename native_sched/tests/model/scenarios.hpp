@@ -14,6 +14,8 @@ enum class Fault {
   VisitKeepsConsumerLock,
   SwitchWithoutDrain,
   RetireWithoutSecondLook,  // the consumer that saw nothing goes, whatever came meanwhile
+  AwaitedForgotten,         // who retires doesn't tell whoever waits for that
+  AwaitsNobody,             // who waits for a queue that nobody will look into goes on waiting
   NoAnnounce,               // the push after a retirement tells nobody
   WaiterWithoutSecondLook,
   SuspendedKeepsNotification,

@@ -212,7 +212,7 @@ TEST(queue_announcement_forgets_nothing) {
         for (std::size_t index = 0; index < front.count; ++index) sum += value_at(front, index);
         port->advance(front.count);
       }
-      const bool more = port->retire();
+      const bool more = port->retire().stays;
       (void)consumer.unlock();
       if (more) listed.push(port);
     }

@@ -7,7 +7,7 @@
 //     compare-exchange of unlock(): what a leave_note() that returned non-zero has set is in what an unlock() returns later.
 //   Linearisation: the read-modify-writes, all on this one word.
 //   Pairs: unlock (release) with the acquire of the next try_lock or take_reserved; leave_note (release) with the acquire of
-//     the unlock that returns its note.
+//     the unlock that returns its note; rouse (release) with the acquire of a leave_note that comes too late to be roused.
 //   No lost wake-up: who sleeps has kSleepers in the word, and sleeps only while the word has the value with its own note in it.
 //   The hungry never sleep on a reserved word, nor leave kHungry in it: nobody holds it who would wake them, and whoever takes it would
 //     reserve it again for nobody.
@@ -60,6 +60,21 @@ class FlagLock {
     if (seen != 0) word_.wait(seen, std::memory_order_relaxed);
   }
 
+  // The same, but not if `leave` says so; to be asked again after rouse().
+  template <class Leave>
+  void sleep_unless(Leave&& leave) noexcept {
+    const std::uint32_t seen = leave_note(kSleepers);
+    if (seen != 0 && !leave()) word_.wait(seen, std::memory_order_relaxed);
+  }
+
+  // The holder has a reason for sleepers to leave, and keeps the lock.
+  void rouse() noexcept {
+    std::uint32_t notes = word_.load(std::memory_order_relaxed);
+    while (!word_.compare_exchange_weak(notes, notes & ~kSleepers, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+    if ((notes & kSleepers) != 0) word_.notify_all();
+  }
+
   // Returns the notes; sleepers were woken.
   std::uint32_t unlock() noexcept {
     std::uint32_t notes = word_.load(std::memory_order_relaxed);
@@ -74,7 +89,7 @@ class FlagLock {
   [[nodiscard]] std::uint32_t leave_note(std::uint32_t note) noexcept {
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
     while (seen != 0 && ((note & kHungry) == 0 || (seen & kReserved) == 0)) {
-      if (word_.compare_exchange_weak(seen, seen | note, std::memory_order_release, std::memory_order_relaxed)) return seen | note;
+      if (word_.compare_exchange_weak(seen, seen | note, std::memory_order_acq_rel, std::memory_order_relaxed)) return seen | note;
     }
     return 0;
   }

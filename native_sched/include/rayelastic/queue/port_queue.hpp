@@ -11,10 +11,12 @@
 //     and heap_read_ (release, consumer) with the acquire loads in push().
 //   A chunk's note is published before the records that need it, and front() reads notes_written_ after written_: whoever sees a
 //     record sees its chunks and every mark in front of it.
-//   announced_ is true from announce() to retire(), and means that somebody is responsible for looking into the queue: exactly
-//     one caller of announce() is told to find that somebody. No record is forgotten: announce() and retire() are exchanges
-//     (acq_rel) on one word. If the producer's exchange comes first, the consumer's reads from it and retire() sees the push;
-//     if it comes second, the producer is told false -> true and finds somebody.
+//   state_ has kAnnounced from announce() to retire(), which means that somebody is responsible for looking into the queue: exactly
+//     one caller of announce() is told to find that somebody. No record is forgotten: announce() and retire() are read-modify-writes
+//     (acq_rel) on one word. If the producer's comes first, the consumer's reads from it and retire() sees the push; if it comes second,
+//     the producer finds the bit gone and finds somebody.
+//   kAwaited: a producer that has given up wants to be told when the queue is empty. The same word, so that either
+//     whoever retires hears of it, or await() finds that nobody is responsible.
 //   Lifetime: a note holds one reference of its chunk until advance() passes its position, or the destructor.
 //   push may take a part of a run, or nothing, when slots, notes or heap bytes run out; it never fails spuriously for long: its
 //     knowledge of read_ is refreshed whenever the run doesn't fit.
@@ -119,7 +121,10 @@ class PortQueue {
   }
 
   // After a push. True: nobody is responsible for this queue, the caller has to find somebody.
-  [[nodiscard]] bool announce() noexcept { return !announced_.exchange(true, std::memory_order_acq_rel); }
+  [[nodiscard]] bool announce() noexcept { return (set(kAnnounced) & kAnnounced) == 0; }
+
+  // To be told when this queue is empty, by whoever retires. False: nobody is responsible for it, so it is empty already.
+  [[nodiscard]] bool await() noexcept { return (set(kAwaited) & kAnnounced) != 0; }
 
   // --- consumer
 
@@ -203,13 +208,28 @@ class PortQueue {
     return written_.load(std::memory_order_acquire) == head_ && notes_written_.load(std::memory_order_acquire) == note_head_;
   }
 
-  // The responsible consumer found nothing. True: it stays responsible, because something came meanwhile.
-  [[nodiscard]] bool retire() noexcept {
-    (void)announced_.exchange(false, std::memory_order_acq_rel);
-    return !empty() && !announced_.exchange(true, std::memory_order_acq_rel);
+  struct Retirement {
+    bool stays = false;    // the consumer stays responsible, because something came meanwhile
+    bool awaited = false;  // somebody asked to be told
+  };
+  // The responsible consumer found nothing.
+  [[nodiscard]] Retirement retire() noexcept {
+    const bool awaited = (state_.exchange(0, std::memory_order_acq_rel) & kAwaited) != 0;
+    return {!empty() && announce(), awaited};
+  }
+  // True: somebody asked to be told, and isn't any more; the caller does it.
+  [[nodiscard]] bool forget_awaited() noexcept {
+    std::uint32_t state = state_.load(std::memory_order_relaxed);
+    while ((state & kAwaited) != 0) {
+      if (state_.compare_exchange_weak(state, state & ~kAwaited, std::memory_order_relaxed, std::memory_order_relaxed)) return true;
+    }
+    return false;
   }
 
  private:
+  static constexpr std::uint32_t kAnnounced = 1;
+  static constexpr std::uint32_t kAwaited = 2;
+
   struct Note {
     std::uint64_t position = 0;  // end of the run that needs the chunk, or place of the mark
     Chunk* chunk = nullptr;      // null: a mark
@@ -235,6 +255,14 @@ class PortQueue {
   void fill(std::size_t slot, const std::byte* records, std::size_t count) noexcept {
     Memory::writes(ring_.get() + slot * stride_, count * stride_);
     std::memcpy(ring_.get() + slot * stride_, records, count * stride_);
+  }
+
+  // What was set before.
+  std::uint32_t set(std::uint32_t bits) noexcept {
+    std::uint32_t state = state_.load(std::memory_order_relaxed);
+    while (!state_.compare_exchange_weak(state, state | bits, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+    }
+    return state;
   }
 
   [[nodiscard]] std::size_t room(std::size_t limit) const noexcept {
@@ -295,7 +323,7 @@ class PortQueue {
   // Producer's line.
   alignas(kLine) Atom<std::uint64_t> written_{0};
   Atom<std::uint64_t> notes_written_{0};
-  Atom<bool> announced_{false};
+  Atom<std::uint32_t> state_{0};
   // What only the producer uses.
   alignas(kLine) std::uint64_t tail_ = 0;
   std::uint64_t note_tail_ = 0;

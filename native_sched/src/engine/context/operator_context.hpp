@@ -15,6 +15,7 @@
 #include "engine/control/hold.hpp"
 #include "engine/engine.hpp"
 #include "engine/graph/junction.hpp"
+#include "engine/work_meter.hpp"
 #include "rayelastic/operator/operator.hpp"
 
 namespace rayelastic {
@@ -51,6 +52,8 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool take(std::size_t input, Mark mark);
   // The stage of that input is full and its producer about to wait. True: there is room now after all.
   [[nodiscard]] bool widen(std::size_t input);
+  // The next port with a queue, if its output goes one way only; null otherwise. bounded: and no more goes there than comes in.
+  [[nodiscard]] Port* next_port(bool bounded) const noexcept;
   // Runs a source until it has finished or has to stop.
   void run_source();
 
@@ -122,6 +125,12 @@ class alignas(64) OperatorContext final : public rel_context {
   }
   [[nodiscard]] bool step(EngineThread& thread, Run& run, bool& writable, bool token_held, OperatorContext*& next);
   [[nodiscard]] bool call_and_submit();
+  [[nodiscard]] bool begin_paced(EngineThread& thread);
+  void end_paced(EngineThread& thread);
+  // Records of its output that a call may have at hand.
+  [[nodiscard]] std::size_t output_run(std::size_t count) const noexcept {
+    return std::max(count, paced_ ? std::min(capacity_, pace_->longest()) : capacity_);
+  }
   [[nodiscard]] bool call_once();
   [[nodiscard]] std::int64_t stage(std::size_t input, const Run& run);
   [[nodiscard]] bool fire();
@@ -162,6 +171,7 @@ class alignas(64) OperatorContext final : public rel_context {
   const bool needs_token_;
   const bool keyed_;
   const bool source_;
+  const bool paced_;  // it may give more than it takes, to be measured by pace_
   std::uint64_t skip_;
   Hold safe_point_;
   // Of the current call.
@@ -178,9 +188,10 @@ class alignas(64) OperatorContext final : public rel_context {
   Port* only_ = nullptr;         // the consumer, if there is one and no more
   std::vector<Port*> consumers_;
 
-  std::int64_t kept_ = 0;  // what rel_kept said
-  Counter tallies_[2];     // by Tally
-  bool refused_ = false;   // flush said stop
+  OperatorContext* also_untidy_ = nullptr;  // of a chain that a run goes down
+  std::int64_t kept_ = 0;                   // what rel_kept said
+  Counter tallies_[2];                      // by Tally
+  bool refused_ = false;                    // flush said stop
   bool finished_ = false;
   bool in_mark_ = false;  // a source has entered its safe point for a mark
   bool arena_touched_ = false;
@@ -194,6 +205,8 @@ class alignas(64) OperatorContext final : public rel_context {
 
   const OperatorId id_;
   const OperatorSpec spec_;
+  std::unique_ptr<WorkMeter> pace_;     // what a record costs to make and to pass on; null unless paced_
+  std::uint64_t made_before_ = 0;       // records, before the run that is timed
   std::unique_ptr<Junction> junction_;  // null for an operator with a single port that takes runs as they come
   std::vector<std::uint32_t> edges_;    // of consumers_
   std::deque<Output> further_outputs_;  // output ports 1, 2, ...
