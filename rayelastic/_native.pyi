@@ -3,6 +3,7 @@ Native scheduler, operators, links and the Arrow edge of rayelastic. Errors are 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+import enum
 from typing import Any
 
 
@@ -176,11 +177,58 @@ class Link:
     def failure(self) -> str:
         """What went wrong first; empty if nothing did."""
 
+class RouterAnswer(enum.Enum):
+    """How a command to a router went."""
+
+    DONE = 0
+
+    LATE = 1
+    """Not yet; it may still be done."""
+
+    REFUSED = 2
+    """It is of an older epoch, or names a target that there isn't."""
+
+    ENDED = 3
+    """The input is at its end."""
+
+class RouterCounters:
+    """Of a router since it was made."""
+
+    @property
+    def epoch(self) -> int:
+        """Of the last command."""
+
+    @property
+    def held_records(self) -> int:
+        """That wait now."""
+
+    @property
+    def held_bytes(self) -> int: ...
+
+    @property
+    def ever_held(self) -> int:
+        """Records."""
+
+    @property
+    def waits(self) -> int:
+        """Times that hold_bytes was reached."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the input is at its end."""
+
+    @property
+    def broken(self) -> list[int]:
+        """Targets whose link failed: their keys are held."""
+
+    @property
+    def owners(self) -> list[int]:
+        """The target of each partition; 65535 if it is held."""
+
 class Router:
     """
     In front of a region: sends each record to the replica that owns its key, and holds keys that move. Commands return a ticket;
-    after Scheduler.poke, wait(ticket) tells how it went: 'done', 'late' (not yet), 'refused' (an older epoch, a target that there isn't) or
-    'ended' (the input is at its end).
+    after Scheduler.poke, wait(ticket) tells how it went.
     """
 
     def __init__(self, name: str, schema: Schema, keys: Sequence[str], owners: Sequence[int], locals: Sequence[int], hold_bytes: int = 67108864) -> None:
@@ -202,14 +250,10 @@ class Router:
     def detach(self, target: int, epoch: int) -> int:
         """Its link says goodbye; nothing may be routed there."""
 
-    def wait(self, ticket: int, patience: float) -> str:
+    def wait(self, ticket: int, patience: float) -> RouterAnswer:
         """How a command went, at most `patience` seconds later."""
 
-    def counters(self) -> dict[str, Any]:
-        """
-        {'epoch', 'held_records', 'held_bytes', 'ever_held', 'waits', 'ended', 'broken': targets whose link failed, 'owners': the target of each
-        partition, 65535 if it is held}.
-        """
+    def counters(self) -> RouterCounters: ...
 
 class Gather:
     """
@@ -451,6 +495,154 @@ class ChannelWidth:
     @active.setter
     def active(self, arg: int, /) -> None: ...
 
+class OperatorSample:
+    """Counters of one operator since the start; times in seconds."""
+
+    def __init__(self, name: str = '', *, model: str = 'manual', tuples_in: int = 0, tuples_out: int = 0, cpu_seconds: float = 0.0, inside_seconds: float = 0.0, waited_seconds: float = 0.0, blocked_seconds: float = 0.0, queued: int = 0, queue_capacity: int = 0, final: bool = False) -> None:
+        """
+        What loops look at, for those who play a scheduler; what isn't named is 0.
+        """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def tuples_in(self) -> int: ...
+
+    @property
+    def tuples_out(self) -> int: ...
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU time inside its function, without that of operators downstream."""
+
+    @property
+    def inside_seconds(self) -> float:
+        """Time inside its function, whether it ran or waited."""
+
+    @property
+    def waited_seconds(self) -> float:
+        """Of that, time asleep: it waited for something, not for a CPU."""
+
+    @property
+    def blocked_seconds(self) -> float:
+        """Time that threads waited for room for what it gave."""
+
+    @property
+    def queued(self) -> int:
+        """Records in its port."""
+
+    @property
+    def queue_capacity(self) -> int: ...
+
+    @property
+    def model(self) -> str:
+        """In force: 'manual', ..."""
+
+    @property
+    def final(self) -> bool:
+        """Whether it has seen all its final marks."""
+
+    @property
+    def answered(self) -> int:
+        """Tuples for which Python answered where machine code failed."""
+
+    @property
+    def skipped(self) -> int:
+        """Tuples that it failed on and left out."""
+
+    @property
+    def untaken(self) -> list[int]:
+        """Records of output ports 1, 2, ... that nobody takes, by port."""
+
+    @property
+    def state_keys(self) -> int: ...
+
+    @property
+    def state_bytes(self) -> int: ...
+
+class Sample:
+    """Counters of a scheduler since the start; times in seconds."""
+
+    def __init__(self, operators: Sequence[OperatorSample], *, thread_count: int = 1, stuck: int = 0, scheduler_seconds: float = 0.0, idle_seconds: float = 0.0, thread_seconds: float = 0.0, blocked_seconds: float = 0.0, engine_cpu_seconds: float = 0.0, token_wait_seconds: float = 0.0) -> None:
+        """
+        What loops look at, for those who play a scheduler; what isn't named is 0.
+        """
+
+    @property
+    def operators(self) -> tuple[OperatorSample, ...]:
+        """By number."""
+
+    @property
+    def thread_count(self) -> int:
+        """Scheduler threads that aren't suspended."""
+
+    @property
+    def threads_idle(self) -> int:
+        """Of these, asleep for want of work."""
+
+    @property
+    def token_wait_seconds(self) -> float: ...
+
+    @property
+    def token_refusals(self) -> int:
+        """Dynamic ports put aside because the token was taken."""
+
+    @property
+    def reschedules(self) -> int:
+        """Pushes that found a full queue."""
+
+    @property
+    def sleeps(self) -> int:
+        """Of these, that had to sleep."""
+
+    @property
+    def engine_cpu_seconds(self) -> float:
+        """CPU time outside of operators."""
+
+    @property
+    def scheduler_seconds(self) -> float:
+        """Time of scheduler threads that aren't suspended."""
+
+    @property
+    def idle_seconds(self) -> float:
+        """Of that, without work."""
+
+    @property
+    def thread_seconds(self) -> float:
+        """Time of all engine threads."""
+
+    @property
+    def blocked_seconds(self) -> float:
+        """Of that, waiting for room in a queue."""
+
+    @property
+    def ticks(self) -> int:
+        """Looks of the profiler."""
+
+    @property
+    def stuck(self) -> int:
+        """Scheduler threads that stay in user code."""
+
+class InForce:
+    """What a scheduler does of what it was asked for."""
+
+    @property
+    def thread_count(self) -> int:
+        """Threads that are neither suspended nor stuck."""
+
+    @property
+    def stuck(self) -> int:
+        """Threads that stay in user code."""
+
+    @property
+    def unsuspended(self) -> int:
+        """Threads asked to go but still at work."""
+
+    @property
+    def models(self) -> dict[int, str]:
+        """{operator: its threading model}."""
+
 class Scheduler:
     """
     The native scheduler of one PE. All methods may be called from any thread; those that wait release the GIL.
@@ -483,17 +675,15 @@ class Scheduler:
         Starts all threads. ValueError: a cycle, an operator that nothing feeds, an unknown operator in models.
         """
 
-    def apply(self, thread_count: int, models: Mapping[int, str] = {}) -> dict[str, Any]:
+    def apply(self, thread_count: int, models: Mapping[int, str] = {}) -> InForce:
         """
         Brings about what is desired, idempotently; answers with what is in force.
         """
 
-    def in_force(self) -> dict[str, Any]:
-        """
-        {'thread_count': of threads that are neither suspended nor stuck, 'stuck', 'unsuspended': asked to go but still at work, 'models': {operator: model}}.
-        """
+    def in_force(self) -> InForce:
+        """What is in force now."""
 
-    def sample(self) -> dict[str, Any]:
+    def sample(self) -> Sample:
         """Counters: per operator in order of number, and of the threads."""
 
     def wait(self, timeout: float | None = None) -> bool:

@@ -201,7 +201,7 @@ def found_beside(
         finally:
             loop.stop()
         kept = run.scheduler.in_force()
-        configurations = [(kept["thread_count"], {number: kept["models"][number] for number in inner})]
+        configurations = [(kept.thread_count, {number: kept.models[number] for number in inner})]
         configurations += [(threads, {number: models[number].value for number in inner}) for threads, models in others]
         rates: list[list[float]] = [[] for _ in configurations]
         for _ in range(turns):

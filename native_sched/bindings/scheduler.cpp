@@ -17,6 +17,7 @@
 #include "python/python_gate.hpp"
 #include "rayelastic/engine/scheduler.hpp"
 #include "record/record_codec.hpp"
+#include "scheduler_values.hpp"
 #include "wrappers.hpp"
 
 namespace rayelastic::python {
@@ -28,25 +29,6 @@ constexpr std::chrono::milliseconds kSignalPeriod{50};  // how long Ctrl-C may w
 constexpr std::chrono::seconds kExitPatience{5};        // for user code that hangs when the interpreter exits
 
 std::chrono::nanoseconds nanoseconds(double seconds) { return std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(seconds)); }
-
-ThreadingModel model_named(const std::string& name) {
-  if (name == "manual") return ThreadingModel::Manual;
-  if (name == "dynamic") return ThreadingModel::Dynamic;
-  if (name == "dedicated") return ThreadingModel::Dedicated;
-  throw std::invalid_argument("threading model is '" + name + "', not 'manual', 'dynamic' or 'dedicated'");
-}
-
-const char* name_of(ThreadingModel model) noexcept {
-  switch (model) {
-    case ThreadingModel::Manual:
-      return "manual";
-    case ThreadingModel::Dynamic:
-      return "dynamic";
-    case ThreadingModel::Dedicated:
-      return "dedicated";
-  }
-  return "";
-}
 
 class SchedulerObject {
  public:
@@ -173,60 +155,6 @@ Desired desired_of(unsigned thread_count, const std::map<OperatorId, std::string
   return desired;
 }
 
-nb::dict in_force_of(const InForce& in_force) {
-  nb::dict models, result;
-  for (std::size_t id = 0; id < in_force.models.size(); ++id) models[nb::cast(id)] = name_of(in_force.models[id]);
-  result["thread_count"] = in_force.thread_count;
-  result["stuck"] = in_force.stuck;
-  result["unsuspended"] = in_force.unsuspended;
-  result["models"] = models;
-  return result;
-}
-
-constexpr double seconds(std::uint64_t nanoseconds) noexcept { return static_cast<double>(nanoseconds) * 1e-9; }
-
-nb::dict sample(const SchedulerObject& self) {
-  const Sample sampled = self.scheduler().sample();
-  nb::list operators;
-  for (std::size_t id = 0; id < sampled.operators.size(); ++id) {
-    const OperatorSample& one = sampled.operators[id];
-    nb::dict entry;
-    entry["name"] = self.names()[id];
-    entry["tuples_in"] = one.tuples_in;
-    entry["tuples_out"] = one.tuples_out;
-    entry["cpu_seconds"] = seconds(one.cpu_ns);
-    entry["inside_seconds"] = seconds(one.time_ns);
-    entry["waited_seconds"] = seconds(one.waited_ns);
-    entry["blocked_seconds"] = seconds(one.blocked_ns);
-    entry["queued"] = one.queued;
-    entry["queue_capacity"] = one.queue_capacity;
-    entry["model"] = name_of(one.model);
-    entry["final"] = one.final;
-    entry["answered"] = one.answered;
-    entry["skipped"] = one.skipped;
-    entry["untaken"] = one.untaken;
-    entry["state_keys"] = one.state_keys;
-    entry["state_bytes"] = one.state_bytes;
-    operators.append(entry);
-  }
-  nb::dict result;
-  result["operators"] = operators;
-  result["thread_count"] = sampled.thread_count;
-  result["threads_idle"] = sampled.threads_idle;
-  result["token_wait_seconds"] = seconds(sampled.token_wait_ns);
-  result["token_refusals"] = sampled.token_refusals;
-  result["reschedules"] = sampled.reschedules;
-  result["sleeps"] = sampled.sleeps;
-  result["engine_cpu_seconds"] = seconds(sampled.engine_cpu_ns);
-  result["scheduler_seconds"] = seconds(sampled.scheduler_ns);
-  result["idle_seconds"] = seconds(sampled.idle_ns);
-  result["thread_seconds"] = seconds(sampled.thread_ns);
-  result["blocked_seconds"] = seconds(sampled.blocked_ns);
-  result["ticks"] = sampled.ticks;
-  result["stuck"] = sampled.stuck;
-  return result;
-}
-
 void stop_all() {
   // Waiting lets go of the GIL: a scheduler may come or go meanwhile, so look anew each time.
   while (!SchedulerObject::running().empty()) {
@@ -301,18 +229,16 @@ void bind_scheduler(nb::module_& module) {
               const nb::gil_scoped_release released;
               in_force = self.scheduler().apply(desired);
             }
-            return in_force_of(in_force);
+            return in_force_object(in_force);
           },
           nb::arg("thread_count"), nb::arg("models") = std::map<OperatorId, std::string>(),
-          nb::sig("def apply(self, thread_count: int, models: collections.abc.Mapping[int, str] = {}) -> dict[str, typing.Any]"),
+          nb::sig("def apply(self, thread_count: int, models: collections.abc.Mapping[int, str] = {}) -> InForce"),
           "Brings about what is desired, idempotently; answers with what is in force.")
       .def(
-          "in_force", [](const SchedulerObject& self) { return in_force_of(self.scheduler().in_force()); },
-          nb::sig("def in_force(self) -> dict[str, typing.Any]"),
-          "{'thread_count': of threads that are neither suspended nor stuck, 'stuck', 'unsuspended': asked to go but still at work, "
-          "'models': {operator: model}}.")
-      .def("sample", sample, nb::sig("def sample(self) -> dict[str, typing.Any]"),
-           "Counters: per operator in order of number, and of the threads.")
+          "in_force", [](const SchedulerObject& self) { return in_force_object(self.scheduler().in_force()); }, "What is in force now.")
+      .def(
+          "sample", [](const SchedulerObject& self) { return sample_object(self.scheduler().sample(), self.names()); },
+          "Counters: per operator in order of number, and of the threads.")
       .def("wait", &SchedulerObject::wait, nb::arg("timeout") = nb::none(),
            "True when all is over: every operator final, failed, or stopped. False after timeout seconds. Ctrl-C gets through.")
       .def("failure", &SchedulerObject::failure, nb::sig("def failure(self) -> dict[str, typing.Any] | None"),

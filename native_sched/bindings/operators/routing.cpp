@@ -16,33 +16,6 @@ namespace {
 
 std::chrono::nanoseconds nanoseconds_of(double seconds) { return std::chrono::nanoseconds(std::llround(seconds * 1e9)); }
 
-const char* name_of(Router::Answer answer) noexcept {
-  switch (answer) {
-    case Router::Answer::Done:
-      return "done";
-    case Router::Answer::Late:
-      return "late";
-    case Router::Answer::Refused:
-      return "refused";
-    case Router::Answer::Ended:
-      return "ended";
-  }
-  return "";
-}
-
-nb::dict counters_of(const RouterCounters& counters) {
-  nb::dict result;
-  result["epoch"] = counters.epoch;
-  result["held_records"] = counters.held_records;
-  result["held_bytes"] = counters.held_bytes;
-  result["ever_held"] = counters.ever_held;
-  result["waits"] = counters.waits;
-  result["ended"] = counters.ended;
-  result["broken"] = counters.broken;
-  result["owners"] = counters.owners;
-  return result;
-}
-
 bool wait_for_mark(MarkLog& marks, std::int64_t mark, unsigned count, double patience) {
   const nb::gil_scoped_release released;
   return marks.wait(mark, count, nanoseconds_of(patience));
@@ -51,11 +24,24 @@ bool wait_for_mark(MarkLog& marks, std::int64_t mark, unsigned count, double pat
 }  // namespace
 
 void bind_routing(nb::module_& module) {
+  nb::enum_<Router::Answer>(module, "RouterAnswer", "How a command to a router went.")
+      .value("DONE", Router::Answer::Done)
+      .value("LATE", Router::Answer::Late, "Not yet; it may still be done.")
+      .value("REFUSED", Router::Answer::Refused, "It is of an older epoch, or names a target that there isn't.")
+      .value("ENDED", Router::Answer::Ended, "The input is at its end.");
+  nb::class_<RouterCounters>(module, "RouterCounters", "Of a router since it was made.", nb::is_final())
+      .def_ro("epoch", &RouterCounters::epoch, "Of the last command.")
+      .def_ro("held_records", &RouterCounters::held_records, "That wait now.")
+      .def_ro("held_bytes", &RouterCounters::held_bytes)
+      .def_ro("ever_held", &RouterCounters::ever_held, "Records.")
+      .def_ro("waits", &RouterCounters::waits, "Times that hold_bytes was reached.")
+      .def_ro("ended", &RouterCounters::ended, "Whether the input is at its end.")
+      .def_ro("broken", &RouterCounters::broken, "Targets whose link failed: their keys are held.")
+      .def_ro("owners", &RouterCounters::owners, "The target of each partition; 65535 if it is held.");
   nb::class_<Router>(
       module, "Router",
       "In front of a region: sends each record to the replica that owns its key, and holds keys that move. Commands return a "
-      "ticket;\nafter Scheduler.poke, wait(ticket) tells how it went: 'done', 'late' (not yet), 'refused' (an older epoch, a "
-      "target that there isn't) or\n'ended' (the input is at its end).")
+      "ticket;\nafter Scheduler.poke, wait(ticket) tells how it went.")
       .def(
           "__init__",
           [](Router* self, std::string name, const SchemaObject& schema, std::vector<std::string> keys, std::vector<std::uint16_t> owners,
@@ -81,22 +67,10 @@ void bind_routing(nb::module_& module) {
           nb::arg("target"), nb::arg("link"), nb::arg("epoch"), "A target behind a link. Nothing goes there before route().")
       .def("detach", &Router::detach, nb::arg("target"), nb::arg("epoch"), "Its link says goodbye; nothing may be routed there.")
       .def(
-          "wait",
-          [](Router& self, std::uint64_t ticket, double patience) {
-            Router::Answer answer;
-            {
-              const nb::gil_scoped_release released;
-              answer = self.wait(ticket, nanoseconds_of(patience));
-            }
-            return name_of(answer);
-          },
-          nb::arg("ticket"), nb::arg("patience"), "How a command went, at most `patience` seconds later.")
-      .def(
-          "counters", [](const Router& self) { return counters_of(self.counters()); },
-          nb::sig("def counters(self) -> dict[str, typing.Any]"),
-          "{'epoch', 'held_records', 'held_bytes', 'ever_held', 'waits', 'ended', 'broken': targets whose link failed, 'owners': the "
-          "target "
-          "of each\npartition, 65535 if it is held}.");
+          "wait", [](Router& self, std::uint64_t ticket, double patience) { return self.wait(ticket, nanoseconds_of(patience)); },
+          nb::arg("ticket"), nb::arg("patience"), nb::call_guard<nb::gil_scoped_release>(),
+          "How a command went, at most `patience` seconds later.")
+      .def("counters", &Router::counters);
 
   nb::class_<Gather>(module, "Gather", "Where a stream comes in by any number of links, more and fewer while it runs.")
       .def(

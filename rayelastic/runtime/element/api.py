@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rayelastic._native import RouterAnswer
     from rayelastic.plan.exec_plan import PlanLink
     from rayelastic.runtime.element.state_transfer import Ranges
     from rayelastic.runtime.port.data_port import PortAddress
@@ -24,22 +25,22 @@ __all__ = ["ElementApi", "RoutingApi"]
 class RoutingApi(Protocol):
     """The commands of a change to the routers of an element; `Routing` carries them out.
 
-    A command gives 'done', 'late' (not yet), 'refused' (its epoch is old) or 'ended' (the router has had all tuples).
+    Each tells how it went: done, late (not yet), refused (its epoch is old) or ended (the router has had all tuples).
     """
 
-    def attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int, /) -> str:
+    def attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int, /) -> RouterAnswer:
         """Opens a link to a replica that a router doesn't know yet."""
         ...
 
-    def detach(self, edge: str, target: int, epoch: int, /) -> str:
+    def detach(self, edge: str, target: int, epoch: int, /) -> RouterAnswer:
         """Says goodbye to a replica to which nothing is routed any more."""
         ...
 
-    def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int, /) -> str:
+    def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int, /) -> RouterAnswer:
         """Keeps back the records of partitions from now on; a mark follows the last one that went to their owner."""
         ...
 
-    def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int, /) -> str:
+    def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int, /) -> RouterAnswer:
         """Sends the records of partitions to a replica from now on, those that were kept back first."""
         ...
 

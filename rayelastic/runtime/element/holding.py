@@ -67,11 +67,11 @@ class Holding:
         """
         deadline = time.monotonic() + HOLD_TIMEOUT
         for link in self.spec.links_in:
-            while self._counter(self.link_ends[link.name], "tuples_out") < arriving[link.name]:
+            while self._counted(self.link_ends[link.name]).tuples_out < arriving[link.name]:
                 if time.monotonic() > deadline or self.scheduler.wait(HOLD_LOOK):
                     raise StateError(f"{self.spec.pe} still waits for what was sent by link {link.name}")
         self._hold(list(range(len(self.ids) + len(self.link_ends))))
-        return {link.name: self._counter(self.link_ends[link.name], "tuples_in") for link in self.spec.links_out}
+        return {link.name: self._counted(self.link_ends[link.name]).tuples_in for link in self.spec.links_out}
 
     def save(self, snapshot: Snapshot) -> Part:
         """Writes the state of the operators, which are all held.
@@ -79,10 +79,10 @@ class Holding:
         Raises:
             StateError: it can't be saved; names the operator.
         """
-        final = frozenset(name for name, number in self.ids.items() if self._counter(number, "final"))
+        final = frozenset(name for name, number in self.ids.items() if self._counted(number).final)
         folder, natives = SnapshotFolder(snapshot), self.hosted.natives
         files = save(self.spec.pe, folder, snapshot.key, self.spec.operators, natives, final)
-        given = {name: self._counter(self.ids[name], "tuples_out") for name in self.hosted.sources}
+        given = {name: self._counted(self.ids[name]).tuples_out for name in self.hosted.sources}
         return Part({name: self.skipped.get(name, 0) + count for name, count in given.items()}, files)
 
     def release(self, go_on: bool) -> None:
@@ -102,6 +102,5 @@ class Holding:
         except TimeoutError as error:
             raise StateError(f"{self.spec.pe}: {error}", way_out="Try again when it is less busy") from None
 
-    def _counter(self, number: int, name: str) -> int:
-        count: int = self.scheduler.sample()["operators"][number][name]
-        return count
+    def _counted(self, number: int) -> _native.OperatorSample:
+        return self.scheduler.sample().operators[number]

@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
+from rayelastic._native import RouterAnswer
 from rayelastic.errors import LinkError
 from rayelastic.graph.spec.ports import IN, OUT, port_of
 from rayelastic.plan.routing import Edge, routed_link
@@ -167,24 +168,24 @@ class Routing:
 
     # --- commands ---------------------------------------------------------------------------------------------------
 
-    def attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int) -> str:
-        """Opens a link to a replica that a router doesn't know yet; 'done' also if it is known already."""
-        if self._targets.get((edge, target)) == link.name and target not in self._routers[edge].counters()["broken"]:
-            return "done"
+    def attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int) -> RouterAnswer:
+        """Opens a link to a replica that a router doesn't know yet; done also if it is known already."""
+        if self._targets.get((edge, target)) == link.name and target not in self._routers[edge].counters().broken:
+            return RouterAnswer.DONE
         return self._answer(edge, self._attach(edge, target, link, address, epoch))
 
-    def detach(self, edge: str, target: int, epoch: int) -> str:
+    def detach(self, edge: str, target: int, epoch: int) -> RouterAnswer:
         """Says goodbye to a replica to which nothing is routed any more."""
         answer = self._answer(edge, self._routers[edge].detach(target, epoch))
-        if answer == "done":
+        if answer is RouterAnswer.DONE:
             self._targets.pop((edge, target), None)
         return answer
 
-    def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> str:
+    def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> RouterAnswer:
         """Keeps back the records of partitions from now on; a mark follows the last one that went to their owner."""
         return self._answer(edge, self._routers[edge].hold(list(partitions), owner, mark, epoch))
 
-    def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int) -> str:
+    def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int) -> RouterAnswer:
         """Sends the records of partitions to a replica from now on, those that were kept back first."""
         return self._answer(edge, self._routers[edge].route(list(partitions), target, epoch))
 
@@ -220,7 +221,7 @@ class Routing:
         self._targets[edge, target] = link.name
         return self._routers[edge].attach(target, kept, epoch)
 
-    def _answer(self, edge: str, ticket: int) -> str:
+    def _answer(self, edge: str, ticket: int) -> RouterAnswer:
         assert self._scheduler is not None
         self._scheduler.poke(self._numbers[edge])
         return self._routers[edge].wait(ticket, COMMAND_TIMEOUT)

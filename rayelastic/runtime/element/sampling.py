@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.runtime.values.status import BAD_ROW, FAILED, OperatorSample, PESample
 from rayelastic.runtime.watch.machine_load import resident_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rayelastic import _native
     from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.runtime.values.specs import PESpec
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 def pe_sample(
     spec: PESpec,
     ids: Mapping[str, int],
-    native: Mapping[str, Any] | None,
+    native: _native.Sample | None,
     *,
     seconds: float,
     failed: str | None,
@@ -46,46 +48,46 @@ def pe_sample(
     lanes = {operator.name: getattr(operator.body, "lane", None) for operator in spec.operators}
     operators = []
     for name, number in ids.items():
-        counted = native["operators"][number]
+        counted = native.operators[number]
         lane = lanes.get(name)
         operators.append(
             OperatorSample(
                 name=name,
-                model=counted["model"],
-                tuples_in=counted["tuples_in"],
-                tuples_out=counted["tuples_out"],
-                queued=counted["queued"],
-                queue_capacity=counted["queue_capacity"],
-                cpu_seconds=counted["cpu_seconds"],
-                inside_seconds=counted["inside_seconds"],
-                waited_seconds=counted["waited_seconds"],
-                blocked_seconds=counted["blocked_seconds"],
+                model=counted.model,
+                tuples_in=counted.tuples_in,
+                tuples_out=counted.tuples_out,
+                queued=counted.queued,
+                queue_capacity=counted.queue_capacity,
+                cpu_seconds=counted.cpu_seconds,
+                inside_seconds=counted.inside_seconds,
+                waited_seconds=counted.waited_seconds,
+                blocked_seconds=counted.blocked_seconds,
                 errors=int(name == failed),
                 lane=lane.value if lane is not None else "",
-                state_keys=counted["state_keys"],
-                state_bytes=counted["state_bytes"],
+                state_keys=counted.state_keys,
+                state_bytes=counted.state_bytes,
                 latency=latencies.get(name, ()),
                 channels=widths.get(name, 0),
-                answered_by_python=counted["answered"],
+                answered_by_python=counted.answered,
                 dropped=_dropped(specs.get(name), counted, bad_rows.get(name, 0)),
             )
         )
     return PESample(
         pe=spec.pe,
         seconds=seconds,
-        threads=native["thread_count"],
-        token_wait_seconds=native["token_wait_seconds"],
+        threads=native.thread_count,
+        token_wait_seconds=native.token_wait_seconds,
         operators=tuple(operators),
         links=links,
         port=port,
-        threads_stuck=native["stuck"],
+        threads_stuck=native.stuck,
         rss_bytes=resident_bytes(),
-        cpu_seconds=native["engine_cpu_seconds"] + sum(one["cpu_seconds"] for one in native["operators"]),
+        cpu_seconds=native.engine_cpu_seconds + sum(one.cpu_seconds for one in native.operators),
     )
 
 
-def _dropped(spec: OperatorSpec | None, counted: Mapping[str, Any], bad_rows: int) -> dict[str, int]:
+def _dropped(spec: OperatorSpec | None, counted: _native.OperatorSample, bad_rows: int) -> dict[str, int]:
     """Tuples that went nowhere, by reason."""
     ports = [] if spec is None else [port.name for port in spec.outputs[1:]]
-    counts = dict(zip(ports, counted["untaken"], strict=False)) | {FAILED: counted["skipped"], BAD_ROW: bad_rows}
+    counts = dict(zip(ports, counted.untaken, strict=False)) | {FAILED: counted.skipped, BAD_ROW: bad_rows}
     return {reason: count for reason, count in counts.items() if count}

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.plan.config import ThreadingModel
 from rayelastic.policy.element.decision import Controller, Decision
@@ -20,6 +20,9 @@ from rayelastic.policy.element.observation import Observation, OperatorObservati
 from rayelastic.runtime.values.adaptation import Adaptation, Journal
 from rayelastic.runtime.watch.event_log import tell
 from rayelastic.runtime.watch.machine_load import CpuUse, MachineLoad
+
+if TYPE_CHECKING:
+    from rayelastic import _native
 
 __all__ = ["AdaptationLoop", "LoopSettings", "Scheduler", "observe"]
 
@@ -33,11 +36,11 @@ PATIENCE = 3  # periods until a port that doesn't switch counts as one that can'
 class Scheduler(Protocol):
     """The native scheduler, as far as the loop needs it."""
 
-    def sample(self) -> dict[str, Any]:
+    def sample(self) -> _native.Sample:
         """Counters since the start."""
         ...
 
-    def apply(self, thread_count: int, models: Mapping[int, str] = ...) -> dict[str, Any]:
+    def apply(self, thread_count: int, models: Mapping[int, str] = ...) -> _native.InForce:
         """Brings about what is desired; answers with what is in force."""
         ...
 
@@ -71,8 +74,8 @@ class LoopSettings:
 
 def observe(
     settings: LoopSettings,
-    before: Mapping[str, Any],
-    after: Mapping[str, Any],
+    before: _native.Sample,
+    after: _native.Sample,
     seconds: float,
     *,
     at: float,
@@ -94,50 +97,49 @@ def observe(
     """
     seconds = max(seconds, 1e-9)
 
-    def gone(name: str) -> float:
-        return float(after[name] - before[name])
-
     operators = []
     for name, number in settings.order.items():
-        then, now = before["operators"][number], after["operators"][number]
+        then, now = before.operators[number], after.operators[number]
         source = name in settings.sources
-        made = "tuples_out" if source else "tuples_in"
-        capacity = now["queue_capacity"]
+        passed = now.tuples_out - then.tuples_out if source else now.tuples_in - then.tuples_in
         operators.append(
             OperatorObservation(
                 name=name,
-                model=ThreadingModel(now["model"]),
-                switchable=not source and name not in settings.pinned and name not in reluctant and not now["final"],
-                rate=(now[made] - then[made]) / seconds,
-                samples=round((now["cpu_seconds"] - then["cpu_seconds"]) * PROFILER_RATE),
-                queue_fill=min(1.0, now["queued"] / capacity) if capacity else 0.0,
+                model=ThreadingModel(now.model),
+                switchable=not source and name not in settings.pinned and name not in reluctant and not now.final,
+                rate=passed / seconds,
+                samples=round((now.cpu_seconds - then.cpu_seconds) * PROFILER_RATE),
+                queue_fill=min(1.0, now.queued / now.queue_capacity) if now.queue_capacity else 0.0,
             )
         )
-    scheduler_time = max(gone("scheduler_seconds"), 1e-9)
-    thread_time = max(gone("thread_seconds"), 1e-9)
+    scheduler_time = max(after.scheduler_seconds - before.scheduler_seconds, 1e-9)
+    thread_time = max(after.thread_seconds - before.thread_seconds, 1e-9)
     return Observation(
         time=at,
         period=seconds,
         throughput=sum(operator.rate for operator in operators),
-        thread_count=after["thread_count"],
+        thread_count=after.thread_count,
         minimum_threads=settings.minimum_threads,
         maximum_threads=settings.maximum_threads,
         operators=tuple(operators),
-        system_samples=round(gone("engine_cpu_seconds") * PROFILER_RATE),
-        idle=min(1.0, gone("idle_seconds") / scheduler_time),
-        blocked=min(1.0, gone("blocked_seconds") / thread_time),
-        token_wait=min(1.0, gone("token_wait_seconds") / thread_time),
-        source_wait=_source_wait(settings, before["operators"], after["operators"], seconds),
+        system_samples=round((after.engine_cpu_seconds - before.engine_cpu_seconds) * PROFILER_RATE),
+        idle=min(1.0, (after.idle_seconds - before.idle_seconds) / scheduler_time),
+        blocked=min(1.0, (after.blocked_seconds - before.blocked_seconds) / thread_time),
+        token_wait=min(1.0, (after.token_wait_seconds - before.token_wait_seconds) / thread_time),
+        source_wait=_source_wait(settings, before.operators, after.operators, seconds),
         cpu_count=settings.cpus,
         own_cpu=cpu.own,
         host_cpu=min(1.0, cpu.host),
-        thread_stuck=after["stuck"],
+        thread_stuck=after.stuck,
         adapted=adapted,
     )
 
 
 def _source_wait(
-    settings: LoopSettings, before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], seconds: float
+    settings: LoopSettings,
+    before: Sequence[_native.OperatorSample],
+    after: Sequence[_native.OperatorSample],
+    seconds: float,
 ) -> float | None:
     """How long the source that waits least is inside its function without working there, as a share of the time.
 
@@ -145,18 +147,24 @@ def _source_wait(
     for input only as far as it waits more than the other operators do. Those that sleep don't wait for a CPU.
     """
 
-    def gone(numbers: Sequence[int], counter: str) -> float:
-        return sum(float(after[number][counter] - before[number][counter]) for number in numbers)
+    def working(number: int) -> float:
+        return after[number].cpu_seconds - before[number].cpu_seconds
+
+    def inside(number: int) -> float:
+        return after[number].inside_seconds - before[number].inside_seconds
+
+    def asleep(number: int) -> float:
+        return after[number].waited_seconds - before[number].waited_seconds
 
     sources = [number for name, number in settings.order.items() if name in settings.sources]
     others = [number for name, number in settings.order.items() if name not in settings.sources]
-    sources = [number for number in sources if not after[number]["final"]]
+    sources = [number for number in sources if not after[number].final]
     if not sources:
         return None
-    working = gone(others, "cpu_seconds")
-    awake = gone(others, "inside_seconds") - gone(others, "waited_seconds")
-    stretch = max(1.0, awake / working) if working > 0 else 1.0
-    waits = [gone([one], "inside_seconds") - stretch * gone([one], "cpu_seconds") for one in sources]
+    worked = sum(map(working, others))
+    awake = sum(map(inside, others)) - sum(map(asleep, others))
+    stretch = max(1.0, awake / worked) if worked > 0 else 1.0
+    waits = [inside(one) - stretch * working(one) for one in sources]
     return min(1.0, max(0.0, min(waits) / seconds))
 
 
@@ -229,7 +237,7 @@ class AdaptationLoop:
                 after, now = self._scheduler.sample(), self._clock()
             before, since = after, now
 
-    def step(self, before: Mapping[str, Any], after: Mapping[str, Any], seconds: float, *, at: float) -> bool:
+    def step(self, before: _native.Sample, after: _native.Sample, seconds: float, *, at: float) -> bool:
         """Make one pass on two samples.
 
         Returns:
@@ -248,7 +256,7 @@ class AdaptationLoop:
             seconds,
             at=at,
             cpu=self._load.use(),
-            adapted=not pending and (self._wanted is None or after["thread_count"] == self._wanted.thread_count),
+            adapted=not pending and (self._wanted is None or after.thread_count == self._wanted.thread_count),
             reluctant=frozenset(name for name, periods in self._late.items() if periods >= PATIENCE),
         )
         decision = self._controller.step(observation)
@@ -257,8 +265,8 @@ class AdaptationLoop:
         if changes:
             numbers = {settings.order[name]: model.value for name, model in decision.models.items()}
             in_force = self._scheduler.apply(decision.thread_count, numbers)
-            threads = in_force["thread_count"]
-            models = {name: ThreadingModel(in_force["models"][settings.order[name]]) for name in decision.models}
+            threads = in_force.thread_count
+            models = {name: ThreadingModel(in_force.models[settings.order[name]]) for name in decision.models}
             self._wanted = decision
             self._late = dict.fromkeys(decision.models, 0)
         self.journal.add(Adaptation(settings.pe, self._number, observation, decision, threads, models, fresh))
@@ -275,12 +283,12 @@ class AdaptationLoop:
         self._number += 1
         return changes
 
-    def _pending(self, sample: Mapping[str, Any]) -> Sequence[str]:
+    def _pending(self, sample: _native.Sample) -> Sequence[str]:
         """Operators that shall switch and haven't yet, without those that count as unable to."""
         if self._wanted is None:
             return ()
         for name, model in self._wanted.models.items():
-            if sample["operators"][self._settings.order[name]]["model"] == model.value:
+            if sample.operators[self._settings.order[name]].model == model.value:
                 self._late.pop(name, None)
             elif name in self._late:
                 self._late[name] += 1

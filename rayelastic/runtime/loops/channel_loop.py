@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.graph.operators.channels import Channels, Governor, channel_heads
 from rayelastic.plan.config import Elasticity, ThreadingModel
@@ -21,6 +21,9 @@ from rayelastic.policy.element.observation import Observation, OperatorObservati
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.watch.event_log import tell
+
+if TYPE_CHECKING:
+    from rayelastic import _native
 
 __all__ = ["ChannelLoop", "Stage", "Width", "channel_loop"]
 
@@ -59,7 +62,7 @@ class Stage:
 
 
 def observe_stage(
-    stage: Stage, before: Mapping[str, Any], after: Mapping[str, Any], seconds: float, at: float
+    stage: Stage, before: _native.Sample, after: _native.Sample, seconds: float, at: float
 ) -> Observation:
     """Make an observation of two native samples.
 
@@ -69,15 +72,14 @@ def observe_stage(
     active = stage.width.active
 
     def rate(number: int) -> float:
-        return float(after["operators"][number]["tuples_in"] - before["operators"][number]["tuples_in"]) / seconds
+        return (after.operators[number].tuples_in - before.operators[number].tuples_in) / seconds
 
     operators = []
     for channel in stage.channels[:active]:
         for name, number in channel.items():
-            now = after["operators"][number]
-            capacity = now["queue_capacity"]
-            fill = min(1.0, now["queued"] / capacity) if capacity else 0.0
-            operators.append(OperatorObservation(name, ThreadingModel(now["model"]), False, rate(number), 0, fill))
+            now = after.operators[number]
+            fill = min(1.0, now.queued / now.queue_capacity) if now.queue_capacity else 0.0
+            operators.append(OperatorObservation(name, ThreadingModel(now.model), False, rate(number), 0, fill))
     return Observation(
         time=at,
         period=seconds,
@@ -102,7 +104,7 @@ class ChannelLoop:
 
     def __init__(
         self,
-        sample: Callable[[], Mapping[str, Any]],
+        sample: Callable[[], _native.Sample],
         stages: Sequence[Stage],
         period: float,
         *,
@@ -143,10 +145,10 @@ class ChannelLoop:
                 return
             before, since = after, now
 
-    def step(self, before: Mapping[str, Any], after: Mapping[str, Any], seconds: float, *, at: float) -> None:
+    def step(self, before: _native.Sample, after: _native.Sample, seconds: float, *, at: float) -> None:
         """Make one pass over all stages on two samples."""
         for stage in self.stages:
-            if after["operators"][stage.number]["final"]:
+            if after.operators[stage.number].final:
                 continue
             seen = observe_stage(stage, before, after, seconds, at)
             decision = stage.controller.step(seen)
@@ -166,7 +168,7 @@ class ChannelLoop:
 
 
 def channel_loop(
-    spec: PESpec, sample: Callable[[], Mapping[str, Any]], ids: Mapping[str, int], widths: Mapping[str, Width]
+    spec: PESpec, sample: Callable[[], _native.Sample], ids: Mapping[str, int], widths: Mapping[str, Width]
 ) -> ChannelLoop | None:
     """Return the loop of a processing element's elastic stages; None if it has none, or nobody is to decide.
 

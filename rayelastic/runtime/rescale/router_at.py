@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rayelastic._native import RouterAnswer
 from rayelastic.errors import LinkError
 
 if TYPE_CHECKING:
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
     from rayelastic.runtime.port.data_port import PortAddress
 
 __all__ = ["RouterAt"]
+
+WHY = {
+    RouterAnswer.LATE: "it is busy",
+    RouterAnswer.REFUSED: "a later coordinator was there",
+    RouterAnswer.ENDED: "it has had all its tuples",
+}
 
 
 class RouterAt:
@@ -47,12 +54,10 @@ class RouterAt:
         """Says goodbye to a replica to which nothing is routed any more."""
         self._may("detach", self._routing.detach(self._edge, replica, self._epoch))
 
-    def _may(self, command: str, answer: str) -> None:
-        if answer != "ended":
+    def _may(self, command: str, answer: RouterAnswer) -> None:
+        if answer is not RouterAnswer.ENDED:
             self._must(command, answer)
 
-    def _must(self, command: str, answer: str) -> None:
-        if answer == "done":
-            return
-        words = {"late": "it is busy", "refused": "a later coordinator was there", "ended": "it has had all its tuples"}
-        raise LinkError(f"the router '{self._edge}' of {self._pe} didn't {command}: {words[answer]}")
+    def _must(self, command: str, answer: RouterAnswer) -> None:
+        if answer is not RouterAnswer.DONE:
+            raise LinkError(f"the router '{self._edge}' of {self._pe} didn't {command}: {WHY[answer]}")

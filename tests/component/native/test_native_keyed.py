@@ -139,11 +139,11 @@ def test_a_live_operator_is_held_while_its_values_move_in_chunks(pipelines: Any,
     )
     moved = _native.KeyedState.objects(make.native(Word), ["word"], Tally)
     keys = len({row.word for row in ROWS})
-    while scheduler.sample()["operators"][1]["state_keys"] < keys:
+    while scheduler.sample().operators[1].state_keys < keys:
         scheduler.wait(0.001)
     scheduler.hold([0, 1, 2], drain=True)
-    sample = scheduler.sample()["operators"]
-    assert sample[0]["tuples_out"] == sample[2]["tuples_in"] == len(got)
+    sample = scheduler.sample().operators
+    assert sample[0].tuples_out == sample[2].tuples_in == len(got)
     keys_of_all = operator.state.select([(0, ALL)])
     at, chunks = 0, 0
     while chunks == 0 or at:
@@ -153,7 +153,7 @@ def test_a_live_operator_is_held_while_its_values_move_in_chunks(pipelines: Any,
     assert moved.size == keys == operator.state.remove()
     moved_counts = Counter(row.word for row in got)
     scheduler.release()
-    while scheduler.sample()["operators"][2]["tuples_in"] < sample[2]["tuples_in"] + len(ROWS):
+    while scheduler.sample().operators[2].tuples_in < sample[2].tuples_in + len(ROWS):
         scheduler.wait(0.001)
     scheduler.stop()
     assert Counter(row.word for row in got)[None] > moved_counts[None]

@@ -34,18 +34,16 @@ def test_apply_answers_with_what_is_in_force(pipelines: Any, make: Any) -> None:
     operator = make.python("look", look, Value, Value, Flags.ONE_TO_ONE)
     scheduler = pipelines.start(endless(make), operator, make.into([], Value), threads=1)
     assert seen.wait(30)
-    assert scheduler.in_force()["thread_count"] == 1
+    assert scheduler.in_force().thread_count == 1
     for threads, model in ((2, "dynamic"), (1, "manual"), (3, "dedicated")):
-        answer: dict[str, Any] = {}
         for _ in range(600):
             answer = scheduler.apply(threads, {1: model, 2: "manual"})
-            if answer == {"thread_count": threads, "models": {0: "dedicated", 1: model, 2: "manual"}}:
+            if answer.thread_count == threads and answer.models == {0: "dedicated", 1: model, 2: "manual"}:
                 break
-        assert answer["models"][1] == model, answer
-        assert answer["thread_count"] == threads
+        assert (answer.thread_count, answer.models[1]) == (threads, model)
     sample = scheduler.sample()
-    assert [operator["name"] for operator in sample["operators"]] == ["numbers", "look", "list"]
-    assert sample["operators"][1]["tuples_in"] > 0
+    assert [operator.name for operator in sample.operators] == ["numbers", "look", "list"]
+    assert sample.operators[1].tuples_in > 0
     assert not scheduler.wait(0)
     scheduler.stop()
     assert scheduler.wait(0)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, cast
 
+from rayelastic._native import RouterAnswer
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.hash_ring import range_of
@@ -70,42 +71,42 @@ class FakeRouter:
             case Row(partition, _):
                 self.world.send(self.edge, self.pe, self.targets[self.owners[partition]], item)
 
-    def attach(self, target: int, pe: str) -> str:
+    def attach(self, target: int, pe: str) -> RouterAnswer:
         if self.ended:
-            return "ended"
+            return RouterAnswer.ENDED
         if target in self.targets and self.targets[target] in self.world.alive:
-            return "done"
+            return RouterAnswer.DONE
         self.targets[target] = pe
-        return "done"
+        return RouterAnswer.DONE
 
-    def detach(self, target: int) -> str:
+    def detach(self, target: int) -> RouterAnswer:
         if target in self.targets and (target == self.local or target in self.owners):
-            return "refused"
+            return RouterAnswer.REFUSED
         self.targets.pop(target, None)
-        return "done"
+        return RouterAnswer.DONE
 
-    def hold(self, partitions: Sequence[int], owner: int, mark: int) -> str:
+    def hold(self, partitions: Sequence[int], owner: int, mark: int) -> RouterAnswer:
         if self.ended and not self.held:
-            return "ended"
+            return RouterAnswer.ENDED
         if owner not in self.targets:
-            return "refused"
+            return RouterAnswer.REFUSED
         for partition in partitions:
             self.held.setdefault(partition, [])
             self.owners[partition] = -1
         self.world.send(self.edge, self.pe, self.targets[owner], Mark(mark))
-        return "done"
+        return RouterAnswer.DONE
 
-    def route(self, partitions: Sequence[int], target: int) -> str:
+    def route(self, partitions: Sequence[int], target: int) -> RouterAnswer:
         if self.ended and not self.held:
-            return "ended"
+            return RouterAnswer.ENDED
         if target not in self.targets or self.targets[target] not in self.world.alive:
-            return "refused"
+            return RouterAnswer.REFUSED
         self.world.check_one_copy(self.edge.target, partitions)
         for partition in partitions:
             self.owners[partition] = target
             for row in self.held.pop(partition, []):
                 self.take(row)
-        return "done"
+        return RouterAnswer.DONE
 
 
 class FakeRouting:
@@ -114,17 +115,17 @@ class FakeRouting:
     def __init__(self, element: FakeElement) -> None:
         self._element = element
 
-    def attach(self, edge: str, target: int, link: Any, address: PortAddress, epoch: int) -> str:
+    def attach(self, edge: str, target: int, link: Any, address: PortAddress, epoch: int) -> RouterAnswer:
         assert link.to_pe == address.host, "a link leads where its end listens"
         return self._fenced(edge, epoch, lambda router: router.attach(target, link.to_pe))
 
-    def detach(self, edge: str, target: int, epoch: int) -> str:
+    def detach(self, edge: str, target: int, epoch: int) -> RouterAnswer:
         return self._fenced(edge, epoch, lambda router: router.detach(target))
 
-    def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> str:
+    def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> RouterAnswer:
         return self._fenced(edge, epoch, lambda router: router.hold(partitions, owner, mark))
 
-    def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int) -> str:
+    def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int) -> RouterAnswer:
         return self._fenced(edge, epoch, lambda router: router.route(partitions, target))
 
     def await_mark(self, point: str, mark: int, count: int, patience: float) -> bool:
@@ -134,10 +135,10 @@ class FakeRouting:
                 element.world.deliver(edge, element.pe)
         return element.seen[point, mark] >= count
 
-    def _fenced(self, edge: str, epoch: int, act: Callable[[FakeRouter], str]) -> str:
+    def _fenced(self, edge: str, epoch: int, act: Callable[[FakeRouter], RouterAnswer]) -> RouterAnswer:
         router = self._element.routers[edge]
         if epoch < router.epoch:
-            return "refused"
+            return RouterAnswer.REFUSED
         router.epoch = epoch
         if (answer := self._element.world.answers.pop((self._element.pe, edge), None)) is not None:
             return answer
@@ -233,7 +234,7 @@ class FakeCluster:
         self.timeouts: list[tuple[str, float]] = []
         self.before: Fault = lambda *_: None
         self.after: Fault = lambda *_: None
-        self.answers: dict[tuple[str, str], str] = {}  # by element and edge: what the next command is answered
+        self.answers: dict[tuple[str, str], RouterAnswer] = {}  # by element and edge: what the next command is answered
         self.is_fast = False  # what is sent arrives at once
         self.retired: list[str] = []
         self.given_up: list[str] = []

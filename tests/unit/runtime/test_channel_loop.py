@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rayelastic import _native
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.stage.peak_rate import PeakRateElasticity
@@ -22,12 +23,13 @@ class FakeWidth:
         self._active = min(max(value, 1), self._most)  # as the native one
 
 
-def sample(*taken: int, queued: int = 0, final: bool = False) -> dict[str, Any]:
-    operators = [
-        {"tuples_in": count, "queued": queued, "queue_capacity": 10, "model": "dedicated", "final": final}
-        for count in taken
-    ]
-    return {"operators": operators}
+def sample(*taken: int, queued: int = 0, final: bool = False) -> _native.Sample:
+    return _native.Sample(
+        [
+            _native.OperatorSample(tuples_in=count, queued=queued, queue_capacity=10, model="dedicated", final=final)
+            for count in taken
+        ]
+    )
 
 
 def stage(controller: Any, active: int = 1, most: int = 3) -> Stage:
@@ -36,7 +38,7 @@ def stage(controller: Any, active: int = 1, most: int = 3) -> Stage:
 
 
 def looped(one: Stage) -> ChannelLoop:
-    return ChannelLoop(dict, [one], 1.0, pe="pe0", job="test")
+    return ChannelLoop(sample, [one], 1.0, pe="pe0", job="test")
 
 
 class Script:

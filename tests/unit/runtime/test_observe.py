@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from rayelastic import _native
 from rayelastic.plan.config import ThreadingModel
 from rayelastic.runtime.loops.adaptation_loop import LoopSettings, observe
 from rayelastic.runtime.watch.machine_load import CpuUse
@@ -20,33 +21,11 @@ SETTINGS = LoopSettings(
 )
 
 
-def sample(operators: list[dict[str, Any]], **counters: float) -> dict[str, Any]:
-    plain = {
-        "tuples_in": 0,
-        "tuples_out": 0,
-        "cpu_seconds": 0.0,
-        "inside_seconds": 0.0,
-        "waited_seconds": 0.0,
-        "queued": 0,
-        "queue_capacity": 0,
-        "model": "manual",
-        "final": False,
-    }
-    totals = dict.fromkeys(
-        (
-            "scheduler_seconds",
-            "idle_seconds",
-            "thread_seconds",
-            "blocked_seconds",
-            "engine_cpu_seconds",
-            "token_wait_seconds",
-        ),
-        0.0,
-    )
-    return {"operators": [plain | one for one in operators], "thread_count": 1, "stuck": 0} | totals | counters
+def sample(operators: list[dict[str, Any]], **counters: float) -> _native.Sample:
+    return _native.Sample([_native.OperatorSample(**one) for one in operators], **counters)  # type: ignore[arg-type]
 
 
-def seen(after: dict[str, Any], **arguments: Any) -> Any:
+def seen(after: _native.Sample, **arguments: Any) -> Any:
     return observe(SETTINGS, sample([{}, {}]), after, 2.0, at=2.0, cpu=CpuUse(own=0.5, host=0.4), **arguments)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from rayelastic._native import RouterAnswer
 from rayelastic.errors import LinkError
 from rayelastic.plan.plan_change import PlanChange, plan_change
 from rayelastic.runtime.rescale import performer
@@ -197,10 +198,14 @@ def test_keys_with_little_state_move_at_once(keys: int, batch: int) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "words"),
-    [("late", "it is busy"), ("refused", "a later coordinator was there"), ("ended", "it has had all its tuples")],
+    [
+        (RouterAnswer.LATE, "it is busy"),
+        (RouterAnswer.REFUSED, "a later coordinator was there"),
+        (RouterAnswer.ENDED, "it has had all its tuples"),
+    ],
 )
 @pytest.mark.parametrize("command", ["attach", "hold", "route"])
-def test_a_router_that_does_not_obey_says_why(command: str, answer: str, words: str) -> None:
+def test_a_router_that_does_not_obey_says_why(command: str, answer: RouterAnswer, words: str) -> None:
     run = Run(GROW)
 
     def disobey(pe: str, method: str) -> None:
@@ -208,7 +213,7 @@ def test_a_router_that_does_not_obey_says_why(command: str, answer: str, words: 
             run.cluster.answers[pe, "events->count"] = answer
 
     run.cluster.before = disobey
-    if (command, answer) == ("route", "ended"):  # nothing will ever be routed there
+    if (command, answer) == ("route", RouterAnswer.ENDED):  # nothing will ever be routed there
         assert run.performer.perform(run.change) == run.change.new
         return
     with pytest.raises(ChangeError, match=f"the router 'events->count' of pe0 didn't {command}: {words}"):
@@ -222,7 +227,7 @@ def test_a_later_coordinator_shuts_an_earlier_one_out() -> None:
     run.restart()
     run.performer.perform(run.change)
     router = run.cluster.elements["pe0"].routing
-    assert router.route("events->count", (5,), 0, earlier._epoch(run.change)) == "refused"
+    assert router.route("events->count", (5,), 0, earlier._epoch(run.change)) is RouterAnswer.REFUSED
     run.check(run.change.new)
 
 

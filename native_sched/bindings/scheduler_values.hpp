@@ -1,0 +1,43 @@
+// rayelastic._native.Sample, OperatorSample, InForce: what a scheduler says of itself, as values that nobody changes.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rayelastic/engine/scheduler.hpp"
+
+namespace rayelastic::python {
+
+namespace nb = nanobind;
+
+// Throws std::invalid_argument for a name that there isn't.
+[[nodiscard]] ThreadingModel model_named(const std::string& name);
+[[nodiscard]] const char* name_of(ThreadingModel model) noexcept;
+
+// A Sample as Python sees it: times in seconds, and operators that know their names. Each is made once and shared by whoever looks.
+struct SampleObject {
+  Sample counted;
+  nb::tuple operators;  // of OperatorSampleObject
+};
+
+struct OperatorSampleObject {
+  std::string name;
+  OperatorSample counted;
+};
+
+struct InForceObject {
+  unsigned thread_count = 0;
+  unsigned stuck = 0;
+  unsigned unsuspended = 0;
+  std::map<OperatorId, std::string> models = {};
+};
+
+// GIL. `names`: of the operators, by number.
+[[nodiscard]] SampleObject sample_object(Sample sampled, const std::vector<std::string>& names);
+[[nodiscard]] InForceObject in_force_object(const InForce& in_force);
+
+}  // namespace rayelastic::python
