@@ -71,11 +71,11 @@ class MortalCoordinator(Coordinator):
             if name == shot.step and since.count(name) == shot.occurrence and not shot.hit.exists():
                 self._shoot(shot)
 
-        self._performer._passing = passing
+        self._rescaling._performer._passing = passing
 
     def _shoot(self, shot: Shot) -> None:
         here = self._journal.open_change
-        status = self._statuses.get(shot.node_of)
+        status = self._life.elements().get(shot.node_of)
         told = {
             "step": shot.step,
             "moved": here.moved if here else 0,
@@ -91,4 +91,4 @@ class MortalCoordinator(Coordinator):
             while not shot.go.exists():
                 threading.Event().wait(LOOK)
         else:
-            os.kill(os.getpid() if shot.victim == ITSELF else self._statuses[shot.victim].pid, signal.SIGKILL)
+            os.kill(os.getpid() if shot.victim == ITSELF else self._life.elements()[shot.victim].pid, signal.SIGKILL)

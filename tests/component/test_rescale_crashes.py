@@ -88,7 +88,7 @@ class Run:
                 if seen == occurrence:
                     act()
 
-        self.coordinator._performer._passing = passing
+        self.coordinator._rescaling._performer._passing = passing
 
     def flows(self, tuples: int = 100) -> None:
         before = self.job.metrics().operator("out").tuples_in
@@ -210,7 +210,7 @@ def test_a_replica_that_dies_once_it_has_given_its_keys_is_no_loss(step: str, mo
 
         def dies() -> None:
             handle.die()
-            run.coordinator._lose(handle, "its watcher saw it go")
+            run.coordinator._watchers.lose(handle, "its watcher saw it go")
 
         run.at(step, 1, dies)
         assert run.job.rescale("r1", 1).region("r1").replicas == 1
@@ -231,7 +231,7 @@ def test_a_change_is_undone_by_another_coordinator_too(step: str) -> None:
                 crashed = True
                 raise Died
 
-        run.coordinator._performer._passing = passing
+        run.coordinator._rescaling._performer._passing = passing
         with pytest.raises(Died):
             run.job.rescale("r1", 2)
         assert run.coordinator.recover().region("r1").replicas == 1
@@ -260,10 +260,10 @@ def test_the_next_coordinator_takes_over_elements_that_run_on(step: str, tmp_pat
         with pytest.raises(JobExistsError):
             FileStore(store)
         before = host.handles["pe0"]
-        first._performer._passing = lambda name: die() if name == step else None
+        first._rescaling._performer._passing = lambda name: die() if name == step else None
         with pytest.raises(Died):
             job.rescale("r1", 2)
-        first._end = lambda *_: None  # type: ignore[method-assign]  # it is dead
+        first._life.end = lambda *_: None  # type: ignore[method-assign]  # it is dead
         first._journal.close()
         second = Coordinator(spec, host, journal=ChangeJournal(FileStore(store)))
         second.resume()
@@ -322,7 +322,7 @@ def test_a_replica_that_has_been_retired_is_no_loss() -> None:
         kill = handle.kill
 
         def seen_to_go(*, at_once: bool = False) -> None:
-            run.coordinator._lose(handle, "its watcher saw it go")
+            run.coordinator._watchers.lose(handle, "its watcher saw it go")
             kill()
 
         handle.kill = seen_to_go  # type: ignore[method-assign]

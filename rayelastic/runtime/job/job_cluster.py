@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from rayelastic.runtime.port.data_port import PortAddress
     from rayelastic.runtime.values.specs import JobSpec
 
+CALL_TIMEOUT = 10.0  # seconds for a control call of which nothing else is said
 START_TIMEOUT = (
     120.0  # seconds for a processing element to open its port, connect and start; a cold machine compiles here
 )
+RESULT_TIMEOUT = 120.0  # seconds for what its sinks have collected to come over
 ADOPT_TIMEOUT = 5.0  # seconds for an element to tell a new coordinator how it is
 RETIRE_TIMEOUT = 30.0  # seconds for one that gets no more tuples to pass on what it has and to end
 RETIRE_LOOK = 1.0  # seconds between two questions whether it has

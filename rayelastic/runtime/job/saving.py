@@ -1,6 +1,6 @@
 """Saves a job at one moment of its streams: all sources are held, what they sent is processed, then state is written.
 
-Knows the elements by their handles. Whether the job may be stopped now is not known here.
+Knows the elements by their handles, and nothing of changes of plan.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import StateError
 from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, state_form
+from rayelastic.runtime.values.status import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +23,26 @@ if TYPE_CHECKING:
 
 SNAPSHOT_TIMEOUT = 600.0  # seconds for a processing element to process what is under way, and for it to write its state
 RELEASE_TIMEOUT = 10.0  # seconds for a processing element to go on, or to end
+
+
+def check_savable(job: JobSpec, state: State, elastic: Sequence[str]) -> None:
+    """Refuses a job that can't be saved now.
+
+    Args:
+        job: which.
+        state: where it is in its life.
+        elastic: its regions whose replicas can change.
+
+    Raises:
+        StateError: it can't.
+    """
+    if state is not State.RUNNING:
+        raise StateError(f"job '{job.name}' is {state.value}: there is nothing to save")
+    if elastic:
+        raise StateError(
+            f"job '{job.name}' has elastic regions, and what is on its way inside them can't be saved yet",
+            way_out="Run it without JobConfig(regions='elastic')",
+        )
 
 
 def save_job(job: JobSpec, plan: ExecPlan, running: Mapping[str, PEHandle], snapshot: Snapshot) -> None:

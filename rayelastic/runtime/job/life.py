@@ -1,0 +1,148 @@
+"""The life of a job and of its processing elements: created, running, and once finished, failed or cancelled.
+
+Owns these states and nothing else: who watches tells them, who waits hears of them, and the end has others do the rest.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rayelastic.runtime.values.status import Failure, JobStatus, PEStatus, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+__all__ = ["JobLife"]
+
+
+class JobLife:
+    """The states of one job.
+
+    Args:
+        job: its name.
+        pes: its processing elements, which aren't started yet.
+        ending: called once, with the state and the failure, before anybody who waits hears of the end.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        job: str,
+        pes: Collection[str],
+        ending: Callable[[State, Failure | None], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._job = job
+        self._ending = ending
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._state = State.CREATED
+        self._failure: Failure | None = None
+        self._cancelling = False
+        self._elements = {pe: PEStatus(pe, State.CREATED) for pe in pes}
+        self._started_at = clock()
+
+    # --- what it tells ------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """Of the job."""
+        return self._state
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why it failed, if it did."""
+        return self._failure
+
+    @property
+    def is_cancelling(self) -> bool:
+        """Whether its sources have been told to stop."""
+        return self._cancelling
+
+    @property
+    def seconds(self) -> float:
+        """Since the job runs."""
+        return self._clock() - self._started_at
+
+    def status(self) -> JobStatus:
+        """The state of the job and of each element."""
+        with self._changed:
+            return JobStatus(self._job, self._state, self._failure, tuple(self._elements.values()))
+
+    def elements(self) -> dict[str, PEStatus]:
+        """The states of the elements that there are, by id."""
+        with self._changed:
+            return dict(self._elements)
+
+    def wait(self, timeout: float | None) -> bool:
+        """Waits until the job is over, or so many seconds; tells whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._state.is_final, timeout)
+
+    # --- what happens to elements -------------------------------------------------------------------------------
+
+    def begins(self, status: PEStatus) -> None:
+        """Notes an element that has been started."""
+        with self._changed:
+            self._elements[status.pe] = status
+
+    def progresses(self, status: PEStatus) -> None:
+        """Notes how an element is; one that has been retired isn't noted any more."""
+        with self._changed:
+            if status.pe in self._elements and not self._state.is_final:
+                self._elements[status.pe] = status
+
+    def loses(self, pe: str, reason: str) -> bool:
+        """Notes that an element is gone; tells whether the job had it still."""
+        with self._changed:
+            if self._state.is_final or pe not in self._elements:
+                return False
+            self._elements[pe] = replace(self._elements[pe], state=State.FAILED, failure=Failure(reason))
+            return True
+
+    def keeps(self, pes: Collection[str]) -> None:
+        """Forgets all elements but these; the job is over if these have ended meanwhile."""
+        with self._changed:
+            self._elements = {pe: status for pe, status in self._elements.items() if pe in pes}
+        self.end_if_finished()
+
+    # --- what happens to the job ----------------------------------------------------------------------------------
+
+    def runs(self) -> None:
+        """Notes that all elements run."""
+        with self._changed:
+            if not self._state.is_final:  # a short job may be over
+                self._state = State.RUNNING
+            self._started_at = self._clock()
+
+    def cancels(self) -> bool:
+        """Notes that the job is to stop; tells whether it wasn't over already."""
+        with self._changed:
+            self._cancelling = self._cancelling or not self._state.is_final
+            return not self._state.is_final
+
+    def was_over(self, failure: Failure) -> None:
+        """Notes that the job ended under an earlier coordinator: there is nothing left to end."""
+        with self._changed:
+            self._state, self._failure = State.FAILED, failure
+
+    def end_if_finished(self) -> None:
+        """Ends the job if all of its elements have finished."""
+        if all(status.state is State.FINISHED for status in self.elements().values()):
+            self.end(State.CANCELLED if self._cancelling else State.FINISHED)
+
+    def fail(self, failure: Failure | None) -> None:
+        """Ends the job as failed; the first failure counts."""
+        self.end(State.FAILED, failure)
+
+    def end(self, state: State, failure: Failure | None = None) -> None:
+        """Makes the job final, once."""
+        with self._changed:
+            if self._state.is_final:
+                return
+            self._state, self._failure = state, failure
+        self._ending(state, failure)
+        with self._changed:
+            self._changed.notify_all()

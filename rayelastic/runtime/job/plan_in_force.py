@@ -1,0 +1,62 @@
+"""The plan that a job runs by, and what the loss of a processing element means under it.
+
+Knows the journal of changes, for in the middle of one neither the old plan nor the new one tells who has which keys.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayelastic.runtime.rescale.batches import has_given_all
+from rayelastic.runtime.snapshot import state_form
+from rayelastic.runtime.values.status import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.rescale.change_journal import ChangeJournal
+    from rayelastic.runtime.values.specs import JobSpec
+    from rayelastic.runtime.values.status import PEStatus
+
+__all__ = ["PlanInForce"]
+
+
+class PlanInForce:
+    """The plan of one job, as it is now.
+
+    Args:
+        job: which begins with its own plan, unless the journal has a later one.
+        journal: of its changes.
+    """
+
+    def __init__(self, job: JobSpec, journal: ChangeJournal) -> None:
+        self._operators = job.operators
+        self._journal = journal
+        self.now: ExecPlan = journal.plan or job.plan
+
+    def placed(self, elements: Mapping[str, PEStatus]) -> ExecPlan:
+        """Returns the plan with the node of each processing element, as these say."""
+        nodes = {pe: status.node for pe, status in elements.items() if pe in self.now.pes and status.node}
+        if nodes != self.now.nodes:
+            self.now = self.now.with_nodes(nodes)
+        return self.now
+
+    def is_dispensable(self, pe: str) -> bool:
+        """Tells whether the job can go on without an element: it has had no keys yet, or has none any more."""
+        here = self._journal.open_change
+        if here is not None and pe in here.change.started_pes:
+            return here.moved <= (here.undoing or 0)
+        if here is not None and has_given_all(here, pe):
+            return True
+        in_force = self._journal.plan or self.now  # the journal's is newer where an element is retired in a change
+        return pe not in in_force.pes
+
+    def loss(self, reason: str, pe: str = "") -> Failure:
+        """Says what goes with an element that is lost: nothing of it was saved."""
+        here = self._journal.open_change
+        plans = (here.change.new if here is not None else self.now, self._journal.plan or self.now)
+        operators = next((plan.pes[pe] for plan in plans if pe in plan.pes), ())
+        keeping = [repr(name) for name in operators if state_form(self._operators[name]) is not None]
+        what = f"the state of {', '.join(keeping)} there" if keeping else "what was in it"
+        return Failure(f"{reason}; {what} is lost: there is no checkpoint to go on from")

@@ -1,0 +1,167 @@
+"""Other numbers of replicas while the job runs: one change of plan at a time, carried out, recovered or undone.
+
+Says which plan is wanted and where its elements belong; how keys move is the performer's.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import ConfigError
+from rayelastic.plan.node_placement import place
+from rayelastic.plan.plan_change import plan_change
+from rayelastic.plan.routing import why_fixed
+from rayelastic.runtime.element.host import PELostError
+from rayelastic.runtime.rescale.performer import AdaptationPerformer, ChangeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, MutableMapping
+
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.element.host import PEHost
+    from rayelastic.runtime.job.job_cluster import JobCluster
+    from rayelastic.runtime.job.life import JobLife
+    from rayelastic.runtime.job.plan_in_force import PlanInForce
+    from rayelastic.runtime.rescale.change_journal import ChangeJournal
+    from rayelastic.runtime.values.specs import JobSpec
+    from rayelastic.runtime.values.status import RegionCounters
+
+__all__ = ["Rescaling"]
+
+SPARES = 1  # processes that wait for a replica, in a job whose regions can grow
+
+
+class Rescaling:
+    """The changes of one job's plan.
+
+    Args:
+        job: what runs.
+        cluster: its elements.
+        host: says which nodes there are, and keeps processes ready.
+        journal: where changes are noted.
+        life: ends the job where a change can neither be ended nor undone.
+        plan: in force, which a change replaces.
+        counters: of regions, written to.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        job: JobSpec,
+        cluster: JobCluster,
+        host: PEHost,
+        journal: ChangeJournal,
+        life: JobLife,
+        plan: PlanInForce,
+        counters: MutableMapping[str, RegionCounters],
+        clock: Callable[[], float],
+    ) -> None:
+        self._job = job
+        self._cluster = cluster
+        self._host = host
+        self._journal = journal
+        self._life = life
+        self._plan = plan
+        self._counters = counters
+        self._clock = clock
+        self._changing = threading.Lock()  # one change at a time
+        self._performer = self._new_performer()
+
+    def make_ready(self) -> None:
+        """Has processes wait for the next replica, in a job that may get one."""
+        if self._cluster.elastic:
+            self._host.make_ready(SPARES)
+
+    def rescale(self, region: str, replicas: int) -> ExecPlan:
+        """Gives a region another number of replicas; see Coordinator.rescale."""
+        with self._changing:
+            plan = self._plan.now
+            if region not in self._cluster.elastic:
+                planned = plan.region(region)
+                why = why_fixed(planned, self._job.operators) or "the job has JobConfig(regions='fixed')"
+                raise ConfigError(
+                    f"region {region} keeps its replicas: {why}",
+                    operator=planned.region.operators[0],
+                    way_out="JobConfig(regions='manual') lets data-parallel regions grow",
+                )
+            pes = plan.region(region).pipelines[0].pes[:replicas]
+            wanted = plan.with_replicas(region, replicas, (*pes, *plan.fresh_pes(replicas - len(pes))))
+            here = self._plan.placed(self._life.elements()).nodes
+            room = place(wanted.with_nodes(here), self._host.nodes(), {}).nodes
+            nodes = {pe: node for pe, node in {**room, **here}.items() if pe in wanted.pes}
+            return self._change(wanted.with_nodes(nodes))
+
+    def change(self, wanted: ExecPlan) -> ExecPlan:
+        """Carries out another plan, and returns the one in force then.
+
+        Raises:
+            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
+        """
+        with self._changing:
+            return self._change(wanted)
+
+    def recover(self) -> ExecPlan:
+        """Ends what a performer before this one has begun: forward if it can be ended, else back."""
+        with self._changing:
+            self._performer = self._new_performer()
+            return self._recover()
+
+    def take_over(self) -> None:
+        """Ends what a coordinator before this one has begun, and the elements that no plan has any more."""
+        with self._changing:
+            self._recover()
+            for pe in self._cluster.handles:
+                if pe not in self._plan.now.pes:  # nothing is routed to it any more
+                    self._cluster.retire(pe)
+            self._life.keeps(self._cluster.handles)
+
+    # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _change(self, wanted: ExecPlan) -> ExecPlan:
+        change = plan_change(self._plan.now, wanted)
+        try:
+            try:
+                self._plan.now = self._performer.perform(change)
+            except TimeoutError as error:  # by now it is known whether the one that didn't answer is gone
+                self._plan.now = self._performer.recover() or self._plan.now
+                changed = [part.region for part in change.regions]
+                if any(self._plan.now.region(name).replicas != wanted.region(name).replicas for name in changed):
+                    raise ChangeError(f"the change to epoch {change.epoch} was undone: {error}") from error
+        except (PELostError, TimeoutError) as error:
+            self._stuck(error)
+            raise
+        except ChangeError:
+            self._plan.now = self._journal.plan or self._plan.now
+            raise
+        except Exception as error:  # elements of a job that ends say anything
+            if (failure := self._life.failure) is None:
+                raise
+            raise ChangeError(f"the job failed while its plan was changed: {failure.reason}") from error
+        finally:
+            self._life.keeps(self._cluster.handles)
+        self._host.make_ready(SPARES)
+        return self._plan.now
+
+    def _recover(self) -> ExecPlan:
+        try:
+            self._plan.now = self._performer.recover() or self._plan.now
+        except (PELostError, TimeoutError) as error:
+            self._stuck(error)
+            raise
+        finally:
+            self._life.keeps(self._cluster.handles)
+        return self._plan.now
+
+    def _stuck(self, error: Exception) -> None:
+        self._life.fail(self._plan.loss(f"a change of plan can neither be ended nor undone: {error}"))
+
+    def _new_performer(self) -> AdaptationPerformer:
+        return AdaptationPerformer(
+            self._cluster,
+            self._job.operators,
+            self._journal,
+            self._journal.started(),
+            counters=self._counters,
+            clock=self._clock,
+        )

@@ -1,0 +1,108 @@
+"""A thread for each processing element, which stays with it until it is final: its loss or failure fails the job."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rayelastic.runtime.element.host import PELostError
+from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
+from rayelastic.runtime.job.telemetry import Legacy
+from rayelastic.runtime.values.status import PEStatus, State
+
+if TYPE_CHECKING:
+    from rayelastic.runtime.element.host import PEHandle
+    from rayelastic.runtime.job.job_cluster import JobCluster
+    from rayelastic.runtime.job.life import JobLife
+    from rayelastic.runtime.job.plan_in_force import PlanInForce
+    from rayelastic.runtime.job.telemetry import JobTelemetry
+
+__all__ = ["Watchers"]
+
+CAUSE_WAIT = 1.0  # seconds between a broken link and the word of the one who broke it
+JOIN_TIMEOUT = 5.0  # seconds for a watching thread to see that all is over
+WATCH_PERIOD = 2.0  # seconds that one watching call stays with a processing element; its death ends the call at once
+
+
+class Watchers:
+    """Those of one job.
+
+    Args:
+        cluster: its elements.
+        life: is told how they are.
+        plan: says whether the job can go on without one.
+        telemetry: keeps what those that finish leave.
+    """
+
+    def __init__(self, cluster: JobCluster, life: JobLife, plan: PlanInForce, telemetry: JobTelemetry) -> None:
+        self._cluster = cluster
+        self._life = life
+        self._plan = plan
+        self._telemetry = telemetry
+        self._threads: list[threading.Thread] = []
+
+    def watch(self, handle: PEHandle) -> None:
+        """Begins to watch an element that has been started."""
+        try:
+            status = handle.within(CALL_TIMEOUT).status()
+        except (PELostError, TimeoutError):
+            status = PEStatus(handle.pe, State.RUNNING)  # its watcher reports a loss
+        self._life.begins(status)
+        watcher = threading.Thread(target=self._stay_with, args=(handle,), name=f"watch-{handle.pe}", daemon=True)
+        self._threads.append(watcher)
+        watcher.start()
+
+    def lose(self, handle: PEHandle, reason: str) -> None:
+        """Takes an element for lost: the job fails, if it can't go on without."""
+        pe = handle.pe
+        if self._cluster.handles.get(pe) is not handle:
+            return  # it was retired, and its name may be another's
+        self._cluster.ends(pe)
+        if not self._plan.is_dispensable(pe) and self._life.loses(pe, reason):
+            self._life.fail(self._plan.loss(reason, pe))
+
+    def join(self) -> None:
+        """Waits until all threads have seen that the job is over."""
+        for thread in self._threads:
+            thread.join(JOIN_TIMEOUT)
+
+    # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _stay_with(self, handle: PEHandle) -> None:
+        while True:
+            try:
+                status = handle.within(WATCH_PERIOD + CALL_TIMEOUT).wait(WATCH_PERIOD)
+                legacy = Legacy.of(handle) if status.state is State.FINISHED else None
+            except TimeoutError:
+                self.lose(handle, f"processing element {handle.pe} stopped answering")
+                return
+            except Exception as error:  # whatever it is, the job must not hang
+                self.lose(handle, f"processing element {handle.pe} was lost: {error}")
+                return
+            if self._cluster.handles.get(handle.pe) is not handle:
+                return  # it was retired, and its name may be another's
+            if status.state.is_final:
+                self._cluster.ends(handle.pe)
+            if self._life.state.is_final:
+                return
+            if legacy is not None:  # before the state: who hears that the job has finished asks for results
+                self._telemetry.keep(handle.pe, legacy)
+            self._life.progresses(status)
+            self._judge(status)
+            if status.state.is_final:
+                return
+
+    def _judge(self, status: PEStatus) -> None:
+        """Ends the job if the state of one of its elements says so."""
+        lost = [(peer, why) for peer, why in status.lost_peers.items() if not self._plan.is_dispensable(peer)]
+        if lost:
+            peer, why = lost[0]
+            self._life.wait(CAUSE_WAIT)  # for who broke the link to be found out: that ends the job
+            self._life.fail(replace(self._plan.loss(why, peer), lost_link=True))
+        elif status.state is not State.FAILED:
+            self._life.end_if_finished()
+        elif not self._plan.is_dispensable(status.pe):
+            if status.failure is not None and status.failure.lost_link:
+                self._life.wait(CAUSE_WAIT)
+            self._life.fail(status.failure)
