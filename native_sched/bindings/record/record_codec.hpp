@@ -1,7 +1,6 @@
 // Records to the user's tuples and back, for operators that run in Python (architecture section 4, python lane).
 //
-// Everything that touches a PyObject needs the GIL and says so; emit touches none, since the engine leaves the Python token,
-// and with it the GIL, whenever something is submitted.
+// Everything that touches a PyObject needs the GIL and says so.
 // Knows nothing of operators but the name that its errors carry; nothing of threads.
 #pragma once
 
@@ -15,23 +14,10 @@
 
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/record/schema.hpp"
+#include "record/encoded_records.hpp"
 #include "record/temporal.hpp"
 
 namespace rayelastic::python {
-
-// Records whose long texts lie in one buffer of their own. Until emit, such a view's pointer is an offset into `text`;
-// texts lie in record order, so any stretch of records has one contiguous stretch of text.
-struct EncodedRecords {
-  std::vector<std::byte> records;
-  std::vector<char> text;
-  std::size_t count = 0;
-
-  void clear() noexcept { records.clear(), text.clear(), count = 0; }
-};
-
-// Submits `encoded` through `out` (room for `capacity` records), flushing whenever it is full. Returns what a
-// rel_process returns: records left in `out`, or REL_STOPPED.
-[[nodiscard]] std::int64_t emit(const Schema& schema, EncodedRecords& encoded, std::byte* out, std::int64_t capacity, rel_context* context);
 
 class RecordCodec {
  public:

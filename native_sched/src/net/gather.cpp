@@ -100,22 +100,9 @@ std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* 
   return left;
 }
 
-// All of a frame; then its sender gets the credit back.
 std::int64_t Gather::pass(Arm& arm, std::byte* out, std::size_t capacity, rel_context* context) {
-  const Link::Received& received = arm.received;
-  if (received.header.kind == FrameKind::Mark) {
-    pass(arm, Mark{static_cast<MarkKind>(received.header.detail), received.header.value}, context);
-    return 0;
-  }
-  const std::size_t stride = received.header.record_bytes;
-  for (std::size_t done = 0; done < received.header.records;) {
-    const std::size_t part = std::min<std::size_t>(capacity, received.header.records - done);
-    std::memcpy(out, received.records + done * stride, part * stride);
-    if (received.heap) context->attach(received.heap.get());
-    if (!context->flush(static_cast<std::int64_t>(part))) return REL_STOPPED;
-    done += part;
-  }
-  arm.link->consumed(received.header.frame_bytes());
+  if (arm.received.header.kind == FrameKind::Records) return arm.link->submit(arm.received, out, capacity, context);
+  pass(arm, arm.received.mark(), context);
   return 0;
 }
 

@@ -40,19 +40,6 @@ bool mark_out(void* state, Mark mark, rel_context* context) {
   return true;
 }
 
-std::int64_t submit(Link& link, const Link::Received& received, std::byte* out, std::size_t capacity, rel_context* context) {
-  const std::size_t stride = received.header.record_bytes;
-  for (std::size_t done = 0; done < received.header.records;) {
-    const std::size_t part = std::min<std::size_t>(capacity, received.header.records - done);
-    std::memcpy(out, received.records + done * stride, part * stride);
-    if (received.heap) context->attach(received.heap.get());
-    if (!context->flush(static_cast<std::int64_t>(part))) return REL_STOPPED;
-    done += part;
-  }
-  link.consumed(received.header.frame_bytes());  // only now: credit means that downstream has taken it
-  return 0;
-}
-
 std::int64_t process_in(const void*, std::int64_t, void* out, std::int64_t capacity, void* state, rel_context* context) {
   auto& link = *static_cast<Link*>(state);
   return guarded(context, [&]() -> std::int64_t {
@@ -64,8 +51,8 @@ std::int64_t process_in(const void*, std::int64_t, void* out, std::int64_t capac
     }
     if (outcome != Link::Outcome::Ok) return ended(link, outcome, context);
     if (received.header.kind == FrameKind::Records)
-      return submit(link, received, static_cast<std::byte*>(out), static_cast<std::size_t>(capacity), context);
-    const Mark mark{static_cast<MarkKind>(received.header.detail), received.header.value};
+      return link.submit(received, static_cast<std::byte*>(out), static_cast<std::size_t>(capacity), context);
+    const Mark mark = received.mark();
     if (mark.kind != MarkKind::Final) context->mark(mark);  // Final is the engine's to send, when this source has finished
     return 0;
   });
@@ -74,6 +61,19 @@ std::int64_t process_in(const void*, std::int64_t, void* out, std::int64_t capac
 void interrupt(void* state) { static_cast<Link*>(state)->interrupt(); }
 
 }  // namespace
+
+std::int64_t Link::submit(const Received& received, std::byte* out, std::size_t capacity, rel_context* context) {
+  const std::size_t stride = received.header.record_bytes;
+  for (std::size_t done = 0; done < received.header.records;) {
+    const std::size_t part = std::min<std::size_t>(capacity, received.header.records - done);
+    std::memcpy(out, received.records + done * stride, part * stride);
+    if (received.heap) context->attach(received.heap.get());
+    if (!context->flush(static_cast<std::int64_t>(part))) return REL_STOPPED;
+    done += part;
+  }
+  consumed(received.header.frame_bytes());
+  return 0;
+}
 
 OperatorSpec link_out(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Link> link) {
   link->open_out(schema);

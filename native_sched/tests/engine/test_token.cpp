@@ -122,4 +122,35 @@ TEST(token_reaches_every_operator) {
   CHECK(!rig.last_sink().disordered.load());
 }
 
+TEST(token_is_fair_to_who_waits) {
+  Interpreter interpreter;
+  Token token(interpreter.hooks());
+  std::atomic<bool> done{false};
+  std::atomic<int> turns{0};
+  std::thread greedy([&] {
+    int depth = 0;
+    void* user = &depth;
+    while (!done.load()) {
+      token.enter(&user);
+      for (int spin = 0; spin < 1000; ++spin) cpu_relax();
+      (void)token.leave(&user);
+    }
+  });
+  std::thread polite([&] {
+    int depth = 0;
+    void* user = &depth;
+    while (!done.load()) {
+      token.enter(&user);
+      ++turns;
+      (void)token.leave(&user);
+    }
+  });
+  const bool fair = check::eventually([&] { return turns.load() >= 50; });
+  done = true;
+  greedy.join();
+  polite.join();
+  CHECK(fair);
+  CHECK(!interpreter.broken.load());
+}
+
 REL_TEST_MAIN

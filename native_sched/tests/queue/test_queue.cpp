@@ -1,4 +1,4 @@
-// PortQueue, FreePorts, Notifier, FlagLock and Token: order, bounds, lifetimes, wake-ups. Two real threads wherever two are meant.
+// PortQueue, FreePorts, Notifier and FlagLock: order, bounds, lifetimes, wake-ups. Two real threads wherever two are meant.
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "rayelastic/engine/token.hpp"
+#include "rayelastic/queue/flag_lock.hpp"
 #include "rayelastic/queue/free_ports.hpp"
 #include "rayelastic/queue/notifier.hpp"
 #include "rayelastic/queue/port_queue.hpp"
@@ -363,52 +363,6 @@ TEST(notifier_loses_no_wake_up) {
   for (std::thread& thread : threads) thread.join();
   CHECK(all);
   CHECK_EQ(notifier.waiting(), 0U);
-}
-
-namespace {
-
-struct Interpreter {  // stands for the GIL: only one thread may be inside
-  std::atomic<int> inside{0};
-  std::atomic<bool> broken{false};
-  ThreadHooks hooks() {
-    ThreadHooks hooks;
-    hooks.owner = this;
-    hooks.enter = [](void* owner, void**) {
-      auto* self = static_cast<Interpreter*>(owner);
-      if (self->inside.fetch_add(1) != 0) self->broken = true;
-    };
-    hooks.leave = [](void* owner, void**) { static_cast<Interpreter*>(owner)->inside.fetch_sub(1); };
-    return hooks;
-  }
-};
-
-}  // namespace
-
-TEST(token_is_fair_to_who_waits) {
-  Interpreter interpreter;
-  Token token(interpreter.hooks());
-  std::atomic<bool> done{false};
-  std::atomic<int> turns{0};
-  std::thread greedy([&] {
-    while (!done.load()) {
-      token.enter(nullptr);
-      for (int spin = 0; spin < 1000; ++spin) cpu_relax();
-      (void)token.leave(nullptr);
-    }
-  });
-  std::thread polite([&] {
-    while (!done.load()) {
-      token.enter(nullptr);
-      ++turns;
-      (void)token.leave(nullptr);
-    }
-  });
-  const bool fair = check::eventually([&] { return turns.load() >= 50; });
-  done = true;
-  greedy.join();
-  polite.join();
-  CHECK(fair);
-  CHECK(!interpreter.broken.load());
 }
 
 REL_TEST_MAIN

@@ -81,9 +81,14 @@ class Link {
     FrameHeader header;            // Records or Mark
     std::byte* records = nullptr;  // valid until the next receive
     ChunkRef heap;
+
+    [[nodiscard]] Mark mark() const noexcept { return {static_cast<MarkKind>(header.detail), header.value}; }
   };
   [[nodiscard]] Outcome receive(Received& received);  // End: the peer said goodbye
   void consumed(std::size_t frame_bytes);             // grants the credit of a frame back
+  // Submits all records of a frame through `out`, then grants its credit back: credit means that downstream has taken it. Returns what a
+  // rel_process of a source returns.
+  std::int64_t submit(const Received& received, std::byte* out, std::size_t capacity, rel_context* context);
 
  private:
   enum class Role : std::uint8_t { None, Out, In };

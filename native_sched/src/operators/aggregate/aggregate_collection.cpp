@@ -79,10 +79,8 @@ bool result_of_rank(const AggregateStep& step, const std::byte* state, std::byte
 }
 
 std::ptrdiff_t sketch_values(const AggregateStep& step, const std::byte* records, std::size_t count, void* const* states) {
-  return for_present(step, records, count, states, [&step](const std::byte* record, std::byte* state) {
-    const double value = number_at(step.field->type, record + step.field->offset);
+  return for_numbers(step, records, count, states, [&step](double value, std::byte* state) {
     if (!std::isnan(value)) quantile_sketch::insert(text_of(state), *step.rooms, value, step.aggregate.second);
-    return true;
   });
 }
 

@@ -10,6 +10,7 @@
 #include "rayelastic/operators/aggregate/aggregate.hpp"
 #include "rayelastic/record/key_extractor.hpp"
 #include "rayelastic/state/text_rooms.hpp"
+#include "record/numbers.hpp"
 
 namespace rayelastic {
 
@@ -56,6 +57,15 @@ std::ptrdiff_t for_present(const AggregateStep& step, const std::byte* records, 
     if (!take(record, static_cast<std::byte*>(states[i]) + step.state_offset)) return static_cast<std::ptrdiff_t>(i);
   }
   return -1;
+}
+
+// The same with the value of a number field, as a double: take(value, state).
+template <typename Take>
+std::ptrdiff_t for_numbers(const AggregateStep& step, const std::byte* records, std::size_t count, void* const* states, Take&& take) {
+  return for_present(step, records, count, states, [&step, &take](const std::byte* record, std::byte* state) {
+    take(number_at(step.field->type, record + step.field->offset), state);
+    return true;
+  });
 }
 
 }  // namespace rayelastic

@@ -119,13 +119,11 @@ bool result_of_weighted_mean(const AggregateStep&, const std::byte* state, std::
 }
 
 std::ptrdiff_t spread(const AggregateStep& step, const std::byte* records, std::size_t count, void* const* states) {
-  return for_present(step, records, count, states, [&step](const std::byte* record, std::byte* state) {
-    const double value = number_at(step.field->type, record + step.field->offset);
+  return for_numbers(step, records, count, states, [](double value, std::byte* state) {
     add<std::int64_t>(state, 1);
     const double distance = value - load<double>(state + 8);
     add(state + 8, distance / static_cast<double>(load<std::int64_t>(state)));
     add(state + 16, distance * (value - load<double>(state + 8)));
-    return true;
   });
 }
 

@@ -1,196 +1,21 @@
-// The scheduler under load and among operators that misbehave: R8 (overload, a sink that stands still), R10 (user code that throws,
-// lies, takes all memory, never comes back), a graph of 2,305 operators (C000-15), 1,000 ports switched at once under 16 threads.
-//
-// REL_OVERLOAD_SECONDS: how long the sink stands still, 1 by default, 60 for R8 in full (./dev bench overload).
+// The scheduler among operators that misbehave (R10): user code that throws, lies, takes all memory, never comes back.
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <fstream>
 #include <stdexcept>
 
-#include "pipeline.hpp"
-#include "rayelastic/record/string_view.hpp"
+#include "text_rows.hpp"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
-#else
-constexpr bool kSanitized = false;
 #endif
 
 using namespace rayelastic;
 using namespace rayelastic::check;
 
 namespace {
-
-// Ends a pipeline whose source never does.
-void drain(Rig& rig) {
-  rig.scheduler.stop(true);
-  CHECK(!rig.scheduler.failure().has_value());
-  rig.check_exclusive();
-}
-
-// --- overload
-
-constexpr std::int64_t kTextBytes = 1024;
-constexpr double kMostGrowth = 1.05;  // R8
-constexpr int kSlowness = 10;         // the sink reads a text that many times, which the source writes once
-
-struct TextRow {
-  std::int64_t sequence = 0;
-  StringView text;
-};
-
-std::shared_ptr<const Schema> text_row_schema() {
-  return std::make_shared<Schema>(
-      std::vector<Field>{{.name = "sequence", .type = Type::Int64, .format = "l"}, {.name = "text", .type = Type::Binary, .format = "z"}});
-}
-
-// Rows with texts, as fast as they are taken.
-OperatorSpec text_source() {
-  OperatorSpec spec{
-      .name = "texts", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(std::make_shared<Source>()), .output = text_row_schema()};
-  spec.process = [](const void*, std::int64_t, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
-    auto& self = *static_cast<Source*>(static_cast<Guarded*>(opaque));
-    auto* rows = static_cast<TextRow*>(out);
-    const std::int64_t made = std::min<std::int64_t>(capacity, 16);
-    for (std::int64_t index = 0; index < made; ++index) {
-      void* text = rel_allocate(context, kTextBytes);
-      if (text == nullptr) return REL_FAILED(index);
-      std::memset(text, 'x', kTextBytes);
-      rows[index] = {self.next++, StringView(static_cast<const char*>(text), kTextBytes)};
-    }
-    return made;
-  };
-  return spec;
-}
-
-OperatorSpec text_pass() {
-  OperatorSpec spec{.name = "pass",
-                    .flags = REL_ONE_TO_ONE | REL_IN_PLACE,
-                    .state = std::make_shared<Guarded>(),
-                    .input = text_row_schema(),
-                    .output = text_row_schema()};
-  spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* state, rel_context*) -> std::int64_t {
-    const Inside inside(*static_cast<Guarded*>(state));
-    if (in != out) std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(TextRow));
-    return n;
-  };
-  return spec;
-}
-
-struct SlowSink : Guarded {
-  std::atomic<bool> shut{false};
-  std::atomic<bool> standing{false};  // in the middle of a call, waiting for the gate
-  std::atomic<std::int64_t> rows{0};
-  std::atomic<bool> disordered{false};  // or another text
-  const std::string expected = std::string(kTextBytes, 'x');
-};
-
-OperatorSpec slow_sink() {
-  OperatorSpec spec{
-      .name = "slow", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<SlowSink>()), .input = text_row_schema()};
-  spec.process = [](const void* in, std::int64_t n, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
-    auto& self = *static_cast<SlowSink*>(static_cast<Guarded*>(opaque));
-    const Inside inside(self);
-    const auto* rows = static_cast<const TextRow*>(in);
-    for (std::int64_t index = 0; index < n; ++index) {
-      if (self.shut) {
-        self.standing = true;
-        self.standing.notify_all();
-        self.shut.wait(true);
-        self.standing = false;
-      }
-      bool same = rows[index].sequence == self.rows;
-      for (int round = 0; round < kSlowness; ++round)
-        same = same && std::memcmp(rows[index].text.pointer, self.expected.data(), kTextBytes) == 0;
-      if (!same) self.disordered = true;
-      ++self.rows;
-    }
-    return 0;
-  };
-  return spec;
-}
-
-double resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  double pages = 0;
-  statm >> pages >> pages;
-  return pages * static_cast<double>(::sysconf(_SC_PAGESIZE));
-}
-
-double overload_seconds() {
-  const char* given = std::getenv("REL_OVERLOAD_SECONDS");
-  return given == nullptr ? 1 : std::atof(given);
-}
-
-constexpr std::size_t kQueueRecords = 256;
-
-// What is inside when the bound by work shrinks stays, so only the bound by records holds at every moment.
-void check_bounds(const Sample& sample) {
-  for (const OperatorSample& each : sample.operators) CHECK(each.queued <= kQueueRecords && each.queue_capacity <= kQueueRecords);
-}
-
-std::uint64_t made(const Sample& sample) { return sample.operators.front().tuples_out; }
-
-// Slow first, until every queue has been full many times; then nothing moves for `seconds`; then everything arrives.
-void overload(const char* models, double seconds) {
-  constexpr std::size_t kLength = 6;
-  constexpr std::chrono::milliseconds kLook{10};
-  constexpr int kStill = 20;  // looks in which the source made nothing
-  Rig rig({.queue_records = kQueueRecords, .queue_bytes = 1U << 20});
-  OperatorId previous = rig.add(text_source());
-  for (std::size_t index = 0; index <= kLength; ++index) {
-    OperatorSpec spec = index == kLength ? slow_sink() : text_pass();
-    spec.model = model_for(models, index);
-    const OperatorId id = rig.add(std::move(spec));
-    rig.scheduler.connect(previous, id);
-    previous = id;
-  }
-  auto& sink = state_of<SlowSink>(rig.specs.back());
-  rig.scheduler.start({.thread_count = 2});
-  CHECK(eventually([&] {
-    check_bounds(rig.scheduler.sample());
-    return sink.rows > 20'000;
-  }));
-  sink.shut = true;
-  sink.standing.wait(false);
-  std::uint64_t before = 0;
-  double resident = 0;
-  for (int still = 0; still < kStill; ++still) {
-    const std::uint64_t now = made(rig.scheduler.sample());
-    if (now != before) still = 0;
-    before = now;
-    CHECK(!rig.scheduler.wait_for(kLook));
-    resident = resident_bytes();  // every time: what looking takes by itself is part of the warm-up
-  }
-  const std::int64_t taken = sink.rows;
-  double most = resident;
-  std::size_t queued = 0;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  while (std::chrono::steady_clock::now() < end) {
-    CHECK(!rig.scheduler.wait_for(kLook));
-    const Sample sample = rig.scheduler.sample();
-    check_bounds(sample);
-    queued = 0;
-    for (const OperatorSample& each : sample.operators) queued += each.queued;
-    most = std::max(most, resident_bytes());
-  }
-  CHECK_EQ(sink.rows.load(), taken);
-  std::printf("       %-3s stood still for %.0f s: %zu rows queued, resident %.1f MiB, most %.3f of it\n", models, seconds, queued,
-              resident / (1 << 20), most / resident);
-  CHECK(most <= kMostGrowth * resident);
-  sink.shut = false;
-  sink.shut.notify_all();
-  CHECK(eventually([&] { return sink.rows > taken + 20'000; }));
-  drain(rig);
-  CHECK_EQ(sink.rows.load(), state_of<Source>(rig.specs.front()).next);
-  CHECK(!sink.disordered);
-}
-
-// --- misbehaviour
 
 enum class Fault { Throws, ThrowsForeign, TooMany, Negative, FailsFar, StopsUnasked, FlushesTooMany, FlushesNegative };
 
@@ -395,68 +220,7 @@ void block_for_ever(const char* model, unsigned threads, std::int64_t rows) {
   rig.check_exclusive();
 }
 
-// --- large graphs
-
-// Rows of one branch get a stream of their own.
-struct Branch : Guarded {
-  std::int64_t number = 0;
-};
-
-OperatorSpec relabel(std::int64_t branch) {
-  auto state = std::make_shared<Branch>();
-  state->number = branch;
-  OperatorSpec spec = pass("branch" + std::to_string(branch));
-  spec.state = std::shared_ptr<Guarded>(state);
-  spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
-    auto& self = *static_cast<Branch*>(static_cast<Guarded*>(opaque));
-    const Inside inside(self);
-    for (std::int64_t index = 0; index < n; ++index) {
-      const Row row = static_cast<const Row*>(in)[index];
-      static_cast<Row*>(out)[index] = {row.stream * 1000 + self.number, row.sequence};
-    }
-    return n;
-  };
-  return spec;
-}
-
-void large_graph(const std::string& models, unsigned threads) {
-  constexpr std::int64_t kSources = 8;
-  constexpr std::int64_t kBranches = 41;
-  constexpr std::int64_t kLength = 7;
-  static_assert(kSources + kSources * kBranches * kLength + 1 == 2305);
-  constexpr std::int64_t kRows = 500;
-  Rig rig({.queue_records = 64});
-  std::vector<OperatorId> ends;
-  std::size_t index = 0;
-  for (std::int64_t stream = 0; stream < kSources; ++stream) {
-    const OperatorId from = rig.add(source(stream, kRows));
-    for (std::int64_t branch = 0; branch < kBranches; ++branch) {
-      OperatorId previous = from;
-      for (std::int64_t place = 0; place < kLength; ++place) {
-        OperatorSpec spec = place == 0 ? relabel(branch) : pass("pass");
-        spec.model = model_for(models, index++);
-        const OperatorId id = rig.add(std::move(spec));
-        rig.scheduler.connect(previous, id);
-        previous = id;
-      }
-      ends.push_back(previous);
-    }
-  }
-  OperatorSpec last = sink();
-  last.model = model_for(models, 0);
-  const OperatorId end = rig.add(std::move(last));
-  for (const OperatorId id : ends) rig.scheduler.connect(id, end);
-  rig.scheduler.start({.thread_count = threads});
-  rig.finish();
-  expect_rows(rig.last_sink(), kSources * kBranches * kRows);
-  CHECK_EQ(rig.last_sink().next.size(), static_cast<std::size_t>(kSources * kBranches));
-}
-
 }  // namespace
-
-TEST(overload_keeps_queues_and_memory_bounded_and_loses_nothing) {
-  for (const char* models : {"d", "t", "md"}) overload(models, overload_seconds() / 3);
-}
 
 TEST(every_fault_is_a_failure_that_names_the_operator) {
   for (const Fault fault : kFaults) {
@@ -531,36 +295,6 @@ TEST(an_operator_that_never_comes_back_stops_nobody_else) {
     block_for_ever("d", 2, rows);
     block_for_ever("d", 1, rows);
   }
-}
-
-TEST(a_graph_of_2305_operators_runs_and_ends) {
-  large_graph("m", 1);
-  large_graph("d", 16);
-  large_graph("mmmdmd", 4);
-}
-
-TEST(a_thousand_ports_switch_at_once_under_16_threads) {
-  constexpr std::size_t kLength = 1000;
-  // Under a sanitizer a wait in the engine may take so long that a thread seems stuck, and each replacement makes it longer.
-  Rig rig({.queue_records = 64, .stuck_after = kSanitized ? std::chrono::hours(1) : std::chrono::seconds(1)});
-  rig.chain(-1, kLength, "d");
-  rig.scheduler.start({.thread_count = 16});
-  const std::string patterns[] = {"m", "d", "md", "m", "dm", "d", "mmmmd", "d"};
-  for (const std::string& models : patterns) {
-    Desired desired{.thread_count = 16};
-    for (OperatorId id = 1; id <= kLength + 1; ++id) desired.models[id] = model_for(models, id);
-    const std::int64_t before = rig.last_sink().rows;
-    CHECK(eventually([&] {
-      const InForce answer = rig.scheduler.apply(desired);
-      for (const auto& [id, model] : desired.models) {
-        if (answer.models[id] != model) return false;
-      }
-      return true;
-    }));
-    CHECK(eventually([&] { return rig.last_sink().rows > before; }));
-  }
-  drain(rig);
-  expect_rows(rig.last_sink(), state_of<Source>(rig.specs.front()).next);
 }
 
 REL_TEST_MAIN

@@ -1,0 +1,41 @@
+// Rows with texts: their layout and an operator that passes them on. And whether this is a sanitizer's build.
+#pragma once
+
+#include <cstring>
+
+#include "pipeline.hpp"
+#include "rayelastic/record/string_view.hpp"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+namespace rayelastic::check {
+
+struct TextRow {
+  std::int64_t sequence = 0;
+  StringView text;
+};
+
+inline std::shared_ptr<const Schema> text_row_schema() {
+  return std::make_shared<Schema>(
+      std::vector<Field>{{.name = "sequence", .type = Type::Int64, .format = "l"}, {.name = "text", .type = Type::Binary, .format = "z"}});
+}
+
+inline OperatorSpec text_pass() {
+  OperatorSpec spec{.name = "pass",
+                    .flags = REL_ONE_TO_ONE | REL_IN_PLACE,
+                    .state = std::make_shared<Guarded>(),
+                    .input = text_row_schema(),
+                    .output = text_row_schema()};
+  spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* state, rel_context*) -> std::int64_t {
+    const Inside inside(*static_cast<Guarded*>(state));
+    if (in != out) std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(TextRow));
+    return n;
+  };
+  return spec;
+}
+
+}  // namespace rayelastic::check
