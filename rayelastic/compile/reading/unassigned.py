@@ -1,8 +1,6 @@
-"""Reading a name that may have no value yet: compiled code would read zeros there, CPython raises UnboundLocalError.
+"""Names that are read where not every way there gives them a value: a flow analysis of the user's source.
 
-A flow analysis of the user's source finds names that are read where not every way there gives them a value. Each such
-name gets a flag beside it, and its readers look at the flag first: a tuple for which it isn't set is refused, and
-Python, which then has the answer, raises. Functions without such names, almost all, stay as they are. Knows no Numba.
+CPython raises UnboundLocalError there, compiled code would read zeros. What is done about it is in flags.py.
 """
 
 from __future__ import annotations
@@ -11,56 +9,26 @@ import ast
 from collections.abc import Iterable
 from typing import NoReturn
 
-from rayelastic.compile.reading.callables import NotRewrittenError, assigned, called, load, placed
-from rayelastic.compile.reading.recursion import HOLDS
+from rayelastic.compile.reading.callables import NotRewrittenError
 
-__all__ = ["with_flags"]
+__all__ = ["Comprehension", "Flow", "bound", "captured"]
 
 Names = frozenset[str]
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-
-
-def with_flags(node: ast.FunctionDef, path: str) -> ast.FunctionDef:
-    """Gives names of a function, and of those inside it, flags where they are read and may have no value.
-
-    Args:
-        node: the function as the user wrote it; it is changed.
-        path: of the file, for errors.
-
-    Raises:
-        NotRewrittenError: a name may have no value where no flag can follow it.
-    """
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.FunctionDef) and inner is not node:
-            with_flags(inner, path)
-    flow = _Flow(node, path)
-    flow.run()
-    if flow.suspects:
-        names = sorted(flow.suspects)
-        before: list[ast.stmt] = [assigned(_flag(name), ast.Constant(False)) for name in names]
-        marked = _Marked(flow, path)
-        node.body = [*before, *marked.block(node.body)]
-        for one in before:
-            placed(one, node)
-    return node
-
-
-def _flag(name: str) -> str:
-    return f"rel_has_{name}"
 
 
 def _is_true(test: ast.expr) -> bool:
     return isinstance(test, ast.Constant) and bool(test.value)
 
 
-def _bound(target: ast.AST | None) -> Names:
+def bound(target: ast.AST | None) -> Names:
     """Names that a target gives values to."""
     if target is None:
         return frozenset()
     return frozenset(n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
 
-def _captured(pattern: ast.pattern) -> Names:
+def captured(pattern: ast.pattern) -> Names:
     """Names that a pattern gives values to."""
     found = (getattr(one, "name", None) or getattr(one, "rest", None) for one in ast.walk(pattern))
     return frozenset(name for name in found if name)
@@ -85,13 +53,13 @@ def _locals(node: ast.FunctionDef) -> set[str]:
             elif isinstance(one, ast.ExceptHandler) and one.name:
                 found.add(one.name)
             elif isinstance(one, ast.pattern):
-                found |= _captured(one)
+                found |= captured(one)
             inside = isinstance(one, Comprehension)
             rest += (n for n in ast.walk(one) if isinstance(n, ast.NamedExpr)) if inside else ast.iter_child_nodes(one)
     return found - parameters
 
 
-class _Flow:
+class Flow:
     """Which names surely have values, statement by statement. A set that is None is that of a place never reached.
 
     Attributes:
@@ -130,7 +98,7 @@ class _Flow:
         targets = getattr(node, "targets", None) or [one for one in [getattr(node, "target", None)] if one is not None]
         for one in targets:
             state = self._reads(one, state)
-            state |= _bound(one)
+            state |= bound(one)
         return state
 
     # --- statements ---
@@ -143,7 +111,7 @@ class _Flow:
         return self._reads(node.target, state)
 
     def _of_annassign(self, node: ast.AnnAssign, state: Names) -> Names:
-        return self._reads(node.value, state) | _bound(node.target) if node.value is not None else state
+        return self._reads(node.value, state) | bound(node.target) if node.value is not None else state
 
     def _of_delete(self, node: ast.Delete, state: Names) -> Names:
         for one in node.targets:
@@ -190,13 +158,13 @@ class _Flow:
     def _of_for(self, node: ast.For, state: Names) -> Names | None:
         state = self._reads(node.iter, state) - _deleted(node.body)
         self._leaves.append([])
-        self._block(node.body, self._reads(node.target, state) | _bound(node.target))
+        self._block(node.body, self._reads(node.target, state) | bound(node.target))
         left = self._leaves.pop()
         return _met(self._block(node.orelse, state), *left)
 
     def _of_with(self, node: ast.With, state: Names) -> Names | None:
         for one in node.items:
-            state = self._reads(one.context_expr, state) | _bound(one.optional_vars)
+            state = self._reads(one.context_expr, state) | bound(one.optional_vars)
         return self._block(node.body, state)
 
     def _of_try(self, node: ast.Try, state: Names) -> Names | None:
@@ -214,7 +182,7 @@ class _Flow:
         state = self._reads(node.subject, state)
         ends: list[Names | None] = []
         for case in node.cases:
-            inside = state | _captured(case.pattern)
+            inside = state | captured(case.pattern)
             self._pattern(case.pattern, state)
             true, false = self._test(case.guard, inside) if case.guard is not None else (inside, None)
             ends.append(self._block(case.body, true))
@@ -289,7 +257,7 @@ class _Flow:
         state = inner = self._reads(node.generators[0].iter, state)
         outside, self._within = self._within, node
         for at, one in enumerate(node.generators):
-            inner = (self._reads(one.iter, inner) if at else inner) | _bound(one.target)
+            inner = (self._reads(one.iter, inner) if at else inner) | bound(one.target)
             for test in one.ifs:
                 inner, _ = self._test(test, inner)
         for part in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
@@ -337,111 +305,5 @@ def _free(node: ast.AST) -> Names:
         given |= _locals(node)
     for one in ast.walk(node):
         if isinstance(one, ast.comprehension):
-            given |= _bound(one.target)
+            given |= bound(one.target)
     return frozenset(read - given)
-
-
-# --- the rewrite ------------------------------------------------------------------------------------------------------
-
-
-class _Marked:
-    """Sets flags behind what gives values, and looks at them before what reads."""
-
-    def __init__(self, flow: _Flow, path: str) -> None:
-        self._suspects, self._reads, self._path = flow.suspects, flow.reads, path
-
-    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """Statements with flags."""
-        return [made for one in body for made in self._statement(one)]
-
-    def _set(self, names: Iterable[str], node: ast.AST, value: bool = True) -> list[ast.stmt]:
-        wanted = sorted(set(names) & self._suspects)
-        return [placed(assigned(_flag(name), ast.Constant(value)), node) for name in wanted]
-
-    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
-        if isinstance(node, ast.FunctionDef):
-            return [node, *self._set([node.name], node)]
-        own = [
-            one
-            for field, value in ast.iter_fields(node)
-            if field not in ("body", "orelse", "finalbody", "handlers", "cases")
-            for one in (value if isinstance(value, list) else [value])
-            if isinstance(one, ast.AST)
-        ]
-        before = self._checks(node, own)
-        changed = _Guarded(self._reads, self._suspects, self._path)
-        for field, value in ast.iter_fields(node):
-            if isinstance(value, ast.expr):
-                setattr(node, field, changed.visit(value))
-            elif isinstance(value, list) and value and isinstance(value[0], ast.expr):
-                setattr(node, field, [changed.visit(one) for one in value])
-        given = {name for one in own for name in _bound(one)} - changed.inside
-        for field in ("body", "orelse", "finalbody"):
-            if hasattr(node, field):
-                setattr(node, field, self.block(getattr(node, field)))
-        if isinstance(node, ast.For | ast.With):
-            node.body = [*self._set(given, node), *node.body]
-            given = set()
-        for handler in getattr(node, "handlers", []):
-            names = [handler.name] if handler.name else []
-            handler.body = [*self._set(names, handler), *self.block(handler.body), *self._set(names, handler, False)]
-        for case in getattr(node, "cases", []):
-            if case.guard is not None:
-                case.guard = changed.visit(case.guard)
-            case.body = [*self._set(_captured(case.pattern), case.body[0]), *self.block(case.body)]
-        if isinstance(node, ast.Delete):
-            lost = [one.id for one in node.targets if isinstance(one, ast.Name)]
-            return [*before, node, *self._set(lost, node, False)]
-        return [*before, node, *self._set(given, node)]
-
-    def _checks(self, node: ast.stmt, own: list[ast.AST]) -> list[ast.stmt]:
-        """Looks at flags before a statement, for what it reads in any case."""
-        found: list[ast.stmt] = []
-        for one in [] if isinstance(node, ast.While) else own:
-            for name in self._sure(one):
-                if id(name) in self._reads:
-                    self._reads.discard(id(name))
-                    found.append(placed(ast.Expr(called(load(HOLDS), load(_flag(name.id)))), node))
-        return found
-
-    def _sure(self, node: ast.AST) -> list[ast.Name]:
-        """Names that evaluating an expression reads whatever their values are."""
-        if isinstance(node, ast.Name):
-            return [node]
-        if isinstance(node, ast.BoolOp):
-            return self._sure(node.values[0])
-        if isinstance(node, ast.IfExp):
-            return self._sure(node.test)
-        if isinstance(node, ast.Compare):
-            return [*self._sure(node.left), *self._sure(node.comparators[0])]
-        if isinstance(node, Comprehension):
-            return self._sure(node.generators[0].iter)
-        if isinstance(node, ast.Lambda | ast.NamedExpr):
-            return []
-        return [name for one in ast.iter_child_nodes(node) for name in self._sure(one)]
-
-
-class _Guarded(ast.NodeTransformer):
-    """`name` becomes `name if rel_holds(rel_has_name) else name` where it is read on some ways only.
-
-    Attributes:
-        inside: names that expressions give values to.
-    """
-
-    def __init__(self, reads: set[int], suspects: set[str], path: str) -> None:
-        self._reads, self._suspects, self._path = reads, suspects, path
-        self.inside: set[str] = set()
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        if id(node) not in self._reads:
-            return node
-        look = called(load(HOLDS), load(_flag(node.id)))
-        return placed(ast.IfExp(look, load(node.id), load(node.id)), node)
-
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
-        self.generic_visit(node)
-        self.inside.add(node.target.id)
-        if node.target.id not in self._suspects:
-            return node
-        problem = f"'{node.target.id}', which an expression gives its value, may have none where it is read"
-        raise NotRewrittenError(problem, self._path, node.lineno)
