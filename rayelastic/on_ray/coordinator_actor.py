@@ -8,7 +8,7 @@ from rayelastic.on_ray.gcs_store import GcsStore
 from rayelastic.on_ray.metrics_publisher import MetricsPublisher
 from rayelastic.on_ray.pe_actor import load, own_process
 from rayelastic.on_ray.ray_host import RayHost
-from rayelastic.runtime.remote import perform
+from rayelastic.runtime.remote import Call, perform
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
 
 COORDINATOR_CLASS = "rayelastic.runtime.job.coordinator:Coordinator"
@@ -39,6 +39,6 @@ class CoordinatorActor:
             self._coordinator.resume()
         MetricsPublisher(self._coordinator)
 
-    def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
+    def call(self, call: Call) -> Any:
         """Calls a public method of the coordinator."""
-        return perform(self._coordinator, method, arguments)
+        return perform(self._coordinator, call)

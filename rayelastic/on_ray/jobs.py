@@ -16,7 +16,7 @@ from rayelastic.on_ray.gcs_store import GcsStore
 from rayelastic.on_ray.pe_actor import PE_CLASS
 from rayelastic.on_ray.ray_host import CONTROL_THREADS, PlacementSettings
 from rayelastic.runtime.element.host import PELostError
-from rayelastic.runtime.remote import Remote
+from rayelastic.runtime.remote import Call, Remote
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
@@ -54,14 +54,14 @@ class RayControl:
         """
         return cast("CoordinatorApi", Remote(functools.partial(self._ask, timeout)))
 
-    def _ask(self, timeout: float, method: str, arguments: tuple[Any, ...]) -> Any:
+    def _ask(self, timeout: float, call: Call) -> Any:
         until = time.monotonic() + timeout
         while True:
-            reference = self._actor.call.remote(method, arguments)
+            reference = self._actor.call.remote(call)
             try:
-                return answer(reference, f"the coordinator of job {self._job!r}", method, timeout)
+                return answer(reference, f"the coordinator of job {self._job!r}", call.method, timeout)
             except UnavailableError:
-                if method not in QUESTIONS or time.monotonic() + RETRY > until:
+                if call.method not in QUESTIONS or time.monotonic() + RETRY > until:
                     raise
             time.sleep(RETRY)
 

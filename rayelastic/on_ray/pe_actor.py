@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from rayelastic.on_ray.lease import Lease
-from rayelastic.runtime.remote import perform
+from rayelastic.runtime.remote import Call, perform
 from rayelastic.runtime.watch.event_log import RateLimited, write_events
 
 PE_CLASS = "rayelastic.runtime.element.processing_element:ProcessingElement"
@@ -65,11 +65,11 @@ class PEActor:
         pe, epoch = (self._spec.pe, self._spec.epoch) if self._spec is not None else ("", 0)
         return pe, epoch, socket.gethostname()
 
-    def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
+    def call(self, call: Call) -> Any:
         """Calls a public method of the processing element."""
         if self._lease is not None:
             self._lease.renew()
-        return perform(self._element, method, arguments)
+        return perform(self._element, call)
 
     def _end(self) -> None:
         try:

@@ -14,7 +14,7 @@ from rayelastic.on_ray.pe_actor import PE_CLASS, PEActor
 from rayelastic.on_ray.spares import Spares
 from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.element.host import PELostError
-from rayelastic.runtime.remote import Remote
+from rayelastic.runtime.remote import Call, Remote
 
 if TYPE_CHECKING:
     from ray import ObjectRef
@@ -69,9 +69,9 @@ class RayHandle:
         not), and what the method raised.
         """
 
-        def send(method: str, arguments: tuple[Any, ...]) -> Any:
-            reference = self._actor.call.remote(method, arguments)
-            return answer(reference, f"processing element {self._pe!r}", method, timeout)
+        def send(call: Call) -> Any:
+            reference = self._actor.call.remote(call)
+            return answer(reference, f"processing element {self._pe!r}", call.method, timeout)
 
         return cast("ElementApi", Remote(send))
 

@@ -7,22 +7,37 @@ what they do, nor what carries the message.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-__all__ = ["Remote", "Send", "perform"]
+__all__ = ["Call", "Remote", "Send", "perform"]
 
-Send = Callable[[str, tuple[Any, ...]], Any]  # takes a method and its arguments; gives its answer, or raises
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call on its way.
+
+    Args:
+        method: its name; that of a part of the object with a dot before it.
+        arguments: by position.
+    """
+
+    method: str
+    arguments: tuple[Any, ...] = ()
+
+
+Send = Callable[[Call], Any]  # gives the answer to a call, or raises
 
 
 class Remote:
     """Stands for an object that lives elsewhere: its methods are sent. Those of a part of it are, too.
 
     Args:
-        send: carries a method there.
+        send: carries a call there.
 
-    >>> Remote(lambda method, arguments: (method, arguments)).routing.hold("a->b", 1)
-    ('routing.hold', ('a->b', 1))
+    >>> Remote(lambda call: call).routing.hold("a->b", 1)
+    Call(method='routing.hold', arguments=('a->b', 1))
     """
 
     def __init__(self, send: Send, method: str = "") -> None:
@@ -36,21 +51,21 @@ class Remote:
 
     def __call__(self, *arguments: Any) -> Any:
         """Sends the call; returns the answer."""
-        return self._send(self._method, arguments)
+        return self._send(Call(self._method, arguments))
 
 
-def perform(target: Any, method: str, arguments: tuple[Any, ...]) -> Any:
+def perform(target: Any, call: Call) -> Any:
     """Calls what a `Remote` has sent.
 
     Raises:
         AttributeError: there is no such public method.
 
-    >>> perform("a-b", "split", ("-",))
+    >>> perform("a-b", Call("split", ("-",)))
     ['a', 'b']
-    >>> perform("a-b", "__class__.mro", ())
+    >>> perform("a-b", Call("__class__.mro"))
     Traceback (most recent call last):
     AttributeError: __class__.mro is not a public method
     """
-    if any(part.startswith("_") for part in method.split(".")):
-        raise AttributeError(f"{method} is not a public method")
-    return attrgetter(method)(target)(*arguments)
+    if any(part.startswith("_") for part in call.method.split(".")):
+        raise AttributeError(f"{call.method} is not a public method")
+    return attrgetter(call.method)(target)(*call.arguments)

@@ -15,7 +15,7 @@ from rayelastic.errors import JobExistsError, JobFailedError, LinkError
 from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime.element.host import InProcessHandle, InProcessHost, PELostError
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.remote import Remote, perform
+from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.rescale import performer
 from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from rayelastic.runtime.rescale.performer import ChangeError
@@ -40,10 +40,10 @@ class MortalHandle(InProcessHandle):
     def within(self, timeout: float) -> ElementApi:
         return cast("ElementApi", Remote(self.answer))
 
-    def answer(self, method: str, arguments: tuple[Any, ...]) -> Any:
+    def answer(self, call: Call) -> Any:
         if self.dead:
             raise PELostError(f"the process of {self.pe} is gone")
-        return perform(self._element, method, arguments)
+        return perform(self._element, call)
 
     def die(self) -> None:
         self.dead = True
@@ -157,12 +157,12 @@ def test_a_new_replica_that_dies_before_it_has_keys_is_given_up(step: str) -> No
 
 @pytest.mark.parametrize("dies", [False, True])
 def test_a_new_replica_that_cannot_be_started_is_given_up(dies: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    def answer(self: MortalHandle, method: str, arguments: tuple[Any, ...]) -> Any:
-        if method == "connect" and self.pe == "pe1":
+    def answer(self: MortalHandle, call: Call) -> Any:
+        if call.method == "connect" and self.pe == "pe1":
             if not dies:
                 raise LinkError("nobody answers")
             self.die()
-        return living(self, method, arguments)
+        return living(self, call)
 
     living = MortalHandle.answer
     with running() as run:
@@ -180,10 +180,10 @@ def test_a_new_replica_that_stops_answering_is_given_up(monkeypatch: pytest.Monk
     """Ray may take a minute to know that its host is gone."""
     gone = False
 
-    def answer(self: MortalHandle, method: str, arguments: tuple[Any, ...]) -> Any:
+    def answer(self: MortalHandle, call: Call) -> Any:
         if gone and self.pe == "pe1":
-            raise TimeoutError(f"{method} isn't answered")
-        return living(self, method, arguments)
+            raise TimeoutError(f"{call.method} isn't answered")
+        return living(self, call)
 
     def goes() -> None:
         nonlocal gone

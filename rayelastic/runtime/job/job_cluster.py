@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rayelastic.plan.config import Regions
 from rayelastic.plan.routing import Edge, elastic_regions, routing_of
 from rayelastic.runtime.element.host import PELostError
-from rayelastic.runtime.remote import Remote, perform
+from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import PEStatus, State
 
@@ -125,9 +125,9 @@ class JobCluster:
             raise PELostError(f"there is no processing element {pe} any more")
         element = handle.within(timeout)
 
-        def send(method: str, arguments: tuple[Any, ...]) -> Any:
+        def send(call: Call) -> Any:
             try:
-                return perform(element, method, arguments)
+                return perform(element, call)
             except PELostError:
                 self.ends(pe)
                 raise

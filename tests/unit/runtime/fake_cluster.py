@@ -21,7 +21,7 @@ from rayelastic.plan.routing import Edge, RouterPlan, elastic_regions, exits_of,
 from rayelastic.runtime.element.api import ElementApi
 from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.port.data_port import PortAddress
-from rayelastic.runtime.remote import Remote, perform
+from rayelastic.runtime.remote import Call, Remote, perform
 
 KEYS = tuple(range(5, 271, 38))  # partitions of which there are tuples
 STATE_BYTES = 100  # of each
@@ -373,15 +373,15 @@ class FakeCluster:
         self.lose(pe)
         self.elements.pop(pe, None)
 
-    def _answer(self, pe: str, timeout: float, method: str, arguments: tuple[Any, ...]) -> Any:
-        self.timeouts.append((method, timeout))
+    def _answer(self, pe: str, timeout: float, call: Call) -> Any:
+        self.timeouts.append((call.method, timeout))
         self.flow()
         try:
-            self._called(pe, method)
+            self._called(pe, call.method)
             if pe not in self.alive:
                 raise PELostError(f"{pe} is gone")
-            answer = perform(self.elements[pe], method, arguments)
-            self.after(pe, method)
+            answer = perform(self.elements[pe], call)
+            self.after(pe, call.method)
         except PELostError:
             if pe not in self.alive:
                 self.noticed.add(pe)
