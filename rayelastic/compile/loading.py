@@ -5,6 +5,7 @@ from __future__ import annotations
 from rayelastic.compile.cache.loader import engine_symbols, host_target, load_image, register_symbols
 from rayelastic.compile.code.loaded_function import LoadedFunction
 from rayelastic.compile.code.operator_code import MachineCode, OperatorCode
+from rayelastic.compile.compiler import machine_code, user_cache
 from rayelastic.compile.lanes.python_lane import per_run, vectorised
 from rayelastic.compile.reading.signatures import annotated_library
 from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane
@@ -46,8 +47,6 @@ def _machine_for_here(code: OperatorCode) -> MachineCode:
     assert code.machine is not None
     if code.machine.target == host_target():
         return code.machine
-    from rayelastic.compile.compiler import machine_code, user_cache
-
     request = FunctionRequest(
         code.operator,
         code.kind,

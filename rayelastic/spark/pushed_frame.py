@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import SourceError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.runtime.ingest.client import push_partition
 from rayelastic.runtime.ingest.external_source import IngestSource
 
 if TYPE_CHECKING:
@@ -72,8 +73,6 @@ def pusher(address: IngestAddress, schema: pa.Schema, epoch: Epoch | None = None
     def push(batches: Batches) -> Batches:
         import pyarrow as pa
         from pyspark import TaskContext
-
-        from rayelastic.runtime.ingest.client import push_partition
 
         context = TaskContext.get()
         partition = context.partitionId()

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
+from rayelastic import _native
 from rayelastic.compile.cache import numba_runtime
 from rayelastic.compile.code.operator_code import MachineCode
 
@@ -68,13 +69,8 @@ def declare_symbols(names: Iterable[str]) -> None:
 
 @functools.cache
 def engine_symbols() -> dict[str, int]:
-    """Engine services of abi.h in this process, empty where the extension isn't installed."""
-    try:
-        from rayelastic import _native
-    except ImportError:
-        return {}
-    symbols: dict[str, int] = _native.symbols()
-    return symbols
+    """Engine services of abi.h in this process."""
+    return _native.symbols()
 
 
 @functools.cache

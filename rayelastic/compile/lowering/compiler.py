@@ -20,11 +20,14 @@ from rayelastic.compile.lowering.base import engine
 from rayelastic.compile.lowering.base.convention import refusals_pass
 from rayelastic.compile.lowering.base.plan import Plan
 from rayelastic.compile.lowering.passes.dead_code import raising_kept
+from rayelastic.compile.lowering.passes.provided import PROVIDED
 from rayelastic.compile.lowering.passes.rewrite import OperatorPipeline, dispatcher, forget_helpers, library_of
 from rayelastic.compile.lowering.records import loop
 from rayelastic.compile.lowering.records.types import RecordType
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import OperatorKind
+
+__all__ = ["PROVIDED", "Compiled", "Plan", "compile_function", "flattened"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from rayelastic.graph.operators.channels import Channels, Governor, channel_head
 from rayelastic.plan.config import Elasticity, ThreadingModel
 from rayelastic.policy.element.decision import Controller
 from rayelastic.policy.element.observation import Observation, OperatorObservation
+from rayelastic.policy.stage.channel_width import ChannelWidthElasticity
+from rayelastic.policy.stage.peak_rate import PeakRateElasticity
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.watch.event_log import tell
@@ -193,10 +195,4 @@ def channel_loop(
 
 
 def _controller(governor: Governor) -> Controller:
-    if governor is Governor.PEAK_RATE:  # imported when chosen: a start pays for what it uses
-        from rayelastic.policy.stage.peak_rate import PeakRateElasticity
-
-        return PeakRateElasticity()
-    from rayelastic.policy.stage.channel_width import ChannelWidthElasticity
-
-    return ChannelWidthElasticity()
+    return PeakRateElasticity() if governor is Governor.PEAK_RATE else ChannelWidthElasticity()

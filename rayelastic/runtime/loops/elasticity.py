@@ -8,6 +8,8 @@ from pathlib import Path
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.plan.config import Elasticity, JobConfig
 from rayelastic.policy.element.decision import Controller, Decision
+from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
+from rayelastic.policy.element.paper.controller import PaperMultiLevelElasticity
 from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop, LoopSettings, Scheduler
 from rayelastic.runtime.values.adaptation import Adaptation, Journal, Setting, read_journal
 from rayelastic.runtime.values.specs import PESpec
@@ -27,13 +29,9 @@ def controller_for(elasticity: Elasticity, upstream: Mapping[str, tuple[str, ...
     True
     """
     match elasticity:
-        case Elasticity.GUIDED:  # imported when chosen: a start pays for what it uses
-            from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
-
+        case Elasticity.GUIDED:
             return GuidedMultiLevelElasticity(upstream)
         case Elasticity.PAPER:
-            from rayelastic.policy.element.paper.controller import PaperMultiLevelElasticity
-
             return PaperMultiLevelElasticity()
         case Elasticity.OFF:
             return None
