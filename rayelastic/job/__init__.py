@@ -1,0 +1,12 @@
+"""Running a topology: `run` in this process, `submit` on Ray, `attach` to what already runs there; and what these give.
+
+A `Job` looks the same whichever way it was started: it talks to a coordinator through one small interface.
+"""
+
+from rayelastic.job.control import Control, LocalControl
+from rayelastic.job.job import Job
+from rayelastic.job.preparing import prepare
+from rayelastic.job.result import JobResult
+from rayelastic.job.starting import attach, run, start, submit
+
+__all__ = ["Control", "Job", "JobResult", "LocalControl", "attach", "prepare", "run", "start", "submit"]

@@ -1,0 +1,303 @@
+"""A job that runs, as the user holds it: it looks the same whichever way it was started.
+
+Talks to a coordinator, wherever that is, and knows nothing else of processing elements.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import JobCancelledError, JobFailedError
+from rayelastic.job.control import CONTROL_TIMEOUT
+from rayelastic.job.feeding import Feeds
+from rayelastic.job.result import JobResult, sink_value
+from rayelastic.runtime.ingest.external_source import ExternalSource
+from rayelastic.runtime.snapshot import Snapshot, checked
+from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, State
+from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
+from rayelastic.runtime.watch.metrics_port import MetricsPort
+from rayelastic.watching import Reading, Watch, in_notebook, job_html
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rayelastic.job.control import Control
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.values.adaptation import Adaptation
+    from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+    from rayelastic.topology import Topology
+
+__all__ = ["Job"]
+
+SNAPSHOT_TIMEOUT = 1800.0  # seconds for a snapshot of all processing elements
+START_TIMEOUT = 300.0  # seconds until every processing element runs
+RESCALE_TIMEOUT = 600.0  # seconds for all keys of a region to move
+FOLLOW_PERIOD = 0.5  # seconds between two questions for what was adapted
+WAIT_PERIOD = 1.0  # seconds that one waiting call stays with the coordinator, so that Ctrl-C is never far
+
+
+class Job:
+    """A running job.
+
+    Args:
+        name: the name of the job.
+        control: its coordinator.
+        topology: what runs, where it is known; `None` after `attach`.
+    """
+
+    def __init__(self, name: str, control: Control, topology: Topology | None = None) -> None:
+        self.name = name
+        self._control = control
+        self._operators = topology.operators if topology is not None else {}
+        self._final: JobStatus | None = None
+        self._result: JobResult | None = None
+        self._metrics: JobMetrics | None = None
+        self._plan: ExecPlan | None = None
+        self._started_at = time.monotonic()
+        self._feeds = Feeds(control)
+        self._metrics_port: MetricsPort | None = None
+
+    @property
+    def status(self) -> JobStatus:
+        """The state of the job and of its processing elements."""
+        return self._final or self._control.within(CONTROL_TIMEOUT).status()
+
+    def metrics(self) -> JobMetrics:
+        """Counters of every operator, link and processing element."""
+        if self._final is None or self._metrics is None:
+            self._metrics = self._control.within(CONTROL_TIMEOUT).metrics()
+        return self._metrics
+
+    def plan(self) -> ExecPlan:
+        """The plan in force: regions, and which operators run in which processing element."""
+        if self._plan is None or self._final is None:
+            self._plan = self._control.within(CONTROL_TIMEOUT).plan()
+        return self._plan
+
+    def rescale(self, region: str, replicas: int) -> ExecPlan:
+        """Gives a region another number of replicas while the job runs; needs JobConfig(regions='manual').
+
+        Its keys are spread anew: those that move wait until their state has arrived, all others go on. Nothing is lost,
+        doubled or reordered per key.
+
+        Args:
+            region: its name in the plan, such as 'r1'.
+            replicas: 1 or more; each has a processing element of its own.
+
+        Returns:
+            The plan in force then.
+
+        Raises:
+            ConfigError: the region can't have so many.
+            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
+        """
+        return self._control.within(RESCALE_TIMEOUT).rescale(region, replicas)
+
+    def adaptations(self, follow: bool = False, every_pass: bool = False) -> Iterator[Adaptation | RegionAdaptation]:
+        """Gives what was adapted: what was seen, what was decided, why, and what is in force.
+
+        Args:
+            follow: go on as it happens, until the job ends.
+            every_pass: also the passes that left everything as it was.
+        """
+        since: dict[str, int] = {}
+        while True:
+            over = self._final is not None or self.status.state.is_final
+            for adaptation in self._control.within(CONTROL_TIMEOUT).adaptations(since):
+                since[adaptation.pe] = adaptation.number + 1
+                if adaptation.changed or every_pass:
+                    yield adaptation
+            if over or not follow:
+                return
+            self._control.within(CONTROL_TIMEOUT).wait(FOLLOW_PERIOD)
+
+    def bottleneck(self, seconds: float = 1.0) -> Bottleneck:
+        """Names the operator that holds the job back, why, and which rule keeps it from being helped.
+
+        Args:
+            seconds: how long to look.
+
+        >>> print(job.bottleneck())  # doctest: +SKIP
+        out on pe0 (waiting): its function waits 99% of the time and computes 0%; back-pressure: operators upstream ...
+        """
+        before = self.metrics()
+        self.pause(seconds)
+        return find_bottleneck(before, self.metrics(), self.plan(), tuple(self.adaptations(every_pass=True)))
+
+    def watch(self, period: float = 1.0) -> Watch:
+        """Shows the job in a notebook, updated in place until it ends; returns at once.
+
+        Args:
+            period: seconds between two pictures.
+
+        Returns:
+            The watch, whose `stop` ends it earlier.
+        """
+        return Watch(self._read, in_notebook, period)
+
+    def _read(self) -> Reading:
+        return Reading(self.name, self.status, self.metrics(), self.plan())
+
+    def _repr_html_(self) -> str:
+        return job_html(self._read())
+
+    def pause(self, seconds: float) -> None:
+        """Returns after so many seconds, or when the job ends, whichever is first."""
+        if self._final is None:
+            self._control.within(seconds + CONTROL_TIMEOUT).wait(seconds)
+
+    @property
+    def metrics_port(self) -> int | None:
+        """Where Prometheus finds the metrics on this machine, as `metrics_port=` asked; `None`: it didn't."""
+        return self._metrics_port.port if self._metrics_port is not None else None
+
+    def cancel(self, drain: bool = True) -> None:
+        """Stops the job.
+
+        Args:
+            drain: stop the sources and let what they sent reach the sinks; otherwise stop at once.
+        """
+        if self._final is None:
+            self._control.within(CONTROL_TIMEOUT).cancel(drain)
+            self._feeds.cancel()
+
+    def stop(self, snapshot: Snapshot | str | Path) -> JobResult:
+        """Stops the job where it is, and saves what a later one needs to go on from there.
+
+        Sources stop between two tuples, and what they sent is processed. Then the state of every operator and the
+        position of every source are saved, and the sinks complete what they have. The streams aren't at their end:
+        aggregates that give their results at the end keep them for the job that goes on. What the sinks of both leave
+        is what one would have left. If it can't be saved the job goes on as if nothing had been asked.
+
+        Args:
+            snapshot: where to, see Snapshot; a folder that has none yet.
+
+        Returns:
+            What the sinks left so far.
+
+        Raises:
+            StateError: it can't be saved; names the operator.
+
+        >>> import tempfile
+        >>> import rayelastic as rel
+        >>> from rayelastic import testing
+        >>> def totals(numbers):
+        ...     return numbers.key_by("odd").aggregate("totals", total=rel.sum("n"))
+        >>> rows, gate = [(n % 2, n) for n in range(100)], testing.Gate()
+        >>> topology = rel.Topology("odd_and_even")
+        >>> numbers = topology.source("rows", testing.script([*rows[:50], gate], {"odd": int, "n": int}))
+        >>> totals(numbers).sink("out", rel.list())
+        <sink out>
+        >>> job = rel.start(topology)
+        >>> gate.wait_reached(60)
+        True
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     before = job.stop(f"{folder}/snapshot")["out"]
+        ...     after = testing.collect(totals, rows, {"odd": int, "n": int}, restore=f"{folder}/snapshot")
+        >>> before, after
+        ([], [(0, 2450), (1, 2500)])
+        """
+        self._control.within(SNAPSHOT_TIMEOUT).stop(checked(snapshot))
+        return self.wait()
+
+    def feed(self, operator: str, source: ExternalSource) -> None:
+        """Has a source that lives outside push its rows from this process, as `rel.submit` does for those it declares.
+
+        After the driver of a job on Ray was lost, another one goes on with its source: `rel.attach(name).feed(...)`.
+
+        Args:
+            operator: the name of the source in the topology.
+            source: what pushes, such as `rel.spark.stream(...)` with the same checkpoint.
+        """
+        self._feeds.begin(operator, source)
+
+    def drain_on_stop(self) -> None:
+        """Has SIGTERM end the job in order, as `cancel(drain=True)` does; `ray job stop` and Kubernetes send it.
+
+        `wait` raises JobCancelledError then. `ray job stop` gives a process 3 seconds before it kills it; set
+        RAY_JOB_STOP_WAIT_TIME_S on the cluster where draining takes longer.
+
+        Raises:
+            ValueError: not called from the main thread.
+        """
+
+        def stop(*_: object) -> None:  # in a thread: the handler may have interrupted a call that holds a lock
+            threading.Thread(target=self.cancel, name=f"drain-{self.name}", daemon=True).start()
+
+        signal.signal(signal.SIGTERM, stop)
+
+    def wait(self, timeout: float | None = None) -> JobResult:
+        """Waits for the end of the job and gives what its sinks left.
+
+        Args:
+            timeout: seconds; `None` waits for ever.
+
+        Raises:
+            JobFailedError: the job failed; the error names the operator and holds the traceback of the user's code.
+            JobCancelledError: the job was cancelled.
+            TimeoutError: the job still runs.
+        """
+        if self._result is None:
+            status = self._wait_until_final(timeout)
+            self._raise_unless_finished(status)
+            left = self._control.within(START_TIMEOUT).results()
+            self._result = JobResult(
+                {sink: sink_value(value, self._operators.get(sink)) for sink, value in left.items()},
+                self.metrics(),
+                time.monotonic() - self._started_at,
+            )
+            self.close()
+        return self._result
+
+    def close(self) -> None:
+        """Ends the job if it still runs and frees what it holds; safe to repeat."""
+        if self._final is None or not self._final.state.is_final:
+            self._feeds.cancel()
+        if self._metrics_port is not None:
+            self._metrics_port.close()
+            self._metrics_port = None
+        self._control.close()
+
+    # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self._control.within(START_TIMEOUT).start()
+        self.plan()
+        self._started_at = time.monotonic()
+        for operator in self._operators.values():
+            if isinstance(operator.body, ExternalSource):
+                self.feed(operator.name, operator.body)
+
+    def _show_metrics(self, port: int) -> None:
+        self._metrics_port = MetricsPort(port, self.metrics, self.plan)
+
+    def _wait_until_final(self, timeout: float | None) -> JobStatus:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self._final is None:
+            period = WAIT_PERIOD if deadline is None else min(WAIT_PERIOD, deadline - time.monotonic())
+            status = self._control.within(CONTROL_TIMEOUT).wait(max(0.0, period))
+            if status.state.is_final:
+                self.metrics()
+                self._final = status
+            elif deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"job {self.name!r} still runs after {timeout} s")
+        return self._final
+
+    def _raise_unless_finished(self, status: JobStatus) -> None:
+        if status.state is State.FINISHED:
+            return
+        self.close()
+        if status.state is State.CANCELLED:
+            raise JobCancelledError(self.name)
+        failure = status.failure or Failure("it gave no reason")
+        raise JobFailedError(
+            failure.reason,
+            job=self.name,
+            operator=failure.operator,
+            failing_tuple=failure.failing_tuple,
+            traceback_text=failure.traceback,
+        )

@@ -1,0 +1,73 @@
+"""A topology becomes the specification of a job: checked and planned, with nothing started."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import ConfigError, GraphError
+from rayelastic.graph.fluent.topology import Topology as GraphTopology
+from rayelastic.graph.records.shown import shown
+from rayelastic.plan.config import JobConfig
+from rayelastic.plan.fusion import plan_topology
+from rayelastic.runtime.ingest.external_source import DriverSink, ExternalSource
+from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, check_restorable, checked
+from rayelastic.runtime.values.specs import JobSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
+    from rayelastic.topology import Topology
+
+__all__ = ["prepare"]
+
+
+def prepare(
+    topology: Topology,
+    config: JobConfig | None = None,
+    *,
+    name: str | None = None,
+    restore: Snapshot | str | Path | None = None,
+) -> JobSpec:
+    """Validates and plans a topology without starting anything.
+
+    Args:
+        topology: what to run.
+        config: `JobConfig()` if not given.
+        name: the name of the job; the topology's if not given.
+        restore: the snapshot to go on from.
+
+    Raises:
+        DeclarationError: the topology, a source, a sink or the configuration is wrong.
+        StateError: the snapshot is damaged, or the topology can't go on from it.
+    """
+    _check_given(topology, config)
+    config = config or JobConfig()
+    topology.validate(shipped=False)
+    saved = None if restore is None else checked(restore)
+    if saved is not None:
+        check_restorable(saved, SnapshotFolder(saved).manifest(), topology.operators)
+    return JobSpec(
+        name=name or topology.name,
+        operators={name: _for_pe(operator) for name, operator in topology.operators.items()},
+        plan=plan_topology(topology, config),
+        config=config,
+        restore=saved,
+    )
+
+
+def _check_given(topology: object, config: object) -> None:
+    if not isinstance(topology, GraphTopology):
+        raise GraphError(
+            f"{shown(topology)} is no topology", way_out="Give the rel.Topology itself, on which streams are declared"
+        )
+    if config is not None and not isinstance(config, JobConfig):
+        raise ConfigError(f"{shown(config)} is no configuration", way_out="Give rel.JobConfig(...)")
+
+
+def _for_pe(operator: OperatorSpec) -> OperatorSpec:
+    """The operator without what only the driver can hold."""
+    if isinstance(operator.body, ExternalSource | DriverSink):
+        return replace(operator, body=operator.body.for_pe())
+    return operator

@@ -1,0 +1,62 @@
+"""What the sinks of a finished job left, as the user holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.graph.edges.sinks import ListSink
+from rayelastic.runtime.ingest.external_source import DriverSink
+from rayelastic.watching import result_html
+
+if TYPE_CHECKING:
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
+    from rayelastic.runtime.values.status import JobMetrics, SinkResult
+
+__all__ = ["JobResult", "sink_value"]
+
+
+class JobResult(Mapping[str, Any]):
+    """What the sinks of a finished job left, by operator name.
+
+    Args:
+        values: for each sink: a list, a table, a DataFrame, a path or a number of rows, as the sink says.
+        metrics: the last counters.
+        seconds: from start to end.
+    """
+
+    def __init__(self, values: dict[str, Any], metrics: JobMetrics, seconds: float) -> None:
+        self._values = values
+        self.metrics = metrics
+        self.seconds = seconds
+
+    def __getitem__(self, sink: str) -> Any:
+        return self._values[sink]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def _repr_html_(self) -> str:
+        return result_html(self._values, self.seconds)
+
+    def __repr__(self) -> str:
+        return f"JobResult(sinks={list(self._values)}, seconds={self.seconds:.3f})"
+
+
+def sink_value(left: SinkResult, sink: OperatorSpec | None) -> Any:
+    """Makes what a user gets of what a sink left.
+
+    Args:
+        left: what came from its processing element.
+        sink: its declaration, where it is known.
+    """
+    if sink is not None and isinstance(sink.body, DriverSink):
+        return sink.body.finish(left.rows, left.value)
+    if sink is not None and isinstance(sink.body, ListSink):
+        assert sink.input_schema is not None
+        columns = [column.to_pylist() for column in left.value.columns]
+        return list(map(sink.input_schema.tuple_type, *columns))
+    return left.value if left.value is not None else left.rows

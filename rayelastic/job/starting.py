@@ -1,0 +1,125 @@
+"""Running a topology: `run` in this process, `submit` on Ray, `attach` to what already runs there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayelastic.job.control import LocalControl
+from rayelastic.job.job import Job
+from rayelastic.job.preparing import prepare
+from rayelastic.on_ray.jobs import find_coordinator, start_coordinator
+from rayelastic.runtime.element.host import InProcessHost
+from rayelastic.runtime.job.coordinator import Coordinator
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rayelastic.job.result import JobResult
+    from rayelastic.plan.config import JobConfig
+    from rayelastic.runtime.snapshot import Snapshot
+    from rayelastic.topology import Topology
+
+__all__ = ["attach", "run", "start", "submit"]
+
+
+def start(
+    topology: Topology,
+    config: JobConfig | None = None,
+    *,
+    metrics_port: int | None = None,
+    restore: Snapshot | str | Path | None = None,
+) -> Job:
+    """Starts a topology in this process and gives the running job; `run` is this and `wait`."""
+    spec = prepare(topology, config, restore=restore)
+    job = Job(spec.name, LocalControl(Coordinator(spec, InProcessHost())), topology)
+    try:
+        if metrics_port is not None:
+            job._show_metrics(metrics_port)
+        job._start()
+    except BaseException:
+        job.close()
+        raise
+    return job
+
+
+def run(
+    topology: Topology,
+    config: JobConfig | None = None,
+    *,
+    metrics_port: int | None = None,
+    restore: Snapshot | str | Path | None = None,
+) -> JobResult:
+    """Runs a topology in this process, without Ray, until its sources end.
+
+    Ctrl-C stops it and frees everything.
+
+    Args:
+        topology: what to run.
+        config: thread counts, threading models and number of processing elements, where they shall be fixed.
+        metrics_port: a port of this machine at which Prometheus finds the job's metrics while it runs; 0: a free one.
+        restore: the snapshot to go on from, see Job.stop.
+
+    Returns:
+        What the sinks left, by their names.
+
+    Raises:
+        DeclarationError: the topology is wrong; nothing was started.
+        JobFailedError: an operator raised; the error names it, its tuple and the traceback.
+
+    Example:
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("squares")
+        >>> numbers = topology.source("numbers", rel.rows([(1,), (2,), (3,)], schema={"n": int}))
+        >>> numbers.map("square", lambda t: t.n * t.n, lane="python", schema={"value": int}).sink("out", rel.list())
+        <sink out>
+        >>> [t.value for t in rel.run(topology)["out"]]
+        [1, 4, 9]
+    """
+    job = start(topology, config, metrics_port=metrics_port, restore=restore)
+    try:
+        return job.wait()
+    finally:
+        job.close()
+
+
+def submit(
+    topology: Topology,
+    config: JobConfig | None = None,
+    *,
+    name: str | None = None,
+    address: str | None = None,
+    restore: Snapshot | str | Path | None = None,
+) -> Job:
+    """Starts a topology on Ray and returns at once.
+
+    One actor hosts each processing element; a detached coordinator actor watches them.
+
+    Args:
+        topology: what to run.
+        config: as for `run`.
+        name: the name of the job, unique on the cluster; the topology's if not given.
+        address: the Ray cluster; an initialised Ray is used as it is, otherwise one is found or started.
+        restore: the snapshot to go on from, where every node can read it; see Job.stop.
+
+    Raises:
+        DeclarationError: the topology is wrong; nothing was started.
+        RayUnreachableError: there is no Ray at the address.
+    """
+    spec = prepare(topology, config, name=name, restore=restore)
+    job = Job(spec.name, start_coordinator(spec, address=address), topology)
+    try:
+        job._start()
+    except BaseException:
+        job.close()
+        raise
+    return job
+
+
+def attach(name: str, *, address: str | None = None) -> Job:
+    """Finds a job that runs on Ray by its name.
+
+    Raises:
+        RayUnreachableError: there is no Ray at the address.
+        JobNotFoundError: no such job.
+    """
+    return Job(name, find_coordinator(name, address=address))
