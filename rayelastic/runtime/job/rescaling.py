@@ -134,10 +134,12 @@ class Rescaling:
         except ChangeError:
             self._plan.now = self._journal.plan or self._plan.now
             raise
-        except Exception as error:  # elements of a job that ends say anything
-            if (failure := self._life.failure) is None:
-                raise
-            raise ChangeError(f"the job failed while its plan was changed: {failure.reason}") from error
+        except Exception as error:
+            if (failure := self._life.failure) is not None:  # elements of a job that ends say anything
+                raise ChangeError(f"the job failed while its plan was changed: {failure.reason}") from error
+            if self._journal.open_change is not None:  # keys that it holds would wait for ever
+                self._stuck(error)
+            raise
         finally:
             self._life.keeps(self._cluster.handles)
         self._host.make_ready(SPARES)

@@ -17,11 +17,11 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from rayelastic.errors import LinkError, RayelasticError
+from rayelastic.errors import LinkError, RayelasticError, StateError
 from rayelastic.plan.routing import Edge, elastic_regions, exits_of, routed_link, routers_of
 from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.rescale.batches import Batch, batches_of, plan_pe
-from rayelastic.runtime.rescale.router_at import RouterAt
+from rayelastic.runtime.rescale.router_at import RouterAt, StreamEndedError
 from rayelastic.runtime.values.status import RegionCounters
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ __all__ = ["AdaptationPerformer", "ChangeError", "Cluster"]
 BATCH_BYTES = 16 << 20  # of state that moves at once; its keys wait meanwhile
 COMMAND_TIMEOUT = 30.0  # seconds for a command to a router, and for its answer to come back
 FAREWELLS = 3  # times that a router is asked to let a replica go
+UNDOINGS = 3  # times that a change is tried to be undone
 FLUSH_TIMEOUT = 60.0  # seconds for what is under way to a replica to be processed there
 COPY_TIMEOUT = 120.0  # seconds for the state of a batch to be copied
 GIVE_UP = 2.0  # seconds for a new element to forget what it was given: nothing is lost with it, and R11 allows 10
@@ -45,7 +46,7 @@ MARKS = 20  # bits of a mark that tell those of one command epoch apart
 
 
 class ChangeError(RayelasticError):
-    """A change of plan couldn't be carried out; it has been undone."""
+    """A change of plan couldn't be carried out; it has been undone, or stays half done where a stream has ended."""
 
 
 class Cluster(Protocol):
@@ -121,9 +122,12 @@ class AdaptationPerformer:
 
         Raises:
             ChangeError: it couldn't be done, and what was done of it has been undone.
-            PELostError: an element is gone that has keys or feeds the region: the job can't go on as it is.
+            PELostError: an element is gone that has keys or feeds the region, or the change can neither be ended nor
+                undone: the job can't go on as it is.
         """
         check_performable(change)
+        if (here := self._journal.open_change) is not None:  # to begin another one would forget who has which keys
+            raise ChangeError(f"the change to epoch {here.change.epoch} is half done, and a stream of it has ended")
         self._passing("begin")
         self._journal.begin(change, self._batch_size(change))
         return self._go_on()
@@ -153,9 +157,9 @@ class AdaptationPerformer:
             except (RayelasticError, TimeoutError, ValueError) as error:
                 if self._parting:
                     raise
-                self._undo(error)
+                self._go_back(error)
                 raise ChangeError(f"the change to epoch {here.change.epoch} was undone: {error}") from error
-        return self._undo(None)
+        return self._go_back(None)
 
     def _forward(self, here: OpenChange) -> ExecPlan:
         change = here.change
@@ -230,9 +234,7 @@ class AdaptationPerformer:
         began, keys, size = self._clock(), 0, 0
         if done is not None:
             mark = self._next_mark(change)
-            for pe, edge in routers:
-                self._passing("hold")
-                self._router(pe, edge, change).hold(batch.partitions, batch.source, mark)
+            self._hold(routers, batch, mark, change)
             self._passing("flush")
             self._flush(plan, batch.region, source, mark, len(routers))
             self._passing("copy")
@@ -249,6 +251,16 @@ class AdaptationPerformer:
             self._router(pe, edge, change).route(batch.partitions, batch.target)
         if done is not None:
             self._counters[batch.region] = self._counted(batch.region).with_move(keys, size, self._clock() - began)
+
+    def _hold(self, routers: Sequence[tuple[str, Edge]], batch: Batch, mark: int, change: PlanChange) -> None:
+        try:
+            for pe, edge in routers:
+                self._passing("hold")
+                self._router(pe, edge, change).hold(batch.partitions, batch.source, mark)
+        except StreamEndedError:  # without its mark nobody knows what is under way: they stay where they are
+            for pe, edge in routers:
+                self._router(pe, edge, change).route(batch.partitions, batch.source)
+            raise
 
     def _drop(self, pe: str, operators: list[str], batch: Batch, timeout: float = COPY_TIMEOUT) -> None:
         """Has an element forget the keys of a batch; safe to repeat. One that is gone has dropped everything."""
@@ -272,6 +284,20 @@ class AdaptationPerformer:
                 raise TimeoutError(f"what is under way to {source} hasn't come through {pe} after {FLUSH_TIMEOUT:g} s")
 
     # --- back ---------------------------------------------------------------------------------------------------
+
+    def _go_back(self, reason: Exception | None) -> ExecPlan:
+        """Undoes the change: again where it fails, since one that is left alone holds its keys for ever."""
+        here = self._journal.open_change
+        assert here is not None
+        for tries_left in reversed(range(UNDOINGS)):
+            try:
+                return self._undo(reason)
+            except StreamEndedError as error:  # each key has an owner, and stays there
+                raise ChangeError(f"the change to epoch {here.change.epoch} stays half done: {error}") from error
+            except (LinkError, StateError, ValueError) as error:
+                if not tries_left:
+                    raise PELostError(f"the change to epoch {here.change.epoch} can't be undone: {error}") from error
+        raise AssertionError("unreachable")
 
     def _undo(self, reason: Exception | None) -> ExecPlan:
         """Gives every batch back to its old owner, then stops what was started."""

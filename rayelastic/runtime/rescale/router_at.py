@@ -13,13 +13,17 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.api import RoutingApi
     from rayelastic.runtime.port.data_port import PortAddress
 
-__all__ = ["RouterAt"]
+__all__ = ["RouterAt", "StreamEndedError"]
 
 WHY = {
     RouterAnswer.LATE: "it is busy",
     RouterAnswer.REFUSED: "a later coordinator was there",
     RouterAnswer.ENDED: "it has had all its tuples",
 }
+
+
+class StreamEndedError(LinkError):
+    """A router has had all its tuples: it holds nothing any more, and sends no mark."""
 
 
 class RouterAt:
@@ -60,4 +64,5 @@ class RouterAt:
 
     def _must(self, command: str, answer: RouterAnswer) -> None:
         if answer is not RouterAnswer.DONE:
-            raise LinkError(f"the router '{self._edge}' of {self._pe} didn't {command}: {WHY[answer]}")
+            error = StreamEndedError if answer is RouterAnswer.ENDED else LinkError
+            raise error(f"the router '{self._edge}' of {self._pe} didn't {command}: {WHY[answer]}")

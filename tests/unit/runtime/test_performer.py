@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from rayelastic._native import RouterAnswer
-from rayelastic.errors import LinkError
 from rayelastic.plan.plan_change import PlanChange, plan_change
 from rayelastic.runtime.rescale import performer
 from rayelastic.runtime.rescale.batches import batches_of, has_given_all
@@ -243,8 +242,31 @@ def test_a_stream_that_ends_meanwhile_loses_nothing() -> None:
         run.dies = ends
         try:
             run.check(run.perform())
-        except LinkError:  # it ended between two batches: each has an owner, and nobody needs another
+        except ChangeError:  # it ended between two batches: each has an owner, and nobody needs another
             run.cluster.check_tuples()
+            with pytest.raises(ChangeError, match="is half done, and a stream of it has ended"):
+                run.perform()
+
+
+def test_a_batch_is_let_go_where_one_of_its_routers_has_ended() -> None:
+    """The other one's stream goes on: no key of it may wait for ever."""
+    half_done = 0
+    for step in range(length(Shape("r2", 1, 2, other=2))[1]):
+        run = Run(Shape("r2", 1, 2, other=2))
+        is_now = nth(step)
+
+        def ends(name: str, run: Run = run, is_now: Callable[..., bool] = is_now) -> bool:
+            if is_now():
+                run.cluster.elements["pe11"].routers["count->watch"].ended = True
+            return False
+
+        run.dies = ends
+        try:
+            run.perform()
+        except ChangeError as error:
+            half_done += "stays half done" in str(error)
+        assert not run.cluster.elements["pe0"].routers["count->watch"].held
+    assert half_done > 0
 
 
 @pytest.mark.parametrize(

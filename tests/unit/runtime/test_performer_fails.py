@@ -111,7 +111,7 @@ def test_an_element_that_dies_is_a_loss_only_if_it_had_keys(shape: Shape, done: 
         run = failing(shape, number, dies, done=done)
         try:
             plan = run.perform()
-        except (PELostError, LinkError):
+        except PELostError:
             assert any(is_needed(run, pe) for pe in lost(run)), number
             continue
         if not any(pe in plan.pes for pe in lost(run)):
@@ -244,6 +244,55 @@ def test_batches_that_have_gone_back_stay_there() -> None:
     assert run.steps.count("commit") == moved - 2
     assert run.steps.count("forget") == moved
     run.check(run.in_force)
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["not done", "done"])
+@pytest.mark.parametrize("shape", [*SHAPES, BOTH], ids=str)
+def test_what_fails_while_a_change_is_undone_is_tried_again(shape: Shape, done: bool) -> None:
+    whole = doomed(shape)
+    whole.perform()
+    assert "undo" in whole.steps
+    failures = 0
+    for number in range(len(whole.cluster.calls)):
+        run = doomed(shape)
+        forward, is_now, failed = run.cluster.before, nth(number), False
+
+        def fault(pe: str, method: str, run: Run = run, is_now: Callable[..., bool] = is_now) -> None:
+            nonlocal failed
+            if "undo" in run.steps and method not in ("wait", "routing.detach") and is_now():
+                failed = True
+                refuses(run, pe)
+
+        def before(pe: str, method: str, forward: Callable[[str, str], None] = forward) -> None:
+            forward(pe, method)
+            if not done:
+                fault(pe, method)
+
+        run.cluster.before = before
+        if done:
+            run.cluster.after = fault
+        with pytest.raises(ChangeError):
+            run.performer.perform(run.change)
+        run.check(replace(run.change.old, epoch=run.change.epoch))
+        failures += failed
+    assert failures > 0
+
+
+def test_a_change_that_can_not_be_undone_is_a_loss() -> None:
+    """To leave it open would hold keys for ever, and the next change would forget of it."""
+    run = doomed(GROW)
+    forward = run.cluster.before
+
+    def fault(pe: str, method: str) -> None:
+        forward(pe, method)
+        if "undo" in run.steps and method == "routing.route":
+            refuses(run, pe)
+
+    run.cluster.before = fault
+    with pytest.raises(PELostError, match="the change to epoch 1 can't be undone: pe0 won't"):
+        run.performer.perform(run.change)
+    with pytest.raises(PELostError, match="can't be undone"):
+        run.performer.recover()
 
 
 def test_what_can_not_be_ended_by_the_next_coordinator_is_undone() -> None:

@@ -1,0 +1,115 @@
+"""Changes of a job's plan as its coordinator asks for them: the plan in force and the life of the job afterwards."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.plan.node_placement import Node
+from rayelastic.runtime.job.life import JobLife
+from rayelastic.runtime.job.plan_in_force import PlanInForce
+from rayelastic.runtime.job.rescaling import Rescaling
+from rayelastic.runtime.rescale.performer import ChangeError
+from rayelastic.runtime.values.specs import JobSpec
+from rayelastic.runtime.values.status import Failure, State
+from tests.unit.runtime.performing import GROW, SHRINK, Run, Shape, doomed, refuses
+
+
+class Elements:
+    """The fake cluster as a coordinator has it."""
+
+    def __init__(self, run: Run) -> None:
+        self._cluster = run.cluster
+
+    @property
+    def handles(self) -> dict[str, object]:
+        return dict.fromkeys(self._cluster.elements)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+
+class Host:
+    """One node, and nobody who has to be ready."""
+
+    def nodes(self) -> tuple[Node, ...]:
+        return (Node("here", 64.0),)
+
+    def make_ready(self, count: int) -> None:
+        pass
+
+
+class Job:
+    """A job over the fake cluster."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.ends: list[tuple[State, Failure | None]] = []
+        old = run.change.old
+        spec = JobSpec("job", run.cluster.operators, old, rel.JobConfig(regions="manual"))
+        self.life = JobLife("job", old.pes, lambda state, failure: self.ends.append((state, failure)), lambda: 0.0)
+        self.life.runs()
+        self.plan = PlanInForce(spec, run.journal)
+        cluster, host = cast("Any", Elements(run)), cast("Any", Host())
+        self.rescaling = Rescaling(spec, cluster, host, run.journal, self.life, self.plan, {}, lambda: 0.0)
+
+
+@pytest.mark.parametrize("shape", [GROW, SHRINK], ids=str)
+def test_a_region_gets_another_number_of_replicas(shape: Shape) -> None:
+    job = Job(Run(shape))
+    assert job.rescaling.rescale("r1", shape.after) is job.plan.now
+    assert job.plan.now.region("r1").replicas == shape.after
+    assert job.life.state is State.RUNNING
+    assert set(job.life.elements()) <= set(job.plan.now.pes), "who was retired isn't waited for"
+    job.run.cluster.check(job.plan.now)
+
+
+def test_a_change_that_is_undone_leaves_the_job_as_it_was() -> None:
+    job = Job(doomed(GROW))
+    with pytest.raises(ChangeError):
+        job.rescaling.change(job.run.change.new)
+    assert job.plan.now.region("r1").replicas == 1
+    assert job.life.state is State.RUNNING
+
+
+def ended(job: Job) -> Failure:
+    [(state, failure)] = job.ends
+    assert state is State.FAILED
+    assert failure is not None
+    return failure
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a fault of ours"), OSError("no room")], ids=str)
+def test_no_change_stays_open_in_a_job_that_goes_on(error: Exception) -> None:
+    job = Job(Run(GROW))
+
+    def fault(pe: str, method: str) -> None:
+        if method == "send_state":
+            raise error
+
+    job.run.cluster.before = fault
+    with pytest.raises(type(error)):
+        job.rescaling.change(job.run.change.new)
+    assert job.run.journal.open_change is not None
+    assert "a change of plan can neither be ended nor undone" in ended(job).reason
+
+
+def test_a_change_that_can_not_be_undone_ends_the_job() -> None:
+    run = doomed(GROW)
+    job, forward = Job(run), run.cluster.before
+
+    def fault(pe: str, method: str) -> None:
+        forward(pe, method)
+        if (
+            method == "routing.route"
+            and run.journal.open_change is not None
+            and run.journal.open_change.undoing is not None
+        ):
+            refuses(run, pe)
+
+    run.cluster.before = fault
+    with pytest.raises(rel.errors.RayelasticError, match="can't be undone"):
+        job.rescaling.change(run.change.new)
+    assert "can neither be ended nor undone" in ended(job).reason
