@@ -12,6 +12,9 @@ import sys
 import time
 from collections.abc import Mapping
 
+from bench.plant.cluster.job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
+from bench.plant.cluster.plant import ClusterPlant
+from bench.plant.cluster.run import ClusterSimulation, LoadScript
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.node_placement import Node, place
 from rayelastic.plan.plan_change import plan_change
@@ -19,9 +22,6 @@ from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.actions import AdaptationDecision
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
-from rayelastic.sim.cluster import ClusterPlant
-from rayelastic.sim.cluster_job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
-from rayelastic.sim.cluster_run import ClusterSimulation, LoadScript
 
 NODES = 1000
 CPUS = 16.0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from bench.plant.cluster.job import ClusterConstants, ClusterJob
+from bench.plant.cluster.paper import ENGINE, HOST
+from bench.plant.cluster.plant import ClusterPlant
+from bench.plant.cluster.run import ClusterSimulation, LoadScript
 from rayelastic.policy.regions.actions import Verdict
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
-from rayelastic.sim.cluster import ClusterPlant
-from rayelastic.sim.cluster_job import ClusterConstants, ClusterJob
-from rayelastic.sim.cluster_paper import ENGINE, HOST
-from rayelastic.sim.cluster_run import ClusterSimulation, LoadScript
 
 PERIOD = 30.0  # s, as in Joker section 4.1
 SATURATING = 1e9  # tuples/s; the source makes what it can

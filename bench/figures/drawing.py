@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rayelastic.sim.play import Journal
+from bench.plant.play import Journal
 
 
 def timeline(axes: Any, journal: Journal, title: str, unit: str = "s") -> None:

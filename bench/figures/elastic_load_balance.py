@@ -7,14 +7,14 @@ from typing import Any
 
 from bench.figures.drawing import timeline
 from bench.figures.figure import Claim, Figure, Row
+from bench.plant.constants import PAPER_ENGINE, SERVER16
+from bench.plant.graph import data_parallel
+from bench.plant.load_script import STEADY, LoadPhase, LoadScript
+from bench.plant.plant import Plant, PlantSettings
+from bench.plant.play import Journal, play
 from rayelastic.plan.config import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.stage.channel_width import ChannelWidthElasticity
-from rayelastic.sim.constants import PAPER_ENGINE, SERVER16
-from rayelastic.sim.graph import data_parallel
-from rayelastic.sim.load_script import STEADY, LoadPhase, LoadScript
-from rayelastic.sim.plant import Plant, PlantSettings
-from rayelastic.sim.play import Journal, play
 
 CHANNELS = 32
 PERIOD = 5.0  # s; L04

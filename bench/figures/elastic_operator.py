@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from bench.plant.constants import SPADE_ENGINE, Machine
+from bench.plant.graph import PlantGraph, data_parallel
+from bench.plant.load_script import STEADY, LoadScript
+from bench.plant.plant import Plant, PlantSettings
+from bench.plant.play import Journal, play
 from rayelastic.plan.config import ThreadingModel
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.stage.peak_rate import PeakRateElasticity
-from rayelastic.sim.constants import SPADE_ENGINE, Machine
-from rayelastic.sim.graph import PlantGraph, data_parallel
-from rayelastic.sim.load_script import STEADY, LoadScript
-from rayelastic.sim.plant import Plant, PlantSettings
-from rayelastic.sim.play import Journal, play
 
 PERIOD = 1.0  # s; S02
 NOISE = 0.01

@@ -8,8 +8,8 @@ from typing import Any
 from bench.figures.drawing import curve
 from bench.figures.elastic_operator import WORKLOADS, elastic, static_curve
 from bench.figures.figure import Claim, Figure, Row
-from rayelastic.sim.constants import OPTERON, POWER5
-from rayelastic.sim.play import Journal
+from bench.plant.constants import OPTERON, POWER5
+from bench.plant.play import Journal
 
 
 def figure(_small: bool) -> Figure:

@@ -11,9 +11,9 @@ from bench.figures.drawing import timeline
 from bench.figures.elastic_operator import WORKLOADS, elastic, operator
 from bench.figures.figure import Claim, Figure, Row
 from bench.figures.plants import ours
-from rayelastic.sim.constants import POWER5
-from rayelastic.sim.load_script import LoadPhase, LoadScript
-from rayelastic.sim.play import Journal
+from bench.plant.constants import POWER5
+from bench.plant.load_script import LoadPhase, LoadScript
+from bench.plant.play import Journal
 
 SPIKES = ((100.0, 8.0), (160.0, 0.0), (220.0, 16.0), (280.0, 0.0), (340.0, 24.0), (400.0, 0.0))  # s, CPUs pegged
 PERIODS = 460

@@ -1,6 +1,6 @@
 """The Joker paper's figures C003-1 to C003-11, simulated on its host: `python -m bench.figures.joker [--small]`.
 
-Every number is a simulated one, of a plant that was fitted to the paper's text (`rayelastic.sim.cluster_paper`). Two
+Every number is a simulated one, of a plant that was fitted to the paper's text (`bench.plant.cluster.paper`). Two
 columns of ours: the paper's algorithm on that plant, and the default one. What C003-8 says of seconds and dips is a
 matter of the protocol and is measured on real processing elements, not here.
 """
@@ -15,12 +15,8 @@ from typing import Any
 
 from bench.figures.cluster_runs import judged, play, shape, speedup
 from bench.figures.figure import Claim, Figure, Row, write_table
-from rayelastic.policy.regions.model import RegionModel
-from rayelastic.policy.regions.paper.pipelined_fission import FissionModel, PipelinedFission
-from rayelastic.policy.regions.thresholds import ActionOrder, OrganicThresholds
-from rayelastic.sim.cluster import ClusterPlant
-from rayelastic.sim.cluster_job import ClusterJob
-from rayelastic.sim.cluster_paper import (
+from bench.plant.cluster.job import ClusterJob
+from bench.plant.cluster.paper import (
     ENGINE,
     HOST,
     finance_job,
@@ -34,6 +30,10 @@ from rayelastic.sim.cluster_paper import (
     two_region_job,
     word_count_job,
 )
+from bench.plant.cluster.plant import ClusterPlant
+from rayelastic.policy.regions.model import RegionModel
+from rayelastic.policy.regions.paper.pipelined_fission import FissionModel, PipelinedFission
+from rayelastic.policy.regions.thresholds import ActionOrder, OrganicThresholds
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TOPOLOGIES = ("tree", "reverse tree", "chain of 2", "chain of 4")

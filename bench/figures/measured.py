@@ -15,9 +15,9 @@ from bench.figures.drawing import bars
 from bench.figures.figure import Claim, Figure, Kind, Row
 from bench.figures.plants import ours
 from bench.figures.real import RealGraph, alternated, found_beside
+from bench.plant.best_static import placements
+from bench.plant.graph import PlantGraph, PlantOperator, Stream
 from rayelastic.runtime.watch.machine_load import available_cpus
-from rayelastic.sim.best_static import placements
-from rayelastic.sim.graph import PlantGraph, PlantOperator, Stream
 from topologies import shapes as shapes_of
 
 COSTS = {"cheap": 1, "medium": 100, "dear": 1000}  # multiplications per tuple

@@ -7,10 +7,10 @@ from typing import Any
 from bench.figures.drawing import curve
 from bench.figures.figure import Claim, Figure, Row
 from bench.figures.plants import making, ours, plant, settled
+from bench.plant.constants import XEON
+from bench.plant.graph import pipeline
+from bench.plant.play import play
 from rayelastic.policy.element.fixed import FixedConfiguration
-from rayelastic.sim.constants import XEON
-from rayelastic.sim.graph import pipeline
-from rayelastic.sim.play import play
 
 OPERATORS = 100
 LEAST = 0.95  # of the best share; what is near it

@@ -13,15 +13,15 @@ from typing import Any
 from bench.figures.drawing import timeline
 from bench.figures.figure import Claim, Figure, Row
 from bench.figures.plants import converged, making, ours, plant, skewed
+from bench.plant.constants import ENGINE, PAPER_ENGINE, XEON
+from bench.plant.graph import pipeline
+from bench.plant.play import Journal, play
 from rayelastic.policy.element.decision import Controller
 from rayelastic.policy.element.paper.controller import (
     PaperMultiLevelElasticity,
     PaperMultiLevelThresholds,
     Satisfaction,
 )
-from rayelastic.sim.constants import ENGINE, PAPER_ENGINE, XEON
-from rayelastic.sim.graph import pipeline
-from rayelastic.sim.play import Journal, play
 
 OPERATORS, PAYLOAD = 500, 1024
 PATIENCE = 60  # periods without a change after which a run counts as settled

@@ -7,8 +7,8 @@ from typing import Any
 from bench.figures.figure import Claim, Figure
 from bench.figures.plants import making, skewed
 from bench.figures.throughputs import draw_outcomes, outcome
-from rayelastic.sim.constants import POWER8, XEON
-from rayelastic.sim.graph import data_parallel
+from bench.plant.constants import POWER8, XEON
+from bench.plant.graph import data_parallel
 
 
 def figure(small: bool) -> Figure:

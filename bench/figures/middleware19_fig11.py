@@ -7,8 +7,8 @@ from typing import Any
 from bench.figures.figure import Claim, Figure
 from bench.figures.plants import making
 from bench.figures.throughputs import draw_outcomes, outcome
-from rayelastic.sim.constants import POWER8, XEON
-from rayelastic.sim.graph import mixed
+from bench.plant.constants import POWER8, XEON
+from bench.plant.graph import mixed
 
 
 def figure(small: bool) -> Figure:

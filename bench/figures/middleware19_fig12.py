@@ -7,8 +7,8 @@ from typing import Any
 from bench.figures.figure import Claim, Figure
 from bench.figures.plants import making
 from bench.figures.throughputs import draw_outcomes, outcome
-from rayelastic.sim.constants import XEON
-from rayelastic.sim.graph import bushy
+from bench.plant.constants import XEON
+from bench.plant.graph import bushy
 
 
 def figure(small: bool) -> Figure:

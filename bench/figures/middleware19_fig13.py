@@ -8,10 +8,10 @@ from typing import Any
 from bench.figures.drawing import timeline
 from bench.figures.figure import Claim, Figure, Row
 from bench.figures.plants import PERIOD, converged, making, ours, paper, plant, skewed
-from rayelastic.sim.constants import ENGINE, PAPER_ENGINE, XEON
-from rayelastic.sim.graph import pipeline
-from rayelastic.sim.load_script import LoadPhase, LoadScript
-from rayelastic.sim.play import Journal, play
+from bench.plant.constants import ENGINE, PAPER_ENGINE, XEON
+from bench.plant.graph import pipeline
+from bench.plant.load_script import LoadPhase, LoadScript
+from bench.plant.play import Journal, play
 
 OPERATORS, PAYLOAD = 100, 1024
 CHANGE, END = 1200.0, 2600.0  # s

@@ -12,11 +12,11 @@ from bench.figures.figure import Claim, Figure
 from bench.figures.plants import plant as plant_of
 from bench.figures.plants import settled
 from bench.figures.throughputs import draw_outcomes, outcome
+from bench.plant.constants import XEON
+from bench.plant.graph import PlantGraph, PlantOperator, Stream
 from rayelastic.plan.config import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
-from rayelastic.sim.constants import XEON
-from rayelastic.sim.graph import PlantGraph, PlantOperator, Stream
 
 OPERATORS = 52
 PIPELINES, DEPTH = 10, 2  # of each of the two branches

@@ -15,10 +15,10 @@ import numpy as np
 
 from bench.figures.figure import Claim, Figure, Row
 from bench.figures.plants import ours, plant, skewed
-from rayelastic.sim.best_static import best_static, fewest_threads
-from rayelastic.sim.constants import ENGINE, LAPTOP, SERVER16, XEON, Machine
-from rayelastic.sim.graph import PlantGraph, data_parallel, mixed, pipeline
-from rayelastic.sim.play import Journal, play
+from bench.plant.best_static import best_static, fewest_threads
+from bench.plant.constants import ENGINE, LAPTOP, SERVER16, XEON, Machine
+from bench.plant.graph import PlantGraph, data_parallel, mixed, pipeline
+from bench.plant.play import Journal, play
 
 NOISE = 0.05
 NEARLY = 0.95  # of the best throughput

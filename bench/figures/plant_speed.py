@@ -7,9 +7,9 @@ from typing import Any
 
 from bench.figures.figure import Claim, Figure, Kind, Row
 from bench.figures.plants import PERIOD, manual, ours, paper, plant, thread_count
-from rayelastic.sim.constants import XEON
-from rayelastic.sim.graph import pipeline
-from rayelastic.sim.play import play
+from bench.plant.constants import XEON
+from bench.plant.graph import pipeline
+from bench.plant.play import play
 
 SECONDS, OPERATORS = 1000.0, 1000
 TARGET = 2.0  # s

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bench.plant.constants import PAPER_ENGINE, Machine, PerformanceConstants
+from bench.plant.graph import PlantGraph
+from bench.plant.load_script import STEADY, LoadScript
+from bench.plant.plant import Plant, PlantSettings
+from bench.plant.play import Journal, play
 from rayelastic.policy.element.decision import Controller
 from rayelastic.policy.element.fixed import FixedConfiguration
 from rayelastic.policy.element.multi_level import MultiLevelElasticity
 from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity
-from rayelastic.sim.constants import PAPER_ENGINE, Machine, PerformanceConstants
-from rayelastic.sim.graph import PlantGraph
-from rayelastic.sim.load_script import STEADY, LoadScript
-from rayelastic.sim.plant import Plant, PlantSettings
-from rayelastic.sim.play import Journal, play
 
 NOISE = 0.02  # of a period's throughput; the error bars of the papers' figures
 PERIOD = 5.0  # s; M08

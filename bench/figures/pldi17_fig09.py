@@ -6,8 +6,8 @@ from typing import Any
 
 from bench.figures.figure import Claim, Figure
 from bench.figures.sweeps import Sweep, draw_sweeps, sweep
-from rayelastic.sim.constants import POWER8, XEON
-from rayelastic.sim.graph import data_parallel, pipeline
+from bench.plant.constants import POWER8, XEON
+from bench.plant.graph import data_parallel, pipeline
 
 PAYLOAD = 64  # bytes; the paper's tuples carry next to nothing
 

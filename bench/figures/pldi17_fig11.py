@@ -7,10 +7,10 @@ from typing import Any
 from bench.figures.drawing import timeline
 from bench.figures.figure import Claim, Figure, Row
 from bench.figures.plants import ours, plant
+from bench.plant.constants import POWER8, XEON, Machine
+from bench.plant.graph import PlantGraph, data_parallel, mixed, pipeline
+from bench.plant.play import Journal, play
 from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity
-from rayelastic.sim.constants import POWER8, XEON, Machine
-from rayelastic.sim.graph import PlantGraph, data_parallel, mixed, pipeline
-from rayelastic.sim.play import Journal, play
 
 PERIOD = 10.0  # s
 PERIODS = 100

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
+from bench.plant.graph import PlantGraph
+from bench.plant.segments import Models
 from rayelastic import _native
 from rayelastic.compile import Compiler, OperatorCode, load
 from rayelastic.graph.records.schema import Schema
@@ -22,8 +24,6 @@ from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop, LoopSetting
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.values.adaptation import Journal, Setting
 from rayelastic.runtime.watch.machine_load import available_cpus
-from rayelastic.sim.graph import PlantGraph
-from rayelastic.sim.segments import Models
 
 ENDLESS = 1 << 60  # tuples
 QUEUE_RECORDS = 1024

@@ -9,9 +9,9 @@ from typing import Any
 from bench.figures.drawing import bars
 from bench.figures.figure import Row
 from bench.figures.plants import manual, ours, paper, plant, settled, thread_count
+from bench.plant.constants import Machine
+from bench.plant.graph import PlantGraph
 from rayelastic.policy.element.decision import Controller
-from rayelastic.sim.constants import Machine
-from rayelastic.sim.graph import PlantGraph
 
 PERIODS = 120  # of an elastic run; paper variants that need longer are still at their last level
 

@@ -3,7 +3,7 @@
     python -m bench.figures.validate_plant [--small] [--micro FILE] [--fit] [-o FOLDER]
 
 For a quiet machine. The error to reach is 15 %. What a multiplication and the source cost is measured first; the
-engine's constants come from `rayelastic.sim.constants`, or from the table of `bench/micro` given by --micro. With
+engine's constants come from `bench.plant.constants`, or from the table of `bench/micro` given by --micro. With
 --fit, constants that fit this grid better are searched and printed as JSON that `sim.calibration` reads.
 """
 
@@ -22,13 +22,13 @@ from typing import Any
 
 from bench.figures.figure import Claim, Figure, Kind, Row, write_table
 from bench.figures.real import QUEUE_RECORDS, RealGraph, alternated
+from bench.plant.calibration import calibrated
+from bench.plant.constants import ENGINE, LAPTOP, Machine, PerformanceConstants
+from bench.plant.graph import PlantGraph, PlantOperator, Stream, pipeline
+from bench.plant.segments import Models, segments
+from bench.plant.steady_state import steady_state
 from rayelastic.plan.config import ThreadingModel
 from rayelastic.runtime.watch.machine_load import available_cpus
-from rayelastic.sim.calibration import calibrated
-from rayelastic.sim.constants import ENGINE, LAPTOP, Machine, PerformanceConstants
-from rayelastic.sim.graph import PlantGraph, PlantOperator, Stream, pipeline
-from rayelastic.sim.segments import Models, segments
-from rayelastic.sim.steady_state import steady_state
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TARGET = 0.15  # error

@@ -10,6 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.plant.cluster.job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
+from bench.plant.cluster.plant import ClusterPlant
+from bench.plant.cluster.random_jobs import random_job
+from bench.plant.cluster.run import ClusterSimulation, ClusterStep
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.node_placement import Node
 from rayelastic.plan.plan_change import plan_change
@@ -18,10 +22,6 @@ from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
 from rayelastic.policy.regions.observation import PipelineObservation, PlanObservation, RegionObservation
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
-from rayelastic.sim.cluster import ClusterPlant
-from rayelastic.sim.cluster_job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
-from rayelastic.sim.cluster_random import random_job
-from rayelastic.sim.cluster_run import ClusterSimulation, ClusterStep
 
 MICRO = 1e-6
 ONE = ClusterJob.chain("one", 0.05 * MICRO, [10 * MICRO])  # 100,000 tuples/s with one replica

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from bench.plant.cluster.job import ClusterJob, SimulatedOperator, SimulatedRegion
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
 from rayelastic.policy.regions.observation import PipelineObservation, PlanObservation, RegionObservation
 from rayelastic.policy.regions.paper.algorithms import PaperAdaptation
 from rayelastic.policy.regions.thresholds import ActionOrder, OrganicThresholds
-from rayelastic.sim.cluster_job import ClusterJob, SimulatedOperator, SimulatedRegion
 
 KEYED, PIPELINE = RegionKind.DATA_PARALLEL, RegionKind.PIPELINE
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from bench.plant.cluster.job import ClusterJob, SimulatedOperator, SimulatedRegion
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.model import RegionModel
 from rayelastic.policy.regions.paper.pipelined_fission import FissionModel, PipelinedFission
-from rayelastic.sim.cluster_job import ClusterJob, SimulatedOperator, SimulatedRegion
 
 MICRO = 1e-6
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from rayelastic.errors import LinkError
 from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.rescale import performer
 from rayelastic.runtime.rescale.batches import has_given_all

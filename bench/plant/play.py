@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bench.plant.plant import Plant
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.element.observation import Observation
-from rayelastic.sim.plant import Plant
 
 __all__ = ["Journal", "Pass", "play"]
 
@@ -108,8 +108,8 @@ def play(controller: Controller, plant: Plant, periods: int, *, keep: bool = Fal
         keep: whether observations are kept, for a replay.
 
     >>> from rayelastic.policy.element.fixed import FixedConfiguration
-    >>> from rayelastic.sim.constants import ENGINE, LAPTOP
-    >>> from rayelastic.sim.graph import pipeline
+    >>> from bench.plant.constants import ENGINE, LAPTOP
+    >>> from bench.plant.graph import pipeline
     >>> journal = play(FixedConfiguration.dynamic(2), Plant(pipeline([500.0] * 4), LAPTOP, ENGINE), periods=3)
     >>> [(one.threads, one.queues) for one in journal]
     [(2, 0), (2, 5), (2, 5)]

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.plant.cluster.job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
+from bench.plant.cluster.plant import ClusterPlant
+from bench.plant.cluster.random_jobs import exhaustive_best, random_job, with_shapes
+from bench.plant.cluster.run import ClusterSimulation
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
-from rayelastic.sim.cluster import ClusterPlant
-from rayelastic.sim.cluster_job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
-from rayelastic.sim.cluster_random import exhaustive_best, random_job, with_shapes
-from rayelastic.sim.cluster_run import ClusterSimulation
 
 GRAPHS = 500
 NOISE = 0.05  # of every measured number

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from bench.plant.cluster.job import ClusterConstants, ClusterJob
+from bench.plant.cluster.paper import HOST, load_steps_job, selectivity_job, two_operator_job
+from bench.plant.cluster.plant import ClusterPlant
+from bench.plant.cluster.run import ClusterSimulation
 from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.policy.regions.paper.algorithms import PaperAdaptation, best_split, split_utility
 from rayelastic.policy.regions.thresholds import OrganicThresholds
-from rayelastic.sim.cluster import ClusterPlant
-from rayelastic.sim.cluster_job import ClusterConstants, ClusterJob
-from rayelastic.sim.cluster_paper import HOST, load_steps_job, selectivity_job, two_operator_job
-from rayelastic.sim.cluster_run import ClusterSimulation
 
 GOLDEN = Path(__file__).parent / "golden"
 Load = Callable[[float], Mapping[str, float]]

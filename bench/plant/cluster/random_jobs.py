@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from bench.plant.cluster.job import ClusterJob, SimulatedOperator, SimulatedRegion
+from bench.plant.cluster.plant import ClusterPlant
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.regions import RegionKind
-from rayelastic.sim.cluster import ClusterPlant
-from rayelastic.sim.cluster_job import ClusterJob, SimulatedOperator, SimulatedRegion
 
 __all__ = ["exhaustive_best", "random_job", "with_shapes"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench.plant.best_static import best_static
+from bench.plant.constants import ENGINE, LAPTOP, PAPER_ENGINE, POWER8, XEON, Machine
+from bench.plant.graph import PlantGraph, data_parallel, pipeline
+from bench.plant.plant import Plant, PlantSettings
+from bench.plant.play import Journal, play
 from rayelastic.policy.element.multi_level import MultiLevelElasticity
 from rayelastic.policy.element.paper.controller import PaperMultiLevelElasticity, PaperMultiLevelThresholds
 from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity
-from rayelastic.sim.best_static import best_static
-from rayelastic.sim.constants import ENGINE, LAPTOP, PAPER_ENGINE, POWER8, XEON, Machine
-from rayelastic.sim.graph import PlantGraph, data_parallel, pipeline
-from rayelastic.sim.plant import Plant, PlantSettings
-from rayelastic.sim.play import Journal, play
 
 
 def ours(graph: PlantGraph) -> MultiLevelElasticity:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.plant.graph import PlantGraph
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.sim.graph import PlantGraph
 
 __all__ = ["Segments", "SharedPort", "segments"]
 
@@ -98,7 +98,7 @@ def segments(graph: PlantGraph, models: Models) -> Segments:
         graph: what runs.
         models: the threading model of each operator; that of a source doesn't matter.
 
-    >>> from rayelastic.sim.graph import pipeline
+    >>> from bench.plant.graph import pipeline
     >>> manual, dynamic = ThreadingModel.MANUAL, ThreadingModel.DYNAMIC
     >>> cut = segments(pipeline([10.0, 20.0, 30.0]), (manual, manual, dynamic, manual, manual))
     >>> cut.heads, cut.work.tolist(), cut.pushes.tolist()

@@ -13,11 +13,11 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.plant.constants import Machine, PerformanceConstants
+from bench.plant.contention import visits_per_ns
+from bench.plant.graph import PlantGraph
+from bench.plant.segments import Segments, SharedPort
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.sim.constants import Machine, PerformanceConstants
-from rayelastic.sim.contention import visits_per_ns
-from rayelastic.sim.graph import PlantGraph
-from rayelastic.sim.segments import Segments, SharedPort
 
 __all__ = ["Limit", "SteadyState", "steady_state"]
 
@@ -91,9 +91,9 @@ def steady_state(
         others: CPUs that other processes keep busy.
         offered: tuples/s that the sources are given; None: as many as are taken.
 
-    >>> from rayelastic.sim.constants import ENGINE, LAPTOP
-    >>> from rayelastic.sim.graph import pipeline
-    >>> from rayelastic.sim.segments import segments
+    >>> from bench.plant.constants import ENGINE, LAPTOP
+    >>> from bench.plant.graph import pipeline
+    >>> from bench.plant.segments import segments
     >>> graph = pipeline([1000.0] * 10)
     >>> manual = segments(graph, (ThreadingModel.MANUAL,) * 12)
     >>> round(steady_state(graph, manual, LAPTOP, ENGINE, threads=1).rate, -3)

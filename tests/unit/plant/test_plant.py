@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bench.plant.best_static import best_static
+from bench.plant.calibration import calibrated
+from bench.plant.constants import ENGINE, LAPTOP, PAPER_ENGINE, XEON
+from bench.plant.graph import pipeline
+from bench.plant.load_script import LoadPhase, LoadScript
+from bench.plant.plant import Plant, PlantSettings
+from bench.plant.play import Journal, Pass, play
 from rayelastic.plan.config import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.fixed import FixedConfiguration
 from rayelastic.policy.element.observation import Observation
-from rayelastic.sim.best_static import best_static
-from rayelastic.sim.calibration import calibrated
-from rayelastic.sim.constants import ENGINE, LAPTOP, PAPER_ENGINE, XEON
-from rayelastic.sim.graph import pipeline
-from rayelastic.sim.load_script import LoadPhase, LoadScript
-from rayelastic.sim.plant import Plant, PlantSettings
-from rayelastic.sim.play import Journal, Pass, play
 
 DYNAMIC = ThreadingModel.DYNAMIC
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.plant.constants import ENGINE, LAPTOP, PAPER_ENGINE, POWER8, SERVER16, XEON, Machine
+from bench.plant.contention import visits_per_ns
+from bench.plant.graph import PlantGraph, PlantOperator, Stream, bushy, data_parallel, mixed, pipeline
+from bench.plant.segments import Models, segments
+from bench.plant.steady_state import Limit, SteadyState, steady_state
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.sim.constants import ENGINE, LAPTOP, PAPER_ENGINE, POWER8, SERVER16, XEON, Machine
-from rayelastic.sim.contention import visits_per_ns
-from rayelastic.sim.graph import PlantGraph, PlantOperator, Stream, bushy, data_parallel, mixed, pipeline
-from rayelastic.sim.segments import Models, segments
-from rayelastic.sim.steady_state import Limit, SteadyState, steady_state
 
 MANUAL, DYNAMIC, DEDICATED = ThreadingModel.MANUAL, ThreadingModel.DYNAMIC, ThreadingModel.DEDICATED
 FREE = replace(

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bench.plant.graph import PlantGraph
+from bench.plant.plant import Plant
+from bench.plant.segments import Models
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.sim.graph import PlantGraph
-from rayelastic.sim.plant import Plant
-from rayelastic.sim.segments import Models
 
 __all__ = ["StaticBest", "best_static", "fewest_threads", "placements"]
 
@@ -42,8 +42,8 @@ class StaticBest:
 def best_static(plant: Plant) -> StaticBest:
     """Return the best configuration for the present load, without noise; of equals the one with the fewest threads.
 
-    >>> from rayelastic.sim.constants import ENGINE, LAPTOP
-    >>> from rayelastic.sim.graph import pipeline
+    >>> from bench.plant.constants import ENGINE, LAPTOP
+    >>> from bench.plant.graph import pipeline
     >>> best = best_static(Plant(pipeline([1000.0] * 4), LAPTOP, ENGINE))
     >>> best.threads, best.queues
     (2, 3)
@@ -64,8 +64,8 @@ def best_static(plant: Plant) -> StaticBest:
 def fewest_threads(plant: Plant, rate: float) -> int:
     """Return the fewest threads that some placement gives so many tuples/s with; the most there are, if none does.
 
-    >>> from rayelastic.sim.constants import ENGINE, XEON
-    >>> from rayelastic.sim.graph import pipeline
+    >>> from bench.plant.constants import ENGINE, XEON
+    >>> from bench.plant.graph import pipeline
     >>> plant = Plant(pipeline([1000.0] * 4), XEON, ENGINE)
     >>> fewest_threads(plant, 0.95 * best_static(plant).rate)
     3

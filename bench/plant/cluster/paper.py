@@ -7,8 +7,8 @@ algorithm decides as printed on a plant that behaves as printed, and how ours di
 
 from __future__ import annotations
 
+from bench.plant.cluster.job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
 from rayelastic.plan.regions import RegionKind
-from rayelastic.sim.cluster_job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
 
 __all__ = [
     "ENGINE",

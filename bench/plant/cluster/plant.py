@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.plant.cluster.job import ClusterConstants, ClusterJob, SimulatedNode
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.hash_ring import PARTITIONS, HashRing
 from rayelastic.plan.plan_change import PlanChange
 from rayelastic.plan.regions import RegionKind
-from rayelastic.sim.cluster_job import ClusterConstants, ClusterJob, SimulatedNode
 
 __all__ = ["ClusterPlant", "SteadyState"]
 

@@ -11,12 +11,12 @@ from typing import Protocol
 
 import numpy as np
 
+from bench.plant.cluster.plant import ClusterPlant, Floats, SteadyState
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.node_placement import Node
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
 from rayelastic.policy.regions.observation import PipelineObservation, PlanObservation, RegionObservation
-from rayelastic.sim.cluster import ClusterPlant, Floats, SteadyState
 
 __all__ = ["ClusterSimulation", "ClusterStep", "LoadScript", "OrganicPolicy"]
 

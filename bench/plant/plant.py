@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bench.plant.constants import Machine, PerformanceConstants
+from bench.plant.graph import Floats, PlantGraph
+from bench.plant.load_script import STEADY, LoadScript
+from bench.plant.segments import Models, Segments, segments
+from bench.plant.steady_state import Limit, SteadyState, steady_state
 from rayelastic.plan.config import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation, OperatorObservation
-from rayelastic.sim.constants import Machine, PerformanceConstants
-from rayelastic.sim.graph import Floats, PlantGraph
-from rayelastic.sim.load_script import STEADY, LoadScript
-from rayelastic.sim.segments import Models, Segments, segments
-from rayelastic.sim.steady_state import Limit, SteadyState, steady_state
 
 __all__ = ["Plant", "PlantSettings"]
 
@@ -57,8 +57,8 @@ class Plant:
         script: what happens to it.
         settings: how it is run and seen.
 
-    >>> from rayelastic.sim.constants import ENGINE, LAPTOP
-    >>> from rayelastic.sim.graph import pipeline
+    >>> from bench.plant.constants import ENGINE, LAPTOP
+    >>> from bench.plant.graph import pipeline
     >>> plant = Plant(pipeline([1000.0] * 8), LAPTOP, ENGINE)
     >>> alone = plant.play().throughput
     >>> plant.apply(Decision(2, {"op4": ThreadingModel.DYNAMIC}))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rayelastic.sim.constants import ENGINE, PerformanceConstants
+from bench.plant.constants import ENGINE, PerformanceConstants
 
 __all__ = ["Calibration", "calibrated"]
 

@@ -1,0 +1,1 @@
+"""A model of a job on a cluster, the *plant* of organic adaptation. Knows `policy` and `plan` types only."""
