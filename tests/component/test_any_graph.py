@@ -174,7 +174,7 @@ rows = st.builds(
 def move_state(job: rel.Job) -> None:
     """Takes the state of every operator of a live job out, in small chunks, and puts it back."""
     element = job._control._coordinator._cluster.handles["pe0"]._element  # type: ignore[attr-defined]
-    scheduler, natives = element._scheduler, element._hosted.natives
+    scheduler, natives = element._running.scheduler, element._hosted.natives
     scheduler.hold(range(len(natives)), drain=True, timeout=PATIENCE)
     for native in natives.values():
         if native.state is not None:

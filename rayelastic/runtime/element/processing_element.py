@@ -12,35 +12,28 @@ import os
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
-from rayelastic.errors import LinkError
-from rayelastic.runtime.element.alarm import Alarm, alarm_of
+from rayelastic.errors import LinkError, StateError
 from rayelastic.runtime.element.failures import explain_failure
-from rayelastic.runtime.element.holding import Holding
 from rayelastic.runtime.element.hosted import HostedOperators
-from rayelastic.runtime.element.live_state import restore
 from rayelastic.runtime.element.routing import Routing, address_of
+from rayelastic.runtime.element.running import Running
 from rayelastic.runtime.element.sampling import pe_sample
 from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchange
-from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, Ranges, StateStores
-from rayelastic.runtime.element.wiring import connect_links, connect_operators
-from rayelastic.runtime.loops.channel_loop import ChannelLoop, channel_loop
-from rayelastic.runtime.loops.elasticity import adaptation_loop
-from rayelastic.runtime.operators.channels import pinned_models
+from rayelastic.runtime.element.state_transfer import Ranges
 from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, derive_secret, dial
-from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
+from rayelastic.runtime.snapshot import Part, Snapshot
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.specs import IngestAddress, PESpec
 from rayelastic.runtime.values.status import Failure, PESample, PEStatus, SinkResult, State
-from rayelastic.runtime.watch.machine_load import cpus_by_node
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rayelastic.plan.exec_plan import PlanLink
-    from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop
+    from rayelastic.runtime.element.holding import Holding
 
 LINK_TIMEOUT = 60.0  # seconds for the producers of the links to connect; they may still be compiling
 DIAL_TIMEOUT = 6.0  # seconds for one handshake on a busy machine; a change is undone within 10 (R11)
@@ -64,16 +57,11 @@ class ProcessingElement:
         self._arrived = threading.Condition()
         self._routing = Routing(spec, self._dial)
         self._state_exchange = StateExchange(spec, self._dial_channel)
-        self._ids: dict[str, int] = {}
-        self._holding: Holding | None = None
-        self._scheduler: _native.Scheduler | None = None
-        self._loop: AdaptationLoop | None = None
-        self._channel_loop: ChannelLoop | None = None
-        self._alarm: Alarm | None = None
+        self._running: Running | None = None  # once it has been started
         self._stop_lock = threading.Lock()
         self._state = State.CREATED
         self._failure: Failure | None = None
-        self._started_at = time.monotonic()
+        self._made_at = time.monotonic()
 
     def open(self) -> PortAddress | None:
         """Makes sources and sinks, and opens the data port if anybody has to reach this PE.
@@ -111,7 +99,7 @@ class ProcessingElement:
 
         Raises:
             LinkError: a link that should arrive didn't.
-        StateError: the snapshot that it goes on from is damaged or doesn't fit.
+            StateError: the snapshot that it goes on from is damaged or doesn't fit.
         """
         with self._arrived:
             if not self._arrived.wait_for(lambda: not self._expected, LINK_TIMEOUT):
@@ -119,45 +107,9 @@ class ProcessingElement:
                 raise LinkError(
                     f"{self.spec.pe} still waits for {missing}", way_out="Is there a firewall between the nodes?"
                 )
-        config = self.spec.config
-        scheduler = _native.Scheduler(
-            queue_records=config.queue_records,
-            queue_bytes=config.queue_bytes,
-            run_records=config.run_records,
-            run_bytes=config.run_bytes,
-            deep_copy=config.deep_copy,
-            cpus=cpus_by_node() if config.pin_threads else [],
-        )
-        self._hosted.build()
-        natives, skipped = self._hosted.natives, self._restored()
-        self._ids = {name: scheduler.add(native, skip=skipped.get(name, 0)) for name, native in natives.items()}
-        self._state_exchange.opens(
-            StateStores(
-                {
-                    name: (native.state, scheduler.pause(self._ids[name], PAUSE_TIMEOUT))
-                    for name, native in natives.items()
-                    if native.state is not None
-                }
-            )
-        )
-        connect_operators(scheduler, self.spec.operators, self._ids, self.spec.routing.routed)
-        self._routing.wire(scheduler, self._ids)
-        link_ends = connect_links(scheduler, self.spec, self._ids, self._links)
-        pinned = pinned_models(self.spec.operators, config)
-        models = {self._ids[name]: model.value for name, model in pinned.items()}
-        scheduler.start(config.threads or 1, models)
-        self._holding = Holding(self.spec, scheduler, self._hosted, self._ids, link_ends, skipped)
-        self._scheduler = scheduler
-        self._started_at = time.monotonic()
+        self._running = Running(self.spec, self._hosted, self._routing, self._state_exchange, self._links)
         self._state = State.RUNNING
-        for name, source in self._hosted.sources.items():
-            source.start(name)
-        self._loop = adaptation_loop(self.spec, scheduler, self._ids, frozenset(pinned))
-        self._channel_loop = channel_loop(self.spec, scheduler.sample, self._ids, self._hosted.widths)
-        self._alarm = alarm_of(self.spec, scheduler.poke, self._ids)
-        for loop in (self._loop, self._channel_loop, self._alarm):
-            if loop is not None:
-                loop.start()
+        self._running.begin()
 
     def wait(self, timeout: float) -> PEStatus:
         """Waits until this PE is final.
@@ -168,8 +120,8 @@ class ProcessingElement:
         Returns:
             The status then; not final if the time ran out.
         """
-        if self._scheduler is not None and not self._state.is_final and self._scheduler.wait(timeout):
-            self._conclude()
+        if self._running is not None and not self._state.is_final and self._running.scheduler.wait(timeout):
+            self._conclude(self._running.scheduler.failure())
         return self.status()
 
     def status(self) -> PEStatus:
@@ -180,11 +132,12 @@ class ProcessingElement:
 
     def sample(self) -> PESample:
         """Counters so far."""
+        running = self._running
         return pe_sample(
             self.spec,
-            self._ids,
-            self._scheduler.sample() if self._scheduler is not None else None,
-            seconds=time.monotonic() - self._started_at,
+            running.ids if running is not None else {},
+            running.scheduler.sample() if running is not None else None,
+            seconds=time.monotonic() - (running.started_at if running is not None else self._made_at),
             failed=self._failure.operator if self._failure is not None else None,
             links={name: link.counters() for name, link in {**self._links, **self._routing.links}.items()},
             port=self._port.counters if self._port is not None else {},
@@ -195,7 +148,7 @@ class ProcessingElement:
 
     def adaptations(self, number: int = 0) -> tuple[Adaptation, ...]:
         """What was adapted, from pass `number` on, as far as it is kept; nothing if elasticity is off."""
-        return self._loop.journal.since(number) if self._loop is not None else ()
+        return self._running.adaptations(number) if self._running is not None else ()
 
     def results(self) -> dict[str, SinkResult]:
         """What the sinks of a finished PE left, by operator."""
@@ -240,8 +193,8 @@ class ProcessingElement:
 
     def reset_levels(self) -> None:
         """Has its adaptation loop forget what it learned, as after a change of regions (architecture, section 1)."""
-        if self._loop is not None:
-            self._loop.reset()
+        if self._running is not None:
+            self._running.reset_levels()
 
     def advance(self, epoch: int) -> None:
         """Refuses links of older epochs from now on: they come from elements that were replaced."""
@@ -269,12 +222,8 @@ class ProcessingElement:
             drain: end its sources and return; what they sent still reaches the sinks, and `wait` tells when. Otherwise
                 drop what is on its way, and return when every thread has ended.
         """
-        if self._holding is None or self._scheduler is None:
-            return
-        if not drain:
-            self._scheduler.stop(False)
-        else:
-            self._holding.end_sources()  # links that arrive end by themselves, when their producers have
+        if self._running is not None:
+            self._running.stop(drain)
 
     def hold_sources(self) -> None:
         """Holds its sources at their positions, so that nothing new comes.
@@ -282,13 +231,11 @@ class ProcessingElement:
         Raises:
             StateError: an operator's state, or a source's position, can't be saved; names it.
         """
-        assert self._holding is not None
-        self._holding.hold_sources()
+        self._held().hold_sources()
 
     def hold_all(self, arriving: Mapping[str, int]) -> dict[str, int]:
         """Holds all operators once everything that is under way has been processed. See Holding.hold_all."""
-        assert self._holding is not None
-        return self._holding.hold_all(arriving)
+        return self._held().hold_all(arriving)
 
     def save(self, snapshot: Snapshot) -> Part:
         """Writes the state of its operators, which are all held.
@@ -296,8 +243,7 @@ class ProcessingElement:
         Raises:
             StateError: it can't be saved; names the operator.
         """
-        assert self._holding is not None
-        return self._holding.save(snapshot)
+        return self._held().save(snapshot)
 
     def release(self, go_on: bool) -> None:
         """Lets all operators go again.
@@ -306,19 +252,18 @@ class ProcessingElement:
             go_on: as before. Otherwise the sources end where they were held, and the sinks complete what they have; the
                 streams aren't at their end, so nobody else hears of one.
         """
-        if self._holding is not None:
-            self._holding.release(go_on)
+        if self._running is not None:
+            self._running.holding.release(go_on)
 
     def close(self) -> None:
         """Ends everything that this PE holds; safe to repeat."""
         with self._stop_lock:
-            for loop in (self._loop, self._channel_loop, self._alarm):
-                if loop is not None:
-                    loop.stop()
+            if self._running is not None:
+                self._running.end_loops()
             if self._port is not None:
                 self._port.close()
-            if self._scheduler is not None:
-                self._scheduler.stop(False)
+            if self._running is not None:
+                self._running.stop(drain=False)
             self._hosted.close()
             if not self._state.is_final:
                 self._state = State.CANCELLED
@@ -328,15 +273,10 @@ class ProcessingElement:
 
     # -- how it is done -------------------------------------------------------------------------------------------
 
-    def _restored(self) -> dict[str, int]:
-        """Gives the operators the state of the snapshot to go on from; returns what the sources needn't give again."""
-        saved = self.spec.restore
-        if saved is None:
-            return {}
-        manifest = SnapshotFolder(saved).manifest()
-        restore(saved, manifest, self.spec.operators, self._hosted.natives)
-        given = manifest.positions.items()
-        return {name: at for name, at in given if name in self._hosted.sources and name not in saved.drop}
+    def _held(self) -> Holding:
+        if self._running is None:
+            raise StateError(f"{self.spec.pe} hasn't been started: there is nothing to save")
+        return self._running.holding
 
     def _dial(self, link: PlanLink, address: PortAddress, epoch: int) -> socket.socket:
         return self._dial_channel(f"link:{link.name}", link.to_pe, address, epoch)
@@ -374,13 +314,11 @@ class ProcessingElement:
             del self._expected[name]
             self._arrived.notify_all()
 
-    def _conclude(self) -> None:
-        """Makes the state final once the scheduler has ended by itself."""
-        assert self._scheduler is not None
+    def _conclude(self, failure: dict[str, Any] | None) -> None:
+        """Makes the state final once the scheduler has ended by itself, with a failure or without."""
         with self._stop_lock:
             if self._state.is_final:
                 return
-            failure = self._scheduler.failure()
             if failure is None:
                 try:
                     self._hosted.complete()

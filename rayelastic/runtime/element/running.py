@@ -1,0 +1,134 @@
+"""A processing element that runs: its native scheduler with all operators in it, and the loops beside it.
+
+Made when the element starts, whole or not at all; so whoever has one needn't ask what is there.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rayelastic import _native
+from rayelastic.runtime.element.alarm import alarm_of
+from rayelastic.runtime.element.holding import Holding
+from rayelastic.runtime.element.live_state import restore
+from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
+from rayelastic.runtime.element.wiring import connect_links, connect_operators
+from rayelastic.runtime.loops.channel_loop import channel_loop
+from rayelastic.runtime.loops.elasticity import adaptation_loop
+from rayelastic.runtime.operators.channels import pinned_models
+from rayelastic.runtime.snapshot import SnapshotFolder
+from rayelastic.runtime.watch.machine_load import cpus_by_node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rayelastic.runtime.element.alarm import Alarm
+    from rayelastic.runtime.element.hosted import HostedOperators
+    from rayelastic.runtime.element.routing import Routing
+    from rayelastic.runtime.element.state_exchange import StateExchange
+    from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop
+    from rayelastic.runtime.loops.channel_loop import ChannelLoop
+    from rayelastic.runtime.values.adaptation import Adaptation
+    from rayelastic.runtime.values.specs import PESpec
+
+__all__ = ["Running"]
+
+
+class Running:
+    """The scheduler of an element, which runs from now on; its sources and loops do after `begin`.
+
+    Args:
+        spec: of the element.
+        hosted: its operators, opened.
+        routing: its routers, gathers and taps.
+        exchange: gets at the state of the operators.
+        links: that enter and leave it, by name.
+
+    Raises:
+        StateError: the snapshot that it goes on from is damaged or doesn't fit.
+    """
+
+    def __init__(
+        self,
+        spec: PESpec,
+        hosted: HostedOperators,
+        routing: Routing,
+        exchange: StateExchange,
+        links: Mapping[str, _native.Link],
+    ) -> None:
+        config = spec.config
+        self._hosted = hosted
+        self.scheduler = _native.Scheduler(
+            queue_records=config.queue_records,
+            queue_bytes=config.queue_bytes,
+            run_records=config.run_records,
+            run_bytes=config.run_bytes,
+            deep_copy=config.deep_copy,
+            cpus=cpus_by_node() if config.pin_threads else [],
+        )
+        hosted.build()
+        skipped = _restored(spec, hosted)
+        natives = hosted.natives
+        self.ids = {name: self.scheduler.add(native, skip=skipped.get(name, 0)) for name, native in natives.items()}
+        exchange.opens(
+            StateStores(
+                {
+                    name: (native.state, self.scheduler.pause(self.ids[name], PAUSE_TIMEOUT))
+                    for name, native in natives.items()
+                    if native.state is not None
+                }
+            )
+        )
+        connect_operators(self.scheduler, spec.operators, self.ids, spec.routing.routed)
+        routing.wire(self.scheduler, self.ids)
+        link_ends = connect_links(self.scheduler, spec, self.ids, links)
+        pinned = pinned_models(spec.operators, config)
+        self.scheduler.start(config.threads or 1, {self.ids[name]: model.value for name, model in pinned.items()})
+        self.started_at = time.monotonic()
+        self.holding = Holding(spec, self.scheduler, hosted, self.ids, link_ends, skipped)
+        self._adaptation = adaptation_loop(spec, self.scheduler, self.ids, frozenset(pinned))
+        self._channels = channel_loop(spec, self.scheduler.sample, self.ids, hosted.widths)
+        self._alarm = alarm_of(spec, self.scheduler.poke, self.ids)
+
+    def begin(self) -> None:
+        """Starts its sources and loops."""
+        for name, source in self._hosted.sources.items():
+            source.start(name)
+        for loop in self._loops():
+            loop.start()
+
+    def adaptations(self, number: int) -> tuple[Adaptation, ...]:
+        """What was adapted, from pass `number` on, as far as it is kept; nothing if elasticity is off."""
+        return self._adaptation.journal.since(number) if self._adaptation is not None else ()
+
+    def reset_levels(self) -> None:
+        """Has its adaptation loop forget what it learned."""
+        if self._adaptation is not None:
+            self._adaptation.reset()
+
+    def stop(self, drain: bool) -> None:
+        """Stops its sources alone (drain), or all of its threads."""
+        if drain:
+            self.holding.end_sources()  # links that arrive end by themselves, when their producers have
+        else:
+            self.scheduler.stop(False)
+
+    def end_loops(self) -> None:
+        """Ends what adapts it; what is in force stays."""
+        for loop in self._loops():
+            loop.stop()
+
+    def _loops(self) -> Iterator[AdaptationLoop | ChannelLoop | Alarm]:
+        return (loop for loop in (self._adaptation, self._channels, self._alarm) if loop is not None)
+
+
+def _restored(spec: PESpec, hosted: HostedOperators) -> dict[str, int]:
+    """Gives the operators the state of the snapshot to go on from; returns what the sources needn't give again."""
+    saved = spec.restore
+    if saved is None:
+        return {}
+    manifest = SnapshotFolder(saved).manifest()
+    restore(saved, manifest, spec.operators, hosted.natives)
+    given = manifest.positions.items()
+    return {name: at for name, at in given if name in hosted.sources and name not in saved.drop}
