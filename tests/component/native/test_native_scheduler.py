@@ -44,6 +44,9 @@ def test_apply_answers_with_what_is_in_force(pipelines: Any, make: Any) -> None:
     sample = scheduler.sample()
     assert [operator.name for operator in sample.operators] == ["numbers", "look", "list"]
     assert sample.operators[1].tuples_in > 0
+    for value, name in ((sample, "thread_count"), (sample.operators[1], "tuples_in"), (answer, "models")):
+        with pytest.raises(AttributeError):
+            setattr(value, name, 1)
     assert not scheduler.wait(0)
     scheduler.stop()
     assert scheduler.wait(0)
