@@ -108,11 +108,11 @@ class Rescaling:
             return self._recover()
 
     def take_over(self) -> None:
-        """Ends what a coordinator before this one has begun, and the elements that no plan has any more."""
+        """Ends what a coordinator before this one has begun, and the elements that nobody needs any more."""
         with self._changing:
             self._recover()
             for pe in self._cluster.handles:
-                if pe not in self._plan.now.pes:  # nothing is routed to it any more
+                if pe not in self._plan.now.pes and self._plan.is_dispensable(pe):  # it has no keys
                     self._cluster.retire(pe)
             self._life.keeps(self._cluster.handles)
 

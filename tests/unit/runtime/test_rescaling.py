@@ -11,10 +11,11 @@ from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.job.life import JobLife
 from rayelastic.runtime.job.plan_in_force import PlanInForce
 from rayelastic.runtime.job.rescaling import Rescaling
+from rayelastic.runtime.rescale import performer
 from rayelastic.runtime.rescale.performer import ChangeError
 from rayelastic.runtime.values.specs import JobSpec
 from rayelastic.runtime.values.status import Failure, State
-from tests.unit.runtime.performing import GROW, SHRINK, Run, Shape, doomed, refuses
+from tests.unit.runtime.performing import BATCH_BYTES, GROW, SHRINK, Died, Run, Shape, doomed, refuses
 
 
 class Elements:
@@ -72,6 +73,27 @@ def test_a_change_that_is_undone_leaves_the_job_as_it_was() -> None:
         job.rescaling.change(job.run.change.new)
     assert job.plan.now.region("r1").replicas == 1
     assert job.life.state is State.RUNNING
+
+
+@pytest.mark.parametrize("has_keys", [False, True])
+def test_the_next_coordinator_keeps_a_new_element_that_has_keys(
+    has_keys: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream that has ended in the middle of the change leaves it half done: they can't go back."""
+    monkeypatch.setattr(performer, "BATCH_BYTES", BATCH_BYTES)
+    run = Run(GROW)
+    run.dies = lambda name: name == "hold" and has_keys is ("commit" in run.steps)
+    with pytest.raises(Died):
+        run.perform()
+    run.dies = lambda _: False
+    run.cluster.entry.ended = True
+    run.restart()
+    job = Job(run)
+    job.rescaling.take_over()
+    assert (run.journal.open_change is not None) is has_keys
+    assert run.cluster.retired == ([] if has_keys else ["pe1"])
+    assert job.life.state is State.RUNNING
+    run.cluster.check_tuples()
 
 
 def ended(job: Job) -> Failure:
