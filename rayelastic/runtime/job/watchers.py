@@ -89,12 +89,11 @@ class Watchers:
             if legacy is not None:  # before the state: who hears that the job has finished asks for results
                 self._telemetry.keep(handle.pe, legacy)
             self._life.progresses(status)
-            self._judge(status)
-            if status.state.is_final:
+            if self._ends_job(status) or status.state.is_final:
                 return
 
-    def _judge(self, status: PEStatus) -> None:
-        """Ends the job if the state of one of its elements says so."""
+    def _ends_job(self, status: PEStatus) -> bool:
+        """Ends the job if the state of one of its elements says so; tells whether it is over."""
         lost = [(peer, why) for peer, why in status.lost_peers.items() if not self._plan.is_dispensable(peer)]
         if lost:
             peer, why = lost[0]
@@ -106,3 +105,4 @@ class Watchers:
             if status.failure is not None and status.failure.lost_link:
                 self._life.wait(CAUSE_WAIT)
             self._life.fail(status.failure)
+        return self._life.state.is_final
