@@ -53,7 +53,6 @@ struct EngineThread {
   std::atomic<Port*> next{nullptr};
   bool keeps_next = false;      // the thread is about to visit what is in `next`
   std::vector<Port*> way;       // full ports that it is about to drain, the last one first
-  unsigned helping = 0;         // how many helps it is in, one inside another
   bool measuring = false;       // WorkMeter wants to know ...
   std::uint64_t helped_ns = 0;  // ... what wasn't the thread's own work
 

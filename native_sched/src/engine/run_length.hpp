@@ -28,9 +28,14 @@ class RunLength {
     const std::size_t of = class_of(records);
     const double cost = static_cast<double>(std::max<std::uint64_t>(ns, 1)) / static_cast<double>(records);
     double& known = costs_[of];
-    // Down at once, up slowly: what makes a measurement wrong (a thread preempted, a page touched for the first time) makes it long, and
-    // by any factor.
-    known = known == 0 ? cost : std::min(cost, kRise * known);
+    if (known == 0 || cost < known) {
+      known = cost;
+    } else {
+      // Down at once, up slowly: what makes a measurement wrong (a thread preempted, a page touched for the first time) makes it long,
+      // and by any factor. All lengths go up: a busy machine isn't a reason for longer runs.
+      const double rise = std::min(cost / known, kRise);
+      for (double& each : costs_) each *= rise;
+    }
     const std::size_t now = class_of(longest_);
     longest_ = choose(costs_[now] > 0 ? costs_[now] : known);
     if (++seen_ % kForget != 0) return;

@@ -88,7 +88,7 @@ class Scheduler::State {
       for (const auto& [id, model] : desired.models) {
         if (graph_->ports()[id].empty()) possible.models.erase(id);
         for (const auto& port : graph_->ports()[id]) {
-          const ThreadingModel wish = possible.models[id] = possible_model(specs_, edges_, id, model);
+          const ThreadingModel wish = possible.models[id] = graph_->possible_model(id, model);
           if (wish == ThreadingModel::Dedicated) threads_->start_dedicated(*port);
           port->wish(wish);
         }
@@ -221,9 +221,10 @@ class Scheduler::State {
     if (terminals_left_ == 0) over_ = true;  // no operators at all
   }
 
+  // Before the start: what was asked for.
   [[nodiscard]] ThreadingModel model_of(OperatorId id) const {
     if (started_) return graph_->model_of(id);
-    return specs_[id].input == nullptr ? ThreadingModel::Dedicated : possible_model(specs_, edges_, id, specs_[id].model);
+    return specs_[id].input == nullptr ? ThreadingModel::Dedicated : specs_[id].model;
   }
 
   [[nodiscard]] bool holds(const Desired& desired) const {
@@ -269,9 +270,6 @@ class Scheduler::State {
     for (const auto& context : graph_->contexts()) {
       context->interrupt();
       if (context->junction() != nullptr) context->junction()->gate.interrupt();
-    }
-    for (const auto& ports : graph_->ports()) {
-      for (const auto& port : ports) port->answer();
     }
     safe_points_->release();  // after `stopping`: see SafePoints::hold
     errands_->halt();

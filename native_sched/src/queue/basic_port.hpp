@@ -40,8 +40,8 @@
 //     a port changes what is ahead of the port behind it, and that is whoever holds the consumer_ of that one. To look at a port that isn't the
 //     one ahead any more is slower, not wrong: what is parked goes on when that one is empty.
 //   Help: a producer that finds no room drains the port itself. What is full behind it comes first, the last one first, each under its own
-//     lock alone. kDeepestHelp helps of one thread may be inside one another (operators that give more than they take, each in the middle
-//     of its call); from there on others do it.
+//     lock alone. A help inside another one comes only of an operator that gives more than it takes, in the middle of its call: as deep as
+//     the logarithm of what a pipeline makes of one record, however long it is.
 //   Feedback: the port of feedback edges always has a gate, never is manual and never makes its producer wait. What doesn't fit goes into spill_, which only
 //     grows while the queue has something in it, and the visitor refills the queue before it may retire. Both hold producer_, shortly.
 //   Deadlock: locks are taken in the order of the graph (producer_, consumer_, gate of a port before those of ports downstream), so
@@ -130,8 +130,6 @@ class BasicPort {
   [[nodiscard]] bool is_drained() const noexcept { return queue_.is_drained() && (spill_ == nullptr || !gate_->is_burdened()); }
   // Records that may wait, as the work that they are allows.
   [[nodiscard]] std::size_t capacity() const noexcept { return queue_.limit(); }
-  // Wakes a producer that waits until the port is empty.
-  void answer() noexcept;
   // The dedicated thread: sleeps until the port is listed, or until the engine stops.
   void wait_listed() noexcept;
   void wake() noexcept;
@@ -144,7 +142,6 @@ class BasicPort {
   static constexpr std::size_t kRescheduleShare = 4;  // RESCHED_LIMIT: a quarter of the queue (P17). Also a worker's quantum: with the
                                                       // paper's unbounded drain a hot port is never left (findings 3)
   static constexpr unsigned kMaxRefusals = 16;        // then a worker waits for the token, so that no port starves
-  static constexpr unsigned kDeepestHelp = 8;         // helps of a thread inside one another: stacks shall not grow with the pipeline
   static constexpr std::uint32_t kListed = 1;
   static constexpr std::size_t kMinRingRecords = 64;
 
@@ -169,7 +166,6 @@ class BasicPort {
   bool let_go_on(typename World::Port* own) noexcept;
   [[nodiscard]] Drained help();
   [[nodiscard]] bool lock_to_help();
-  [[nodiscard]] bool wait_until_empty();
   [[nodiscard]] Drained drain_locked();
   void wait_for(Lock& lock);
   void enter_gate();
@@ -200,7 +196,6 @@ class BasicPort {
   typename World::Port* ahead_ = nullptr;        // consumer side; null: there is none, or its room says nothing
   std::uint32_t switches_seen_ = UINT32_MAX;     // of models, when ahead_ was found
   typename World::Port* also_behind_ = nullptr;  // consumer side: while it is in another one's behind_, the next there
-  Atom<std::uint32_t> asked_{0};                 // a producer waits for this one to be empty
   Atom<typename World::Port*> behind_{nullptr};  // those that wait for this one to be empty; the responsibility for them is here
 };
 
@@ -402,11 +397,7 @@ bool BasicPort<Atom, World>::make_room(std::size_t records) {
   const bool short_of_slots = free_slots() < wanted;
   for (int spin = 0; spin < Lock::kSpins; ++spin) {
     if (engine_.is_stopping()) return false;
-    if (consumer_.try_lock()) {
-      if (thread.helping < kDeepestHelp) return help() != Drained::Stopped;
-      release_consumer();
-      return wait_until_empty();
-    }
+    if (consumer_.try_lock()) return help() != Drained::Stopped;
     if (short_of_slots && free_slots() >= wanted) return true;
     cpu_relax();
   }
@@ -416,26 +407,12 @@ bool BasicPort<Atom, World>::make_room(std::size_t records) {
   return !engine_.is_stopping();
 }
 
-// This thread helps so many already, each in the middle of another one's call, that its stack is enough: another one does it.
-template <template <class> class Atom, class World>
-bool BasicPort<Atom, World>::wait_until_empty() {
-  Thread& thread = World::thread();
-  thread.sleeps.add(1);
-  engine_.replaces_waiting.store(true, std::memory_order_relaxed);
-  const typename World::Waiting waiting(engine_, thread, true);
-  (void)asked_.exchange(1, std::memory_order_acq_rel);
-  if (!queue_.await()) return !engine_.is_stopping();
-  while (!engine_.is_stopping() && asked_.load(std::memory_order_acquire) != 0) asked_.wait(1, std::memory_order_acquire);
-  return !engine_.is_stopping();
-}
-
 // The producer has locked consumer_, which this releases. Full ports behind this one are drained before it, the last one first: each
 // then finds room in the next one. So neither the stack nor the locks held grow with the number of full ports.
 template <template <class> class Atom, class World>
 auto BasicPort<Atom, World>::help() -> Drained {
   Thread& thread = World::thread();
   const bool kept_next = std::exchange(thread.keeps_next, true);
-  ++thread.helping;
   auto& way = thread.way;
   const std::size_t start = way.size();
   way.push_back(self());
@@ -455,7 +432,6 @@ auto BasicPort<Atom, World>::help() -> Drained {
   way.resize(start);
   if (!kept_next) follow(thread);  // otherwise whoever called does
   thread.keeps_next = kept_next;
-  --thread.helping;
   return engine_.is_stopping() ? Drained::Stopped : drained;
 }
 
@@ -569,14 +545,7 @@ bool BasicPort<Atom, World>::let_go_on(typename World::Port* own) noexcept {
     }
     port = next;
   }
-  if (asked_.load(std::memory_order_relaxed) != 0) answer();
   return found;
-}
-
-template <template <class> class Atom, class World>
-void BasicPort<Atom, World>::answer() noexcept {
-  // An exchange, so that who asks afterwards has seen what halt() did before.
-  if (asked_.exchange(0, std::memory_order_acq_rel) != 0) asked_.notify_all();
 }
 
 template <template <class> class Atom, class World>

@@ -41,7 +41,6 @@ struct ModelThread {
   } suspended{this};
   Atom<ModelPort*> next{nullptr};
   bool keeps_next = false;
-  unsigned helping = 0;
   std::vector<ModelPort*> way;
 };
 
@@ -111,7 +110,6 @@ struct ModelEngine {
 
   SchedulerOptions options;
   Atom<std::uint32_t> switches{0};
-  Atom<bool> replaces_waiting{false};
   int changes = 0;  // written by the producer side alone
   Listener listener{[this] { ++changes; }};
   std::array<ModelThread, kThreads> threads;

@@ -11,12 +11,6 @@ bool takes_runs(const OperatorSpec& spec) { return spec.demands.empty(); }
 
 }  // namespace
 
-ThreadingModel possible_model(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges, OperatorId id, ThreadingModel wish) {
-  const bool queued =
-      !takes_runs(specs[id]) || std::ranges::any_of(edges, [id](const Edge& edge) { return edge.feedback && edge.to == id; });
-  return queued && wish == ThreadingModel::Manual ? ThreadingModel::Dynamic : wish;
-}
-
 Graph::Graph(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges)
     : specs_(specs), edges_(edges), wiring_(specs, edges), inputs_(specs.size()), feedback_inputs_(specs.size()) {
   for (OperatorId id = 0; id < specs_.size(); ++id) {
@@ -61,7 +55,7 @@ void Graph::add_operator(OperatorId id, Engine& engine, const Models& models, co
   if (inputs_[id].size() > 1 || !takes_runs(spec)) context.meet(inputs_[id]);
   if (!takes_runs(spec)) relate_ports(id, engine);
   const auto named = models.find(id);
-  const ThreadingModel model = possible_model(specs_, edges_, id, named == models.end() ? spec.model : named->second);
+  const ThreadingModel model = possible_model(id, named == models.end() ? spec.model : named->second);
   for (std::size_t input = 0; input < inputs_[id].size(); ++input) {
     ports_[id].push_back(std::make_unique<Port>(context, engine, model, input));
     if (context.junction() != nullptr) ports_[id].back()->meet(context.junction()->gate);
@@ -88,6 +82,10 @@ void Graph::connect(const Edge& edge) {
   const std::uint32_t number = edge.feedback ? 0 : contexts_[edge.to]->add_input();
   contexts_[edge.from]->add_consumer(edge.output, &port, number, place);
   port.add_edge();
+}
+
+ThreadingModel Graph::possible_model(OperatorId id, ThreadingModel wish) const {
+  return wish == ThreadingModel::Manual && wiring_.needs_queue(id) ? ThreadingModel::Dynamic : wish;
 }
 
 ThreadingModel Graph::model_of(OperatorId id) const {

@@ -15,10 +15,6 @@
 
 namespace rayelastic {
 
-// Stages need queues in front of them, and so do loops.
-[[nodiscard]] ThreadingModel possible_model(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges, OperatorId id,
-                                            ThreadingModel wish);
-
 class Graph {
  public:
   using Models = decltype(Desired::models);
@@ -36,6 +32,8 @@ class Graph {
   [[nodiscard]] const std::vector<std::vector<std::unique_ptr<Port>>>& ports() const noexcept { return ports_; }
   // Upstream before downstream, without regard to feedback.
   [[nodiscard]] const std::vector<OperatorId>& order() const noexcept { return wiring_.order(); }
+  // What an operator that is asked to have `wish` gets.
+  [[nodiscard]] ThreadingModel possible_model(OperatorId id, ThreadingModel wish) const;
   // As long as one of its ports hasn't switched, the operator hasn't.
   [[nodiscard]] ThreadingModel model_of(OperatorId id) const;
 

@@ -6,6 +6,19 @@
 
 namespace rayelastic {
 
+namespace {
+
+// The calls of manual operators are inside one another: for a mark those of all operators of the stretch, for records those that submit in
+// the middle of their call, or to several others. Their frames are larger.
+constexpr std::size_t kStackOfStretch = 1024;  // in frames of marks, 0.3 KiB each
+constexpr std::size_t kStackOfNested = 16;
+
+std::size_t stack_of(const OperatorSpec& spec, std::size_t consumers) {
+  return (spec.flags & (REL_ONE_TO_ONE | REL_FILTER)) == 0 || consumers > 1 ? kStackOfNested : 1;
+}
+
+}  // namespace
+
 void refuse(const OperatorSpec& spec, const std::string& why) { throw std::invalid_argument("operator '" + spec.name + "' " + why); }
 
 std::size_t input_count(const OperatorSpec& spec) noexcept { return spec.input == nullptr ? 0 : 1 + spec.further_inputs.size(); }
@@ -65,6 +78,7 @@ Wiring::Wiring(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& 
     : specs_(specs), edges_(edges), loops_(specs.size()) {
   check_fed();
   find_order();
+  find_queues();
   for (const Edge& edge : edges_) {
     if (!edge.feedback || loops_[edge.to].has_value()) continue;
     Members head(specs_.size(), false);
@@ -165,6 +179,24 @@ void Wiring::find_order() {
   const auto on_cycle = std::ranges::find_if(inputs, [](std::size_t left) { return left > 0; });
   refuse(specs_[static_cast<std::size_t>(on_cycle - inputs.begin())],
          "is on or behind a cycle: connect the edge that closes the loop with feedback = true");
+}
+
+void Wiring::find_queues() {
+  queued_.resize(specs_.size(), false);
+  std::vector<std::vector<OperatorId>> next(specs_.size());
+  for (const Edge& edge : edges_) {
+    if (edge.feedback) {
+      queued_[edge.to] = true;
+    } else {
+      next[edge.from].push_back(edge.to);
+    }
+  }
+  std::vector<std::size_t> stack(specs_.size(), 0);  // of the calls that this one is in, if nothing had a queue that needs none
+  for (const OperatorId id : order_) {
+    queued_[id] = queued_[id] || !specs_[id].demands.empty() || stack[id] >= kStackOfStretch;
+    const std::size_t below = (queued_[id] ? 0 : stack[id]) + stack_of(specs_[id], next[id].size());
+    for (const OperatorId to : next[id]) stack[to] = std::max(stack[to], below);
+  }
 }
 
 void Wiring::check_loop(OperatorId head) const {

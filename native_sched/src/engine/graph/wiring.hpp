@@ -36,6 +36,8 @@ class Wiring {
   [[nodiscard]] const std::vector<OperatorId>& order() const noexcept { return order_; }
   // Both ends belong to one loop, and the edge too.
   [[nodiscard]] bool is_in_loop(const Edge& edge) const;
+  // It can't be manual: stages need queues in front of them, and so do loops, and very long stretches without any.
+  [[nodiscard]] bool needs_queue(OperatorId id) const { return queued_[id]; }
   // Records of one operator, or of operators behind it, come in at both ports.
   [[nodiscard]] bool are_related(OperatorId id, std::size_t port, std::size_t other) const;
 
@@ -44,12 +46,14 @@ class Wiring {
 
   void check_fed() const;
   void find_order();
+  void find_queues();
   void check_loop(OperatorId head) const;
   [[nodiscard]] Members reach(Members members, bool downstream) const;
 
   const std::vector<OperatorSpec>& specs_;
   const std::vector<Edge>& edges_;
   std::vector<OperatorId> order_;
+  Members queued_;
   std::vector<std::optional<Members>> loops_;  // by head
 };
 

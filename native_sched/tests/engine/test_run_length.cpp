@@ -1,0 +1,112 @@
+// How long runs may be: bounded by the work that they are, never so short that a call's fixed cost decides.
+#include "engine/run_length.hpp"
+
+#include "pipeline.hpp"
+
+using namespace rayelastic;
+using namespace rayelastic::check;
+
+namespace {
+
+constexpr std::uint64_t kBound = 250'000;  // ns
+constexpr std::size_t kMost = 128;
+
+// Whatever is asked for is run: `fixed` ns a call and `each` ns a record.
+std::size_t settled(std::uint64_t fixed, std::uint64_t each, RunLength length = RunLength(kBound, kMost)) {
+  for (int run = 0; run < 200; ++run) length.saw(length.longest(), fixed + each * length.longest());
+  return length.longest();
+}
+
+// Takes `each` for a row, and remembers its longest run since the tenth.
+struct Slow : Guarded {
+  std::chrono::microseconds each{200};
+  std::int64_t runs = 0;
+  std::atomic<std::int64_t> longest{0};
+};
+
+OperatorSpec slow(const std::shared_ptr<Slow>& state) {
+  OperatorSpec spec = pass("slow");
+  spec.state = std::shared_ptr<Guarded>(state);
+  static const rel_process plain = spec.process;
+  spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
+    auto& self = *static_cast<Slow*>(static_cast<Guarded*>(opaque));
+    const auto end = std::chrono::steady_clock::now() + n * self.each;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    if (++self.runs > 10) self.longest = std::max(self.longest.load(), n);
+    return plain(in, n, out, capacity, opaque, context);
+  };
+  return spec;
+}
+
+}  // namespace
+
+TEST(cheap_records_keep_long_runs) { CHECK_EQ(settled(1'000, 10), kMost); }
+
+TEST(runs_of_expensive_records_are_bounded) {
+  CHECK_EQ(settled(0, 50'000), std::size_t{5});
+  CHECK_EQ(settled(0, 400'000), std::size_t{1});
+  CHECK_EQ(settled(0, 100'000'000), std::size_t{1});
+}
+
+TEST(a_fixed_cost_of_a_call_never_shrinks_runs_to_single_records) {
+  CHECK_EQ(settled(5'000'000, 1'000), kMost);  // a model server: 5 ms a call
+  const std::size_t length = settled(1'000'000, 100'000);
+  CHECK(length >= 32);  // 1 ms beside 0.1 ms a record: 30 % more for each at 32 of them
+}
+
+TEST(a_slow_start_is_forgotten) {
+  RunLength length(kBound, kMost);
+  length.saw(1, 50'000'000);  // the first record of all: pages, caches, a module that is imported
+  CHECK_EQ(settled(0, 10, length), kMost);
+}
+
+TEST(single_long_measurements_change_nothing) {
+  RunLength length(kBound, kMost);
+  for (int run = 0; run < 100; ++run) length.saw(length.longest(), 50'000 * length.longest());
+  CHECK_EQ(length.longest(), std::size_t{5});
+  for (int run = 0; run < 1'000; ++run) {
+    length.saw(length.longest(), run % 10 == 0 ? 10'000'000 : 50'000 * length.longest());  // preempted every tenth time
+    CHECK(length.longest() >= 2 && length.longest() <= 10);
+  }
+}
+
+TEST(a_busy_machine_is_no_reason_for_longer_runs) {
+  RunLength length(kBound, kMost);
+  for (int run = 0; run < 1'500; ++run) {
+    const std::uint64_t busy = run / 50 % 2 == 0 ? 1 : 3;  // others compute for a while
+    length.saw(1 + static_cast<std::size_t>(run) % length.longest(),
+               400'000 * busy * (1 + static_cast<std::size_t>(run) % length.longest()));
+    if (run > 10) CHECK(length.longest() <= 2);
+  }
+}
+
+TEST(records_that_become_cheaper_get_longer_runs) {
+  RunLength length(kBound, kMost);
+  for (int run = 0; run < 100; ++run) length.saw(length.longest(), 400'000 * length.longest());
+  CHECK_EQ(length.longest(), std::size_t{1});
+  CHECK_EQ(settled(0, 100, length), kMost);
+}
+
+// Were they as long as the buffer, the queue behind the operator would be empty while they are made, and full afterwards.
+TEST(a_source_in_front_of_an_expensive_operator_gives_short_runs) {
+  for (const bool expands : {false, true}) {
+    const auto state = std::make_shared<Slow>();
+    Rig rig;
+    const OperatorId from = rig.add(source(0, 600));
+    const OperatorId middle = rig.add(expands ? twice("twice") : pass("pass"));
+    const OperatorId expensive = rig.add(slow(state));
+    OperatorSpec last = sink();
+    last.model = ThreadingModel::Dynamic;
+    const OperatorId end = rig.add(std::move(last));
+    rig.scheduler.connect(from, middle);
+    rig.scheduler.connect(middle, expensive);
+    rig.scheduler.connect(expensive, end);
+    rig.scheduler.start({.thread_count = 1});
+    rig.finish();
+    expect_rows(rig.last_sink(), expands ? 1'200 : 600);
+    CHECK(state->longest.load() <= 4);
+  }
+}
+
+REL_TEST_MAIN
