@@ -1,4 +1,5 @@
-"""An operator that asks a service for each tuple gets replicas by its waiting, which costs no CPU time (J32; DS2)."""
+"""An operator that asks a service gets replicas by its waiting, which costs no CPU time (J32; DS2); two that wait in
+one processing element wait at the same time."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import pytest
 
@@ -18,6 +20,10 @@ from tests.component.test_regions_adapt import PATIENCE, PacedFeed, reaches
 PERIOD = 0.4  # seconds between two decisions: 40 looks of the profiler
 ANSWER = 0.004  # seconds that the service takes
 ONE = 1 / ANSWER  # tuples/s that one replica can't reach
+
+
+class Number(NamedTuple):
+    value: int
 
 
 class Service:
@@ -100,3 +106,50 @@ def test_a_region_that_waits_follows_its_load_up_and_down() -> None:
             job.close()
     assert any("from 1 replica to" in str(one) for one in done), done
     assert ask.waited_seconds > 4 * ask.cpu_seconds  # it was no CPU that was short
+
+
+class Meeting:
+    """A pause that ends early when two are in it at the same time."""
+
+    def __init__(self) -> None:
+        self.met = threading.Event()
+        self._second = threading.Semaphore(0)
+        self._lock = threading.Lock()
+        self._inside = 0
+        self.times = 0
+
+    def pause(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 2:
+                self.times += 1
+                if self.times >= 50:
+                    self.met.set()
+        self._second.acquire(timeout=ANSWER)  # nobody releases it: a pause like that of a request
+        with self._lock:
+            self._inside -= 1
+
+
+@pytest.mark.timeout(120)
+def test_two_operators_that_wait_in_one_element_come_to_wait_at_the_same_time() -> None:
+    meeting = Meeting()
+
+    def one(t: Number) -> Number:
+        meeting.pause()
+        return t
+
+    def two(t: Number) -> Number:
+        meeting.pause()
+        return t
+
+    topology = rel.Topology("waiting")
+    numbers = topology.source("numbers", rel.sequence(1_000_000))
+    numbers.map("one", one, lane="python").map("two", two, lane="python").sink("out", rel.count())
+    job = start(topology, rel.JobConfig(adaptation_period=PERIOD))  # all else by default
+    try:
+        assert meeting.met.wait(PATIENCE)
+        model = job.metrics().operator("two").model
+    finally:
+        job.cancel(drain=False)
+        job.close()
+    assert model == "dynamic"

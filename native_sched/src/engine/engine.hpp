@@ -63,14 +63,16 @@ class Engine {
     return false;
   }
   // Time in the token's queue is not operator cost: it is counted apart (architecture section 4).
-  void enter_token(EngineThread& thread) {
+  // beside: Python without the token, for what only waits there. The interpreter's own lock says who runs.
+  void enter_token(EngineThread& thread, bool beside = false) {
     const Doing waiting(thread, EngineThread::kToken);
     const auto start = std::chrono::steady_clock::now();
-    token.enter(&thread.user);
+    beside ? token.enter_beside(&thread.user) : token.enter(&thread.user);
     const auto waited = std::chrono::steady_clock::now() - start;
     thread.token_wait_ns.add(static_cast<std::uint64_t>(std::chrono::nanoseconds(waited).count()));
   }
-  void leave_token(EngineThread& thread) {
+  void leave_token(EngineThread& thread, bool beside = false) {
+    if (beside) return token.leave_beside(&thread.user);
     if ((token.leave(&thread.user) & FlagLock<>::kRelist) != 0) list_parked();
   }
   // For the thread that is responsible for `port` and was refused the token: whoever leaves the token lists the port.
@@ -85,8 +87,15 @@ class Engine {
     if (replaces_waiting.load(std::memory_order_relaxed)) listener.waiting();
   }
 
+  void switched(ThreadingModel from, ThreadingModel to) noexcept {
+    if (from == ThreadingModel::Manual) queues.fetch_add(1, std::memory_order_relaxed);
+    if (to == ThreadingModel::Manual) queues.fetch_sub(1, std::memory_order_relaxed);
+    switches.fetch_add(1, std::memory_order_relaxed);
+  }
+
   const SchedulerOptions options;
   std::atomic<std::uint32_t> switches{0};  // of models: which ports have queues has changed
+  std::atomic<std::size_t> queues{0};      // ports that have one
   std::atomic<bool> replaces_waiting{false};
   std::atomic<bool> finishing{true};  // operators get their call at the end of the input; false: only sinks, the others go on elsewhere
   FreePorts<Port> free_ports;

@@ -51,17 +51,17 @@ void EngineThreads::start_source(OperatorContext& source) {
 }
 
 // The period varies by a half, so that it can't keep in step with what it looks at.
-void EngineThreads::start_profiler(std::function<bool(std::chrono::nanoseconds)> over_within) {
-  profiling_ = std::thread([this, over_within = std::move(over_within)] {
+void EngineThreads::start_profiler(std::function<bool(std::chrono::nanoseconds)> over_within, std::function<void(const Profile&)> looked) {
+  profiling_ = std::thread([this, over_within = std::move(over_within), looked = std::move(looked)] {
     std::minstd_rand random;
     std::uniform_real_distribution<double> share(0.5, 1.5);
     const std::chrono::duration<double> period = engine_.options.profile_period;
-    while (!over_within(std::chrono::duration_cast<std::chrono::nanoseconds>(period * share(random)))) tick();
+    while (!over_within(std::chrono::duration_cast<std::chrono::nanoseconds>(period * share(random)))) tick(looked);
   });
 }
 
 // Looks, and replaces workers that got stuck until they come back.
-void EngineThreads::tick() {
+void EngineThreads::tick(const std::function<void(const Profile&)>& looked) {
   const std::lock_guard guard(mutex_);
   profiler_.begin(Profiler::Clock::now());
   for (Worker& worker : workers_) {
@@ -69,6 +69,7 @@ void EngineThreads::tick() {
     if (worker.own().watch.paused) engine_.publish_next(worker.own());  // a dear tuple keeps it from its next port
   }
   for (OperatorThread& thread : operator_threads_) profiler_.see(thread.own(), false);
+  looked(profiler_.profile());
   // A thread may have come to wait for one that is stuck since the last look.
   if (!profiler_.end() && std::ranges::none_of(workers_, &Worker::is_stuck)) return;
   try {

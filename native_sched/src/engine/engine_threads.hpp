@@ -34,8 +34,8 @@ class EngineThreads {
   // A thread for a port that is to have one of its own; once it has, it keeps it.
   void start_dedicated(Port& port);
   void start_source(OperatorContext& source);
-  // Until `over_within` (so long) says that all is over.
-  void start_profiler(std::function<bool(std::chrono::nanoseconds)> over_within);
+  // Until `over_within` (so long) says that all is over. `looked`: after each look.
+  void start_profiler(std::function<bool(std::chrono::nanoseconds)> over_within, std::function<void(const Profile&)> looked);
   // Threads that wait while somebody starves, directly or for one another, are replaced for that time: whatever can run runs, even
   // where one thread was asked for (P33). Extra threads go to sleep when those come back.
   void replace_waiting();
@@ -56,7 +56,7 @@ class EngineThreads {
   [[nodiscard]] unsigned able() const;
   [[nodiscard]] unsigned bounded(unsigned count) const;
 
-  void tick();
+  void tick(const std::function<void(const Profile&)>& looked);
 
   Engine& engine_;
   mutable std::mutex mutex_;

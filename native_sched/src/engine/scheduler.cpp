@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/control/safe_points.hpp"
+#include "engine/control/token_waits.hpp"
 #include "engine/engine.hpp"
 #include "engine/engine_threads.hpp"
 #include "engine/errands.hpp"
@@ -68,7 +69,8 @@ class Scheduler::State {
       }
       threads_->set_count(desired.thread_count);
       if (options_.profile_period.count() > 0)
-        threads_->start_profiler([this](std::chrono::nanoseconds duration) { return wait_for(duration); });
+        threads_->start_profiler([this](std::chrono::nanoseconds duration) { return wait_for(duration); },
+                                 [this](const Profile& profile) { token_waits_.look(profile, graph_->contexts()); });
       for (const auto& context : graph_->contexts()) {
         if ((context->spec().flags & REL_SOURCE) != 0) threads_->start_source(*context);
       }
@@ -289,6 +291,7 @@ class Scheduler::State {
   std::unique_ptr<SafePoints> safe_points_;
   std::unique_ptr<EngineThreads> threads_;
   std::unique_ptr<Errands> errands_;
+  TokenWaits token_waits_;  // the profiler's thread's
   std::atomic<bool> started_{false};
 
   std::mutex hold_mutex_;

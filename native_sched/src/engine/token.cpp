@@ -18,4 +18,12 @@ std::uint32_t Token::leave(void** user) {
   return lock_.unlock();
 }
 
+void Token::enter_beside(void** user) {
+  if (hooks_.enter != nullptr) hooks_.enter(hooks_.owner, user);
+}
+
+void Token::leave_beside(void** user) {
+  if (hooks_.leave != nullptr) hooks_.leave(hooks_.owner, user);
+}
+
 }  // namespace rayelastic

@@ -216,7 +216,11 @@ BasicPort<Atom, World>::BasicPort(Target& target, Engine& engine, ThreadingModel
       stride_(target.schema(input)->record_size()),
       queue_(stride_, ring_records(engine.options, stride_), engine.options.queue_bytes),
       meter_(engine.options.queue_work / WorkMeter::kRuns, std::max<std::size_t>(queue_.capacity() / WorkMeter::kRuns, 1)) {
-  if (model == ThreadingModel::Manual) (void)consumer_.try_lock();  // the producer side's from the start
+  if (model == ThreadingModel::Manual) {
+    (void)consumer_.try_lock();  // the producer side's from the start
+  } else {
+    engine_.switched(ThreadingModel::Manual, model);
+  }
 }
 
 template <template <class> class Atom, class World>
@@ -320,7 +324,7 @@ bool BasicPort<Atom, World>::follow_wish() {
   model_.store(wish, std::memory_order_relaxed);
   if (wish == ThreadingModel::Manual) consumer_.rouse();  // who wanted to help: consumer_ isn't unlocked for long
   if (model == ThreadingModel::Manual) release_consumer();
-  engine_.switches.fetch_add(1, std::memory_order_relaxed);
+  engine_.switched(model, wish);
   engine_.listener.changed();
   return true;
 }

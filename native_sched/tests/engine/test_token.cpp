@@ -1,4 +1,7 @@
 // Operators that need the Python token, with a fake interpreter that notices two threads inside and tokens held while submitting.
+#include <condition_variable>
+#include <mutex>
+
 #include "pipeline.hpp"
 
 using namespace rayelastic;
@@ -151,6 +154,79 @@ TEST(token_is_fair_to_who_waits) {
   polite.join();
   CHECK(fair);
   CHECK(!interpreter.broken.load());
+}
+
+// An interpreter that a thread gives up while it waits, as CPython's sleep and sockets do, and operators that wait for one another in it.
+struct Waiters {
+  std::mutex interpreter;
+  std::mutex mutex;
+  std::condition_variable changed;
+  int waiting = 0;
+  std::atomic<std::int64_t> meetings{0};  // two were waiting at the same time
+  std::atomic<std::int64_t> computing{0};
+  std::atomic<bool> computes{false};
+
+  ThreadHooks hooks() {
+    ThreadHooks hooks;
+    hooks.owner = this;
+    hooks.enter = [](void* owner, void**) { static_cast<Waiters*>(owner)->interpreter.lock(); };
+    hooks.leave = [](void* owner, void**) { static_cast<Waiters*>(owner)->interpreter.unlock(); };
+    return hooks;
+  }
+  void wait() {
+    interpreter.unlock();
+    {
+      std::unique_lock lock(mutex);
+      if (++waiting == 2) ++meetings;
+      changed.notify_all();
+      changed.wait_for(lock, std::chrono::milliseconds(5), [this] { return waiting == 2; });
+      --waiting;
+    }
+    interpreter.lock();
+  }
+};
+
+OperatorSpec waiter(std::string name, const std::shared_ptr<Waiters>& waiters) {
+  struct State : Guarded {
+    std::shared_ptr<Waiters> waiters;
+  };
+  auto state = std::make_shared<State>();
+  state->waiters = waiters;
+  OperatorSpec spec = pass(std::move(name));
+  spec.flags |= REL_NEEDS_TOKEN;
+  spec.model = ThreadingModel::Dynamic;
+  spec.state = std::shared_ptr<Guarded>(state);
+  static const rel_process plain = spec.process;
+  spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
+    Waiters& all = *static_cast<State*>(static_cast<Guarded*>(opaque))->waiters;
+    if (all.computes.load()) {
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
+      while (std::chrono::steady_clock::now() < end) all.computing.fetch_add(1, std::memory_order_relaxed);
+    } else {
+      all.wait();
+    }
+    return plain(in, n, out, capacity, opaque, context);
+  };
+  return spec;
+}
+
+// Two that sleep in Python don't keep each other out; as soon as they compute they take turns again.
+TEST(operators_that_wait_in_python_wait_at_the_same_time) {
+  const auto waiters = std::make_shared<Waiters>();
+  Rig rig({.run_records = 64, .hooks = waiters->hooks()});
+  OperatorId previous = rig.add(source(0, -1));
+  for (OperatorSpec spec : {waiter("one", waiters), waiter("two", waiters), sink()}) {
+    const OperatorId id = rig.add(std::move(spec));
+    rig.scheduler.connect(previous, id);
+    previous = id;
+  }
+  rig.scheduler.start({.thread_count = 2});
+  CHECK(eventually([&] { return waiters->meetings.load() > 20; }));
+  const std::uint64_t refused = rig.scheduler.sample().token_refusals;
+  waiters->computes = true;
+  CHECK(eventually([&] { return rig.scheduler.sample().token_refusals > refused + 20; }));
+  rig.scheduler.stop(false);
+  rig.check_exclusive();
 }
 
 REL_TEST_MAIN

@@ -45,8 +45,6 @@ constexpr Needless kNeedless[] = {
     {"BasicPort::open_way", Kind::Store, std::memory_order_seq_cst, "release", -1, kBuffer},
     {"BasicPort::shut_way", Kind::Store, std::memory_order_seq_cst, "release", -1, kBuffer},
     {"PortQueue::size", Kind::Load, std::memory_order_acquire, "relaxed", -1, "nobody relies on how many records are inside"},
-    {"BasicPort::follow_wish", Kind::Add, std::memory_order_relaxed, "dropped", -1,
-     "who looks at a port that isn't the next any more waits for it, or finds no room after all: slower, not wrong"},
     {"PortQueue::forget_awaited", Kind::Compare, std::memory_order_relaxed, "dropped", -1, "who hears of it twice finds nobody waiting"},
     {"PortQueue::set", Kind::Compare, std::memory_order_acq_rel, "release", -1, kConsumers},
     {"PortQueue::retire", Kind::Exchange, std::memory_order_acq_rel, "acquire", -1, kConsumers},

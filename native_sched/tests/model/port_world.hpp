@@ -109,6 +109,7 @@ struct ModelEngine {
   void halt();
 
   SchedulerOptions options;
+  void switched(ThreadingModel, ThreadingModel) { switches.fetch_add(1, std::memory_order_relaxed); }
   Atom<std::uint32_t> switches{0};
   int changes = 0;  // written by the producer side alone
   Listener listener{[this] { ++changes; }};

@@ -65,8 +65,9 @@ class Observation:
         blocked: share of the time of all threads spent waiting for room in queues, 0..1.
         token_wait: share of the time of all threads spent waiting for the Python token, 0..1.
         source_wait: share of its time that the busiest source waits for input, 0..1; None: not known.
-        cpu_count: logical CPUs that the process may use.
-        own_cpu: CPUs that this process kept busy, in CPUs.
+        cpu_count: logical CPUs that the process may use, and one more for each operator that mostly sleeps.
+        own_cpu: CPUs that this process kept busy, in CPUs; a thread that sleeps in an operator which mostly does that
+            (it calls a service, say) counts as one, and its time as samples of that operator.
         host_cpu: share of all CPUs of the host that were busy, whoever used them, 0..1 (P32).
         thread_stuck: threads that are stuck in user code (P25).
         adapted: whether what was asked for last is in force.

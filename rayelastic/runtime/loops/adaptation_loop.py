@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 PROFILER_RATE = 100.0  # snapshots a second, Middleware'19 section 3 (M02): CPU time is told in these
 WARM_UP = 0.25  # of a period: what a change stirs up is over by then
+WAITING = 0.5  # of its time inside its function that an operator sleeps: more is load, as much as computing would be
 PATIENCE = 3  # periods until a port that doesn't switch counts as one that can't (M15); it switches with its next tuple
 
 
@@ -98,9 +99,13 @@ def observe(
     seconds = max(seconds, 1e-9)
 
     operators = []
+    waiting = []  # of each operator that mostly sleeps in its function, for how long
     for name, number in settings.order.items():
         then, now = before.operators[number], after.operators[number]
         source = name in settings.sources
+        asleep = 0.0 if source else _asleep(then, now)
+        if asleep > 0:
+            waiting.append(asleep)
         passed = now.tuples_out - then.tuples_out if source else now.tuples_in - then.tuples_in
         operators.append(
             OperatorObservation(
@@ -108,10 +113,12 @@ def observe(
                 model=ThreadingModel(now.model),
                 switchable=not source and name not in settings.pinned and name not in reluctant and not now.final,
                 rate=passed / seconds,
-                samples=round((now.cpu_seconds - then.cpu_seconds) * PROFILER_RATE),
+                samples=round((now.cpu_seconds - then.cpu_seconds + asleep) * PROFILER_RATE),
                 queue_fill=min(1.0, now.queued / now.queue_capacity) if now.queue_capacity else 0.0,
             )
         )
+    # Who sleeps needs no CPU, and nobody can take it away: each such operator brings one of its own.
+    cpus = settings.cpus + len(waiting)
     scheduler_time = max(after.scheduler_seconds - before.scheduler_seconds, 1e-9)
     thread_time = max(after.thread_seconds - before.thread_seconds, 1e-9)
     return Observation(
@@ -127,12 +134,22 @@ def observe(
         blocked=min(1.0, (after.blocked_seconds - before.blocked_seconds) / thread_time),
         token_wait=min(1.0, (after.token_wait_seconds - before.token_wait_seconds) / thread_time),
         source_wait=_source_wait(settings, before.operators, after.operators, seconds),
-        cpu_count=settings.cpus,
-        own_cpu=cpu.own,
-        host_cpu=min(1.0, cpu.host),
+        cpu_count=cpus,
+        own_cpu=cpu.own + sum(waiting) / seconds,
+        host_cpu=min(1.0, (cpu.host * settings.cpus + sum(waiting) / seconds) / cpus),
         thread_stuck=after.stuck,
         adapted=adapted,
     )
+
+
+def _asleep(before: _native.OperatorSample, after: _native.OperatorSample) -> float:
+    """Seconds that an operator slept inside its function, if that is what it mostly does: it calls a service, say.
+
+    A thread in there is as busy as one that computes, and another one would help; only no CPU is used.
+    """
+    inside = after.inside_seconds - before.inside_seconds
+    asleep = after.waited_seconds - before.waited_seconds
+    return asleep if asleep >= WAITING * inside else 0.0
 
 
 def _source_wait(

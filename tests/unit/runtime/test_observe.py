@@ -43,6 +43,22 @@ def test_shares_are_of_the_threads_time() -> None:
     assert (observation.idle, observation.blocked, observation.token_wait) == (0.25, 0.25, 0.0)
 
 
+def test_sleep_in_an_operator_that_mostly_sleeps_is_load() -> None:
+    waits = {"cpu_seconds": 0.1, "inside_seconds": 1.9, "waited_seconds": 1.6}
+    observation = seen(sample([{}, waits]))
+    assert [operator.samples for operator in observation.operators] == [0, 170]
+    assert observation.cpu_count == 3  # nobody can take away what it needs
+    assert observation.own_cpu == pytest.approx(0.5 + 0.8)
+    assert observation.host_cpu == pytest.approx((0.4 * 2 + 0.8) / 3)
+
+
+def test_sleep_in_an_operator_that_mostly_computes_is_none() -> None:
+    computes = {"cpu_seconds": 1.2, "inside_seconds": 1.9, "waited_seconds": 0.5}  # for the interpreter, say
+    observation = seen(sample([{"inside_seconds": 2.0, "waited_seconds": 2.0}, computes]))
+    assert [operator.samples for operator in observation.operators] == [0, 120]
+    assert (observation.cpu_count, observation.own_cpu, observation.host_cpu) == (2, 0.5, 0.4)
+
+
 def test_what_is_pinned_reluctant_or_final_is_not_switchable() -> None:
     switchable = {operator.name: operator.switchable for operator in seen(sample([{}, {}])).operators}
     assert switchable == {"in": False, "work": True}

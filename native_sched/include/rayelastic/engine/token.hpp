@@ -1,6 +1,9 @@
 // The Python token: one engine lock in front of the GIL (architecture section 4), and the hooks by which bindings tie engine threads
 // to an interpreter. Two workers never fight for the GIL: who can't have the token puts its port aside. Knows no Python.
 //
+// An operator that sleeps in Python (a request, a file, a timer) would keep all others out for nothing: the scheduler lets those in beside
+// the token, and takes that back when they begin to compute.
+//
 // Owner: the thread that entered. It never submits downstream while it has the token, so a holder waits for nothing but user code,
 // and whoever waits for the token gets it.
 #pragma once
@@ -32,6 +35,9 @@ class Token {
   void enter(void** user);
   // What waiters left in the lock word (FlagLock notes); wakes sleepers itself.
   [[nodiscard]] std::uint32_t leave(void** user);
+  // The hooks alone: the thread may call what needs the token while another one has it, and waits for the interpreter like any thread.
+  void enter_beside(void** user);
+  void leave_beside(void** user);
   // True: the holder's leave() will answer with FlagLock::kRelist. False: it is free, try again.
   [[nodiscard]] bool ask_relist() { return lock_.leave_note(FlagLock<>::kRelist); }
 

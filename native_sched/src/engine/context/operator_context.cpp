@@ -145,7 +145,7 @@ bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool 
       return false;
     }
     std::byte* const out = in_place ? const_cast<std::byte*>(input_.records) : buffer_;
-    const bool paced = paced_ && begin_paced(thread);
+    const bool paced = is_bounded() && begin_paced(thread);
     const std::int64_t produced = call(out, static_cast<std::int64_t>(in_place ? count : output_run(count)), token_held);
     if (produced < 0) {
       safe_point_.leave();
@@ -175,6 +175,14 @@ bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool 
       return ok;
     }
   }
+}
+
+// Where all is manual nobody waits for a run. Then runs are as long as there is room, and the same input always makes the same runs: where
+// branches meet the order depends on them.
+bool OperatorContext::is_bounded() const noexcept { return paced_ && engine_.queues.load(std::memory_order_relaxed) > 0; }
+
+std::size_t OperatorContext::output_run(std::size_t count) const noexcept {
+  return std::max(count, is_bounded() ? std::min(capacity_, pace_->longest()) : capacity_);
 }
 
 // True: what the run costs is measured, until it has been passed on.
@@ -207,6 +215,17 @@ bool OperatorContext::inside_if_source(Body body) {
   return inside([&] { return !is_cut_off() && body(); });
 }
 
+void OperatorContext::enter_token() {
+  engine_.enter_token(*current_thread, beside_token_);
+  in_token_ = true;
+}
+
+void OperatorContext::leave_token() {
+  if (!in_token_) return;
+  in_token_ = false;
+  engine_.leave_token(*current_thread, beside_token_);
+}
+
 // One call of the function. Negative: stop; what there was to report has been reported.
 std::int64_t OperatorContext::call(std::byte* out, std::int64_t capacity, bool token_held) {
   if (engine_.is_stopping()) [[unlikely]] {
@@ -216,12 +235,10 @@ std::int64_t OperatorContext::call(std::byte* out, std::int64_t capacity, bool t
   out_ = out;
   out_capacity_ = capacity;
   in_token_ = token_held;
+  beside_token_ = false;
   const std::uint64_t sent = tuples_out_.get();
   std::int64_t produced = process(out, capacity);
-  if (in_token_) {
-    in_token_ = false;
-    engine_.leave_token(*current_thread);
-  }
+  leave_token();
   if (produced >= 0 && produced <= capacity) [[likely]]
     return produced;
   if (produced < 0 && produced != REL_STOPPED && spec_.recovery != nullptr && message_.empty()) {
@@ -242,7 +259,7 @@ bool OperatorContext::call_and_submit() {
   EngineThread& thread = *current_thread;
   const Doing doing(thread, number_);
   input_ = {nullptr, 0, in_stride_, {}};
-  const bool paced = paced_ && begin_paced(thread);
+  const bool paced = is_bounded() && begin_paced(thread);
   const bool ok = call_once();
   if (paced) end_paced(thread);
   return ok;
@@ -269,8 +286,8 @@ std::int64_t OperatorContext::process(std::byte* out, std::int64_t capacity) {
       state = slots_.data();
     }
     if (needs_token_ && !in_token_) {
-      engine_.enter_token(*current_thread);
-      in_token_ = true;
+      beside_token_ = waits_.load(std::memory_order_relaxed);
+      enter_token();
     }
     return process_(input_.records, static_cast<std::int64_t>(input_.count), out_stride_ == 0 ? nullptr : out, capacity, state, this);
   } catch (const std::exception& error) {
@@ -298,15 +315,9 @@ std::int64_t OperatorContext::recover(std::int64_t failed, std::uint64_t sent, s
 template <class Body>
 void OperatorContext::without_token(Body body) {
   const bool in_token = in_token_;
-  if (in_token) {
-    in_token_ = false;
-    engine_.leave_token(*current_thread);
-  }
+  leave_token();
   body();
-  if (in_token) {
-    engine_.enter_token(*current_thread);
-    in_token_ = true;
-  }
+  if (in_token) enter_token();
 }
 
 bool OperatorContext::flush(std::int64_t n) {

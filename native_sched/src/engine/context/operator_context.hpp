@@ -59,8 +59,13 @@ class alignas(64) OperatorContext final : public rel_context {
 
   [[nodiscard]] OperatorId id() const noexcept { return id_; }
   [[nodiscard]] const OperatorSpec& spec() const noexcept { return spec_; }
-  // To be entered before a run is taken; a firing enters it itself.
-  [[nodiscard]] bool needs_token() const noexcept { return needs_token_ && spec_.demands.empty(); }
+  // To be entered before a run is taken; a firing enters it itself, and so does an operator that waits.
+  [[nodiscard]] bool needs_token() const noexcept {
+    return needs_token_ && spec_.demands.empty() && !waits_.load(std::memory_order_relaxed);
+  }
+  // It spends its time asleep, in the Python code that needs the token: it is called without the token from now on, or with it again.
+  void set_waits(bool waits) noexcept { waits_.store(waits && needs_token_, std::memory_order_relaxed); }
+  [[nodiscard]] bool waits() const noexcept { return waits_.load(std::memory_order_relaxed); }
   [[nodiscard]] const std::shared_ptr<const Schema>& schema(std::size_t input) const noexcept;
   [[nodiscard]] bool is_final() const noexcept { return final_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_terminal() const noexcept { return onward_ == 0; }
@@ -124,13 +129,14 @@ class alignas(64) OperatorContext final : public rel_context {
     return engine_.is_stopping() || (interrupted_.load(std::memory_order_relaxed) && !engine_.finishing.load(std::memory_order_relaxed));
   }
   [[nodiscard]] bool step(EngineThread& thread, Run& run, bool& writable, bool token_held, OperatorContext*& next);
+  void enter_token();
+  void leave_token();
   [[nodiscard]] bool call_and_submit();
   [[nodiscard]] bool begin_paced(EngineThread& thread);
   void end_paced(EngineThread& thread);
+  [[nodiscard]] bool is_bounded() const noexcept;
   // Records of its output that a call may have at hand.
-  [[nodiscard]] std::size_t output_run(std::size_t count) const noexcept {
-    return std::max(count, paced_ ? std::min(capacity_, pace_->longest()) : capacity_);
-  }
+  [[nodiscard]] std::size_t output_run(std::size_t count) const noexcept;
   [[nodiscard]] bool call_once();
   [[nodiscard]] std::int64_t stage(std::size_t input, const Run& run);
   [[nodiscard]] bool fire();
@@ -176,6 +182,7 @@ class alignas(64) OperatorContext final : public rel_context {
   Hold safe_point_;
   // Of the current call.
   bool in_token_ = false;
+  bool beside_token_ = false;  // in Python without it
   bool flushing_ = false;
   bool untidy_ = false;  // one of message_, attached_, allocated_, arena_touched_ is set
   std::byte* out_ = nullptr;
@@ -221,6 +228,7 @@ class alignas(64) OperatorContext final : public rel_context {
   std::size_t feedbacks_ = 0;              // edges
   std::size_t probes_ = 0;                 // of this round
   std::size_t returned_ = 0;               // records that came back since the probe was sent
+  std::atomic<bool> waits_{false};         // the profiler's
   std::atomic<bool> final_{false};         // release: everything that the operator did is done
   std::atomic<bool> interrupted_{false};
 };
