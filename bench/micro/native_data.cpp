@@ -231,10 +231,6 @@ void text(const Table& report, const Words& words) {
     asm volatile("" ::"r"(copy.data()) : "memory");
   };
   std::size_t found = 0;
-  report.row("text.split", "split a sentence of 10 words", "ns/sentence", sentences, [&] {
-    std::int64_t end = 0;
-    for (std::int64_t at = 0; (at = rel_text_next_word(content.data(), size, end, &end)) >= 0;) ++found;
-  });
   report.row(
       "text.valid", "UTF-8 validation of a sentence, ASCII", "ns/sentence", sentences,
       [&] { found += static_cast<std::size_t>(rel_text_is_valid(content.data(), size)); }, "memcpy", copying);

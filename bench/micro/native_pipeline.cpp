@@ -160,6 +160,27 @@ void collapse(std::int64_t cost, const Effort& effort) {
            effort, [&] { return measure(small, effort.seconds).rate(); });
 }
 
+// One queue in the middle of expensive operators: both its sides have work all the time.
+void halves_row(const Shape& shape, const Effort& effort) {
+  Shape halves = shape;
+  halves.models = every(shape.operators, 1);
+  halves.threads = 1;
+  double cores = 0;
+  Row row{.key = key_of(shape) + ".halves", .what = name_of(shape) + ", one queue", .unit = kTuples, .limit_what = "all manual"};
+  row.rounds = alternate(
+      effort.rounds,
+      [&] {
+        const Window window = measure(halves, 4 * effort.seconds);
+        cores += window.cpu / window.seconds / static_cast<double>(effort.rounds);
+        return window.rate();
+      },
+      [&] { return measure(manual(shape), effort.seconds).rate(); });
+  char text[32];
+  std::snprintf(text, sizeof text, "cores: %.2f", cores);
+  row.note = text;
+  print(row);
+}
+
 // C002-3: more than 10 M context switches with a thread an operator, 160,000 with scheduler threads.
 void switches(const Shape& shape, const Effort& effort) {
   const auto count = [&](ThreadingModel model) {
@@ -186,6 +207,7 @@ void all_pipelines(unsigned threads, const Effort& effort) {
   payload.load.payload = 16384;
   manual_row(payload, effort);
   best_row(payload, threads, effort);
+  for (const std::size_t operators : {10U, 100U}) halves_row({.operators = operators, .load = {.cost = 10'000}}, effort);
   switches(dear, effort);
   for (const std::int64_t cost : {1, 100}) collapse(cost, effort);
 }
