@@ -145,8 +145,12 @@ bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool 
       return false;
     }
     std::byte* const out = in_place ? const_cast<std::byte*>(input_.records) : buffer_;
-    const bool paced = is_bounded() && begin_paced(thread);
-    const std::int64_t produced = call(out, static_cast<std::int64_t>(in_place ? count : output_run(count)), token_held);
+    const bool paced = paced_ && begin_paced(thread);
+    const std::int64_t produced = call(out,
+                                       static_cast<std::int64_t>(in_place ? count
+                                                                 : paced_ ? output_run(count)
+                                                                          : std::max(count, capacity_)),
+                                       token_held);
     if (produced < 0) {
       safe_point_.leave();
       return false;
@@ -181,12 +185,13 @@ bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool 
 // branches meet the order depends on them.
 bool OperatorContext::is_bounded() const noexcept { return paced_ && engine_.queues.load(std::memory_order_relaxed) > 0; }
 
-std::size_t OperatorContext::output_run(std::size_t count) const noexcept {
+[[gnu::noinline]] std::size_t OperatorContext::output_run(std::size_t count) const noexcept {
   return std::max(count, is_bounded() ? std::min(capacity_, pace_->longest()) : capacity_);
 }
 
 // True: what the run costs is measured, until it has been passed on.
-bool OperatorContext::begin_paced(EngineThread& thread) {
+[[gnu::noinline]] bool OperatorContext::begin_paced(EngineThread& thread) {
+  if (!is_bounded()) return false;
   made_before_ = tuples_out_.get();
   return pace_->begin(thread);
 }
@@ -215,13 +220,12 @@ bool OperatorContext::inside_if_source(Body body) {
   return inside([&] { return !is_cut_off() && body(); });
 }
 
-void OperatorContext::enter_token() {
+[[gnu::noinline]] void OperatorContext::enter_token() {
   engine_.enter_token(*current_thread, beside_token_);
   in_token_ = true;
 }
 
-void OperatorContext::leave_token() {
-  if (!in_token_) return;
+[[gnu::noinline]] void OperatorContext::leave_token() {
   in_token_ = false;
   engine_.leave_token(*current_thread, beside_token_);
 }
@@ -238,7 +242,7 @@ std::int64_t OperatorContext::call(std::byte* out, std::int64_t capacity, bool t
   beside_token_ = false;
   const std::uint64_t sent = tuples_out_.get();
   std::int64_t produced = process(out, capacity);
-  leave_token();
+  if (in_token_) leave_token();
   if (produced >= 0 && produced <= capacity) [[likely]]
     return produced;
   if (produced < 0 && produced != REL_STOPPED && spec_.recovery != nullptr && message_.empty()) {
@@ -259,7 +263,7 @@ bool OperatorContext::call_and_submit() {
   EngineThread& thread = *current_thread;
   const Doing doing(thread, number_);
   input_ = {nullptr, 0, in_stride_, {}};
-  const bool paced = is_bounded() && begin_paced(thread);
+  const bool paced = paced_ && begin_paced(thread);
   const bool ok = call_once();
   if (paced) end_paced(thread);
   return ok;
@@ -315,7 +319,7 @@ std::int64_t OperatorContext::recover(std::int64_t failed, std::uint64_t sent, s
 template <class Body>
 void OperatorContext::without_token(Body body) {
   const bool in_token = in_token_;
-  leave_token();
+  if (in_token) leave_token();
   body();
   if (in_token) enter_token();
 }
