@@ -296,6 +296,22 @@ def test_compiled_equals_python(compiled, function):
         assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
 
 
+def numbered_twice(t):
+    numbered = enumerate(t.s[2:].split(), 1)
+    total = 0
+    for at, word in numbered:
+        total += at * len(word)
+    for _ in numbered:  # nothing is left
+        total += 1000
+    return total
+
+
+def test_an_iterator_that_has_come_to_its_end_stays_there(compiled):
+    """Whatever is in memory in front of the text: white space here."""
+    runner = compiled(numbered_twice, Row)
+    assert runner([("  more than twelve bytes", "", 0, 0.0)]).items == [(50,)]
+
+
 def test_what_is_sorted_with_a_nan_is_refused(compiled):
     runner = compiled(lambda t: sorted([t.x, 1.0, 0.5])[0], Row)
     assert runner([("", "", 0, 2.0), ("", "", 0, float("nan"))]).failed == 1

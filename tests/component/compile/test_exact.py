@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import random
 from typing import NamedTuple
 
@@ -83,7 +84,16 @@ EXPRESSIONS = [
     lambda t: (t.i if t.j > 0 else t.x) * 2.0,
     lambda t: divmod(t.i, t.j),
     lambda t: math.pow(t.x, t.y),
+    lambda t: (operator.add(t.i, t.j), operator.mul(t.i, t.j)),
+    lambda t: (operator.sub(t.i, t.j), operator.neg(t.i)),
+    lambda t: (operator.floordiv(t.i, t.j), operator.mod(t.i, t.j), operator.truediv(t.i, t.j)),
+    lambda t: (operator.lt(t.i, t.x), operator.eq(t.i, t.x), operator.pow(t.i, 3)),
+    lambda t: applied(operator.mul, t.i, t.j),
 ]
+
+
+def applied(function, a, b):
+    return function(a, b)
 
 
 @pytest.mark.parametrize("function", EXPRESSIONS, ids=[str(at) for at in range(len(EXPRESSIONS))])

@@ -25,7 +25,7 @@ from rayelastic.compile.lowering.base.views import BytesLiteral, TextLiteral
 from rayelastic.compile.lowering.containers import lists as containers
 from rayelastic.compile.lowering.numbers import builtins as numbers
 from rayelastic.compile.lowering.numbers import numpy_functions
-from rayelastic.compile.lowering.passes import objects, regular_calls
+from rayelastic.compile.lowering.passes import objects, operator_functions, regular_calls
 from rayelastic.compile.lowering.regular import matches as regular
 from rayelastic.compile.lowering.regular.patterns import NoPatternError
 from rayelastic.compile.lowering.text import format as text_format
@@ -177,6 +177,11 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
             return _REPLACED[value]
     except TypeError:  # unhashable
         return value
+    if operator_functions.is_operator_function(value):
+        function = operator_functions.written(value)
+        if function is None:
+            raise UnsupportedError(f"operator.{value.__name__} isn't compiled", loc)
+        return helper(function)
     if problem := numpy_functions.refusal(value, name):
         raise UnsupportedError(problem, loc)
     if value in numbers.DIFFERENT:

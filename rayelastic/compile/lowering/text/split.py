@@ -138,6 +138,8 @@ def _word_end(text: Any, at: int) -> int:
 
 @register_jitable
 def _space_step(text: Any, at: int, cuts: int) -> tuple[int, int, int]:
+    if at < 0:  # an iterator that has come to its end is asked again
+        return -1, -1, -1
     start = left(text, at)
     size = size_of(text)
     if start >= size:
