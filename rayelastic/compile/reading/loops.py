@@ -86,14 +86,8 @@ class Loops(Callables):
         if isinstance(statement, ast.FunctionDef):
             return self._function(statement)
         statement = self._sorted_in_place(statement)
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.YieldFrom):
-            item = ast.Expr(ast.Yield(load(ITEM)))
-            loop = ast.For(ast.Name(ITEM, ast.Store()), statement.value.value, [item], [], None)
-            statement = ast.copy_location(loop, statement)
-        if isinstance(statement, ast.For):
-            self._unmapped(statement)
-            if not self._is_call(statement.iter, {"map", "filter"}):
-                statement.iter = self._iterated(statement.iter)
+        if isinstance(statement, ast.For) and not self._is_call(statement.iter, {"map", "filter"}):
+            statement.iter = self._iterated(statement.iter)
         if isinstance(statement, ast.If):
             statement.test = self._without_first_assignment(statement.test)
         for name, value in ast.iter_fields(statement):
@@ -123,28 +117,6 @@ class Loops(Callables):
         made = ast.Call(load("rel_in_order"), [load(name)], call.keywords)
         target = ast.Subscript(load(name), ast.Slice(None, None, None), ast.Store())
         return placed(ast.Assign([target], made), statement)
-
-    def _unmapped(self, loop: ast.For) -> None:
-        """`for x in map(f, xs)`: lazily, as it is meant."""
-        given = loop.iter
-        if not (isinstance(given, ast.Call) and self._is_call(given, {"map", "filter"})):
-            return
-        if len(given.args) != 2 or given.keywords:
-            return
-        function, iterable = given.args
-        item = f"{ITEM}_{next(self._numbers)}"
-        found = self._applied(function, item)
-        if found is None:
-            return
-        before, value = found
-        if self._name(given) == "map":
-            first: list[ast.stmt] = [ast.Assign([loop.target], value)]
-        else:
-            unless = ast.If(ast.UnaryOp(ast.Not(), value), [ast.Continue()], [])
-            first = [unless, ast.Assign([loop.target], load(item))]
-        loop.target, loop.iter = ast.Name(item, ast.Store()), iterable
-        loop.body = [*(placed(s, loop) for s in [*before, *first]), *loop.body]
-        self._local = self._local | {item}
 
     def _without_first_assignment(self, test: ast.expr) -> ast.expr:
         """`if (k := ..) > 0` with the assignment before it, which Numba 0.68 takes wrongly."""

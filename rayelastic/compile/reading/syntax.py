@@ -1,9 +1,9 @@
 """Python that Numba doesn't read becomes Python that it does: a rewrite of the function's source, where there is one.
 
 Lists that a flat_map function returns are yielded, `t._replace(..)` is a constructor; flags.py, statements.py,
-loops.py, format_strings.py, assignment_expressions.py and exceptions.py have the rest. The new function has the old
-one's globals, closure and line numbers. Source that isn't there, or isn't what the function was made of, leaves the
-function as it is. Knows no Numba.
+lazy_loops.py, loops.py, format_strings.py, assignment_expressions.py and exceptions.py have the rest. The new function
+has the old one's globals, closure and line numbers. Source that isn't there, or isn't what the function was made of,
+leaves the function as it is. Knows no Numba.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from rayelastic.compile.reading.callables import NotRewrittenError
 from rayelastic.compile.reading.exceptions import Narrowing
 from rayelastic.compile.reading.flags import with_flags
 from rayelastic.compile.reading.format_strings import Formats
+from rayelastic.compile.reading.lazy_loops import LazyLoops
 from rayelastic.compile.reading.loops import Loops, loop_over
 from rayelastic.compile.reading.recursion import DEPTH, counted, in_circle
 from rayelastic.compile.reading.statements import Statements
@@ -93,11 +94,13 @@ def rewritten(
         node = _Replaced(first, record).visit(node)
     node = Formats(FORMAT).visit(node)
     may_be_none = may_be_none or (bool(nullable) and _reads_one_of(node, nullable | members, first))
+    local = (set(function.__code__.co_varnames) | set(function.__code__.co_cellvars)) - set(statements.imported)
     node = Narrowing(values, path, may_be_none=may_be_none, members=members, times=times).visit(node)
     if flat and not inspect.isgeneratorfunction(function):
-        node = _Yielded().begin(node)
-    local = set(function.__code__.co_varnames) | set(function.__code__.co_cellvars)
-    Loops(values, local - set(statements.imported)).begin(node)
+        node = _Yielded(path).begin(node)
+    lazy = LazyLoops(values, local, path, first, helper=record is None)
+    node = lazy.begin(node)
+    Loops(values, local | lazy.made).begin(node)
     AssignmentExpressions().begin(node)
     if ast.dump(node) == before:
         return function
@@ -279,7 +282,11 @@ class _Replaced(ast.NodeTransformer):
 
 
 class _Yielded(ast.NodeTransformer):
-    """A function that returns lists yields their items."""
+    """A function that returns lists yields their items: where a handler may take over, once they are all made."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._tries = 0
 
     def begin(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.body = [made for statement in node.body for made in _listed(self.visit(statement))]
@@ -291,13 +298,22 @@ class _Yielded(ast.NodeTransformer):
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         return node
 
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        self._tries += 1
+        self.generic_visit(node)
+        self._tries -= 1
+        return node
+
     def visit_Return(self, node: ast.Return) -> Any:
         given, end = node.value, ast.copy_location(ast.Return(None), node)
         if given is None or (isinstance(given, ast.Constant) and given.value is None):
             return node
-        if isinstance(given, ast.List | ast.Tuple):
+        if self._tries and isinstance(given, ast.GeneratorExp | ast.Call):
+            problem = "what it returns in a try may raise later, where no handler of it is: return a list"
+            raise NotRewrittenError(problem, self._path, node.lineno)
+        if isinstance(given, ast.List | ast.Tuple) and (not self._tries or len(given.elts) < 2):
             return [*(ast.copy_location(ast.Expr(ast.Yield(item)), item) for item in given.elts), end]
-        if isinstance(given, ast.ListComp | ast.GeneratorExp):
+        if isinstance(given, ast.ListComp | ast.GeneratorExp) and not self._tries:
             return [loop_over(given, [ast.Expr(ast.Yield(given.elt))]), end]
         item = ast.Name("rel_item", ast.Load())
         loop = ast.For(ast.Name("rel_item", ast.Store()), given, [ast.Expr(ast.Yield(item))], [], None)
