@@ -3,16 +3,19 @@
 Numba takes a block with an exception check for one inside `try`. Where it inlines a comprehension, it joins blocks that
 follow each other: what was raised before `try` would then go to the handlers, and the code on from there. And it counts
 how deep in `try` statements it is: with `except` and `finally` it leaves one more often than it entered, on the way on
-which nothing is raised, and takes all that follows for the inside.
+which nothing is raised, and takes all that follows for the inside. Before all that, when it reads byte code, it forgets
+the names of keyword arguments inside `try`, and takes them by position.
 """
 
 # mypy: allow-untyped-calls
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from numba.core import ir
+from numba.core import byteflow, ir
 from numba.core.errors import UnsupportedError
 from numba.core.ir_utils import rename_labels
 from numba.core.unsafe import eh
@@ -20,6 +23,26 @@ from numba.core.unsafe import eh
 from rayelastic.compile.lowering.passes.constants import definition
 
 DEEPEST = 100  # try statements in each other
+
+
+@contextmanager
+def keywords_kept() -> Iterator[None]:
+    """While compiling, under Numba's compiler lock: what calls look for is the byte code that names their arguments."""
+    usual = byteflow.StatePy311.pop_kw_names
+    byteflow.StatePy311.pop_kw_names = _names_before
+    try:
+        yield
+    finally:
+        byteflow.StatePy311.pop_kw_names = usual
+
+
+def _names_before(state: Any) -> int | None:
+    """The number of the constant that names the arguments of the call where a state is; None if nothing does."""
+    state._kw_names = None
+    byte_code, at = state._bytecode, state._pc - 2
+    while at in byte_code and byte_code[at].opname in ("PRECALL", "CACHE"):
+        at -= 2
+    return byte_code[at].arg if at in byte_code and byte_code[at].opname == "KW_NAMES" else None
 
 
 def part_from_try(func_ir: Any) -> None:
