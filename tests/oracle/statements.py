@@ -374,18 +374,18 @@ st.count += 1
 --- 3
 st.total += $x0
 --- 3
-st.last = $s
+st.last = ($s)[:40]
 --- 3
 if $p:
     st.count = 0
 --- 3
 @before:s = st.last
-st.last = $s
+st.last = ($s)[:40]
 --- 2
 st.peak = max(st.peak, $x0)
 --- 2
 if $s != st.last:
-    st.last = $s
+    st.last = ($s)[:40]
     st.count += 1
 --- 2
 st.seen = st.seen or $p

@@ -90,6 +90,9 @@ class _Marked:
         for case in getattr(node, "cases", []):
             if case.guard is not None:
                 case.guard = changed.visit(case.guard)
+                for name in sorted(captured(case.pattern) & self._suspects):  # it has a value though the guard fails
+                    problem = f"'{name}', which a case with a condition gives its value, may have none where it is read"
+                    raise NotRewrittenError(problem, self._path, case.pattern.lineno)
             case.body = [*self._set(captured(case.pattern), case.body[0]), *self.block(case.body)]
         if isinstance(node, ast.Delete):
             lost = [one.id for one in node.targets if isinstance(one, ast.Name)]

@@ -270,7 +270,7 @@ def is_of_python(kind: type) -> bool:
 
 
 def _is_named(owner: Any, name: str) -> bool:
-    if name in getattr(owner, "_fields", ()):
+    if name in getattr(owner if isinstance(owner, type) else type(owner), "_fields", ()):
         return False  # of a NamedTuple: counted as its items
     try:
         inspect.getattr_static(owner, name)

@@ -73,6 +73,12 @@ def catching(t):
         return len(str(error))
 
 
+class Anything:
+    def __getattr__(self, name):
+        return 7
+
+
+ANYTHING = Anything()
 NOT_COMPILED = [
     ("global dict", lambda t: RATES[t.symbol], "'RATES' is a dict outside the function that isn't one of constants"),
     ("global list", lambda t: t.volume in LIMITS, "'LIMITS' is a list outside the function and can change"),
@@ -98,6 +104,8 @@ NOT_COMPILED = [
     ("print", lambda t: print(t.symbol), "print"),
     ("repr", lambda t: len(repr(t.price)), "repr isn't compiled: str of a number is the same"),
     ("type", lambda t: 1 if type(t.price) is float else 0, "type isn't compiled: ask isinstance(..)"),
+    ("attributes made when asked for", lambda t: ANYTHING.price + t.price, "'ANYTHING' has no attribute 'price'"),
+    ("isinstance", lambda t: 1.0 if isinstance(t.volume, int) else 0.0, "isinstance(..) of this class isn't compiled"),
     ("unknown name", lambda t: undefined_name(t.price), "undefined_name"),  # noqa: F821
     ("returns None", lambda t: None, "None"),
     ("set of lists", lambda t: {t.symbol: [t.price]}, ""),

@@ -242,7 +242,18 @@ def walrus(t):
     return n
 
 
-@pytest.mark.parametrize("function", [in_a_comprehension, by_a_closure, walrus])
+def by_a_case_with_a_condition(t):
+    if t.i > 5:
+        name = 3
+    match t.i:
+        case name if name > 3:
+            pass
+        case 1 | 2:
+            return name
+    return 0
+
+
+@pytest.mark.parametrize("function", [in_a_comprehension, by_a_closure, walrus, by_a_case_with_a_condition])
 def test_what_no_flag_can_follow_is_told(compiled, function):
     with pytest.raises(LaneError, match="may have no(ne| value)"):
         compiled(function, Row, MAP)
