@@ -17,6 +17,10 @@ from rayelastic.errors import SchemaError
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "functions_and_lanes.md"
 
 
+class Sum(NamedTuple):
+    total: float = 0.0
+
+
 class Row(NamedTuple):
     n: int
     x: float
@@ -45,10 +49,25 @@ def test_integers(compiled: Any) -> None:
     assert python_result(runner.code, rows).items == [(0,), (2**61,)]
 
 
+def kept(t: Any, st: Any) -> str:
+    st.total = t.n
+    return f"{st.total}"
+
+
+def once_bool(t: Any) -> Any:
+    if t.p:
+        return True
+    return t.n
+
+
 def test_int_or_float(compiled: Any) -> None:
     function = lambda t: f"{t.n if t.p else t.x}"  # noqa: E731
     assert both(compiled, function, (1, 0.5, "", True)) == ([("1.0",)], [("1",)])
     assert compiled(function, Row, MAP)([(2**53 + 1, 0.5, "", True)]).failed == 0
+    runner, row = compiled(kept, Row, MAP, keys=("n",), state=Sum), (1, 0.5, "", True)
+    assert runner([row], keys=[0]).items == [("1.0",)]
+    assert python_result(runner.code, [row], keys=[0]).items == [("1",)]
+    assert [type(cell) for (cell,) in both(compiled, once_bool, row)[0]] == [int]
 
 
 def test_frozen(compiled: Any) -> None:

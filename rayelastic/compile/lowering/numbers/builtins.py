@@ -324,3 +324,19 @@ def _fmod(x: Any, y: Any) -> Any:
         return np.fmod(a, b)
 
     return rest
+
+
+@stands_for(math.ldexp)
+def _ldexp(x: Any, i: Any) -> Any:
+    if not _is_number(x) or not _is_whole(i):
+        return None
+
+    def scaled(x: Any, i: Any) -> Any:
+        y = float(x)
+        exponent: Any = types.int32(min(max(int(i), -5000), 5000))
+        result = math.ldexp(y, exponent)
+        if math.isinf(result) and math.isfinite(y):
+            raise OverflowError("math range error")
+        return result
+
+    return scaled

@@ -152,6 +152,12 @@ def _long_division(a: int, b: int) -> float:
 
 
 @register_jitable
+def check_range(start: int, stop: int, step: int = 1) -> None:
+    """Refuses a range whose items can't be counted in 64 bits, or may be near that."""
+    refuse_if(max(start, stop, step) > 2**61 or min(start, stop, step) < -(2**61))
+
+
+@register_jitable
 def _magnitude(a: int) -> Any:
     return types.uint64(0) - types.uint64(a) if a < 0 else types.uint64(a)
 

@@ -17,6 +17,7 @@ from numba.core import ir
 from numba.core.errors import UnsupportedError
 
 from rayelastic.compile.lowering.base import tables
+from rayelastic.compile.lowering.numbers.whole_numbers import check_range
 from rayelastic.compile.lowering.passes import objects, regular_calls
 from rayelastic.compile.lowering.passes.constants import definition, literal
 from rayelastic.compile.lowering.records import instances
@@ -45,9 +46,19 @@ def of_objects(func_ir: Any, statement: Any, helper: Callable[[Any], Any]) -> It
             known = objects.member_value(member, compared, value.name, value.loc)
             statement.value = ir.Global(value.name, literal(known), value.loc)
     elif isinstance(value, ir.Expr) and value.op == "call":
+        if len(value.args) > 1 and getattr(definition(func_ir, value.func), "value", None) is range:
+            yield from _checked_range(value, statement)
         yield from regular_calls.of_patterns(func_ir, statement)
         yield from _with_function(func_ir, value, statement, helper)
     yield statement
+
+
+def _checked_range(call: Any, statement: Any) -> Iterator[Any]:
+    """Of a call of range: the statements that look whether it can be counted in 64 bits."""
+    names = (ir.Var(statement.target.scope, f"$range.{part}.{id(statement)}", call.loc) for part in ("check", "done"))
+    check, done = names
+    yield ir.Assign(ir.Global("check_range", check_range, call.loc), check, call.loc)
+    yield ir.Assign(ir.Expr.call(check, list(call.args), (), call.loc), done, call.loc)
 
 
 def _with_function(func_ir: Any, call: Any, statement: Any, helper: Callable[[Any], Any]) -> Iterator[Any]:

@@ -117,6 +117,8 @@ def _attribute(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
         return value
     if isinstance(found, objects.Computed):
         return ir.Global(shown, objects.Computed(helper(found.function)), value.loc)
+    if type(found) is frozenset:  # a table, too: as a tuple it would have an order
+        found = set(found)
     return ir.Global(shown, _outer_value(found, shown, value.loc, helper), value.loc)
 
 
@@ -159,6 +161,7 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
     if is_tuple_class(type(value)):
         items = [literal(item) for item in value]
         known = all(isinstance(item, int | float | str | bytes | tuple | None) for item in items)
+        known = known and not any(isinstance(item, frozenset) for item in value)
         return type(value)._make(items) if known else objects.Frozen(value)
     if isinstance(value, list | bytearray):
         raise UnsupportedError(

@@ -29,11 +29,11 @@ DEEPEST = 100  # try statements in each other
 def keywords_kept() -> Iterator[None]:
     """While compiling, under Numba's compiler lock: what calls look for is the byte code that names their arguments."""
     usual = byteflow.StatePy311.pop_kw_names
-    byteflow.StatePy311.pop_kw_names = _names_before
+    byteflow.StatePy311.pop_kw_names = _names_before  # type: ignore[method-assign]
     try:
         yield
     finally:
-        byteflow.StatePy311.pop_kw_names = usual
+        byteflow.StatePy311.pop_kw_names = usual  # type: ignore[method-assign]
 
 
 def _names_before(state: Any) -> int | None:

@@ -200,6 +200,9 @@ def _set_field(typingctx: Any, record: Any, name: Any, value: Any) -> Any:
     problem = fields.problem_storing(field, value)
     if problem:
         raise TypingError(plan.refuse(f"state field '{attribute}' of {record.schema.name} {problem}"))
+    if isinstance(value, types.Boolean) and field.type.is_integer:
+        problem = "is an int and is given a bool: write int(..)"
+        raise TypingError(plan.refuse(f"state field '{attribute}' of {record.schema.name} {problem}"))
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         state, frame = record_parts(context, builder, sig.args[0], args[0])

@@ -108,11 +108,22 @@ def civil(day: int) -> tuple[int, int, int]:
     return year_of_era + era * 400 + (1 if month <= 2 else 0), month, day_of_month
 
 
+_MOST = 2**31 - 1
+
+
+@register_jitable
+def out_of_range(*numbers: int) -> None:
+    """Raises what CPython raises of parts that no date or time has: OverflowError beyond 32 bits, which is refused."""
+    for number in numbers:
+        refuse_if(number > _MOST or number < -_MOST - 1)
+    raise ValueError("out of range")
+
+
 @register_jitable
 def day_of(year: int, month: int, day: int) -> int:
     """Days since 1970 of a date; what is no date raises."""
     if year < 1 or year > 9999 or month < 1 or month > 12 or day < 1 or day > 31:
-        raise ValueError("not a date")
+        out_of_range(year, month, day)
     shifted = year - 1 if month <= 2 else year
     era = shifted // 400
     year_of_era = shifted - era * 400
@@ -233,10 +244,9 @@ def _replace(
 @register_jitable
 def made(year: int, month: int, day: int, hour: int, minute: int, second: int, microsecond: int) -> Any:
     """A datetime of its parts."""
-    if hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
-        raise ValueError("not a time")
-    if microsecond < 0 or microsecond > 999_999:
-        raise ValueError("microsecond must be in 0..999999")
+    within = microsecond >= 0 and microsecond <= 999_999
+    if not within or hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
+        out_of_range(year, month, day, hour, minute, second, microsecond)
     seconds = (day_of(year, month, day) * 24 + hour) * 3600 + minute * 60 + second
     return moment(seconds * 1_000_000 + microsecond)
 

@@ -16,7 +16,7 @@ from numba.extending import box, register_jitable
 from rayelastic.compile.lowering.base.declare import overload_attribute_of, overloads, overloads_method, primitive
 from rayelastic.compile.lowering.base.moment_types import Known, MomentType, PointType
 from rayelastic.compile.lowering.records.fields import I64, TimeOfDay
-from rayelastic.compile.lowering.times.moments import day_number, microseconds, moment, units
+from rayelastic.compile.lowering.times.moments import day_number, microseconds, moment, out_of_range, units
 
 _TIME = TimeOfDay("us")
 
@@ -81,10 +81,9 @@ def new_time(hour: int = 0, minute: int = 0, second: int = 0, microsecond: int =
 @overloads(new_time)
 def _new_time(hour: Any = 0, minute: Any = 0, second: Any = 0, microsecond: Any = 0) -> Any:
     def made(hour: Any = 0, minute: Any = 0, second: Any = 0, microsecond: Any = 0) -> Any:
-        if hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
-            raise ValueError("not a time")
-        if microsecond < 0 or microsecond > 999_999:
-            raise ValueError("microsecond must be in 0..999999")
+        within = microsecond >= 0 and microsecond <= 999_999
+        if not within or hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
+            out_of_range(hour, minute, second, microsecond)
         return _time(((hour * 60 + minute) * 60 + second) * 1_000_000 + microsecond)
 
     return made

@@ -1,0 +1,210 @@
+"""Bools that meet ints, identity, ranges, and what is looked for in sets: as in CPython, or not compiled."""
+
+# ruff: noqa: DTZ001, F632 -- functions as users write them
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from typing import Any, NamedTuple
+
+import pytest
+from harness import python_result, request
+
+from rayelastic.compile.code.explain import explain
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import Lane
+
+
+class Row(NamedTuple):
+    s: str
+    i: int
+    j: int
+    x: float
+    p: bool
+    n: int | None
+
+
+class Names:
+    STOP = frozenset({"the", "a", "an", "of", "in", "by"})
+
+
+class Limits(NamedTuple):
+    names: frozenset
+    most: int
+
+
+LIMITS = Limits(frozenset({"the", "a", "an", "of"}), 3)
+LEAST, MOST = -(2**63), 2**63 - 1
+ROWS = [
+    ("", 0, 0, 0.0, False, None), ("a the b", 1, 5, 1.5, True, 1), ("of", MOST, LEAST, math.nan, False, 0),
+    ("x", LEAST, MOST, 1e308, True, 7), ("the", 63, LEAST + 1, 2.0, False, None), ("a", 2**40, 3, 5e-324, True, 2),
+    ("an", 5, 2**32, -0.75, False, 3), ("b", 2000, 7, math.inf, True, None), ("by", 20, 20, 0.5, False, 20),
+]  # fmt: skip
+
+
+def counted(t):
+    turns = 0
+    for _ in range(t.i, t.j, 2**60):
+        turns += 1
+    return turns, len(range(t.j, t.i, -(2**59)))
+
+
+def counted_from(t):
+    return sum([k for k in range(t.i % 5, t.j % 11)]), sum([k for k in range(t.i % 5, -3, -2)])  # noqa: C416
+
+
+def scaled(t):
+    return math.ldexp(t.x, t.j), math.ldexp(t.i, 2)
+
+
+def scaled_or_not(t):
+    try:
+        return math.ldexp(t.x, t.j)
+    except OverflowError:
+        return -1.0
+
+
+def of_parts(t):
+    try:
+        return dt.datetime(2020, 1, t.i, hour=t.j)
+    except ValueError:
+        return dt.datetime(2020, 1, 1)
+
+
+def day_of_parts(t):
+    try:
+        return dt.date(t.i, t.j, 1)
+    except ValueError:
+        return dt.date(2020, 1, 1)
+
+
+def at_minute(t):
+    try:
+        return dt.datetime(2020, 1, 1).replace(minute=t.i)
+    except ValueError:
+        return dt.datetime(2020, 1, 1)
+
+
+def in_frozen_sets(t):
+    return t.s in Names.STOP, t.s not in LIMITS.names, len(Names.STOP), LIMITS.most
+
+
+def none_and_bools(t):
+    return t.n is None, t.p is True, t.p in {1, 2, t.i}, t.p + 1, str(t.p and t.i > 3)
+
+
+def same_list(t):
+    first = [t.i]
+    second = first
+    return first is second, first is not [1]
+
+
+CASES = [
+    counted, counted_from, scaled, scaled_or_not, of_parts, day_of_parts, at_minute, in_frozen_sets, none_and_bools,
+    same_list,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", CASES, ids=[f.__name__ for f in CASES])
+def test_compiled_equals_python_or_asks_it(compiled, function):
+    runner = compiled(function, Row)
+    for row in ROWS:
+        wanted, ours = python_result(runner.code, [row]), runner([row])
+        if ours.failed is None or wanted.failed is not None:
+            assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
+        else:
+            assert function in (counted, scaled), f"{row}: {explain(runner.code, row)}"
+
+
+def once_bool(t):
+    found = 0
+    for word in t.s.split():
+        if word == "a":
+            found = True
+    return str(found)
+
+
+def bool_in_list(t):
+    return str([True, t.i][0])
+
+
+def bool_in_dict(t):
+    d = {"a": t.i}
+    d["b"] = t.p
+    return str(d["b"])
+
+
+def appended(t):
+    items = [1]
+    items.append(t.p)
+    return str(items[-1])
+
+
+def chosen(t):
+    return str(t.p and t.i)
+
+
+def largest(t):
+    return str(max(t.p, t.i))
+
+
+def helper(x):
+    if x > 3:
+        return True
+    return 7
+
+
+def given_by_a_helper(t):
+    return str(helper(t.i))
+
+
+def inverted(t):
+    return str(~t.p)
+
+
+def same_number(t):
+    return str(t.i is t.j)
+
+
+def same_text(t):
+    return str(t.s is t.s.strip())
+
+
+def float_in_ints(t):
+    return str(t.x in {1, 2, t.i})
+
+
+def int_in_bools(t):
+    return str(t.i in {t.p, t.i > 3})
+
+
+def hashed(t):
+    return str(hash(t.x))
+
+
+def in_turn(t):
+    return ",".join([name for name in Names.STOP])  # noqa: C416
+
+
+def in_turn_of_a_field(t):
+    return ",".join([name for name in LIMITS.names])  # noqa: C416
+
+
+REFUSED: list[tuple[Any, str]] = [
+    (once_bool, "'found' is once bool and once int"), (bool_in_list, "once bool and once int"),
+    (bool_in_dict, "'d' is once bool and once int"), (appended, "once bool and once int"),
+    (chosen, "once bool and once int"), (largest, "once bool and once int"),
+    (given_by_a_helper, "once bool and once int"), (inverted, "~ of a bool"), (same_number, "write =="),
+    (same_text, "write =="), (float_in_ints, "holds int and is given float"), (int_in_bools, "once bool and once int"),
+    (hashed, "hash() of a float isn't compiled"), (in_turn, "taking the items of 'Names.STOP' in turn"),
+    (in_turn_of_a_field, "taking the items of 'LIMITS.names' in turn"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "reason"), REFUSED, ids=[f.__name__ for f, _ in REFUSED])
+def test_what_would_differ_is_refused(compiler, function, reason):
+    code = compiler.compile(request(function, Row, output=Schema.of(str)))
+    assert code.lane is Lane.PYTHON
+    assert reason in code.reason
+    assert "test_conversions.py:" in code.reason
