@@ -10,7 +10,7 @@ import ast
 import random
 import re
 
-from tests.oracle import control, grammar, statements
+from tests.oracle import control, grammar, seldom, statements
 from tests.oracle.program import Program
 from tests.oracle.rows import FIELDS, WORDS
 
@@ -19,6 +19,7 @@ _SLOT = re.compile(r"([$!])([A-Za-z]+)(['0]?)|@(\w+)(?::(?=[A-Za-z])[A-Za-z]+)?"
 _OUTPUTS = ["s"] * 5 + ["i"] * 5 + ["x"] * 3 + ["p"] * 3 + ["a", "e", "g", "g", "b", "ns", "ni", "nx"]
 _SCALARS = {"s", "i", "x", "p", "a", "e", "g", "b"}
 _STATE = [("st.count", "i"), ("st.total", "x"), ("st.last", "s"), ("st.peak", "x"), ("st.seen", "p")]
+_IN_TRY = 0.15  # of all programs
 _KEPT = 0.6  # of the templates of a type, in one program
 
 Names = list[tuple[str, str]]
@@ -42,7 +43,7 @@ def _blocks(text: str) -> list[tuple[int, str]]:
 
 
 EXPRESSIONS = {kind: _weighted(text) for kind, text in grammar.EXPRESSIONS.items()}
-STATEMENTS = _blocks(statements.STATEMENTS)
+STATEMENTS = _blocks(statements.STATEMENTS) + _blocks(seldom.STATEMENTS)
 BLOCK_STATEMENTS = _blocks(statements.BLOCK_STATEMENTS)
 STATE_STATEMENTS = _blocks(statements.STATE_STATEMENTS)
 
@@ -270,6 +271,8 @@ class Maker:
         else:
             lines.append(f"return {self._last(names)}")
         lines = re.sub(r"EXIT_(\d+)_", lambda m: self._exited(int(m[1])), "\n".join(lines)).split("\n")
+        if self.chosen.random() < _IN_TRY:  # which changes nothing but how it is compiled
+            lines = ["try:", *("    " + line for line in lines), "except AssertionError:", "    raise"]
         body = "def f(t, st):\n" if keyed else "def f(t):\n"
         body += "\n".join("    " + line for line in lines)
         declared = self._outputs if self._kind != "filter" and self.chosen.random() < 0.3 else ()

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from tests.oracle.containers import CONSUMERS, CONTAINERS, LEAVES
 from tests.oracle.scalars import SCALARS
+from tests.oracle.seldom import SCALARS as SELDOM
 
 __all__ = ["CONSTANTS", "CONSUMERS", "EXPRESSIONS", "LEAVES"]
 
-EXPRESSIONS = {**SCALARS, **CONTAINERS}
+EXPRESSIONS = {**{kind: table + SELDOM.get(kind, "\n")[1:] for kind, table in SCALARS.items()}, **CONTAINERS}
 CONSTANTS = {
     "RATES": 'RATES = {"GET": 1.5, "a": 2.0, "longer than twelve bytes": -1.0, "": 0.25}',
     "NAMES": 'NAMES = {1: "one", -3: "three", 1000000000000: "many", 0: ""}',

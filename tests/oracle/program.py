@@ -13,7 +13,10 @@ from typing import Any
 from tests.oracle.grammar import CONSTANTS
 from tests.oracle.rows import FIELDS
 
-IMPORTS = {"dt": "import datetime as dt", "math": "import math", "re": "import re", "np": "import numpy as np"}
+IMPORTS = {
+    "dt": "import datetime as dt", "math": "import math", "re": "import re", "np": "import numpy as np",
+    "operator": "import operator",
+}  # fmt: skip
 STATE = """class State(NamedTuple):
     count: int = 0
     total: float = 0.0
