@@ -33,6 +33,7 @@ from rayelastic.compile.lowering.numbers import exact
 from rayelastic.compile.lowering.passes import calls
 from rayelastic.compile.lowering.passes.constants import definition, folded, is_tuple_class, literal
 from rayelastic.compile.lowering.passes.exception_arguments import drop_exception_arguments
+from rayelastic.compile.lowering.passes.none_values import check_nones
 from rayelastic.compile.lowering.passes.provided import PROVIDED
 from rayelastic.compile.lowering.passes.try_blocks import balance_tries, part_from_try
 from rayelastic.compile.lowering.records import output
@@ -193,6 +194,7 @@ class MakeExact(FunctionPass):
         """Replaces operators on numbers in `state.func_ir`."""
         check_conversions(state)
         record = operator_record(state)
+        check_nones(state, helper=record is None)
         suspects = record is not None and _runs_straight(state, record)
         if exact.make_exact(state, suspects=suspects) and record is not None:
             record.plan.has_suspicions = True

@@ -1,0 +1,93 @@
+"""None where compiled code needs a value and CPython doesn't: refused where a handler could take it for an exception.
+
+Numba takes the value out of what may be None, and raises TypeError if it is None: as CPython does in arithmetic and
+most calls, but not where it looks something up. Outside of `try` that is no matter, for Python is asked then.
+"""
+
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+from numba.core import ir, types
+from numba.core.errors import UnsupportedError
+from numba.core.unsafe import eh
+
+from rayelastic.compile.lowering.base.tables import TableType
+from rayelastic.compile.lowering.base.views import ViewType
+
+_LOOKED_UP = types.List | types.Set | types.DictType | types.BaseTuple | types.RangeType | TableType
+_WITH_BOUNDS = ("find", "rfind", "index", "rindex", "count", "startswith", "endswith")
+_CALLED = ("hash", "slice")
+
+
+def check_nones(state: Any, *, helper: bool) -> None:
+    """Looks at a function whose types are known.
+
+    Args:
+        state: Numba's, of the function.
+        helper: whether others of the user's functions call it, inside `try` perhaps.
+
+    Raises:
+        UnsupportedError: at the first line that has one.
+    """
+    if not helper and not any(_tries(state, one) for one in _calls(state.func_ir)):
+        return
+    for block in state.func_ir.blocks.values():
+        for statement in block.body:
+            for variable in _taken(state, statement):
+                kind = state.typemap[variable.name]
+                if isinstance(kind, types.Optional):
+                    problem = "what may be None is looked up or put in here, where a handler could catch that it is"
+                    raise UnsupportedError(f"{problem}: ask whether it is None first", statement.loc)
+
+
+def _calls(func_ir: Any) -> Iterator[Any]:
+    for block in func_ir.blocks.values():
+        yield from block.find_exprs("call")
+
+
+def _tries(state: Any, call: Any) -> bool:
+    try:
+        return getattr(state.func_ir.get_definition(call.func), "value", None) is eh.mark_try_block
+    except KeyError:
+        return False
+
+
+def _taken(state: Any, statement: Any) -> Iterator[Any]:
+    """Variables that a statement needs a value of, though CPython would take None."""
+    if isinstance(statement, ir.SetItem | ir.StaticSetItem):
+        container = state.typemap[statement.target.name]
+        if isinstance(container, types.DictType) and isinstance(statement, ir.SetItem):
+            yield statement.index
+        item = container.value_type if isinstance(container, types.DictType) else getattr(container, "dtype", None)
+        if not isinstance(item, types.Optional):
+            yield statement.value
+    value = statement.value if isinstance(statement, ir.Assign) else None
+    if not isinstance(value, ir.Expr):
+        return
+    if value.op == "binop" and value.fn is operator.contains:
+        if isinstance(state.typemap[value.lhs.name], _LOOKED_UP):
+            yield value.rhs
+    elif value.op == "unary" and value.fn is operator.not_:
+        if not isinstance(state.calltypes[value].args[0], types.Optional):
+            yield value.value
+    elif value.op == "getitem" and isinstance(state.typemap[value.value.name], types.DictType | TableType):
+        yield value.index
+    elif value.op == "call":
+        yield from _of_call(state, value)
+
+
+def _of_call(state: Any, call: Any) -> Iterator[Any]:
+    function = state.typemap[call.func.name]
+    given = [*call.args, *(argument for _, argument in call.kws)]
+    if not isinstance(function, types.BoundFunction):
+        name = getattr(getattr(function, "typing_key", None), "__name__", "")
+        yield from given if name in _CALLED else given[1:] if name == "round" else ()
+    elif not isinstance(function.this, ViewType | types.Optional):
+        yield from given
+    elif str(function.typing_key).rpartition(".")[2].strip("')") in _WITH_BOUNDS:
+        yield from given[1:]
