@@ -69,3 +69,10 @@ def other(a: Any, b: Any) -> Any:
     if a is None or b is None:
         return (a is None) != (b is None)
     return present(a) != present(b)
+
+
+def empty(a: Any) -> Any:
+    """Not a."""
+    if a is None:
+        return True
+    return not present(a)

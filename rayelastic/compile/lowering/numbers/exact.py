@@ -176,10 +176,11 @@ def _replaced_otherwise(state: Any, value: Any, name: str, operands: list[Any]) 
 
 
 def _compares_optionals(state: Any, value: Any) -> bool:
-    """Whether an expression is == or != of what may be None, which Numba would take out first; puts ours in place."""
-    if value.op != "binop" or value.fn not in _EQUALITIES:
+    """Whether an expression is ==, != or not of what may be None, which Numba would take out; puts ours in place."""
+    if value.op not in ("binop", "unary") or value.fn not in _EQUALITIES:
         return False
-    kinds = tuple(types.unliteral(state.typemap[operand.name]) for operand in (value.lhs, value.rhs))
+    operands = (value.value,) if value.op == "unary" else (value.lhs, value.rhs)
+    kinds = tuple(types.unliteral(state.typemap[operand.name]) for operand in operands)
     if not any(isinstance(kind, types.Optional) for kind in kinds) or types.none in kinds:
         return False
     value.fn = _EQUALITIES[value.fn]
@@ -297,7 +298,7 @@ _EQUALITIES: dict[Any, Any] = {}
 
 
 def _declare_equality(function: Any, written: Any) -> None:
-    def equality(a: Any, b: Any) -> Any:
+    def equality(*operands: Any) -> Any:
         raise TypeError("only compiled")
 
     equality.__name__ = f"{function.__name__}_of_optionals"
@@ -309,7 +310,7 @@ def _declare_equality(function: Any, written: Any) -> None:
         def generic(self, args: Any, kws: Any) -> Any:
             return signature(types.boolean, *args)
 
-    @lower_builtin(equality, types.Any, types.Any)
+    @lower_builtin(equality, *[types.Any] * written.__code__.co_argcount)
     def _lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return context.compile_internal(builder, written, sig, args)
 
@@ -318,3 +319,4 @@ def _declare_equality(function: Any, written: Any) -> None:
 
 _declare_equality(operator.eq, optional.same)
 _declare_equality(operator.ne, optional.other)
+_declare_equality(operator.not_, optional.empty)

@@ -72,9 +72,6 @@ def _taken(state: Any, statement: Any) -> Iterator[Any]:
     if value.op == "binop" and value.fn is operator.contains:
         if isinstance(state.typemap[value.lhs.name], _LOOKED_UP):
             yield value.rhs
-    elif value.op == "unary" and value.fn is operator.not_:
-        if not isinstance(state.calltypes[value].args[0], types.Optional):
-            yield value.value
     elif value.op == "getitem" and isinstance(state.typemap[value.value.name], types.DictType | TableType):
         yield value.index
     elif value.op == "call":
