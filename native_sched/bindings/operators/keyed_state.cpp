@@ -3,11 +3,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <limits>
 #include <span>
 #include <stdexcept>
 #include <utility>
 
+#include "rayelastic/state/state_bytes.hpp"
 #include "wrappers.hpp"
 
 namespace rayelastic::python {
@@ -107,18 +109,25 @@ void bind_keyed_state(nb::module_& module) {
       .def(
           "__init__",
           [](KeyedStateObject* self, const SchemaObject& schema, const std::vector<std::string>& keys, std::size_t state_size,
-             const nb::bytes& initial, const std::vector<std::size_t>& text_offsets, const GivenTtl& ttl) {
+             const nb::bytes& initial, const std::vector<std::size_t>& text_offsets, const GivenTtl& ttl,
+             const std::vector<std::size_t>& binary) {
             auto records = std::make_shared<KeyedState>(schema.schema, keys, state_size, bytes_in(initial), text_offsets, ttl_of(ttl));
+            std::vector<TextCheck> checks;
+            for (const std::size_t offset : text_offsets)
+              checks.push_back(check_of_texts(std::ranges::find(binary, offset) == binary.end() ? Type::String : Type::Binary));
+            records->check_texts(checks);
             new (self) KeyedStateObject{.store = records, .records = records};
           },
           nb::arg("schema"), nb::arg("keys"), nb::arg("state_size"), nb::arg("initial"),
-          nb::arg("text_offsets") = std::vector<std::size_t>(), nb::arg("ttl") = GivenTtl(),
+          nb::arg("text_offsets") = std::vector<std::size_t>(), nb::arg("ttl") = GivenTtl(), nb::arg("binary") = std::vector<std::size_t>(),
           nb::sig("def __init__(self, schema: Schema, keys: collections.abc.Sequence[str], state_size: int, initial: bytes, text_offsets: "
-                  "collections.abc.Sequence[int] = (), ttl: tuple[int, str, int] = (0, '', 0)) -> None"),
+                  "collections.abc.Sequence[int] = (), ttl: tuple[int, str, int] = (0, '', 0), binary: collections.abc.Sequence[int] = ()) "
+                  "-> None"),
           "State records of state_size bytes, a copy of initial for a new key; text_offsets: where string views are in them. ttl: a key "
           "that isn't\n"
           "touched for so many ticks of a time field, with a shift, is forgotten; nanoseconds of the clock where the field is ''; 0: none "
-          "is.")
+          "is. binary: those\n"
+          "of text_offsets that have bytes, not text.")
       .def_static(
           "objects",
           [](const SchemaObject& schema, const std::vector<std::string>& keys, nb::object factory, const GivenTtl& ttl) {

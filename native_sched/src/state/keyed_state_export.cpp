@@ -45,14 +45,14 @@ std::vector<std::byte> KeyedState::export_chunk(const KeySelection& keys, std::u
     if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
     writer.key(key);
     write_touch(state, writer);
-    writer.record(state, {state_size_, text_offsets_});
+    writer.record(state, {state_size_, text_offsets_, {}});
     return true;
   });
   return writer.finish();
 }
 
 std::size_t KeyedState::import_range(std::span<const std::byte> bytes) {
-  const RecordShape shape{state_size_, text_offsets_};
+  const RecordShape shape{state_size_, text_offsets_, text_checks_};
   StateReader reader(bytes, kMagic, layout());
   std::vector<StringView> keys;
   std::vector<std::uint64_t> hashes;

@@ -18,7 +18,9 @@ class RecordPool {
  public:
   explicit RecordPool(std::shared_ptr<const Schema> schema) : schema_(std::move(schema)) {
     for (const Field& field : schema_->fields()) {
-      if (is_text(field.type)) texts_.push_back(field.offset);
+      if (!is_text(field.type)) continue;
+      texts_.push_back(field.offset);
+      checks_.push_back(check_of_texts(field.type));
     }
   }
 
@@ -43,7 +45,7 @@ class RecordPool {
     free_.push_back(kept);
   }
 
-  [[nodiscard]] RecordShape shape() const noexcept { return {schema_->record_size(), texts_}; }
+  [[nodiscard]] RecordShape shape() const noexcept { return {schema_->record_size(), texts_, checks_}; }
   [[nodiscard]] std::size_t bytes() const noexcept { return blocks_.size() * words() * 8 * kBlockRecords + rooms_.bytes(); }
   // Of what its records are.
   [[nodiscard]] std::uint64_t layout() const noexcept {
@@ -71,6 +73,7 @@ class RecordPool {
 
   std::shared_ptr<const Schema> schema_;
   std::vector<std::size_t> texts_;
+  std::vector<TextCheck> checks_;
   TextRooms rooms_;
   std::vector<std::unique_ptr<std::uint64_t[]>> blocks_;
   std::vector<std::byte*> free_;

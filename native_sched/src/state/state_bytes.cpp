@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "rayelastic/record/hash.hpp"
+#include "rayelastic/text/text.h"
 
 namespace rayelastic {
 
@@ -11,6 +12,10 @@ namespace {
 
 constexpr std::size_t kLeastPerKey = 5;                       // bytes
 constexpr std::size_t kMostExpected = std::size_t{16} << 20;  // bytes; more is a bound, not what will come
+
+void check_text(const StringView& text) {
+  if (rel_text_is_valid(text.data(), text.length) == 0) throw StateError("exported state has a text that isn't UTF-8");
+}
 
 // Keys that extract() can't have made would crash restore() later.
 void check_key(const KeyExtractor& extractor, const StringView& key) {
@@ -38,6 +43,7 @@ void check_key(const KeyExtractor& extractor, const StringView& key) {
       size = length;
     }
     if (key.length - at < size) refuse();
+    if (field->type == Type::String) check_text(StringView(bytes + at, static_cast<std::uint32_t>(size)));
     at += size;
   }
   if (at != key.length) refuse();
@@ -50,6 +56,8 @@ StringView text_at(const std::byte* record, std::size_t offset) {
 }
 
 }  // namespace
+
+TextCheck check_of_texts(Type type) { return type == Type::String ? TextCheck(check_text) : TextCheck(); }
 
 void RecordShape::restore(const std::byte* exported, std::byte* record, TextRooms& rooms) const {
   std::memcpy(record, exported, size);
@@ -133,9 +141,10 @@ const std::byte* StateReader::take(std::size_t size) {
 
 const std::byte* StateReader::record(const RecordShape& shape) {
   const std::byte* const record = take(shape.size);
-  for (const std::size_t offset : shape.texts) {
-    const StringView text = text_at(record, offset);
-    if (!text.is_inline()) (void)take(text.length);
+  for (std::size_t i = 0; i < shape.texts.size(); ++i) {
+    const StringView text = text_at(record, shape.texts[i]);
+    const auto* const bytes = text.is_inline() ? text.prefix : reinterpret_cast<const char*>(take(text.length));
+    if (i < shape.checks.size() && shape.checks[i]) shape.checks[i](StringView(bytes, text.length));
   }
   return record;
 }

@@ -253,4 +253,45 @@ TEST(what_grows_survives_export_and_import) {
   CHECK(std::abs(found["b"][3]) <= 2.1);
 }
 
+// Whoever can write to a snapshot may change any byte of it: it is refused, or it is a state like another, with other figures.
+TEST(no_changed_byte_of_what_grows_leads_out_of_bounds_or_into_a_loop) {
+  const auto output = schema_of(
+      {field("word", Type::String), field("notes", Type::Int64), field("top", Type::Int64, true), field("median", Type::Float64, true)});
+  const std::vector<Aggregate> wanted = {
+      {AggregateFunction::Distinct, "note"}, {AggregateFunction::Largest, "n", "", 0, 3}, {AggregateFunction::Quantile, "x", "", 0.5, 0.1}};
+  std::vector<std::string> notes;
+  for (int i = 0; i < 40; ++i) notes.push_back(std::string(static_cast<std::size_t>(i % 20), 'n') + std::to_string(i % 6));
+  const auto feed = [&notes](FakeContext& context) {
+    for (int i = 0; i < 40; ++i) {
+      const Row one = row("a", i, (i - 20) * 3, notes[static_cast<std::size_t>(i)]);
+      if (context.call(&one, 1) != 0) return;  // a sum, say, that doesn't fit any more
+    }
+    (void)context.call(nullptr, 0);
+  };
+  const OperatorSpec here = make_aggregate("here", kInput, output, {"word"}, wanted, Emit::Final);
+  FakeContext context(here);
+  for (int i = 0; i < 20; ++i) {
+    const Row one = row("a", i, i - 10, notes[static_cast<std::size_t>(i)]);
+    CHECK_EQ(context.call(&one, 1), 0);
+  }
+  const auto bytes = table_of_aggregate(here).export_range(0, ~std::uint64_t{0});
+  int refused = 0;
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    for (const unsigned flipped : {0x01U, 0x10U, 0x80U, 0xFFU}) {
+      auto changed = bytes;
+      changed[at] ^= static_cast<std::byte>(flipped);
+      const OperatorSpec there = make_aggregate("there", kInput, output, {"word"}, wanted, Emit::Final);
+      try {
+        (void)table_of_aggregate(there).import_range(changed);
+      } catch (const StateError&) {
+        ++refused;
+        continue;
+      }
+      FakeContext moved(there);
+      feed(moved);
+    }
+  }
+  CHECK(refused > static_cast<int>(bytes.size()));
+}
+
 REL_TEST_MAIN

@@ -10,6 +10,7 @@ from rayelastic.compile.code.answers import answers
 from rayelastic.compile.lanes.ports_lane import chosen
 from rayelastic.graph.operators.aggregates import Aggregation
 from rayelastic.graph.operators.splits import Split
+from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.operators.native_schema import native_schema
@@ -33,7 +34,10 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
         keyed = None
         if code.state_schema is not None:
             texts = [field.offset for field in code.state_schema.fields if field.type.is_text]
-            keyed = _native.KeyedState(source, keys, loaded.state_size, loaded.state_initial, texts, ttl_of(spec))
+            binary = [field.offset for field in code.state_schema.fields if field.type is DataType.BINARY]
+            keyed = _native.KeyedState(
+                source, keys, loaded.state_size, loaded.state_initial, texts, ttl_of(spec), binary
+            )
         owner = loaded.owner
         made = _native.Operator.compiled(spec.name, loaded.address, loaded.flags, source, target, keyed, owner=owner)
         if code.state is None:

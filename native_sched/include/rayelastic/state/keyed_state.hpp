@@ -30,6 +30,7 @@ namespace rayelastic {
 
 class StateReader;  // state_bytes.hpp
 class StateWriter;
+using TextCheck = std::function<void(const StringView& bytes)>;
 
 // After how long without a touch a key is forgotten. With `field`: by event time, that of its records; else by the clock.
 struct TimeToLive {
@@ -80,6 +81,9 @@ class KeyedState final : public StateTable {
     texts_.assign(*static_cast<StringView*>(field), text, bytes);
     publish();
   }
+
+  // What is kept like a text but has a form of its own is checked when it is imported; one for each text offset, in their order.
+  void check_texts(std::span<const TextCheck> checks) { text_checks_.assign(checks.begin(), checks.end()); }
 
   // Where the texts of the states are; for operators that keep texts, or what is stored like one, without keep_text. They call
   // publish() now and then, so that bytes() is right.
@@ -201,6 +205,7 @@ class KeyedState final : public StateTable {
   std::size_t state_size_;
   std::vector<std::byte> initial_;
   std::vector<std::size_t> text_offsets_;
+  std::vector<TextCheck> text_checks_;
   std::size_t stride_;
   std::size_t block_shift_;
   std::size_t block_mask_;

@@ -8,10 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "rayelastic/record/key_extractor.hpp"
+#include "rayelastic/record/schema.hpp"
 #include "rayelastic/record/string_view.hpp"
 #include "rayelastic/state/state_table.hpp"
 #include "rayelastic/state/text_rooms.hpp"
@@ -20,10 +22,17 @@ namespace rayelastic {
 
 using StateMagic = char[8];
 
+// Throws StateError for bytes that can't be what is kept at a place; empty where they may be anything, as those of a text.
+using TextCheck = std::function<void(const StringView& bytes)>;
+
+// Of the texts of a field: those that aren't bytes are valid UTF-8, which all that reads them counts on.
+[[nodiscard]] TextCheck check_of_texts(Type type);
+
 // Records of fixed size, with texts (or what is kept like one) at some places.
 struct RecordShape {
   std::size_t size = 0;
   std::span<const std::size_t> texts = {};
+  std::span<const TextCheck> checks = {};  // of the texts, in their order; none: all may be anything
 
   // From bytes that StateReader::record() gave to a record whose texts are in `rooms`.
   void restore(const std::byte* exported, std::byte* record, TextRooms& rooms) const;

@@ -80,7 +80,10 @@ Accumulators::Accumulators(std::shared_ptr<const Schema> input, std::shared_ptr<
     } else {
       const StateNeed need = need_of(aggregate.function, type);
       step.state_offset = state_size_;
-      if (need.text) text_offsets_.push_back(state_size_);
+      if (need.text) {
+        text_offsets_.push_back(state_size_);
+        text_checks_.push_back(check_of(aggregate, type));
+      }
       state_size_ += need.bytes;
     }
     steps_.push_back(std::move(step));

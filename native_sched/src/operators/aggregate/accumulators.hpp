@@ -22,6 +22,7 @@ class Accumulators {
 
   [[nodiscard]] std::size_t state_size() const noexcept { return state_size_; }  // a new state is zero
   [[nodiscard]] std::span<const std::size_t> text_offsets() const noexcept { return text_offsets_; }
+  [[nodiscard]] std::span<const TextCheck> text_checks() const noexcept { return text_checks_; }
 
   // Of what the states are made of: equal ones can be read by one another.
   [[nodiscard]] std::uint64_t layout() const noexcept;
@@ -44,6 +45,7 @@ class Accumulators {
   std::vector<AggregateStep> steps_;
   std::size_t state_size_ = 0;
   std::vector<std::size_t> text_offsets_;
+  std::vector<TextCheck> text_checks_;
   TextRooms* rooms_ = nullptr;
   std::string problem_;
 };

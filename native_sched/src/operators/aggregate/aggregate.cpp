@@ -145,6 +145,7 @@ OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> inpu
   const std::vector<std::byte> initial(state->accumulators.state_size());
   state->table = std::make_unique<KeyedState>(input, keys, initial.size(), initial, state->accumulators.text_offsets(), ttl);
   state->accumulators.keep_in(state->table->texts());
+  state->table->check_texts(state->accumulators.text_checks());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const Field& key = *state->table->extractor().fields()[i];
     const Field& field = output->fields()[i];

@@ -1,7 +1,9 @@
 // Distinct values, largest values, quantiles: what grows with the values, in one flat piece of memory kept like a text.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <vector>
 
 #include "operators/aggregate/aggregate_step.hpp"
 #include "operators/aggregate/quantile_sketch.hpp"
@@ -97,7 +99,32 @@ bool result_of_sketch(const AggregateStep& step, const std::byte* state, std::by
   return some;
 }
 
+bool are_ranks(const StringView& bytes, std::size_t ranks) {
+  if (bytes.length == 0) return true;
+  if (bytes.length != 8 + ranks * 8) return false;
+  std::vector<std::uint64_t> kept(1 + ranks);
+  std::memcpy(kept.data(), bytes.data(), bytes.length);
+  return kept[0] > 0 && kept[0] <= ranks &&
+         std::is_sorted(kept.begin() + 1, kept.begin() + 1 + static_cast<std::ptrdiff_t>(kept[0]), std::greater<>());
+}
+
 }  // namespace
+
+TextCheck check_of(const Aggregate& aggregate, Type field) {
+  const auto refuse_unless = [](bool whole) {
+    if (!whole) throw StateError("exported state has a damaged set, list or sketch of values");
+  };
+  switch (aggregate.function) {
+    case AggregateFunction::Distinct:
+      return [=](const StringView& bytes) { refuse_unless(value_set::is_whole(bytes)); };
+    case AggregateFunction::Largest:
+      return [=, ranks = static_cast<std::size_t>(aggregate.second)](const StringView& bytes) { refuse_unless(are_ranks(bytes, ranks)); };
+    case AggregateFunction::Quantile:
+      return [=, error = aggregate.second](const StringView& bytes) { refuse_unless(quantile_sketch::is_whole(bytes, error)); };
+    default:
+      return check_of_texts(field);
+  }
+}
 
 void choose_collection(AggregateStep& step) {
   switch (step.aggregate.function) {

@@ -9,6 +9,7 @@
 
 #include "rayelastic/operators/aggregate/aggregate.hpp"
 #include "rayelastic/record/key_extractor.hpp"
+#include "rayelastic/state/state_bytes.hpp"
 #include "rayelastic/state/text_rooms.hpp"
 #include "record/numbers.hpp"
 
@@ -41,6 +42,8 @@ struct StateNeed {
   bool text = false;
 };
 [[nodiscard]] StateNeed need_of(AggregateFunction function, Type field) noexcept;
+// What the text of a state has to be like when it comes from outside; empty: anything.
+[[nodiscard]] TextCheck check_of(const Aggregate& aggregate, Type field);
 // Fills in update, merge and result. The functions are in three files, by what they keep: a selected value, sums, something that grows.
 void choose_code(AggregateStep& step);
 void choose_selection(AggregateStep& step);

@@ -5,13 +5,15 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
 
 namespace rayelastic::quantile_sketch {
 
 namespace {
 
 constexpr double kSmallest = 1e-300;
-constexpr std::int32_t kSpare = 16;  // buckets more than needed when a side grows
+constexpr std::int32_t kSpare = 16;           // buckets more than needed when a side grows
+constexpr std::int64_t kMostSpare = 1 << 20;  // as it adds up when sketches are merged that were merged; no sketch from outside has more
 
 struct Side {  // the buckets of the positive, or of the negative values
   std::int32_t low = 0;
@@ -38,6 +40,10 @@ struct Parts {
 
 double log_gamma(double error) noexcept { return std::log((1 + error) / (1 - error)); }
 
+std::int32_t index_of(double size, double error) noexcept {
+  return static_cast<std::int32_t>(std::ceil(std::log(size) / log_gamma(error)));
+}
+
 void create(StringView& sketch, TextRooms& rooms) {
   const Header empty;
   std::memcpy(rooms.resize(sketch, sizeof empty), &empty, sizeof empty);
@@ -57,7 +63,9 @@ std::uint64_t* widened(StringView& sketch, TextRooms& rooms, int which, std::int
   const Side after{low, end - low};
   const std::size_t others = static_cast<std::size_t>(parts.header->sides[1 - which].size);
   const std::size_t all = others + static_cast<std::size_t>(after.size);
-  rooms.resize(sketch, static_cast<std::uint32_t>(sizeof(Header) + all * 8));
+  const std::size_t bytes = sizeof(Header) + all * 8;
+  if (bytes > std::numeric_limits<std::uint32_t>::max()) throw std::length_error("a sketch for quantiles has 4 GiB or more");
+  rooms.resize(sketch, static_cast<std::uint32_t>(bytes));
   parts = Parts(sketch);
   std::uint64_t* from = parts.of(which);
   if (which == 0) std::memmove(from + after.size, from + before.size, others * 8);  // the negative ones are behind
@@ -82,7 +90,7 @@ void insert(StringView& sketch, TextRooms& rooms, double value, double error) {
     ++header.zeros;
     return;
   }
-  const auto index = static_cast<std::int32_t>(std::ceil(std::log(size) / log_gamma(error)));
+  const std::int32_t index = index_of(size, error);
   const int which = value < 0 ? 1 : 0;
   std::uint64_t* buckets = widened(sketch, rooms, which, index);
   ++buckets[index - Parts(sketch).header->sides[which].low];
@@ -106,6 +114,33 @@ void merge(StringView& into, TextRooms& rooms, const StringView& from) {
     const std::int32_t shift = side.low - Parts(into).header->sides[which].low;
     for (std::int32_t i = 0; i < side.size; ++i) buckets[i + shift] += more[i];
   }
+}
+
+bool is_whole(const StringView& bytes, double error) {
+  if (bytes.length == 0) return true;
+  Header header;
+  if (bytes.length < sizeof header) return false;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const std::int64_t farthest = index_of(std::numeric_limits<double>::max(), error) + kMostSpare;
+  std::uint64_t buckets = 0;
+  for (const Side side : header.sides) {
+    if (side.size < 0 || side.low < -farthest || std::int64_t{side.low} + side.size > farthest) return false;
+    buckets += static_cast<std::uint64_t>(side.size);
+  }
+  if (bytes.length != sizeof header + buckets * 8 || header.count == 0 || !(header.least <= header.greatest)) return false;
+  std::uint64_t left = header.count;
+  const auto counted = [&left](std::uint64_t values) {
+    if (values > left) return false;
+    left -= values;
+    return true;
+  };
+  if (!counted(header.zeros)) return false;
+  for (std::uint64_t i = 0; i < buckets; ++i) {
+    std::uint64_t values;
+    std::memcpy(&values, bytes.data() + sizeof header + i * 8, sizeof values);
+    if (!counted(values)) return false;
+  }
+  return left == 0;
 }
 
 double quantile(const StringView& sketch, double probability, double error) noexcept {

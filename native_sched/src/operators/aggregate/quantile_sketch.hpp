@@ -17,4 +17,7 @@ void merge(StringView& into, TextRooms& rooms, const StringView& from);
 // The value of rank floor(probability * (count - 1)) in order, within `error` of it. The sketch isn't empty.
 [[nodiscard]] double quantile(const StringView& sketch, double probability, double error) noexcept;
 
+// Whether bytes from outside, at any address, are a sketch of this error that the functions above could have made.
+[[nodiscard]] bool is_whole(const StringView& bytes, double error);
+
 }  // namespace rayelastic::quantile_sketch

@@ -1,9 +1,11 @@
 #include "operators/aggregate/value_set.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <vector>
 
 #include "rayelastic/record/hash.hpp"
 
@@ -114,6 +116,50 @@ void merge(StringView& into, TextRooms& rooms, const StringView& from) {
     insert(into, rooms, value);
     at += 4 + (value.length + 3) / 4 * 4;
   }
+}
+
+bool is_whole(const StringView& bytes) {
+  if (bytes.length == 0) return true;
+  if (bytes.length < sizeof(Header)) return false;
+  const auto at = [&bytes](std::uint64_t offset) {
+    std::uint32_t number;
+    std::memcpy(&number, bytes.data() + offset, sizeof number);
+    return number;
+  };
+  const Header header = header_of(bytes);
+  const std::uint64_t start = sizeof(Header) + std::uint64_t{header.buckets} * 4;
+  if (header.buckets < kFirstBuckets || !std::has_single_bit(header.buckets) || start > bytes.length) return false;
+  if (header.used > bytes.length - start || header.used % 4 != 0 || header.unused != 0) return false;
+  if (std::uint64_t{header.count} * 4 > std::uint64_t{header.buckets} * 3) return false;  // a search ends at an empty bucket
+
+  std::vector<std::uint32_t> offsets;  // of the entries, ascending
+  offsets.reserve(std::min(header.count, header.used / 4));
+  for (std::uint64_t next = 0; next < header.used;) {
+    const std::uint64_t padded = 4 + (std::uint64_t{header.used - next >= 4 ? at(start + next) : 0} + 3) / 4 * 4;
+    if (padded > header.used - next) return false;
+    offsets.push_back(static_cast<std::uint32_t>(next));
+    next += padded;
+  }
+  if (offsets.size() != header.count) return false;
+  std::uint32_t taken = 0;
+  for (std::uint32_t bucket = 0; bucket < header.buckets; ++bucket) {
+    const std::uint32_t entry = at(sizeof(Header) + std::uint64_t{bucket} * 4);
+    if (entry == 0) continue;
+    if (!std::ranges::binary_search(offsets, entry - 1)) return false;
+    ++taken;
+  }
+  if (taken != header.count) return false;
+  const auto value_at = [&](std::uint32_t offset) { return StringView(bytes.data() + start + offset + 4, at(start + offset)); };
+  return std::ranges::all_of(offsets, [&](std::uint32_t offset) {  // each is where a search for it comes, and there only once
+    const StringView value = value_at(offset);
+    auto bucket = static_cast<std::uint32_t>(hash_of(value)) & (header.buckets - 1);
+    while (true) {
+      const std::uint32_t entry = at(sizeof(Header) + std::uint64_t{bucket} * 4);
+      if (entry == 0) return false;
+      if (value_at(entry - 1) == value) return entry == offset + 1;
+      bucket = (bucket + 1) & (header.buckets - 1);
+    }
+  });
 }
 
 }  // namespace rayelastic::value_set

@@ -16,5 +16,7 @@ namespace rayelastic::value_set {
 bool insert(StringView& set, TextRooms& rooms, const StringView& value);
 [[nodiscard]] std::uint32_t size(const StringView& set) noexcept;
 void merge(StringView& into, TextRooms& rooms, const StringView& from);
+// Whether bytes from outside, at any address, are a set that the functions above could have made.
+[[nodiscard]] bool is_whole(const StringView& bytes);
 
 }  // namespace rayelastic::value_set

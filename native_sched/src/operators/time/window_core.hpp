@@ -46,7 +46,9 @@ class WindowCore {
   static constexpr std::size_t kBlockStates = 64;
 
   [[nodiscard]] std::size_t words() const noexcept { return (accumulators_.state_size() + 7) / 8; }
-  [[nodiscard]] RecordShape shape() const noexcept { return {accumulators_.state_size(), accumulators_.text_offsets()}; }
+  [[nodiscard]] RecordShape shape() const noexcept {
+    return {accumulators_.state_size(), accumulators_.text_offsets(), accumulators_.text_checks()};
+  }
 
   std::shared_ptr<const Schema> input_;
   std::shared_ptr<const Schema> output_;
