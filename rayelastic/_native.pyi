@@ -62,10 +62,11 @@ class KeyedState:
     The state of a keyed operator. Exported, imported and removed from only while the operator isn't running (Scheduler.hold); size at any time.
     """
 
-    def __init__(self, schema: Schema, keys: Sequence[str], state_size: int, initial: bytes, text_offsets: Sequence[int] = (), ttl: tuple[int, str, int] = (0, '', 0)) -> None:
+    def __init__(self, schema: Schema, keys: Sequence[str], state_size: int, initial: bytes, text_offsets: Sequence[int] = (), ttl: tuple[int, str, int] = (0, '', 0), binary: Sequence[int] = ()) -> None:
         """
         State records of state_size bytes, a copy of initial for a new key; text_offsets: where string views are in them. ttl: a key that isn't
-        touched for so many ticks of a time field, with a shift, is forgotten; nanoseconds of the clock where the field is ''; 0: none is.
+        touched for so many ticks of a time field, with a shift, is forgotten; nanoseconds of the clock where the field is ''; 0: none is. binary: those
+        of text_offsets that have bytes, not text.
         """
 
     @staticmethod
@@ -162,7 +163,7 @@ class Link:
     One stream between two PEs over a connected, authenticated socket; see Operator.link_out and link_in.
     """
 
-    def __init__(self, fd: int, name: str, peer: str, frame_bytes: int = 65536, max_frame_bytes: int = 8388608, window_bytes: int = 4194304, heartbeat: float = 0.5, silence: float = 3.0, checksum: bool = True) -> None:
+    def __init__(self, fd: int, name: str, peer: str, frame_bytes: int = 65536, max_frame_bytes: int = 1048576, most_text: int = 536870912, window_bytes: int = 4194304, heartbeat: float = 0.5, silence: float = 30.0, checksum: bool = True) -> None:
         """
         Owns the descriptor from now on: give socket.detach(). Times in seconds, sizes in bytes.
         """

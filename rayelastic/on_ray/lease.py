@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+GRACE = 5.0  # seconds for calls that came while this process stood still, or a library held the GIL
 LEASE = 60.0  # seconds; a coordinator calls every two, and another one is there a few seconds after it dies
 
 
@@ -35,6 +36,6 @@ class Lease:
         self._renewed.set()
 
     def _run(self) -> None:
-        while self._renewed.wait(self._seconds):
+        while self._renewed.wait(self._seconds) or self._renewed.wait(min(GRACE, self._seconds)):
             self._renewed.clear()
         self._expired()

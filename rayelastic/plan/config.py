@@ -18,6 +18,8 @@ RUN_BYTES = 16384  # half of a first-level data cache
 LOG_LEVELS = ("debug", "info", "warning", "error")
 ADAPTATION_PERIOD = 1.0  # seconds; the papers take 5 and 10, whose tests need them
 REGION_PERIOD = 5.0  # seconds; Joker takes 30 (section 4.1), whose averages need them
+PATIENCE = 30.0  # seconds; Flink's heartbeats take 50, and lose a moment of work where here all state goes
+LEAST_PATIENCE = 2.0  # seconds: four heartbeats of a link
 REGION_TARGET = 0.8  # of a CPU: Joker's bottleneck threshold (section 5.1)
 SHORTEST_PERIOD = 0.1  # seconds; ten profiler snapshots of each thread
 
@@ -74,6 +76,8 @@ class JobConfig:
             element of its own (`Job.rescale`); 'elastic': they get as many as the load needs by themselves, too.
         region_period: seconds between two decisions on regions.
         region_target: share of a CPU that a replica is to use, above 0 and below 1; less leaves more room for bursts.
+        patience: seconds for which another processing element may say nothing, as behind a cut cable or on a machine
+            that stands still, until it counts as lost; one whose process ends is missed at once. 2 or more.
         cpus_per_pe: CPUs that Ray counts for each processing element; a share, as their threads come and go.
 
     Raises:
@@ -107,6 +111,7 @@ class JobConfig:
     log_level: str = "info"
     region_period: float = REGION_PERIOD
     region_target: float = REGION_TARGET
+    patience: float = PATIENCE
 
     def __post_init__(self) -> None:
         for name in ("pes", "queue_records", "queue_bytes", "run_records", "run_bytes"):
@@ -136,6 +141,7 @@ class JobConfig:
         _check_period("adaptation_period", self.adaptation_period)
         _check_period("region_period", self.region_period)
         _check_share("region_target", self.region_target)
+        _check_period("patience", self.patience, LEAST_PATIENCE)
         object.__setattr__(self, "elasticity", _checked_elasticity(self.elasticity))
         _check_level(self.log_level)
         object.__setattr__(self, "regions", _checked_regions(self.regions))
@@ -165,9 +171,9 @@ def _check_cpus(value: object) -> None:
         raise ConfigError(f"JobConfig(cpus_per_pe={value!r})", way_out="Give a number of CPUs, such as 1 or 0.25")
 
 
-def _check_period(name: str, value: object) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not SHORTEST_PERIOD <= value < float("inf"):
-        raise ConfigError(f"JobConfig({name}={value!r})", way_out=f"Give seconds, {SHORTEST_PERIOD} or more")
+def _check_period(name: str, value: object, least: float = SHORTEST_PERIOD) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value < float("inf"):
+        raise ConfigError(f"JobConfig({name}={value!r})", way_out=f"Give seconds, {least:g} or more")
 
 
 def _check_share(name: str, value: object) -> None:

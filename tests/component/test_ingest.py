@@ -341,3 +341,13 @@ def test_batch_larger_than_a_frame_is_cut(ingest: Ingest) -> None:
     assert ingest.push(0, [wide]) == 40
     assert ingest.rows.ids == list(range(40))
     assert len(ingest.rows.batches) >= 3
+
+
+def test_a_row_larger_than_a_cut_frame_passes_and_one_beyond_the_limit_is_told_by_its_number(
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ingest.push(0, [batch(0, 2, "y" * 30_000_000)]) == 2
+    monkeypatch.setattr("rayelastic.runtime.ingest.client.MAX_FRAME", 20_000_000)
+    with pytest.raises(PushError, match=r"row 1 of partition 1 has 3\d{7} bytes, .* cut it into several rows"):
+        ingest.push(1, [batch(0, 1), batch(1, 1, "y" * 30_000_000)])
+    assert ingest.rows.ids[:2] == [0, 1]

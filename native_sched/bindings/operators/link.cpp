@@ -54,11 +54,12 @@ void bind_link(nb::module_& module) {
       .def(
           "__init__",
           [](LinkObject* self, int fd, std::string name, std::string peer, std::size_t frame_bytes, std::size_t max_frame_bytes,
-             std::size_t window_bytes, double heartbeat, double silence, bool checksum) {
+             std::size_t most_text, std::size_t window_bytes, double heartbeat, double silence, bool checksum) {
             LinkOptions options{.name = std::move(name),
                                 .peer = std::move(peer),
                                 .frame_bytes = frame_bytes,
                                 .max_frame_bytes = max_frame_bytes,
+                                .most_text = most_text,
                                 .window_bytes = window_bytes,
                                 .heartbeat = milliseconds_of(heartbeat),
                                 .silence = milliseconds_of(silence),
@@ -66,8 +67,8 @@ void bind_link(nb::module_& module) {
             new (self) LinkObject{Link::over(fd, std::move(options))};
           },
           nb::arg("fd"), nb::arg("name"), nb::arg("peer"), nb::arg("frame_bytes") = defaults.frame_bytes,
-          nb::arg("max_frame_bytes") = defaults.max_frame_bytes, nb::arg("window_bytes") = defaults.window_bytes,
-          nb::arg("heartbeat") = static_cast<double>(defaults.heartbeat.count()) / 1000,
+          nb::arg("max_frame_bytes") = defaults.max_frame_bytes, nb::arg("most_text") = defaults.most_text,
+          nb::arg("window_bytes") = defaults.window_bytes, nb::arg("heartbeat") = static_cast<double>(defaults.heartbeat.count()) / 1000,
           nb::arg("silence") = static_cast<double>(defaults.silence.count()) / 1000, nb::arg("checksum") = defaults.checksum,
           "Owns the descriptor from now on: give socket.detach(). Times in seconds, sizes in bytes.")
       .def(

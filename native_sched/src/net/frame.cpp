@@ -38,6 +38,9 @@ bool fields_fit(const FrameHeader& header) noexcept {
       return header.records > 0 && header.detail == 0 && header.value == 0;
     case FrameKind::Mark:
       return no_body && header.record_bytes == 0 && header.detail <= static_cast<std::uint8_t>(MarkKind::Final);
+    case FrameKind::Text:
+      return header.records == 0 && header.record_bytes == 0 && header.detail == 0 && header.heap_bytes > 0 &&
+             header.value > std::int64_t{header.heap_bytes};
     case FrameKind::Credit:
       return plain && header.value > 0;
     case FrameKind::Heartbeat:
@@ -137,15 +140,15 @@ FrameFault decode_header(const HeaderBytes& bytes, const FrameLimits& limits, Fr
 
   if (get<std::uint32_t>(bytes, 0) != kFrameMagic) return FrameFault::Magic;
   if (get<std::uint8_t>(bytes, 4) != kFrameVersion) return FrameFault::Version;
-  if (kind < static_cast<std::uint8_t>(FrameKind::Hello) || kind > static_cast<std::uint8_t>(FrameKind::Goodbye)) return FrameFault::Kind;
+  if (kind < static_cast<std::uint8_t>(FrameKind::Hello) || kind > static_cast<std::uint8_t>(FrameKind::Text)) return FrameFault::Kind;
   if ((flags & ~kChecksummed) != 0 || (!header.checksummed && header.checksum != 0)) return FrameFault::Field;
   if (!fields_fit(header)) return FrameFault::Field;
   if (header.kind == FrameKind::Records && header.record_bytes != limits.record_bytes) return FrameFault::RecordSize;
   // 32-bit factors: the 64-bit product can't overflow, nor can the sum with two more 32-bit terms.
-  if (header.kind == FrameKind::Records && header.frame_bytes() > limits.max_frame_bytes) return FrameFault::Length;
+  if (has_body(header.kind) && header.frame_bytes() > limits.max_frame_bytes) return FrameFault::Length;
+  if (header.kind == FrameKind::Text && header.value > static_cast<std::int64_t>(limits.most_text)) return FrameFault::Length;
   if (header.sequence != limits.sequence) return FrameFault::Sequence;
-  if (header.kind != FrameKind::Records && header.checksummed && header.checksum != checksum_of(header, {}, {}))
-    return FrameFault::Checksum;
+  if (!has_body(header.kind) && header.checksummed && header.checksum != checksum_of(header, {}, {})) return FrameFault::Checksum;
   return FrameFault::None;
 }
 
@@ -195,8 +198,8 @@ FrameFault link_views(const Schema& schema, std::byte* records, std::size_t coun
   return FrameFault::None;
 }
 
-FrameBody::FrameBody(std::shared_ptr<const Schema> schema, std::size_t target_bytes, std::size_t max_frame_bytes)
-    : schema_(std::move(schema)), stride_(schema_->record_size()), target_bytes_(target_bytes), max_frame_bytes_(max_frame_bytes) {
+FrameBody::FrameBody(std::shared_ptr<const Schema> schema, std::size_t target_bytes, std::size_t most_text)
+    : schema_(std::move(schema)), stride_(schema_->record_size()), target_bytes_(target_bytes), most_text_(most_text) {
   for (const Field& field : schema_->fields()) {
     if (is_text(field)) text_fields_.push_back(&field);
   }
@@ -218,8 +221,8 @@ std::size_t FrameBody::append(const std::byte* records, std::size_t count, Appen
   }
   for (std::size_t i = 0; i < count; ++i) {
     const std::byte* record = records + i * stride_;
-    const std::size_t needed = frame_bytes() + stride_ + text_bytes(record);
-    if (needed > (empty() ? max_frame_bytes_ : target_bytes_)) {
+    const std::size_t text = text_bytes(record);
+    if (empty() ? text > most_text_ : frame_bytes() + stride_ + text > target_bytes_) {
       outcome = empty() ? Append::TooLarge : Append::Full;
       return i;
     }

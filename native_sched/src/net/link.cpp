@@ -25,6 +25,7 @@ void check(const LinkOptions& options) {
   if (options.frame_bytes < kLeastFrameBytes) refuse("frame_bytes is less than 1 KiB");
   if (options.max_frame_bytes < options.frame_bytes || options.max_frame_bytes > (1U << 30))
     refuse("max_frame_bytes is less than frame_bytes or more than 1 GiB");
+  if (options.most_text > (2U << 30)) refuse("most_text is more than 2 GiB");
   if (options.window_bytes < 4 * options.frame_bytes) refuse("window_bytes is less than four times frame_bytes");
   if (options.heartbeat.count() <= 0 || options.silence < 4 * options.heartbeat) refuse("silence is less than four heartbeats");
 }
@@ -83,9 +84,11 @@ void Link::open(Role role, std::shared_ptr<const Schema> schema) {
     const Lock lock(mutex_);
     if (role_ != Role::None) throw std::logic_error("link '" + options_.name + "' is already used by an operator");
     schema_ = std::move(schema);
+    if (schema_->record_size() > options_.max_frame_bytes / 2)
+      throw std::invalid_argument("link '" + options_.name + "': a record has no room in a frame");
     if (role == Role::Out) {
-      open_ = std::make_unique<FrameBody>(schema_, options_.frame_bytes, options_.max_frame_bytes);
-      sealed_ = std::make_unique<FrameBody>(schema_, options_.frame_bytes, options_.max_frame_bytes);
+      open_ = std::make_unique<FrameBody>(schema_, options_.frame_bytes, options_.most_text);
+      sealed_ = std::make_unique<FrameBody>(schema_, options_.frame_bytes, options_.most_text);
     } else {
       grant_due_ = options_.window_bytes;                    // the first Credit
       const auto milliseconds = options_.heartbeat.count();  // how often a waiting receive looks at the time
@@ -153,7 +156,8 @@ Link::Outcome Link::lose(const Lock&, const std::string& what) {
 
 Link::Outcome Link::lose_silent(const Lock& lock) {
   const auto tenths = silent_beats_ * options_.heartbeat.count() / 100;
-  return lose(lock, "it said nothing for " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s");
+  return lose(lock, "it said nothing for " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
+                        " s; JobConfig(patience=...) says for how long that may be");
 }
 
 Link::Outcome Link::refuse(const Lock& lock, FrameFault fault, const FrameHeader& header, const std::string& more) {

@@ -71,7 +71,7 @@ std::int64_t Link::submit(const Received& received, std::byte* out, std::size_t 
     if (!context->flush(static_cast<std::int64_t>(part))) return REL_STOPPED;
     done += part;
   }
-  consumed(received.header.frame_bytes());
+  consumed(received.bytes);
   return 0;
 }
 

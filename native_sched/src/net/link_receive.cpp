@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "rayelastic/net/link.hpp"
 
@@ -94,6 +96,7 @@ FrameFault Link::take_control(const FrameHeader& header) {
       return FrameFault::None;
     }
     case FrameKind::Records:
+    case FrameKind::Text:
     case FrameKind::Mark:
       return FrameFault::Order;
   }
@@ -104,6 +107,7 @@ FrameFault Link::take_control(const FrameHeader& header) {
 
 Link::Outcome Link::receive(Received& received) {
   silent_beats_ = 0;  // while nobody read, nothing could be heard
+  received.bytes = 0;
   while (true) {
     FrameHeader header;
     FrameFault fault = FrameFault::None;
@@ -116,8 +120,10 @@ Link::Outcome Link::receive(Received& received) {
     received.header = header;
     received.records = nullptr;
     received.heap = ChunkRef();
-    if (header.kind == FrameKind::Records) {
-      if (const Outcome outcome = read_body(header, received); outcome != Outcome::Ok) return outcome;
+    if (has_body(header.kind)) {
+      received.bytes += header.frame_bytes();
+      const Outcome outcome = header.kind == FrameKind::Text ? read_text(header) : read_records(header, received);
+      if (outcome != Outcome::Ok) return outcome;
     }
     ++receive_sequence_;
     totals_.frames_received.fetch_add(1, std::memory_order_relaxed);
@@ -127,6 +133,12 @@ Link::Outcome Link::receive(Received& received) {
 }
 
 FrameFault Link::take_in_order(const FrameHeader& header) {
+  if (text_filled_ > 0 && header.kind != FrameKind::Heartbeat) {  // the records that it belongs to come next, and all of it
+    const std::size_t whole = text_->size(), filled = text_filled_ + header.heap_bytes;
+    if (!has_body(header.kind)) return FrameFault::Order;
+    if (header.kind == FrameKind::Records ? filled != whole : filled >= whole || static_cast<std::size_t>(header.value) != whole)
+      return FrameFault::Field;
+  }
   switch (header.kind) {
     case FrameKind::Heartbeat:
       return FrameFault::None;
@@ -135,7 +147,8 @@ FrameFault Link::take_in_order(const FrameHeader& header) {
       hello_heard_ = true;
       return compare_schemas(header);
     }
-    case FrameKind::Records: {
+    case FrameKind::Records:
+    case FrameKind::Text: {
       if (!hello_heard_ || final_heard_) return FrameFault::Order;
       const Lock lock(mutex_);
       outstanding_ += header.frame_bytes();
@@ -164,22 +177,52 @@ Link::Outcome Link::read_header(FrameHeader& header, FrameFault& fault) {
   }
   next_header_bytes_ = 0;
   const FrameLimits limits{.max_frame_bytes = options_.max_frame_bytes,
+                           .most_text = options_.most_text,
                            .sequence = receive_sequence_,
                            .record_bytes = static_cast<std::uint32_t>(schema_->record_size())};
   fault = decode_header(next_header_, limits, header);
   return Outcome::Ok;
 }
 
-// The body and, in the same call, as much of the next header as is there: one system call a frame.
-Link::Outcome Link::read_body(const FrameHeader& header, Received& received) {
+// What goes ahead of records. Memory for all of the text is allocated once the first piece of it has turned out to be whole.
+Link::Outcome Link::read_text(const FrameHeader& header) {
+  ChunkRef first;
+  if (text_filled_ == 0) first = Chunk::allocate(header.heap_bytes);
+  char* const place = first ? first->data() : text_->data() + text_filled_;
+  if (const Outcome outcome = read_body(header, nullptr, place); outcome != Outcome::Ok) return outcome;
+  if (first) {
+    text_ = Chunk::allocate(static_cast<std::size_t>(header.value));
+    std::memcpy(text_->data(), first->data(), header.heap_bytes);
+  }
+  text_filled_ += header.heap_bytes;
+  return Outcome::Ok;
+}
+
+Link::Outcome Link::read_records(const FrameHeader& header, Received& received) {
   const std::size_t records_bytes = std::size_t{header.records} * header.record_bytes;
   if (records_bytes > body_capacity_) {
     body_.reset(new std::byte[records_bytes]);
     body_capacity_ = records_bytes;
   }
-  if (header.heap_bytes > 0) received.heap = Chunk::allocate(header.heap_bytes);
-  char* heap = header.heap_bytes > 0 ? received.heap->data() : nullptr;
-  std::array<iovec, 3> parts{iovec{body_.get(), records_bytes}, iovec{heap, header.heap_bytes},
+  if (text_filled_ == 0 && header.heap_bytes > 0) text_ = Chunk::allocate(header.heap_bytes);
+  const std::span<char> text = text_ ? std::span(text_->data(), text_->size()) : std::span<char>{};
+  if (const Outcome outcome = read_body(header, body_.get(), text.data() + text_filled_); outcome != Outcome::Ok) return outcome;
+  std::size_t bad_record = 0;
+  if (const FrameFault fault = link_views(*schema_, body_.get(), header.records, text, bad_record); fault != FrameFault::None) {
+    const Lock lock(mutex_);
+    return refuse(lock, fault, header, " (record " + std::to_string(bad_record) + ")");
+  }
+  received.heap = std::exchange(text_, ChunkRef());
+  text_filled_ = 0;
+  received.records = body_.get();
+  totals_.records_received.fetch_add(header.records, std::memory_order_relaxed);
+  return Outcome::Ok;
+}
+
+// A body and, in the same call, as much of the next header as is there: one system call a frame.
+Link::Outcome Link::read_body(const FrameHeader& header, std::byte* records, char* text) {
+  const std::size_t records_bytes = std::size_t{header.records} * header.record_bytes;
+  std::array<iovec, 3> parts{iovec{records, records_bytes}, iovec{text, header.heap_bytes},
                              iovec{next_header_.data(), next_header_.size()}};
   std::size_t missing = header.body_bytes();
   while (missing > 0) {
@@ -193,19 +236,10 @@ Link::Outcome Link::read_body(const FrameHeader& header, Received& received) {
       got -= filled;
     }
   }
-  const std::span<const std::byte> records(body_.get(), records_bytes);
-  const std::span<const char> text(heap, header.heap_bytes);
-  FrameFault fault = FrameFault::None;
-  std::size_t bad_record = 0;
-  if (header.checksummed && checksum_of(header, records, text) != header.checksum) fault = FrameFault::Checksum;
-  if (fault == FrameFault::None) fault = link_views(*schema_, body_.get(), header.records, text, bad_record);
-  if (fault != FrameFault::None) {
-    const Lock lock(mutex_);
-    return refuse(lock, fault, header, fault == FrameFault::View ? " (record " + std::to_string(bad_record) + ")" : "");
-  }
-  received.records = body_.get();
-  totals_.records_received.fetch_add(header.records, std::memory_order_relaxed);
-  return Outcome::Ok;
+  if (!header.checksummed || checksum_of(header, {records, records_bytes}, {text, header.heap_bytes}) == header.checksum)
+    return Outcome::Ok;
+  const Lock lock(mutex_);
+  return refuse(lock, FrameFault::Checksum, header);
 }
 
 // At least one byte into the parts, or why not.

@@ -38,8 +38,8 @@ Link::Outcome Link::send(const std::byte* records, std::size_t count) {
     FrameBody::Append append;
     done += open_->append(records + done * schema_->record_size(), count - done, append);
     if (append == FrameBody::Append::TooLarge) {
-      return lose(lock, "record " + std::to_string(done) + " of a run is larger than a frame may be (" +
-                            std::to_string(options_.max_frame_bytes) + " bytes with its text); raise max_frame_bytes on both sides");
+      return lose(lock, "a tuple has more text than can go from one processing element to another (" + std::to_string(options_.most_text) +
+                            " bytes). Cut it into several tuples, or pin the two operators to one processing element");
     }
     if (append == FrameBody::Append::Taken) break;
     if (const Outcome outcome = wait_until(lock, [this] { return open_->empty(); }); outcome != Outcome::Ok) return outcome;
@@ -78,9 +78,9 @@ Link::Outcome Link::say_goodbye() {
   return outcome == Outcome::Ok ? Outcome::End : outcome;
 }
 
-void Link::consumed(std::size_t frame_bytes) {
+void Link::consumed(std::size_t bytes) {
   const Lock lock(mutex_);
-  consumed_ += frame_bytes;
+  consumed_ += bytes;
   // In quarters of the window: the sender may go on as long as half of it is free (has_credit), so a quarter can wait here for ever.
   if (consumed_ < options_.window_bytes / 4) return;
   grant_due_ += consumed_;
@@ -96,10 +96,8 @@ bool Link::has_credit() const noexcept {
 void Link::pump(const Lock& lock) {
   while (!output_broken_ && !stopping_.load() && !failed_ && (has_unsent() || choose_frame())) {
     std::array<iovec, 3> parts{iovec{sealed_header_.data(), sealed_header_.size()}, iovec{}, iovec{}};
-    if (sealed_bytes_ > kFrameHeaderBytes) {
-      parts[1] = {const_cast<std::byte*>(sealed_->records().data()), sealed_->records().size()};
-      parts[2] = {const_cast<char*>(sealed_->heap().data()), sealed_->heap().size()};
-    }
+    parts[1] = {const_cast<std::byte*>(sealed_records_.data()), sealed_records_.size()};
+    parts[2] = {const_cast<char*>(sealed_text_.data()), sealed_text_.size()};
     std::size_t skip = sealed_sent_;
     std::size_t room = options_.frame_bytes;  // one send: Unix sockets get slow with more than 64 KiB (findings 5)
     for (iovec& part : parts) {
@@ -153,6 +151,10 @@ bool Link::choose_frame() {
     grant_due_ = 0;
     return true;
   }
+  if (body_due_) {
+    seal_body();
+    return true;
+  }
   if (open_ != nullptr && !open_->empty()) {
     if (!has_credit()) {
       if (!starved_) totals_.credit_waits.fetch_add(1, std::memory_order_relaxed);
@@ -162,13 +164,8 @@ bool Link::choose_frame() {
     starved_ = told_ = false;
     std::swap(open_, sealed_);
     open_->clear();
-    outstanding_ += sealed_->frame_bytes();
-    totals_.unconsumed.store(outstanding_, std::memory_order_relaxed);
-    totals_.records_sent.fetch_add(sealed_->count(), std::memory_order_relaxed);
-    seal({.kind = FrameKind::Records,
-          .records = static_cast<std::uint32_t>(sealed_->count()),
-          .record_bytes = static_cast<std::uint32_t>(schema_->record_size()),
-          .heap_bytes = static_cast<std::uint32_t>(sealed_->heap().size())});
+    text_gone_ = 0;
+    seal_body();
     changed_.notify_all();
     return true;
   }
@@ -186,16 +183,36 @@ bool Link::choose_frame() {
   return false;
 }
 
-void Link::seal(FrameHeader header) {
+// The next frame of sealed_: text that is too much for one goes ahead, piece by piece.
+void Link::seal_body() {
+  const std::size_t most = options_.max_frame_bytes / 2;
+  const std::span<const char> left = sealed_->heap().subspan(text_gone_);
+  body_due_ = left.size() > most && sealed_->frame_bytes() > options_.max_frame_bytes;
+  const std::span<const char> text = body_due_ ? left.first(most) : left;
+  FrameHeader header{.kind = FrameKind::Text, .heap_bytes = static_cast<std::uint32_t>(text.size())};
+  if (body_due_) {
+    header.value = static_cast<std::int64_t>(sealed_->heap().size());
+    text_gone_ += text.size();
+    seal(header, {}, text);
+  } else {
+    header.kind = FrameKind::Records;
+    header.records = static_cast<std::uint32_t>(sealed_->count());
+    header.record_bytes = static_cast<std::uint32_t>(schema_->record_size());
+    totals_.records_sent.fetch_add(sealed_->count(), std::memory_order_relaxed);
+    seal(header, sealed_->records(), text);
+  }
+  outstanding_ += sealed_bytes_;
+  totals_.unconsumed.store(outstanding_, std::memory_order_relaxed);
+}
+
+void Link::seal(FrameHeader header, std::span<const std::byte> records, std::span<const char> text) {
   header.sequence = send_sequence_++;
   header.checksummed = options_.checksum;
-  const bool body = header.kind == FrameKind::Records;
-  if (header.checksummed)
-    header.checksum =
-        checksum_of(header, body ? sealed_->records() : std::span<const std::byte>{}, body ? sealed_->heap() : std::span<const char>{});
+  if (header.checksummed) header.checksum = checksum_of(header, records, text);
   sealed_header_ = encode_header(header);
-  sealed_bytes_ = header.frame_bytes();
-  if (!body) sealed_bytes_ = kFrameHeaderBytes;
+  sealed_records_ = records;
+  sealed_text_ = text;
+  sealed_bytes_ = kFrameHeaderBytes + records.size() + text.size();
   sealed_sent_ = 0;
 }
 

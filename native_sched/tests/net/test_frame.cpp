@@ -120,8 +120,20 @@ TEST(headers_are_refused_for_their_reason) {
   CHECK(changed([](auto& h) { h.detail = 1; }) == FrameFault::Field);
   CHECK(changed([](auto& h) { h.checksum = 1; }) == FrameFault::Field);
   CHECK(changed([](auto& h) { h.kind = static_cast<FrameKind>(0); }) == FrameFault::Kind);
-  CHECK(changed([](auto& h) { h.kind = static_cast<FrameKind>(7); }) == FrameFault::Kind);
+  CHECK(changed([](auto& h) { h.kind = static_cast<FrameKind>(8); }) == FrameFault::Kind);
   CHECK(changed([](auto& h) { h.kind = FrameKind::Goodbye; }) == FrameFault::Field);
+  const FrameHeader text{.kind = FrameKind::Text, .sequence = 7, .heap_bytes = 100, .value = 300};
+  CHECK(decode(text, limits) == FrameFault::None);
+  const auto other_text = [&](auto change) {
+    FrameHeader header = text;
+    change(header);
+    return decode(header, limits);
+  };
+  CHECK(other_text([](auto& h) { h.heap_bytes = 0; }) == FrameFault::Field);
+  CHECK(other_text([](auto& h) { h.value = 100; }) == FrameFault::Field);
+  CHECK(other_text([](auto& h) { h.records = 1; }) == FrameFault::Field);
+  CHECK(other_text([](auto& h) { h.value = static_cast<std::int64_t>(kMostText) + 1; }) == FrameFault::Length);
+  CHECK(other_text([](auto& h) { h.heap_bytes = 4096, h.value = 5000; }) == FrameFault::Length);
   CHECK(decode({.kind = FrameKind::Credit, .sequence = 7, .value = 0}, limits) == FrameFault::Field);
   CHECK(decode({.kind = FrameKind::Credit, .sequence = 7, .value = -1}, limits) == FrameFault::Field);
   CHECK(decode({.kind = FrameKind::Mark, .detail = static_cast<std::uint8_t>(MarkKind::Probe), .sequence = 7}, limits) ==

@@ -130,6 +130,35 @@ TEST(bad_frames_are_refused_and_counted_by_reason) {
   });
 }
 
+TEST(text_that_comes_ahead_belongs_to_the_next_records_and_is_all_there) {
+  const std::vector<char> piece(100, 'p');
+  const auto text = [&](std::int64_t whole) { return FrameHeader{.kind = FrameKind::Text, .heap_bytes = 100, .value = whole}; };
+  (void)refusal(FrameFault::Order, [&](RawPeer& peer, const Schema&) {
+    peer.send(text(300), {}, piece);
+    peer.send({.kind = FrameKind::Mark, .detail = static_cast<std::uint8_t>(MarkKind::Watermark)});
+  });
+  (void)refusal(FrameFault::Field, [&](RawPeer& peer, const Schema&) {
+    peer.send(text(300), {}, piece);
+    peer.send(text(400), {}, piece);
+  });
+  (void)refusal(FrameFault::Field, [&](RawPeer& peer, const Schema&) {
+    for (int i = 0; i < 3; ++i) peer.send(text(300), {}, piece);
+  });
+  (void)refusal(FrameFault::Field, [&](RawPeer& peer, const Schema& schema) {
+    peer.send(text(300), {}, piece);
+    peer.send(peer.records_header(schema, 1, 100), std::vector<std::byte>(24), piece);
+  });
+  (void)refusal(FrameFault::Length, [&](RawPeer& peer, const Schema&) { peer.send(text(std::int64_t{1} << 40), {}, piece); });
+  (void)refusal(FrameFault::Checksum, [&](RawPeer& peer, const Schema&) {
+    FrameHeader damaged = text(300);
+    damaged.checksummed = true;
+    damaged.sequence = peer.sequence++;
+    const HeaderBytes bytes = encode_header(damaged);
+    peer.send(bytes.data(), bytes.size());
+    peer.send(piece.data(), piece.size());
+  });
+}
+
 TEST(huge_counts_are_refused_before_memory_is_allocated) {
   const std::size_t before = resident_kib();
   for (int round = 0; round < 50; ++round) {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rayelastic import _native
 from rayelastic._native import RouterAnswer
 from rayelastic.errors import LinkError
+from rayelastic.graph.records.limits import MOST_TEXT
 from rayelastic.graph.spec.ports import IN, OUT, port_of
 from rayelastic.plan.routing import Edge, routed_link
 from rayelastic.runtime.element.wiring import input_number, output_number
@@ -233,6 +234,8 @@ class Routing:
             peer=peer,
             frame_bytes=LINK_FRAME_BYTES,
             window_bytes=LINK_WINDOW_BYTES,
+            most_text=MOST_TEXT,
+            silence=self._spec.config.patience,
         )
         with self._lock:
             self._links[link.name] = kept

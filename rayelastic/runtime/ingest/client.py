@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rayelastic.errors import LinkError
-from rayelastic.runtime.ingest.frames import MAX_FRAME, Epoch, FrameError, FrameKind, receive_frame, send_frame
+from rayelastic.graph.records.limits import MOST_TEXT
+from rayelastic.runtime.ingest.frames import (
+    CUT_FRAME,
+    MAX_FRAME,
+    Epoch,
+    FrameError,
+    FrameKind,
+    receive_frame,
+    send_frame,
+)
 from rayelastic.runtime.port.dialling import dial
 
 if TYPE_CHECKING:
@@ -81,6 +90,11 @@ def _push(
     row = 0
     for batch in batches:
         for piece in _pieces(_as_schema(batch, schema)):
+            if (size := pa.ipc.get_record_batch_size(piece)) > MAX_FRAME:
+                raise PushError(
+                    f"row {row} of partition {partition} has {size} bytes, and {MOST_TEXT} are the most of a tuple; "
+                    "cut it into several rows"
+                )
             if select.select([connection], [], [], 0)[0]:
                 _read_answer(connection)  # nothing is said before END but a refusal
             send_frame(
@@ -103,8 +117,8 @@ def _as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Cuts a batch until each piece fits a frame; a single row that doesn't is refused by the other end."""
-    if batch.num_rows > 1 and pa.ipc.get_record_batch_size(batch) > MAX_FRAME:
+    """Cuts a batch until each piece is small, or a single row."""
+    if batch.num_rows > 1 and pa.ipc.get_record_batch_size(batch) > CUT_FRAME:
         half = batch.num_rows // 2
         yield from _pieces(batch.slice(0, half))
         yield from _pieces(batch.slice(half))

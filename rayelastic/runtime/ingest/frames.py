@@ -20,8 +20,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from rayelastic.graph.records.limits import MOST_TEXT
+
 MAGIC = b"REIN"
-MAX_FRAME = 16 << 20  # bytes of payload; a worker cuts larger batches, a larger frame is refused
+CUT_FRAME = 16 << 20  # bytes of payload up to which a worker cuts batches
+MAX_FRAME = MOST_TEXT + CUT_FRAME  # a batch of one row may have so many; a larger frame is refused
 MAX_REASON = 4096  # bytes of a refusal's text
 MAX_QUERY = 64  # bytes of a query's id; Spark's have 36
 MAX_EPOCH_DIGITS = 18

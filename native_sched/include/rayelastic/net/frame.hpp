@@ -2,7 +2,8 @@
 //
 // A frame is a 40-byte header, `records` records of `record_bytes` bytes, then `heap_bytes` bytes of text that the records'
 // string views refer to. Little endian. On the wire a view of more than 12 bytes carries an offset into the heap where a
-// record in memory carries a pointer; a null text field is 16 zero bytes.
+// record in memory carries a pointer; a null text field is 16 zero bytes. Text that is too much for one frame is sent ahead in frames
+// of its own, so that none is long: what a damaged length costs is bounded, and control frames get through in between.
 //
 //   0 magic  4 version  5 kind  6 flags  7 detail  8 sequence  16 records  20 record_bytes  24 heap_bytes  28 checksum  32 value
 //
@@ -29,12 +30,15 @@ inline constexpr std::size_t kFrameHeaderBytes = 40;
 
 enum class FrameKind : std::uint8_t {
   Hello = 1,  // value = schema fingerprint, record_bytes = its record size; first of each side but for heartbeats
-  Records,    // the only kind with a body, and the only one that costs credit
+  Records,    // has a body, and costs credit
   Mark,       // detail = MarkKind, value = the mark's value
   Credit,     // value = bytes that the receiver has consumed; the first one grants the window
   Heartbeat,
-  Goodbye  // nothing follows; an end of the connection without it is a lost peer
+  Goodbye,  // nothing follows; an end of the connection without it is a lost peer
+  Text  // heap_bytes of the heap of the next Records, whose own bytes of it come last; value = the bytes of the whole heap; costs credit
 };
+
+[[nodiscard]] constexpr bool has_body(FrameKind kind) noexcept { return kind == FrameKind::Records || kind == FrameKind::Text; }
 
 enum class FrameFault : std::uint8_t {
   None,
@@ -70,9 +74,13 @@ struct FrameHeader {
   [[nodiscard]] std::uint64_t frame_bytes() const noexcept { return kFrameHeaderBytes + body_bytes(); }
 };
 
+// The most text of a tuple that goes over a link, and the most that links take in for one: what fits in a queue fits here too.
+inline constexpr std::size_t kMostText = 512U << 20;
+
 // What a receiver accepts next.
 struct FrameLimits {
   std::size_t max_frame_bytes = 8U << 20;
+  std::size_t most_text = kMostText;  // of the heap of one Records frame, with what was sent ahead
   std::uint64_t sequence = 0;
   std::uint32_t record_bytes = 0;  // of Records frames
 };
@@ -100,10 +108,10 @@ class FrameBody {
  public:
   enum class Append : std::uint8_t { Taken, Full, TooLarge };
 
-  FrameBody(std::shared_ptr<const Schema> schema, std::size_t target_bytes, std::size_t max_frame_bytes);
+  FrameBody(std::shared_ptr<const Schema> schema, std::size_t target_bytes, std::size_t most_text);
 
   // Takes as many of the records as fit into the target size, at least one if the body is empty. Returns how many were taken;
-  // `outcome` says why it stopped: TooLarge = the next record alone is over max_frame_bytes. Views of one call that follow
+  // `outcome` says why it stopped: TooLarge = the text of the next record alone is over most_text. Views of one call that follow
   // each other with the same address and length share their text.
   std::size_t append(const std::byte* records, std::size_t count, Append& outcome);
   void clear() noexcept;
@@ -122,7 +130,7 @@ class FrameBody {
   std::shared_ptr<const Schema> schema_;
   std::size_t stride_;
   std::size_t target_bytes_;
-  std::size_t max_frame_bytes_;
+  std::size_t most_text_;
   std::vector<const Field*> text_fields_;
   std::vector<StringView> seen_;             // per text field, the last long view of this call
   std::vector<std::uint64_t> seen_offsets_;  // where its text lies in heap_

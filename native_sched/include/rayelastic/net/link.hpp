@@ -6,7 +6,7 @@
 // there as soon as it can, sends heartbeats, and on the sending side reads credits. Everything that goes out is chosen and
 // written under `mutex_` with non-blocking sends; what comes in is touched by one thread only (sending side: service thread,
 // receiving side: operator's thread).
-// Bounds: the sender holds at most two frames and the receiver one. On the way (in the kernel, mostly) are at most the window,
+// Bounds: the sender holds at most two bodies and the receiver one (frames, but for large texts). On the way (in the kernel, mostly) are at most the window,
 // or half of it and one larger frame: that bounds the time that a tuple spends there when downstream is slow.
 // Nothing waits for ever: a silent or lost peer is a failure.
 #pragma once
@@ -34,10 +34,11 @@ struct LinkOptions {
   std::string name;                                // the edge, for failure texts
   std::string peer;                                // the PE on the other side, for failure texts
   std::size_t frame_bytes = 64U << 10;             // up to which records are gathered; also the largest single send (findings 5)
-  std::size_t max_frame_bytes = 8U << 20;          // larger frames are refused before memory is allocated (D4)
+  std::size_t max_frame_bytes = 1U << 20;          // larger frames are refused before memory is allocated (D4); larger texts are split
+  std::size_t most_text = kMostText;               // of a tuple, in bytes
   std::size_t window_bytes = 4U << 20;             // granted by the receiver, unconsumed at any time
   std::chrono::milliseconds heartbeat{500};        // an idle side says that it lives
-  std::chrono::milliseconds silence{3000};         // a peer that said nothing for so long is lost
+  std::chrono::milliseconds silence{30000};        // a peer that said nothing for so long is lost; one that closed is at once
   std::chrono::milliseconds first_silence{60000};  // the same before its first frame: it may still be starting
   bool checksum = true;                            // CRC32C in every frame sent (D6)
 };
@@ -81,11 +82,12 @@ class Link {
     FrameHeader header;            // Records or Mark
     std::byte* records = nullptr;  // valid until the next receive
     ChunkRef heap;
+    std::size_t bytes = 0;  // of the frames that it came in: to be given to consumed()
 
     [[nodiscard]] Mark mark() const noexcept { return {static_cast<MarkKind>(header.detail), header.value}; }
   };
   [[nodiscard]] Outcome receive(Received& received);  // End: the peer said goodbye
-  void consumed(std::size_t frame_bytes);             // grants the credit of a frame back
+  void consumed(std::size_t bytes);                   // grants their credit back
   // Submits all records of a frame through `out`, then grants its credit back: credit means that downstream has taken it. Returns what a
   // rel_process of a source returns.
   std::int64_t submit(const Received& received, std::byte* out, std::size_t capacity, rel_context* context);
@@ -111,7 +113,8 @@ class Link {
   // link_send.cpp: what goes out. `mutex_` is held.
   void pump(const Lock& lock);
   [[nodiscard]] bool choose_frame();
-  void seal(FrameHeader header);
+  void seal(FrameHeader header, std::span<const std::byte> records = {}, std::span<const char> heap = {});
+  void seal_body();
   [[nodiscard]] bool has_credit() const noexcept;
   template <typename Done>
   [[nodiscard]] Outcome wait_until(Lock& lock, Done done);
@@ -122,7 +125,9 @@ class Link {
   [[nodiscard]] FrameFault take_control(const FrameHeader& header);   // sending side
   [[nodiscard]] FrameFault take_in_order(const FrameHeader& header);  // receiving side
   [[nodiscard]] Outcome read_header(FrameHeader& header, FrameFault& fault);
-  [[nodiscard]] Outcome read_body(const FrameHeader& header, Received& received);
+  [[nodiscard]] Outcome read_text(const FrameHeader& header);
+  [[nodiscard]] Outcome read_records(const FrameHeader& header, Received& received);
+  [[nodiscard]] Outcome read_body(const FrameHeader& header, std::byte* records, char* text);
   [[nodiscard]] Outcome read_parts(std::span<iovec> parts, std::size_t& got);
   [[nodiscard]] Outcome say_goodbye();
   [[nodiscard]] FrameFault compare_schemas(const FrameHeader& hello) const noexcept;
@@ -138,7 +143,11 @@ class Link {
   Role role_ = Role::None;
   std::shared_ptr<const Schema> schema_;  // constant once the role is set
   std::unique_ptr<FrameBody> open_, sealed_;
-  HeaderBytes sealed_header_{};
+  bool body_due_ = false;        // the rest of sealed_ is to be sent before anything else of the stream
+  std::size_t text_gone_ = 0;    // bytes of the heap of sealed_ that are in frames already
+  HeaderBytes sealed_header_{};  // of the frame under way, and its body
+  std::span<const std::byte> sealed_records_;
+  std::span<const char> sealed_text_;
   std::size_t sealed_bytes_ = 0, sealed_sent_ = 0;
   std::uint64_t send_sequence_ = 0;
   bool hello_due_ = false, heartbeat_due_ = false, mark_due_ = false, goodbye_due_ = false;
@@ -161,6 +170,8 @@ class Link {
   std::size_t next_header_bytes_ = 0;
   std::uint64_t receive_sequence_ = 0;
   bool heard_ = false, hello_heard_ = false, final_heard_ = false;
+  ChunkRef text_;  // what came ahead of the next records
+  std::size_t text_filled_ = 0;
   std::unique_ptr<std::byte[]> body_;
   std::size_t body_capacity_ = 0;
   int silent_beats_ = 0;  // heartbeats' times waited in vain; not a clock, so that a machine that stood still loses nobody

@@ -104,6 +104,10 @@ void OperatorContext::run_source() {
   inputs_ = 1;
   bool ok = true;
   while (ok && !finished_ && !stopping()) ok = call_and_submit();
+  if (finished_ && skip_ > 0 && !interrupted_.load(std::memory_order_acquire) && !engine_.is_stopping()) {
+    message_ = "ended " + std::to_string(skip_) + " tuples before where the job was stopped: its input is shorter than it was then";
+    report(-1);
+  }
   // An interruption ends a source as if it had finished; REL_STOPPED is then its consent.
   if (!engine_.is_stopping()) (void)accept(Mark{MarkKind::Final, 0});
 }

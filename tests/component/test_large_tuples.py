@@ -1,0 +1,54 @@
+"""Tuples of many megabytes: what passes inside a processing element passes between two."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import ConfigError, JobFailedError
+from rayelastic.graph.records import limits
+
+
+def long_text(n: int) -> tuple[str, int]:
+    return "".join(chr(97 + (n + i) % 26) for i in range(997)) * (n * 10_000), n
+
+
+def digest(t: Any) -> tuple[str, int]:
+    return hashlib.sha256(t.text.encode()).hexdigest(), t.n
+
+
+def hashed(config: rel.JobConfig | None = None) -> list[tuple[str, int]]:
+    topology = rel.Topology("large")
+    texts = topology.source("texts", rel.generate(long_text, 4, schema={"text": str, "n": int}))
+    texts.map("hash", digest, schema={"digest": str, "n": int}, lane="python").sink("out", rel.list())
+    return [tuple(row) for row in rel.run(topology, config)["out"]]
+
+
+def test_texts_of_megabytes_pass_between_processing_elements_as_inside_one() -> None:
+    there = hashed(rel.JobConfig(pins={"texts": 0, "hash": 1}))
+    assert (
+        there
+        == hashed()
+        == [digest(type("T", (), dict(zip(("text", "n"), long_text(n), strict=True)))) for n in range(4)]
+    )
+
+
+def test_a_tuple_that_is_too_large_is_told_where_it_was_to_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("processing_element", "routing"):
+        monkeypatch.setattr(f"rayelastic.runtime.element.{module}.MOST_TEXT", 25_000_000)
+    with pytest.raises(
+        JobFailedError, match=r"operator 'texts->hash'.*more text than can go .*25000000 bytes.*Cut it"
+    ) as failed:
+        hashed(rel.JobConfig(pins={"texts": 0, "hash": 1}))
+    assert failed.value.operator == "texts->hash"
+    assert limits.MOST_TEXT > 25_000_000
+
+
+def test_patience_is_a_number_of_seconds_that_heartbeats_fit_into() -> None:
+    assert rel.JobConfig().patience >= 30
+    for patience in (1.9, 0, "10", True, float("inf")):
+        with pytest.raises(ConfigError, match=r"JobConfig\(patience=.*Give seconds, 2 or more"):
+            rel.JobConfig(patience=patience)  # type: ignore[arg-type]
