@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 __all__ = [
+    "ChangeError",
     "ConfigError",
     "DeclarationError",
     "GraphError",
@@ -22,6 +23,7 @@ __all__ = [
     "LaneError",
     "LinkError",
     "NotShippableError",
+    "PELostError",
     "RayUnreachableError",
     "RayelasticError",
     "SchemaError",
@@ -30,6 +32,7 @@ __all__ = [
     "SourceError",
     "SparkError",
     "StateError",
+    "UnavailableError",
 ]
 
 
@@ -211,3 +214,15 @@ class JobExistsError(RayelasticError):
 
 class JobNotFoundError(RayelasticError):
     """No job of this name is on the cluster."""
+
+
+class PELostError(RayelasticError):
+    """The process of a processing element, or of a job's coordinator, is gone."""
+
+
+class UnavailableError(RayelasticError, TimeoutError):
+    """A job's coordinator can't be reached at the moment. What was asked for may be done or not; ask again."""
+
+
+class ChangeError(RayelasticError):
+    """A change of a region's replicas couldn't be carried out: it is undone, or half done where a stream has ended."""

@@ -5,14 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.runtime.element.host import PELostError
+from rayelastic.errors import PELostError, UnavailableError
 
 if TYPE_CHECKING:
     from ray import ObjectRef
-
-
-class UnavailableError(TimeoutError):
-    """The callee can't be reached at the moment; it may be about to start again."""
 
 
 def answer(reference: ObjectRef[Any], who: str, what: str, timeout: float) -> Any:

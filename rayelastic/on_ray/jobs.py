@@ -7,15 +7,14 @@ import functools
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from rayelastic.errors import JobExistsError, JobNotFoundError, NotShippableError
+from rayelastic.errors import JobExistsError, JobNotFoundError, NotShippableError, PELostError, UnavailableError
 from rayelastic.graph.spec.validation import check_shippable
-from rayelastic.on_ray.calls import UnavailableError, answer
+from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.connect import NAMESPACE, ensure_ray
 from rayelastic.on_ray.coordinator_actor import COORDINATOR_CLASS, CoordinatorActor
 from rayelastic.on_ray.gcs_store import GcsStore
 from rayelastic.on_ray.pe_actor import PE_CLASS
 from rayelastic.on_ray.ray_host import CONTROL_THREADS, PlacementSettings
-from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.remote import Call, Remote
 
 if TYPE_CHECKING:

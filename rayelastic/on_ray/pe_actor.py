@@ -6,6 +6,7 @@ same door. Every method of it is reached through `call`; several run at once, on
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import os
 import socket
@@ -80,6 +81,7 @@ class PEActor:
 
 
 def own_process(config: Any) -> None:
-    """Has a process that belongs to a job write the job's events, and what operators print at a bounded rate."""
+    """Has a process of a job write its events, what operators print at a bounded rate, and where it crashed."""
     write_events(config.log_level, sys.stderr)
-    sys.stdout = RateLimited(sys.stdout)
+    faulthandler.enable(sys.stderr)  # native code of users' libraries: the traceback names their function
+    sys.stdout, sys.stderr = RateLimited(sys.stdout), RateLimited(sys.stderr)

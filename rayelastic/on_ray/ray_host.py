@@ -7,13 +7,13 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from rayelastic.errors import PELostError
 from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.lease import LEASE
 from rayelastic.on_ray.pe_actor import PE_CLASS, PEActor
 from rayelastic.on_ray.spares import Spares
 from rayelastic.plan.node_placement import Node
-from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.remote import Call, Remote
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 CONTROL_THREADS = 16  # control calls that an actor answers at once; a watching call holds one
 HOST_TIMEOUT = 10.0  # seconds for a process that is there to say what it hosts, or to make what it shall
+ALIVE_TIMEOUT = 5  # seconds for Ray to say whether a process is there
 CLOSE_TIMEOUT = 3.0  # seconds for a processing element to close its port and links before its process is ended
 
 
@@ -74,6 +75,16 @@ class RayHandle:
             return answer(reference, f"processing element {self._pe!r}", call.method, timeout)
 
         return cast("ElementApi", Remote(send))
+
+    def is_alive(self) -> bool:
+        """Tells whether Ray has its process for dead; of one whose library holds the GIL, Ray knows that it isn't."""
+        from ray.util.state import get_actor
+
+        try:
+            held = get_actor(self._actor._actor_id.hex(), timeout=ALIVE_TIMEOUT)
+        except Exception:  # the dashboard or the network: it isn't known to be dead
+            return True
+        return held is None or held.state != "DEAD"
 
     def kill(self, *, at_once: bool = False) -> None:
         """Ends the actor: it closes what it holds if it still answers, then its process goes. Safe to repeat."""

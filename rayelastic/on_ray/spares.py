@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from rayelastic.errors import PELostError
 from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.lease import LEASE
-from rayelastic.runtime.element.host import PELostError
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from rayelastic.errors import LinkError
+from rayelastic.errors import LinkError, PELostError
 from rayelastic.on_ray.ray_host import RayHandle, RayHost
-from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.values.status import JobStatus, State
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rayelastic.errors import JobExistsError, JobNotFoundError, LinkError, RayUnreachableError
+from rayelastic.errors import JobExistsError, JobNotFoundError, LinkError, PELostError, RayUnreachableError
 from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.connect import ensure_ray
 from rayelastic.on_ray.jobs import (
@@ -23,7 +23,6 @@ from rayelastic.on_ray.jobs import (
     start_coordinator,
 )
 from rayelastic.on_ray.ray_host import PlacementSettings, RayHandle, RayHost
-from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.remote import Call
 from rayelastic.runtime.values.status import State
 from tests.cluster.plain_objects import (

@@ -11,7 +11,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import ConfigError, JobFailedError
-from rayelastic.runtime.watch.event_log import LOGGER, RateLimited, write_events
+from rayelastic.runtime.watch.event_log import LOGGER, LONGEST_LINE, RateLimited, write_events
 
 
 @pytest.fixture
@@ -72,3 +72,22 @@ def test_what_is_printed_too_fast_is_counted() -> None:
         "(95 lines were left out: more than 10 a second)",
         "later",
     ]
+
+
+def test_what_has_no_line_ends_is_bounded_and_shown() -> None:
+    seconds, stream = [0.0], io.StringIO()
+    limited = RateLimited(stream, clock=lambda: seconds[0])
+    for percent in range(3):
+        limited.write(f"{percent} %\r")
+    limited.write("\nwindows\r\nline\r")
+    limited.write("\n")
+    assert stream.getvalue().splitlines() == ["0 %", "1 %", "2 %", "windows", "line"]
+    for _ in range(30_000):
+        limited.write(".")
+    assert len(limited._open) < LONGEST_LINE
+    assert stream.getvalue().splitlines()[5:] == ["." * LONGEST_LINE] * 3
+    seconds[0] += 1.0
+    limited.write("!")
+    assert stream.getvalue().splitlines()[-1] == "." * (30_000 % LONGEST_LINE) + "!"
+    limited.write("x" * (3 * LONGEST_LINE + 1) + "\n")
+    assert [len(line) for line in stream.getvalue().splitlines()[-4:]] == [LONGEST_LINE] * 3 + [1]

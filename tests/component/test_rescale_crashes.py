@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 import rayelastic as rel
-from rayelastic.errors import JobExistsError, JobFailedError, LinkError
+from rayelastic.errors import ChangeError, JobExistsError, JobFailedError, LinkError, PELostError
 from rayelastic.job import Job, LocalControl, prepare
-from rayelastic.runtime.element.host import InProcessHandle, InProcessHost, PELostError
+from rayelastic.runtime.element.host import InProcessHandle, InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.rescale import performer
 from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
-from rayelastic.runtime.rescale.performer import ChangeError
 from rayelastic.runtime.values.specs import PESpec
 from tests.component.rescaling import Feed, check, topology_of
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Protocol
 
-from rayelastic.errors import RayelasticError
 from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.element.processing_element import ProcessingElement
 from rayelastic.runtime.watch.machine_load import available_cpus
@@ -19,10 +18,6 @@ if TYPE_CHECKING:
 
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.values.specs import PESpec
-
-
-class PELostError(RayelasticError):
-    """The process of a processing element is gone, or can't be reached any more."""
 
 
 class PEHandle(Protocol):
@@ -40,6 +35,10 @@ class PEHandle(Protocol):
             timeout: seconds that each call of a method waits for its answer. The call raises PELostError if the
                 process of the element is gone, and TimeoutError if there is no answer in time.
         """
+        ...
+
+    def is_alive(self) -> bool:
+        """Tells whether its process is there, without asking it: it may be busy."""
         ...
 
     def kill(self, *, at_once: bool = False) -> None:
@@ -93,6 +92,10 @@ class InProcessHandle:
     def within(self, timeout: float) -> ElementApi:  # noqa: ARG002  (nothing can be lost here)
         """Returns the processing element."""
         return self._element
+
+    def is_alive(self) -> bool:
+        """Tells that its process is there: it is this one."""
+        return True
 
     def kill(self, *, at_once: bool = False) -> None:  # noqa: ARG002  (it does answer)
         """Ends the processing element; the process goes on."""

@@ -14,8 +14,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import JobExistsError, RayelasticError
-from rayelastic.runtime.element.host import PELostError
+from rayelastic.errors import JobExistsError, PELostError, RayelasticError
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT, JobCluster
 from rayelastic.runtime.job.life import JobLife
 from rayelastic.runtime.job.plan_in_force import PlanInForce

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from rayelastic.errors import PELostError
 from rayelastic.plan.config import Regions
 from rayelastic.plan.routing import Edge, elastic_regions, routing_of
-from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import PEStatus, State

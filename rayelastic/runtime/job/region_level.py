@@ -6,10 +6,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rayelastic.errors import PELostError
 from rayelastic.plan.config import Regions
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
-from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
 from rayelastic.runtime.loops.region_loop import RegionLoop
 from rayelastic.runtime.values.region_adaptation import REGIONS, RegionJournal

@@ -8,12 +8,11 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ChangeError, ConfigError, PELostError
 from rayelastic.plan.node_placement import place
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.routing import why_fixed
-from rayelastic.runtime.element.host import PELostError
-from rayelastic.runtime.rescale.performer import AdaptationPerformer, ChangeError
+from rayelastic.runtime.rescale.performer import AdaptationPerformer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping

@@ -9,8 +9,7 @@ from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import StateError
-from rayelastic.runtime.element.host import PELostError
+from rayelastic.errors import PELostError, StateError
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, state_form
 from rayelastic.runtime.values.status import State
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rayelastic.runtime.element.host import PELostError
+from rayelastic.errors import PELostError
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT, RESULT_TIMEOUT
 from rayelastic.runtime.values.status import JobMetrics
 

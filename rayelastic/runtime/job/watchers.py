@@ -6,7 +6,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.runtime.element.host import PELostError
+from rayelastic.errors import PELostError
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
 from rayelastic.runtime.job.telemetry import Legacy
 from rayelastic.runtime.values.status import PEStatus, State

@@ -17,9 +17,8 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from rayelastic.errors import LinkError, RayelasticError, StateError
+from rayelastic.errors import ChangeError, LinkError, PELostError, RayelasticError, StateError
 from rayelastic.plan.routing import Edge, elastic_regions, exits_of, routed_link, routers_of
-from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.rescale.batches import Batch, batches_of, plan_pe
 from rayelastic.runtime.rescale.router_at import RouterAt, StreamEndedError
 from rayelastic.runtime.values.status import RegionCounters
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.port.data_port import PortAddress
     from rayelastic.runtime.rescale.change_journal import ChangeJournal, OpenChange
 
-__all__ = ["AdaptationPerformer", "ChangeError", "Cluster"]
+__all__ = ["AdaptationPerformer", "Cluster"]
 
 BATCH_BYTES = 16 << 20  # of state that moves at once; its keys wait meanwhile
 COMMAND_TIMEOUT = 30.0  # seconds for a command to a router, and for its answer to come back
@@ -43,10 +42,6 @@ COPY_TIMEOUT = 120.0  # seconds for the state of a batch to be copied
 GIVE_UP = 2.0  # seconds for a new element to forget what it was given: nothing is lost with it, and R11 allows 10
 INCARNATIONS = 16  # bits of a command's epoch that tell coordinators apart, so that the older one is refused
 MARKS = 20  # bits of a mark that tell those of one command epoch apart
-
-
-class ChangeError(RayelasticError):
-    """A change of plan couldn't be carried out; it has been undone, or stays half done where a stream has ended."""
 
 
 class Cluster(Protocol):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import threading
 import time
@@ -19,6 +20,9 @@ from typing import Any, TextIO
 LOGGER = "rayelastic.events"
 LINES_A_SECOND = 100  # of what operators print; more is counted and left out
 BURST = 1000  # lines that may come at once
+LONGEST_LINE = 8192  # characters; what is longer is cut into lines
+OPEN_SECONDS = 1.0  # after which what has no line end yet is shown, when more comes: a progress bar has none
+_END = re.compile(r"\r\n|\n|\r")
 _log = logging.getLogger(LOGGER)
 _log.addHandler(logging.NullHandler())  # nothing is set up, so nothing is written
 
@@ -67,7 +71,8 @@ def write_events(level: str, stream: TextIO | None = None) -> None:
 class RateLimited:
     """A text stream that passes on so many lines a second, and says how many it left out.
 
-    What operators print goes to the driver over the network on Ray: a print for each tuple would stop the job.
+    What operators print goes to the driver over the network on Ray: a print for each tuple would stop the job. Lines
+    end at a newline or a carriage return.
 
     Args:
         stream: where lines go.
@@ -91,17 +96,29 @@ class RateLimited:
         self._allowed = float(burst)
         self._at = clock()
         self._left_out = 0
-        self._open = ""  # a line that isn't complete
+        self._open = ""  # a line that isn't complete, no longer than the longest
+        self._opened_at = self._at
+        self._returned = False  # the last one ended with a carriage return, to which a newline may belong
 
     def write(self, text: str) -> int:
         """Passes on what is complete and allowed."""
         with self._lock:
-            *lines, self._open = (self._open + text).split("\n")
             now = self._clock()
             self._allowed = min(float(self._burst), self._allowed + (now - self._at) * self._rate)
             self._at = now
+            more = text[1:] if self._returned and text.startswith("\n") else text
+            if text:
+                self._returned = text.endswith("\r")
+            *lines, last = _END.split(self._open + more)
             for line in lines:
-                self._pass_on(line)
+                for start in range(0, len(line) or 1, LONGEST_LINE):
+                    self._pass_on(line[start : start + LONGEST_LINE])
+            if lines or not self._open:
+                self._opened_at = now
+            while len(last) >= LONGEST_LINE or (last and now - self._opened_at >= OPEN_SECONDS):
+                self._pass_on(last[:LONGEST_LINE])
+                last, self._opened_at = last[LONGEST_LINE:], now
+            self._open = last
         return len(text)
 
     def _pass_on(self, line: str) -> None:

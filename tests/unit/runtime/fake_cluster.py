@@ -14,12 +14,12 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 from rayelastic._native import RouterAnswer
+from rayelastic.errors import PELostError
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.hash_ring import range_of
 from rayelastic.plan.routing import Edge, RouterPlan, elastic_regions, exits_of, routing_of
 from rayelastic.runtime.element.api import ElementApi
-from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.port.data_port import PortAddress
 from rayelastic.runtime.remote import Call, Remote, perform
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import rayelastic as rel
-from rayelastic.errors import LinkError
+from rayelastic.errors import ChangeError, LinkError, PELostError
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.plan.plan_change import PlanChange, plan_change
-from rayelastic.runtime.element.host import PELostError
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
-from rayelastic.runtime.rescale.performer import AdaptationPerformer, ChangeError
+from rayelastic.runtime.rescale.performer import AdaptationPerformer
 from rayelastic.runtime.values.status import RegionCounters
 from tests.unit.runtime.fake_cluster import FakeCluster
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from rayelastic._native import RouterAnswer
+from rayelastic.errors import ChangeError
 from rayelastic.plan.plan_change import PlanChange, plan_change
 from rayelastic.runtime.rescale import performer
 from rayelastic.runtime.rescale.batches import batches_of, has_given_all
 from rayelastic.runtime.rescale.change_journal import OpenChange
-from rayelastic.runtime.rescale.performer import ChangeError, check_performable
+from rayelastic.runtime.rescale.performer import check_performable
 from tests.unit.runtime.fake_cluster import KEYS, STATE_BYTES
 from tests.unit.runtime.performing import BATCH_BYTES, GROW, MOVE, SHAPES, SHRINK, Died, Run, Shape, length, nth
 

@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from rayelastic.runtime.element.host import PELostError
+from rayelastic.errors import ChangeError, PELostError
 from rayelastic.runtime.rescale import performer
 from rayelastic.runtime.rescale.batches import has_given_all
-from rayelastic.runtime.rescale.performer import ChangeError
 from tests.unit.runtime.performing import (
     BATCH_BYTES,
     GROW,

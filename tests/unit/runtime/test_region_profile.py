@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from rayelastic.errors import ChangeError
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import Region, RegionKind
@@ -13,7 +14,7 @@ from rayelastic.policy.regions.actions import AdaptationDecision, RebalanceRegio
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.runtime.loops.region_loop import RegionLoop, performable
 from rayelastic.runtime.loops.region_profile import observe_regions
-from rayelastic.runtime.rescale.performer import ChangeError, check_performable
+from rayelastic.runtime.rescale.performer import check_performable
 from rayelastic.runtime.values.status import OperatorSample, PESample
 
 SOURCE = RegionPlan(Region("r0", RegionKind.SOURCE, ("lines",)), (Pipeline(("lines",), ("pe0",)),))

@@ -7,12 +7,12 @@ from typing import Any, cast
 import pytest
 
 import rayelastic as rel
+from rayelastic.errors import ChangeError
 from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.job.life import JobLife
 from rayelastic.runtime.job.plan_in_force import PlanInForce
 from rayelastic.runtime.job.rescaling import Rescaling
 from rayelastic.runtime.rescale import performer
-from rayelastic.runtime.rescale.performer import ChangeError
 from rayelastic.runtime.values.specs import JobSpec
 from rayelastic.runtime.values.status import Failure, State
 from tests.unit.runtime.performing import BATCH_BYTES, GROW, SHRINK, Died, Run, Shape, doomed, refuses

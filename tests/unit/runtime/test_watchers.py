@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from rayelastic.runtime.element.host import PEHandle, PELostError
+from rayelastic.errors import PELostError
+from rayelastic.runtime.element.host import PEHandle
 from rayelastic.runtime.job import watchers
 from rayelastic.runtime.job.life import JobLife
 from rayelastic.runtime.job.telemetry import JobTelemetry
