@@ -8,28 +8,33 @@ ever unpickled when that HMAC is right. Knows neither processing elements nor sc
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
 import os
 import re
+import stat
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import ConfigError, StateError
+from rayelastic.graph.edges.locations import is_uri
 from rayelastic.graph.operators.event_time import EventTime
 from rayelastic.graph.operators.joins import Join, Merge
 from rayelastic.graph.operators.windows import Windowing
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.runtime.files.file_writer import Output
+from rayelastic.runtime.files.inputs import Input, Piece
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
     from rayelastic.graph.records.schema import Schema
 
-FORMAT = 1  # of the manifest; a reader takes no other
+FORMAT = 2  # of the manifest; a reader takes no other
 MANIFEST = "manifest.json"
 CHUNK_BYTES = 4 << 20  # of one file of state
 SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # of a file in the folder: no way out of it
@@ -43,9 +48,11 @@ class Snapshot:
 
     Args:
         location: a folder, or a URI that `pyarrow.fs` knows, such as 's3://bucket/folder'. Every processing element
-            has to reach it.
+            has to reach it. A relative path is one of the process that gives it. A folder of this machine is made if it
+            is missing; nobody but its owner may be allowed to write there.
         key: secret bytes (16 or more) that sign the snapshot. Needed where an operator keeps Python values.
-        drop: operators whose state is not to be restored, because the topology hasn't got them any more.
+        drop: operators whose state is not to be restored, because the topology hasn't got them any more; sources that
+            are to be read from the start; sinks that are to begin anew, in place of what the first run wrote.
 
     Raises:
         ConfigError: no such location, or too short a key.
@@ -64,7 +71,7 @@ class Snapshot:
             raise ConfigError(
                 f"Snapshot({location!r}): no location", way_out="Give a folder, or a URI such as s3://b/f"
             )
-        object.__setattr__(self, "location", str(location))
+        object.__setattr__(self, "location", str(location) if is_uri(str(location)) else str(Path(location).absolute()))
         key: object = self.key
         if key is not None and not (isinstance(key, bytes) and len(key) >= SHORTEST_KEY):
             raise ConfigError(
@@ -84,10 +91,14 @@ class Part:
     Args:
         positions: {source: records that it has submitted since the very first start}.
         files: {operator: [(file, SHA-256 in hex)]}.
+        inputs: {source: what it reads}.
+        outputs: {sink: what it has written once it has ended}, of those that write files.
     """
 
     positions: Mapping[str, int]
     files: Mapping[str, Sequence[tuple[str, str]]]
+    inputs: Mapping[str, Input]
+    outputs: Mapping[str, Output]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +110,8 @@ class Manifest:
         forms: {operator: what its state looks like, in words}.
         positions: {source: records submitted}.
         files: {operator: [(file, SHA-256 in hex)]}.
+        inputs: {source: what it read}.
+        outputs: {sink: what it wrote}.
         signed: whether a key vouches for all of it.
     """
 
@@ -106,6 +119,8 @@ class Manifest:
     forms: Mapping[str, str]
     positions: Mapping[str, int]
     files: Mapping[str, Sequence[tuple[str, str]]]
+    inputs: Mapping[str, Input]
+    outputs: Mapping[str, Output]
     signed: bool
 
 
@@ -177,6 +192,7 @@ class SnapshotFolder:
         try:
             if self._local:
                 Path(self._folder).mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+                self._check_ours()
             else:
                 self._files.create_dir(self._folder, recursive=True)
         except OSError as error:
@@ -185,15 +201,35 @@ class SnapshotFolder:
     def write(self, name: str, data: bytes) -> str:
         """Writes a file and gives its SHA-256 in hex."""
         path = f"{self._folder}/{name}"
-        if self._local:
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE), "wb") as local:
-                local.write(data)
-                local.flush()
-                os.fsync(local.fileno())
-        else:
-            with self._files.open_output_stream(path) as stream:
-                stream.write(data)
+        try:
+            if self._local:
+                self._write_local(Path(path), data)
+            else:
+                with self._files.open_output_stream(path) as stream:
+                    stream.write(data)
+        except OSError as error:
+            raise self._error(f"can't be written: {error}", "Give a folder that may be written, and has room") from None
         return hashlib.sha256(data).hexdigest()
+
+    @staticmethod
+    def _write_local(path: Path, data: bytes) -> None:
+        path.unlink(missing_ok=True)  # of an attempt that failed; of a link the link, never what it points to
+        mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with os.fdopen(os.open(path, mode, FILE_MODE), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _check_ours(self) -> None:
+        """Raises StateError for a folder in which others could replace what is written."""
+        held = Path(self._folder).stat()
+        if held.st_uid != os.geteuid() or held.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise self._error("is a folder that others may write to", "Give one of your own, of mode 0700 or 0755")
+
+    def discard(self) -> None:
+        """Makes it no snapshot again."""
+        with contextlib.suppress(OSError):
+            self._files.delete_file(f"{self._folder}/{MANIFEST}")
 
     def write_manifest(self, job: str, forms: Mapping[str, str], parts: Sequence[Part]) -> None:
         """Completes the snapshot."""
@@ -208,6 +244,8 @@ class SnapshotFolder:
                 "forms": dict(forms),
                 "positions": {source: at for part in parts for source, at in part.positions.items()},
                 "files": files,
+                "inputs": {source: asdict(what) for part in parts for source, what in part.inputs.items()},
+                "outputs": {sink: asdict(what) for part in parts for sink, what in part.outputs.items()},
             },
             sort_keys=True,
         )
@@ -235,8 +273,21 @@ class SnapshotFolder:
                 f"has format {held.get('format')!r}, this version reads {FORMAT}",
                 "Restore it with the version that wrote it",
             )
+        try:
+            return self._manifest_of(held)
+        except (LookupError, TypeError, AttributeError, ValueError):
+            raise self._damaged(MANIFEST) from None
+
+    def _manifest_of(self, held: dict[str, Any]) -> Manifest:
         files = {name: [(str(f), str(d)) for f, d in some] for name, some in held["files"].items()}
-        return Manifest(held["job"], held["forms"], held["positions"], files, signed=key is not None)
+        inputs = {
+            name: Input(one["kind"], tuple(Piece(**piece) for piece in one["pieces"]))
+            for name, one in held["inputs"].items()
+        }
+        outputs = {name: Output(**one) for name, one in held["outputs"].items()}
+        positions = {name: int(at) for name, at in held["positions"].items()}
+        signed = self._snapshot.key is not None
+        return Manifest(held["job"], dict(held["forms"]), positions, files, inputs, outputs, signed)
 
     def chunks(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
         """Reads files one after the other; raises StateError for one that isn't what was written."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import random
@@ -17,6 +18,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import ConfigError, StateError
 from rayelastic.graph.fluent.stream import Stream
+from rayelastic.runtime.snapshot import SnapshotFolder
 from rayelastic.testing.collect import topology_of
 
 KEY = b"0123456789abcdef" * 2
@@ -281,7 +283,7 @@ def test_other_formats_keys_and_places_are_refused(saved: Path, tmp_path: Path) 
     stopped(compiled, rel.Snapshot(unsigned), 10)
     document = json.loads((unsigned / "manifest.json").read_text())
     for old, new, message in (
-        ('"format": 1', '"format": 2', "has format 2, this version reads 1"),
+        ('"format": 2', '"format": 3', "has format 3, this version reads 2"),
         ("pe0-0001-000000.state", "../pe0-0001-000000.state", "names a file '../pe0"),
     ):
         body = document["body"].replace(old, new)
@@ -290,3 +292,97 @@ def test_other_formats_keys_and_places_are_refused(saved: Path, tmp_path: Path) 
         (unsigned / "manifest.json").write_text(json.dumps(changed))
         with pytest.raises((StateError, rel.errors.JobFailedError), match=message):
             restored(unsigned, key=None)
+
+
+def test_a_relative_folder_is_one_of_the_process_that_gives_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = rel.Snapshot("saved", key=KEY)
+    assert given.location == str(tmp_path / "saved")
+    assert rel.Snapshot("s3://bucket/saved").location == "s3://bucket/saved"
+
+
+def test_no_planted_link_is_followed_and_no_open_folder_written_to(tmp_path: Path) -> None:
+    folder, victim = tmp_path / "saved", tmp_path / "victim"
+    victim.write_text("precious")
+    folder.mkdir(0o700)
+    (folder / "pe0-0001-000000.state").symlink_to(victim)
+    (folder / "manifest.json").symlink_to(tmp_path / "nothing")
+    stopped(compiled, rel.Snapshot(folder, key=KEY), 100)
+    assert victim.read_text() == "precious"
+    assert not any(file.is_symlink() for file in folder.iterdir())
+    assert len(restored(folder)) == len(ROWS) - 100
+    shared = tmp_path / "shared"
+    for mode in (0o770, 0o707):
+        shared.mkdir()
+        shared.chmod(mode)
+        with pytest.raises(StateError, match="is a folder that others may write to.*mode 0700"):
+            stopped(compiled, rel.Snapshot(shared, key=KEY), 100)
+        assert not list(shared.iterdir())
+        shared.rmdir()
+
+
+def test_what_cannot_be_read_back_or_written_lets_the_job_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = testing.Gate()
+    job = rel.start(topology_of(compiled, testing.script([*ROWS[:100], gate, *ROWS[100:200]], Row)))
+    assert gate.wait_reached(PATIENCE)
+    write = SnapshotFolder._write_local
+
+    def forgetful(path: Path, data: bytes) -> None:  # as a folder does that another machine doesn't see
+        write(path, data if path.suffix == ".json" else b"")
+
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SnapshotFolder, "_write_local", staticmethod(forgetful))
+        with pytest.raises(StateError, match="can't be read back.*damaged.*every node"):
+            job.stop(rel.Snapshot(tmp_path / "lost", key=KEY))
+        patched.setattr(SnapshotFolder, "_write_local", staticmethod(full))
+        with pytest.raises(StateError, match="can't be written: .*No space left"):
+            job.stop(rel.Snapshot(tmp_path / "full", key=KEY))
+    for name in ("lost", "full"):
+        with pytest.raises(StateError, match="has no manifest.json"):
+            restored(tmp_path / name)
+    gate.open()
+    assert len(job.wait(PATIENCE)["collected"]) == 200
+
+
+def grows(s: Stream) -> Stream:
+    return s.key_by("user").aggregate(
+        "some",
+        emit="update",
+        users=rel.distinct("n"),
+        middle=rel.quantile("n", 0.5),
+        top=rel.top_k("n", 3),
+    )
+
+
+def windows(s: Stream) -> Stream:
+    return s.key_by("user").window(count=9, slide=3).aggregate("some", n=rel.distinct("n"), last=rel.last("n"))
+
+
+@pytest.mark.parametrize("declare", [grows, windows, compiled, final_aggregate])
+def test_state_that_was_changed_with_its_digest_is_refused_or_is_another_state(
+    declare: Callable[[Stream], Stream], tmp_path: Path
+) -> None:
+    folder = tmp_path / "saved"
+    stopped(declare, rel.Snapshot(folder), 300)
+    document = json.loads((folder / "manifest.json").read_text())
+    (chunk,) = folder.glob("*.state")
+    right, dice = chunk.read_bytes(), random.Random(3)
+    digest = hashlib.sha256(right).hexdigest()
+    refused = 0
+    for _ in range(60):
+        data = bytearray(right)
+        data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+        chunk.write_bytes(data)
+        body = document["body"].replace(digest, hashlib.sha256(data).hexdigest())
+        changed = {"body": body, "sha256": hashlib.sha256(body.encode()).hexdigest(), "hmac": None}
+        (folder / "manifest.json").write_text(json.dumps(changed))
+        try:
+            testing.collect(declare, ROWS[:400], Row, restore=folder)
+        except (StateError, rel.errors.JobFailedError):
+            refused += 1
+    assert refused > 0

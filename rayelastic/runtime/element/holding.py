@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import StateError
 from rayelastic.runtime.element.live_state import check_exportable, save
+from rayelastic.runtime.files.inputs import Input, input_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 
 if TYPE_CHECKING:
@@ -83,7 +84,26 @@ class Holding:
         folder, natives = SnapshotFolder(snapshot), self.hosted.natives
         files = save(self.spec.pe, folder, snapshot.key, self.spec.operators, natives, final)
         given = {name: self._counted(self.ids[name]).tuples_out for name in self.hosted.sources}
-        return Part({name: self.skipped.get(name, 0) + count for name, count in given.items()}, files)
+        taken = {name: self._counted(self.ids[name]).tuples_in for name in self.hosted.sinks}
+        written = {name: sink.output(taken[name]) for name, sink in self.hosted.sinks.items()}
+        return Part(
+            {name: self.skipped.get(name, 0) + count for name, count in given.items()},
+            files,
+            {name: self._input(name) for name in self.hosted.sources},
+            {name: output for name, output in written.items() if output is not None},
+        )
+
+    def _input(self, source: str) -> Input:
+        spec = self.hosted.by_name[source]
+        try:
+            return input_of(spec)
+        except OSError as error:
+            raise StateError(
+                f"what it reads can't be looked at, so that it is known again: {error}",
+                operator=source,
+                location=spec.location,
+                way_out="Put its files back",
+            ) from None
 
     def release(self, go_on: bool) -> None:
         """Lets all operators go again, or ends the sources where they were held."""

@@ -21,6 +21,7 @@ from rayelastic.runtime.operators.timed import TIMED_OPERATORS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rayelastic.runtime.files.file_writer import Output
     from rayelastic.runtime.values.specs import PESpec
 
 MARK_PERIOD = 0.1  # seconds between two marks by which a source has its latency sampled
@@ -54,13 +55,17 @@ class HostedOperators:
         """What they are."""
         return {operator.name: operator for operator in self._spec.operators}
 
-    def open(self) -> None:
-        """Makes the sources and sinks."""
+    def open(self, outputs: Mapping[str, Output]) -> None:
+        """Makes the sources and sinks.
+
+        Args:
+            outputs: what the sinks of the run that this one goes on from have written.
+        """
         for operator in self._spec.operators:
             if operator.kind is OperatorKind.SOURCE:
                 self.sources[operator.name] = source_operator(operator)
             elif operator.kind is OperatorKind.SINK:
-                self.sinks[operator.name] = sink_operator(operator)
+                self.sinks[operator.name] = sink_operator(operator, outputs)
 
     def build(self) -> None:
         """Makes the native operators."""

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 from rayelastic import _native
 from rayelastic.errors import StateError
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.runtime.files.inputs import check_input
 from rayelastic.runtime.operators.sources import SourceOperator
-from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, Snapshot, SnapshotFolder, state_form
+from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, state_form
 
 if TYPE_CHECKING:
     from rayelastic._native import KeyedState
+    from rayelastic.runtime.files.file_writer import Output
+    from rayelastic.runtime.values.specs import PESpec
 
 EVERYTHING = ((0, (1 << 64) - 1),)  # all hashes
 
@@ -112,29 +115,67 @@ def save(
     return files
 
 
-def restore(
-    snapshot: Snapshot, manifest: Manifest, operators: Sequence[OperatorSpec], natives: Mapping[str, _native.Operator]
-) -> None:
-    """Reads the state of operators that haven't started yet.
+class SavedState:
+    """What a processing element goes on from, if it does.
 
-    Raises:
-        StateError: names the operator; the snapshot is damaged, or is of another layout.
+    Args:
+        spec: of the processing element.
     """
-    folder = SnapshotFolder(snapshot)
-    for spec in operators:
-        if spec.name in snapshot.drop or spec.name not in manifest.files:
-            continue
-        state = natives[spec.name].state
-        try:
-            for chunk in folder.chunks(manifest.files[spec.name]):
-                if state is not None:
-                    state.import_(chunk)
-        except StateError as error:
-            raise error.at(spec.name, spec.location) from None
-        except _native.StateError as error:
-            raise StateError(
-                str(error),
-                operator=spec.name,
-                location=spec.location,
-                way_out="Declare its keys and its state as they were when the snapshot was made",
-            ) from None
+
+    def __init__(self, spec: PESpec) -> None:
+        self._spec = spec
+        self._manifest: Manifest | None = None
+
+    def read(self) -> dict[str, Output]:
+        """Reads the manifest, and checks that the sources read what they did.
+
+        Returns:
+            {sink: what was written}, to be gone on with.
+
+        Raises:
+            StateError: the snapshot is damaged, or a source isn't what it was; names it.
+        """
+        snapshot = self._spec.restore
+        if snapshot is None:
+            return {}
+        saved = self._manifest = SnapshotFolder(snapshot).manifest()
+        for operator in self._spec.operators:
+            if operator.name in saved.inputs and operator.name not in snapshot.drop:
+                check_input(operator, saved.inputs[operator.name], saved.positions[operator.name])
+        return {name: output for name, output in saved.outputs.items() if name not in snapshot.drop}
+
+    def restore(self, natives: Mapping[str, _native.Operator]) -> dict[str, int]:
+        """Reads the state of operators that haven't started yet.
+
+        Returns:
+            {source: rows that it needn't give again}.
+
+        Raises:
+            StateError: names the operator; the snapshot is damaged, or is of another layout.
+        """
+        snapshot, saved, operators = self._spec.restore, self._manifest, self._spec.operators
+        if snapshot is None or saved is None:
+            return {}
+        for spec in operators:
+            if spec.name not in snapshot.drop:
+                _restore(
+                    spec, SnapshotFolder(snapshot).chunks(saved.files.get(spec.name, ())), natives[spec.name].state
+                )
+        sources = {spec.name for spec in operators if spec.kind is OperatorKind.SOURCE}.difference(snapshot.drop)
+        return {name: at for name, at in saved.positions.items() if name in sources}
+
+
+def _restore(spec: OperatorSpec, chunks: Iterator[bytes], state: KeyedState | None) -> None:
+    try:
+        for chunk in chunks:
+            if state is not None:
+                state.import_(chunk)
+    except StateError as error:
+        raise error.at(spec.name, spec.location) from None
+    except _native.StateError as error:
+        raise StateError(
+            str(error),
+            operator=spec.name,
+            location=spec.location,
+            way_out="Declare its keys and its state as they were when the snapshot was made",
+        ) from None

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.errors import LinkError, StateError
+from rayelastic.graph.records.limits import MOST_TEXT
 from rayelastic.runtime.element.failures import explain_failure
 from rayelastic.runtime.element.hosted import HostedOperators
+from rayelastic.runtime.element.live_state import SavedState
 from rayelastic.runtime.element.routing import Routing, address_of
 from rayelastic.runtime.element.running import Running
 from rayelastic.runtime.element.sampling import pe_sample
@@ -52,6 +54,7 @@ class ProcessingElement:
         self._host = host
         self._port: DataPort | None = None
         self._hosted = HostedOperators(spec)
+        self._saved = SavedState(spec)
         self._links: dict[str, _native.Link] = {}
         self._expected = {link.name: link for link in spec.links_in}
         self._arrived = threading.Condition()
@@ -68,8 +71,11 @@ class ProcessingElement:
 
         Returns:
             Where it listens; `None` if nobody connects to it.
+
+        Raises:
+            StateError: what its sources read, or its sinks have written, isn't what it was at the snapshot.
         """
-        self._hosted.open()
+        self._hosted.open(self._saved.read())
         if (
             self._expected
             or self.spec.routing.taps
@@ -91,7 +97,7 @@ class ProcessingElement:
         """
         for link in self.spec.links_out:
             connection = self._dial(link, address_of(peers, link), self.spec.epoch)
-            self._links[link.name] = _native.Link(connection.detach(), name=link.name, peer=link.to_pe)
+            self._links[link.name] = self._link(link.name, connection, link.to_pe)
         self._routing.connect(peers)
 
     def start(self) -> None:
@@ -107,7 +113,9 @@ class ProcessingElement:
                 raise LinkError(
                     f"{self.spec.pe} still waits for {missing}", way_out="Is there a firewall between the nodes?"
                 )
-        self._running = Running(self.spec, self._hosted, self._routing, self._state_exchange, self._links)
+        self._running = Running(
+            self.spec, self._hosted, self._saved, self._routing, self._state_exchange, self._links
+        )
         self._state = State.RUNNING
         self._running.begin()
 
@@ -293,6 +301,10 @@ class ProcessingElement:
             timeout=DIAL_TIMEOUT,
         )
 
+    def _link(self, name: str, connection: socket.socket, peer: str) -> _native.Link:
+        patience = self.spec.config.patience
+        return _native.Link(connection.detach(), name=name, peer=peer, most_text=MOST_TEXT, silence=patience)
+
     def _on_connection(self, connection: socket.socket, hello: Hello) -> None:
         """Takes a connection whose handshake succeeded; raises if it has no place here, and the port closes it."""
         kind, _, name = hello.channel.partition(":")
@@ -310,7 +322,7 @@ class ProcessingElement:
             link: PlanLink | None = self._expected.get(name) if kind == "link" else None
             if link is None or link.from_pe != hello.sender:
                 raise LinkError(f"nobody waits for {hello.channel!r} from {hello.sender!r}")
-            self._links[name] = _native.Link(connection.detach(), name=name, peer=hello.sender)
+            self._links[name] = self._link(name, connection, hello.sender)
             del self._expected[name]
             self._arrived.notify_all()
 

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING
 from rayelastic import _native
 from rayelastic.runtime.element.alarm import alarm_of
 from rayelastic.runtime.element.holding import Holding
-from rayelastic.runtime.element.live_state import restore
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
 from rayelastic.runtime.element.wiring import connect_links, connect_operators
 from rayelastic.runtime.loops.channel_loop import channel_loop
 from rayelastic.runtime.loops.elasticity import adaptation_loop
 from rayelastic.runtime.operators.channels import pinned_models
-from rayelastic.runtime.snapshot import SnapshotFolder
 from rayelastic.runtime.watch.machine_load import cpus_by_node
 
 if TYPE_CHECKING:
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 
     from rayelastic.runtime.element.alarm import Alarm
     from rayelastic.runtime.element.hosted import HostedOperators
+    from rayelastic.runtime.element.live_state import SavedState
     from rayelastic.runtime.element.routing import Routing
     from rayelastic.runtime.element.state_exchange import StateExchange
     from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop
@@ -41,6 +40,7 @@ class Running:
     Args:
         spec: of the element.
         hosted: its operators, opened.
+        saved: what it goes on from, which has been read.
         routing: its routers, gathers and taps.
         exchange: gets at the state of the operators.
         links: that enter and leave it, by name.
@@ -53,6 +53,7 @@ class Running:
         self,
         spec: PESpec,
         hosted: HostedOperators,
+        saved: SavedState,
         routing: Routing,
         exchange: StateExchange,
         links: Mapping[str, _native.Link],
@@ -68,7 +69,7 @@ class Running:
             cpus=cpus_by_node() if config.pin_threads else [],
         )
         hosted.build()
-        skipped = _restored(spec, hosted)
+        skipped = saved.restore(hosted.natives)
         natives = hosted.natives
         self.ids = {name: self.scheduler.add(native, skip=skipped.get(name, 0)) for name, native in natives.items()}
         exchange.opens(
@@ -121,14 +122,3 @@ class Running:
 
     def _loops(self) -> Iterator[AdaptationLoop | ChannelLoop | Alarm]:
         return (loop for loop in (self._adaptation, self._channels, self._alarm) if loop is not None)
-
-
-def _restored(spec: PESpec, hosted: HostedOperators) -> dict[str, int]:
-    """Gives the operators the state of the snapshot to go on from; returns what the sources needn't give again."""
-    saved = spec.restore
-    if saved is None:
-        return {}
-    manifest = SnapshotFolder(saved).manifest()
-    restore(saved, manifest, spec.operators, hosted.natives)
-    given = manifest.positions.items()
-    return {name: at for name, at in given if name in hosted.sources and name not in saved.drop}

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from rayelastic.graph.edges.locations import shown_location
+from rayelastic.runtime.files.file_writer import Output, check_left, rows_of
 from rayelastic.runtime.files.output_folder import OutputFolder
 
 if TYPE_CHECKING:
@@ -28,10 +30,16 @@ class GrowingTable:
         location: path or URI of its folder, which is made if missing.
         schema: of the rows.
         period: seconds after which rows that wait are written.
+        before: what an earlier run wrote there, if this one goes on from it.
         part_rows: rows after which they are written at once.
+
+    Raises:
+        StateError: what is there isn't what the earlier run left.
     """
 
-    def __init__(self, location: str, schema: Schema, period: float, part_rows: int = PART_ROWS) -> None:
+    def __init__(
+        self, location: str, schema: Schema, period: float, before: Output | None = None, part_rows: int = PART_ROWS
+    ) -> None:
         self._location = location
         self._folder = OutputFolder(location)
         self._schema = schema.to_arrow()
@@ -43,8 +51,12 @@ class GrowingTable:
         self._writing = threading.Lock()  # one file at a time, in the order in which rows came
         self._failure: Exception | None = None
         self._closed = threading.Event()
-        numbers = [int(found[1]) for name in self._folder.names() if (found := _PART.fullmatch(name))]
-        self._next = max(numbers, default=-1) + 1
+        parts = {int(found[1]): name for name in self._folder.names() if (found := _PART.fullmatch(name))}
+        self._next = max(parts, default=-1) + 1
+        self._first, self._rows_before = (self._next, 0) if before is None else (before.first, before.rows)
+        if before is not None:
+            ours = [name for number, name in parts.items() if number >= before.first]
+            check_left(before, rows_of(self._folder, ours, _rows))
         self._thread = threading.Thread(target=self._run, name=f"table-{self._next}", daemon=True)
         self._thread.start()
 
@@ -76,6 +88,10 @@ class GrowingTable:
         self._write_part(even_if_empty=self._next == 0)
         return self._location
 
+    def output(self, rows: int) -> Output:
+        """What is written when this table has taken so many rows and is closed."""
+        return Output(shown_location(self._location), rows + self._rows_before, self._first)
+
     def _run(self) -> None:
         while not self._closed.wait(self._period):
             try:
@@ -99,3 +115,10 @@ class GrowingTable:
             parquet.write_table(pa.Table.from_batches(batches, self._schema), file)
             self._folder.close(file, name)
             self._next += 1
+
+
+def _rows(file: Any) -> int:
+    from pyarrow.parquet import ParquetFile
+
+    rows: int = ParquetFile(file).metadata.num_rows
+    return rows

@@ -62,6 +62,14 @@ class OutputFolder:
         except OSError as error:
             raise self._error(error) from error
 
+    def read(self, name: str) -> Any:
+        """Opens a file that is there, for reading anywhere in it.
+
+        Raises:
+            OSError: it can't be read.
+        """
+        return self._files.open_input_file(str(self._path / name))
+
     def close(self, file: Any, name: str) -> None:
         """Ends a file that was begun: it has its name from now on.
 

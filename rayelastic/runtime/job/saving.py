@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import PELostError, StateError
-from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, state_form
+from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, state_form
 from rayelastic.runtime.values.status import State
 
 if TYPE_CHECKING:
@@ -68,10 +68,26 @@ def save_job(job: JobSpec, plan: ExecPlan, running: Mapping[str, PEHandle], snap
             sent |= handle.within(SNAPSHOT_TIMEOUT).hold_all(sent)
         parts = [handle.within(SNAPSHOT_TIMEOUT).save(snapshot) for handle in handles]
         folder.write_manifest(job.name, _forms(job), parts)
+        _read_back(folder, parts)
     except BaseException:
         _release(handles, go_on=True)
         raise
     _release(handles, go_on=False)
+
+
+def _read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
+    """Raises StateError unless a later run can read what was written: the job still has its state."""
+    try:
+        folder.manifest()
+        for part in parts:
+            written = next(iter(part.files.values()), ())
+            for _ in folder.chunks(written[:1]):
+                pass
+    except StateError as error:
+        folder.discard()
+        raise StateError(
+            f"what was saved can't be read back: {error}", way_out="Give a folder that every node of the cluster sees"
+        ) from None
 
 
 def _release(handles: Sequence[PEHandle], go_on: bool) -> None:

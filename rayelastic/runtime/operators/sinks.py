@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rayelastic import _native
 from rayelastic.compile import Flags
 from rayelastic.compile.lanes.python_lane import call_each
-from rayelastic.errors import SinkError
+from rayelastic.errors import SinkError, StateError
 from rayelastic.graph.edges.sinks import ArrowSink, CallSink, CountSink, CsvSink, GrowingSink, ListSink, ParquetSink
+from rayelastic.runtime.files.file_writer import CsvFormat, FileFormat, FileWriter, Output, ParquetFormat
 from rayelastic.runtime.files.growing_table import GrowingTable
-from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.operators.native_schema import native_schema
 
 if TYPE_CHECKING:
@@ -36,16 +36,27 @@ class BatchWriter(Protocol):
         ...
 
 
+def _nothing(rows: int) -> Output | None:  # noqa: ARG001  (what is kept in memory isn't there for a later run)
+    return None
+
+
 class SinkOperator:
     """A sink, ready to be added to a scheduler.
 
     Args:
         native: the operator.
         close: ends the sink and gives what it leaves; called once, when its stream is final.
+        output: what it will have written once it is closed, when it has taken so many rows.
     """
 
-    def __init__(self, native: _native.Operator, close: Callable[[], Any] = lambda: None) -> None:
+    def __init__(
+        self,
+        native: _native.Operator,
+        close: Callable[[], Any] = lambda: None,
+        output: Callable[[int], Output | None] = _nothing,
+    ) -> None:
         self.native = native
+        self.output = output
         self._close = close
         self._lock = threading.Lock()
         self._closed = False
@@ -60,12 +71,24 @@ class SinkOperator:
             return self._value
 
 
-def sink_operator(spec: OperatorSpec) -> SinkOperator:
+def sink_operator(spec: OperatorSpec, outputs: Mapping[str, Output]) -> SinkOperator:
     """Makes the native operator of a sink.
 
+    Args:
+        spec: the sink.
+        outputs: what the run to go on from has written; a sink that writes to the same place goes on there.
+
     Raises:
-        SinkError: nobody knows how to write such a description.
+        SinkError: nobody knows how to write such a description, or it can't be written there.
+        StateError: what is there isn't what the earlier run left.
     """
+    try:
+        return _sink_operator(spec, outputs)
+    except (SinkError, StateError) as error:
+        raise error.at(spec.name, spec.location) from error.__cause__
+
+
+def _sink_operator(spec: OperatorSpec, outputs: Mapping[str, Output]) -> SinkOperator:
     assert spec.input_schema is not None
     name, body, schema = spec.name, spec.body, native_schema(spec.input_schema)
     match body:
@@ -78,21 +101,28 @@ def sink_operator(spec: OperatorSpec) -> SinkOperator:
         case ArrowSink() | ListSink():
             return _batch_sink(name, schema, _TableWriter(spec.input_schema))
         case GrowingSink():
-            table = GrowingTable(body.path, spec.input_schema, body.period)
+            table = GrowingTable(body.path, spec.input_schema, body.period, Output.at(body.path, outputs))
             flags = Flags.SINK | Flags.NEEDS_TOKEN
             native = _native.Operator.python(name, table.write, schema, None, view="arrow", flags=flags)
-            return SinkOperator(native, table.close)
+            return SinkOperator(native, table.close, table.output)
         case ParquetSink():
-            return _batch_sink(name, schema, _parquet_writer(body.path, spec.input_schema))
+            form: FileFormat = ParquetFormat(spec.input_schema)
         case CsvSink():
-            return _batch_sink(name, schema, _csv_writer(body.path, spec.input_schema))
-    raise SinkError(
-        f"{type(body).__name__} can't be written here", operator=name, way_out="Use one of the sinks of rayelastic"
-    )
+            form = CsvFormat(spec.input_schema)
+        case _:
+            raise SinkError(
+                f"{type(body).__name__} can't be written here",
+                operator=name,
+                way_out="Use one of the sinks of rayelastic",
+            )
+    writer = FileWriter(body.path, form, Output.at(body.path, outputs))
+    return _batch_sink(name, schema, writer, writer.output)
 
 
-def _batch_sink(name: str, schema: _native.Schema, writer: BatchWriter) -> SinkOperator:
-    return SinkOperator(_native.Operator.arrow_sink(name, schema, writer.write, BATCH_ROWS), writer.close)
+def _batch_sink(
+    name: str, schema: _native.Schema, writer: BatchWriter, output: Callable[[int], Output | None] = _nothing
+) -> SinkOperator:
+    return SinkOperator(_native.Operator.arrow_sink(name, schema, writer.write, BATCH_ROWS), writer.close, output)
 
 
 class _TableWriter:
@@ -109,47 +139,3 @@ class _TableWriter:
         import pyarrow as pa
 
         return pa.Table.from_batches(self._batches, self._schema)
-
-
-class _FileWriter:
-    """Writes to a file, or to a part file in a folder, and shows it only when it is complete.
-
-    Args:
-        location: a path or URI of a file, or of a folder if it has no suffix.
-        suffix: of the part file in a folder.
-        make_writer: makes a pyarrow writer with `write_batch` and `close` on an open file.
-    """
-
-    def __init__(self, location: str, suffix: str, make_writer: Callable[[Any], Any]) -> None:
-        self._location = location
-        self._folder = OutputFolder(location, is_file=True)
-        self._name = self._folder.file or f"part-0{suffix}"
-        self._make_writer = make_writer
-        self._file: Any = None
-        self._writer: Any = None
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._opened().write_batch(batch)
-
-    def close(self) -> str:
-        self._opened().close()  # an empty stream leaves a file with a schema and no rows
-        self._folder.close(self._file, self._name)
-        return self._location
-
-    def _opened(self) -> Any:
-        if self._writer is None:
-            self._file = self._folder.open(self._name)
-            self._writer = self._make_writer(self._file)
-        return self._writer
-
-
-def _parquet_writer(path: str, schema: Schema) -> _FileWriter:
-    from pyarrow.parquet import ParquetWriter
-
-    return _FileWriter(path, ".parquet", lambda file: ParquetWriter(file, schema.to_arrow()))
-
-
-def _csv_writer(path: str, schema: Schema) -> _FileWriter:
-    from pyarrow.csv import CSVWriter
-
-    return _FileWriter(path, ".csv", lambda file: CSVWriter(file, schema.to_arrow()))

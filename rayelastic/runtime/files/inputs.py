@@ -1,0 +1,171 @@
+"""What a source read, as far as can be told without reading it all: so that a job goes on with the input that it had.
+
+A position is a number of rows. It means something in the same input only: files of the same lengths, with the same
+first and last bytes, in the same order. The last one may have grown, and more may follow it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from rayelastic.errors import StateError
+from rayelastic.graph.edges.csv_files import BadRows, CsvSource
+from rayelastic.graph.edges.locations import file_system, local_path
+from rayelastic.graph.edges.parquet_files import ParquetSource
+from rayelastic.graph.edges.sources import (
+    ArrowSource,
+    CallableSource,
+    GenerateSource,
+    RowsSource,
+    SequenceSource,
+    TextSource,
+)
+from rayelastic.graph.spec.operator_spec import OperatorSpec
+
+EDGE_BYTES = 64 << 10  # at the start and at the end of a file that are looked at
+EDGE_ROWS = 100  # the same of rows in memory
+KINDS = {
+    TextSource: "text files",
+    CsvSource: "CSV files",
+    BadRows: "bad rows of CSV files",
+    ParquetSource: "Parquet files",
+    ArrowSource: "an Arrow table",
+    SequenceSource: "a sequence",
+    RowsSource: "Python tuples",
+    GenerateSource: "Python tuples",  # whoever makes them: tests give by rows what a script gave before
+    CallableSource: "Python tuples",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A file, or rows in memory.
+
+    Args:
+        size: bytes, or rows.
+        start: a hash of the first of them; empty: not looked at, as over a network.
+        end: a hash of the last of them.
+    """
+
+    size: int
+    start: str
+    end: str
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What a source reads.
+
+    Args:
+        kind: in words.
+        pieces: its files, in their order, or its rows; none: a function makes them.
+    """
+
+    kind: str
+    pieces: tuple[Piece, ...] = ()
+
+
+def input_of(spec: OperatorSpec) -> Input:
+    """Looks at what a source reads.
+
+    Raises:
+        OSError: a file isn't there any more.
+    """
+    body = spec.body
+    return Input(
+        KINDS.get(type(body), type(body).__name__), tuple(_piece(content, content.size) for content in _contents(body))
+    )
+
+
+def check_input(spec: OperatorSpec, before: Input, position: int) -> None:
+    """Raises StateError if a source isn't what it was when the job was stopped.
+
+    Args:
+        spec: the source.
+        before: what it read then.
+        position: the rows that it had given.
+    """
+    try:
+        problem = _difference(spec.body, before, position)
+    except OSError as error:
+        problem = f"can't be read: {error}"
+    if problem is not None:
+        raise StateError(
+            f"the snapshot has its position in what it read, {problem}",
+            operator=spec.name,
+            location=spec.location,
+            way_out="Give it the input that it had, to which rows may have been added at the end, "
+            f"or restore Snapshot(..., drop=({spec.name!r},)), which reads from the start",
+        )
+
+
+def _difference(body: object, before: Input, position: int) -> str | None:
+    kind = KINDS.get(type(body), type(body).__name__)
+    if kind != before.kind:
+        return f"which was {before.kind} and is {kind} now"
+    if isinstance(body, RowsSource) and len(body.rows) < position:
+        return f"which had {position} rows and more, and has {len(body.rows)} now"
+    if not before.pieces:
+        return None
+    contents = _contents(body)
+    unit = "rows" if isinstance(body, ArrowSource | RowsSource) else "bytes"
+    if contents and len(contents) < len(before.pieces):
+        return f"which was {len(before.pieces)} files and is {len(contents)} now"
+    for number, (old, content) in enumerate(zip(before.pieces, contents, strict=False)):
+        which = f"the file of number {number + 1} of which" if len(before.pieces) > 1 else "which"
+        last = number + 1 == len(before.pieces)
+        if content.size < old.size or (content.size > old.size and not last):
+            return f"{which} had {old.size} {unit} and has {content.size} now"
+        now = _piece(content, old.size)
+        if (old.start and now.start != old.start) or (old.end and now.end != old.end):
+            return f"{which} begins or goes on with other {unit} now"
+    return None
+
+
+class _Content(NamedTuple):
+    """Of a piece as it is now: its size, how much of its edges is looked at, and what is from here to there."""
+
+    size: int
+    edge: int
+    between: Callable[[int, int], bytes]
+
+
+def _contents(body: object) -> Sequence[_Content]:
+    match body:
+        case TextSource() | CsvSource() | ParquetSource():
+            return [_file(path) for path in body.paths]
+        case BadRows():
+            return [_file(path) for path in body.of.paths]
+        case ArrowSource(table=table):
+            return [_Content(table.num_rows, EDGE_ROWS, lambda a, b: repr(table.slice(a, b - a).to_pylist()).encode())]
+        case RowsSource(rows=rows):
+            return [_Content(len(rows), EDGE_ROWS, lambda a, b: repr([tuple(row) for row in rows[a:b]]).encode())]
+    return []
+
+
+def _piece(content: _Content, size: int) -> Piece:
+    edge = min(content.edge, size)
+    return Piece(size, _hash(content.between(0, edge)), _hash(content.between(size - edge, size)))
+
+
+def _file(path: str) -> _Content:
+    local = local_path(path)
+    if local is None:
+        files, inner = file_system(path)
+        size = int(files.get_file_info(inner).size or 0)
+        return _Content(size, 0, lambda a, b: b"")  # noqa: ARG005  (its size says much, and more takes two requests a file)
+
+    def between(start: int, end: int) -> bytes:
+        with Path(local).open("rb") as file:
+            file.seek(start)
+            return file.read(end - start)
+
+    return _Content(Path(local).stat().st_size, EDGE_BYTES, between)
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32] if data else ""
