@@ -411,6 +411,16 @@ class Operator:
         """What it keeps by key, whatever its lane; None if that is nothing."""
 
     @property
+    def is_inside(self) -> bool:
+        """Whether a thread is in its Python function now."""
+
+    def interrupt(self) -> bool:
+        """
+        Raises GeneratorExit in its Python function, where that is in Python code; a call that waits in C and never comes back can't be interrupted
+        by anybody. False: no thread is inside.
+        """
+
+    @property
     def count(self) -> int | None:
         """Tuples that a count_sink has seen; None for other operators."""
 
@@ -731,3 +741,8 @@ def symbols() -> dict[str, int]:
     """Engine services by name, with their addresses in this process."""
 
 ABI_VERSION: int = 1
+
+def tell_crashes() -> None:
+    """
+    Has a crash (SIGSEGV and its kind) write the name of the operator whose Python function it happened in to standard error.
+    """

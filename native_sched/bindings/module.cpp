@@ -1,4 +1,5 @@
 // rayelastic._native: the native scheduler for Python. Translates names, values and errors; decides nothing.
+#include "python/inside.hpp"
 #include "wrappers.hpp"
 
 NB_MODULE(_native, module) {
@@ -18,4 +19,6 @@ NB_MODULE(_native, module) {
   python::bind_scheduler_values(module);
   python::bind_scheduler(module);
   python::bind_symbols(module);
+  module.def("tell_crashes", python::tell_crashes,
+             "Has a crash (SIGSEGV and its kind) write the name of the operator whose Python function it happened in to standard error.");
 }

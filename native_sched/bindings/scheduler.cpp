@@ -26,7 +26,7 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 constexpr std::chrono::milliseconds kSignalPeriod{50};  // how long Ctrl-C may wait in wait()
-constexpr std::chrono::seconds kExitPatience{5};        // for user code that hangs when the interpreter exits
+constexpr std::chrono::seconds kExitPatience{2};        // for user code that hangs when the interpreter exits
 
 std::chrono::nanoseconds nanoseconds(double seconds) { return std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(seconds)); }
 

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "arrow/arrow_capsules.hpp"
+#include "python/inside.hpp"
 #include "python/python_lane.hpp"
 #include "rayelastic/arrow/arrow_sink.hpp"
 #include "record/object_ref.hpp"
@@ -26,6 +27,7 @@ int consume(void* user, ArrowArray* array, ArrowSchema* schema, char* error, std
   }
   try {
     const nb::object batch = export_batch(array, schema);
+    const Inside inside(*consumer.failure);
     if (PyObject* result = PyObject_CallOneArg(consumer.function.get(), batch.ptr()); result != nullptr) {
       Py_DECREF(result);
       return 0;

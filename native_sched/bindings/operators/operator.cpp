@@ -114,7 +114,7 @@ OperatorObject python(std::string name, nb::object function, const SchemaObject*
                                  .flags = flags,
                                  .states = keyed != nullptr ? keyed->objects : nullptr};
   OperatorObject result;
-  result.failure = std::make_shared<PythonFailure>();
+  result.failure = std::make_shared<PythonFailure>(name);
   result.spec = (flags & REL_SOURCE) != 0 ? make_python_source(described, result.failure) : make_python_operator(described, result.failure);
   return result;
 }
@@ -139,7 +139,7 @@ OperatorObject python_ports(std::string name, nb::object function, const std::ve
                         .letters = letters};
   for (const nb::object& type : tuple_types) described.input_types.push_back(type.ptr());
   OperatorObject result;
-  result.failure = std::make_shared<PythonFailure>();
+  result.failure = std::make_shared<PythonFailure>(name);
   result.spec = make_python_ports(described, result.failure);
   return result;
 }
@@ -193,7 +193,7 @@ OperatorObject aggregate(std::string name, const SchemaObject& input, const Sche
 
 OperatorObject arrow_sink(std::string name, const SchemaObject& input, nb::object function, std::size_t batch_rows) {
   OperatorObject result;
-  result.failure = std::make_shared<PythonFailure>();
+  result.failure = std::make_shared<PythonFailure>(name);
   PythonFunction described;
   described.name = std::move(name);
   described.function = function.ptr();
@@ -358,6 +358,13 @@ void bind_operator(nb::module_& module) {
             return store != nullptr ? std::optional(KeyedStateObject{.store = store}) : std::nullopt;
           },
           nb::sig("def state(self) -> KeyedState | None"), "What it keeps by key, whatever its lane; None if that is nothing.")
+      .def_prop_ro(
+          "is_inside", [](const OperatorObject& self) { return self.failure != nullptr && self.failure->thread.load() != 0; },
+          "Whether a thread is in its Python function now.")
+      .def(
+          "interrupt", [](const OperatorObject& self) { return self.failure != nullptr && self.failure->interrupt(); },
+          "Raises GeneratorExit in its Python function, where that is in Python code; a call that waits in C and never comes back can't be "
+          "interrupted\nby anybody. False: no thread is inside.")
       .def_prop_ro(
           "count",
           [](const OperatorObject& self) {

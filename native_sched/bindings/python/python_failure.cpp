@@ -10,6 +10,11 @@ PythonFailure::~PythonFailure() {
   if (gil) Py_DECREF(exception_);
 }
 
+bool PythonFailure::interrupt() noexcept {
+  const unsigned long inside = thread.load();
+  return inside != 0 && PyThreadState_SetAsyncExc(inside, PyExc_GeneratorExit) == 1;
+}
+
 std::string PythonFailure::keep() {
   PyObject* type = nullptr;
   PyObject* value = nullptr;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "python/inside.hpp"
 #include "record/object_ref.hpp"
 #include "record/run_view.hpp"
 
@@ -52,7 +53,11 @@ bool call(PythonLane& lane, const std::byte* in, std::size_t count, const rel_co
     return false;
   }
   PyObject* arguments[] = {argument, states};
-  PyObject* result = PyObject_Vectorcall(lane.function.get(), arguments, states != nullptr ? 2 : 1, nullptr);
+  PyObject* result = nullptr;
+  {
+    const Inside inside(*lane.failure);
+    result = PyObject_Vectorcall(lane.function.get(), arguments, states != nullptr ? 2 : 1, nullptr);
+  }
   Py_XDECREF(states);
   Py_DECREF(argument);
   if (result == nullptr) {

@@ -2,6 +2,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "python/inside.hpp"
 #include "python/port_context.hpp"
 #include "python/python_lane.hpp"
 #include "rayelastic/operator/dead_letters.hpp"
@@ -123,6 +124,7 @@ bool call(PortLane& lane, const std::byte* in, std::size_t n, rel_context* conte
   PyObject* result = nullptr;
   if (done) {
     PyObject* arguments[] = {number, runs, states};
+    const Inside inside(*lane.failure);
     result = PyObject_Vectorcall(lane.function.get(), arguments, states != nullptr ? 3 : 2, nullptr);
     if (result == nullptr) *failed = index_of_error();
   }

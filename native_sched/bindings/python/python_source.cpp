@@ -7,6 +7,7 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "python/inside.hpp"
 #include "python/python_lane.hpp"
 #include "record/object_ref.hpp"
 #include "record/record_codec.hpp"
@@ -28,7 +29,6 @@ struct PythonSource {
   bool engine_token = false;  // the engine enters the token around process
   std::int64_t limit = 1;
   EncodedRecords encoded;
-  std::atomic<unsigned long> thread{0};  // Python's number of the thread that is inside the iterator, 0: none
   std::atomic<bool> interrupted{false};
 };
 
@@ -67,10 +67,12 @@ std::int64_t process(const void*, std::int64_t, void* out, std::int64_t capacity
   auto& source = *static_cast<PythonSource*>(state);
   source.encoded.clear();
   if (!source.engine_token) enter_python();
-  source.thread.store(PyThread_get_thread_ident());
   // Tuples that came before an exception or the end are submitted all the same.
-  Pulled pulled = source.interrupted.load() ? Pulled::End : pull(source, std::clamp<std::int64_t>(source.limit, 1, capacity));
-  source.thread.store(0);
+  Pulled pulled = Pulled::End;
+  {
+    const Inside inside(*source.failure);
+    if (!source.interrupted.load()) pulled = pull(source, std::clamp<std::int64_t>(source.limit, 1, capacity));
+  }
   std::string message;
   if (pulled == Pulled::Failed) {
     if (source.interrupted.load()) {  // GeneratorExit, or what the user's code made of it
@@ -98,8 +100,7 @@ void interrupt(void* state) {
   auto& source = *static_cast<PythonSource*>(state);
   source.interrupted.store(true);
   const GilScope gil;
-  const unsigned long thread = gil ? source.thread.load() : 0;
-  if (thread != 0) PyThreadState_SetAsyncExc(thread, PyExc_GeneratorExit);
+  if (gil) (void)source.failure->interrupt();
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ from rayelastic.runtime.operators.sources import SourceOperator, source_operator
 from rayelastic.runtime.operators.timed import TIMED_OPERATORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from rayelastic.runtime.files.file_writer import Output
     from rayelastic.runtime.values.specs import PESpec
@@ -76,10 +76,15 @@ class HostedOperators:
         for sink in self.sinks.values():
             sink.close()
 
-    def close(self) -> None:
-        """Frees what sources and classes hold; safe to repeat."""
-        for function in self._classes.values():
-            function.close()
+    def close(self, left_behind: Collection[str] = ()) -> None:
+        """Frees what sources and classes hold; safe to repeat.
+
+        Args:
+            left_behind: operators that a thread is still in.
+        """
+        for name, function in self._classes.items():
+            if name not in left_behind:
+                function.close()
         for name, source in self.sources.items():
             source.close()
             source.tell_left_out(name, self._spec.job, self._spec.pe)

@@ -228,7 +228,7 @@ class ProcessingElement:
 
         Args:
             drain: end its sources and return; what they sent still reaches the sinks, and `wait` tells when. Otherwise
-                drop what is on its way, and return when every thread has ended.
+                drop what is on its way, and return when every thread has ended that comes back.
         """
         if self._running is not None:
             self._running.stop(drain)
@@ -272,7 +272,7 @@ class ProcessingElement:
                 self._port.close()
             if self._running is not None:
                 self._running.stop(drain=False)
-            self._hosted.close()
+            self._hosted.close(self._running.left_behind if self._running is not None else ())
             if not self._state.is_final:
                 self._state = State.CANCELLED
             for link in self._links.values():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.runtime.element.alarm import alarm_of
+from rayelastic.runtime.element.ending import end_scheduler
 from rayelastic.runtime.element.holding import Holding
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
 from rayelastic.runtime.element.wiring import connect_links, connect_operators
@@ -59,7 +60,9 @@ class Running:
         links: Mapping[str, _native.Link],
     ) -> None:
         config = spec.config
+        self._spec = spec
         self._hosted = hosted
+        self.left_behind: tuple[str, ...] = ()  # operators that didn't return when it was stopped
         self.scheduler = _native.Scheduler(
             queue_records=config.queue_records,
             queue_bytes=config.queue_bytes,
@@ -68,6 +71,7 @@ class Running:
             deep_copy=config.deep_copy,
             cpus=cpus_by_node() if config.pin_threads else [],
         )
+        _native.tell_crashes()
         hosted.build()
         skipped = saved.restore(hosted.natives)
         natives = hosted.natives
@@ -112,8 +116,8 @@ class Running:
         """Stops its sources alone (drain), or all of its threads."""
         if drain:
             self.holding.end_sources()  # links that arrive end by themselves, when their producers have
-        else:
-            self.scheduler.stop(False)
+        elif not self.left_behind:
+            self.left_behind = end_scheduler(self._spec, self.scheduler, self._hosted.natives, self.ids)
 
     def end_loops(self) -> None:
         """Ends what adapts it; what is in force stays."""

@@ -1,0 +1,81 @@
+"""Ends a scheduler at once, though an operator may not come back: a request without time-out, a loop without end.
+
+Functions get a moment to return by themselves. Then GeneratorExit is raised in those that are in Python code, as
+sources have it. A thread that waits in a library and never comes back can be ended by nobody: it is left behind, and
+the operator is named.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from rayelastic.runtime.watch.event_log import tell
+
+if TYPE_CHECKING:
+    from rayelastic import _native
+    from rayelastic.runtime.values.specs import PESpec
+
+__all__ = ["end_scheduler"]
+
+POLITE = 1.0  # seconds for functions to return
+INSIST = 1.0  # seconds for them to unwind
+LOOK = 0.2  # seconds between two looks at who is at work
+BUSY = 0.5  # of that time in a function: it is the one
+
+
+def end_scheduler(
+    spec: PESpec,
+    scheduler: _native.Scheduler,
+    natives: Mapping[str, _native.Operator],
+    ids: Mapping[str, int],
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[str, ...]:
+    """Stops a scheduler, and drops what is under way; logs who doesn't come back, and warns.
+
+    Args:
+        spec: of its processing element.
+        scheduler: which.
+        natives: its operators by name.
+        ids: their numbers in it.
+        clock: seconds, monotonic.
+
+    Returns:
+        The operators that don't come back, if there are any. Their threads, and all that they use, stay until they do.
+    """
+    ended = threading.Event()
+
+    def stop() -> None:
+        scheduler.stop(False)
+        ended.set()
+
+    threading.Thread(target=stop, name="stop", daemon=True).start()
+    if ended.wait(POLITE):
+        return ()
+    deadline = clock() + INSIST
+    for native in natives.values():
+        native.interrupt()
+    before = _inside(scheduler, ids)
+    while not ended.wait(LOOK):
+        if clock() >= deadline:
+            busy = [name for name, seconds in _inside(scheduler, ids).items() if seconds - before[name] > BUSY * INSIST]
+            return _told(spec, tuple(name for name in natives if natives[name].is_inside or name in busy))
+    return ()
+
+
+def _told(spec: PESpec, left_behind: tuple[str, ...]) -> tuple[str, ...]:
+    for name in left_behind:
+        tell("operator doesn't return", job=spec.job, pe=spec.pe, level=logging.ERROR, operator=name)
+        problem = f"job {spec.job!r}: operator {name!r} doesn't return"
+        warnings.warn(f"{problem}; its thread is left behind until the process ends", RuntimeWarning, stacklevel=2)
+    return left_behind
+
+
+def _inside(scheduler: _native.Scheduler, ids: Mapping[str, int]) -> dict[str, float]:
+    """Seconds that threads have been in each operator's function."""
+    counters = scheduler.sample().operators
+    return {name: counters[number].inside_seconds for name, number in ids.items()}
