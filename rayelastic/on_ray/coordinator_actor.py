@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from rayelastic.errors import NotShippableError
 from rayelastic.on_ray.gcs_store import GcsStore
+from rayelastic.on_ray.keeper import Keeper
 from rayelastic.on_ray.metrics_publisher import MetricsPublisher
 from rayelastic.on_ray.pe_actor import load, own_process
 from rayelastic.on_ray.ray_host import RayHost
@@ -26,11 +29,21 @@ class CoordinatorActor:
     def __init__(self, path: str, job: bytes, settings: Any) -> None:
         import cloudpickle
 
+        self._refusal: Exception | None = None
+        self._keeper: Keeper | None = None
         if not settings.job_id:
             self._coordinator = load(path)(cloudpickle.loads(job), RayHost(settings))
             return
         store = GcsStore(settings.job_id)
-        made = cloudpickle.loads(store.job())
+        try:
+            made = cloudpickle.loads(store.job())
+        except (ImportError, AttributeError) as error:  # told when it is asked: Ray would start it again and again
+            self._refusal = NotShippableError(
+                f"a process of the cluster can't load the job: {type(error).__name__}: {error}",
+                way_out="Install the module on every node, or send it along: "
+                "ray.init(runtime_env={'working_dir': '.'}) or {'py_modules': [...]}, {'pip': [...]}",
+            )
+            return
         own_process(made.config)
         journal = ChangeJournal(store)
         died = journal.incarnation > 0  # this is the process after one that did
@@ -38,7 +51,33 @@ class CoordinatorActor:
         if died:
             self._coordinator.resume()
         MetricsPublisher(self._coordinator)
+        coordinator = self._coordinator
+        self._keeper = Keeper(lambda: coordinator.status().state, driver_has_gone(), self._end)
+        self._keeper.start()
 
     def call(self, call: Call) -> Any:
         """Calls a public method of the coordinator."""
+        if self._refusal is not None:
+            if call.method == "close":
+                return None
+            raise self._refusal
+        if self._keeper is not None:
+            self._keeper.asked(call.method)
         return perform(self._coordinator, call)
+
+    def _end(self) -> None:
+        import ray
+
+        try:
+            self._coordinator.close()
+        finally:
+            ray.kill(ray.get_runtime_context().current_actor, no_restart=True)
+
+
+def driver_has_gone() -> Callable[[], bool]:
+    """Returns what tells whether the driver that has made this actor has ended, as far as Ray knows."""
+    import ray
+    from ray._private import state
+
+    driver = ray.get_runtime_context().get_job_id()
+    return lambda: any(job["JobID"] == driver and job["IsDead"] for job in state.jobs())

@@ -196,8 +196,9 @@ def _free_name(name: str) -> None:
         return
     with contextlib.suppress(JobNotFoundError, PELostError):
         control = find_coordinator(name)
-        if not control.within(STATUS_TIMEOUT).status().state.is_final:
-            raise _exists(name)
+        with contextlib.suppress(NotShippableError):  # it never was more than a coordinator
+            if not control.within(STATUS_TIMEOUT).status().state.is_final:
+                raise _exists(name)
         control.close()
 
 

@@ -83,5 +83,5 @@ class PEActor:
 def own_process(config: Any) -> None:
     """Has a process of a job write its events, what operators print at a bounded rate, and where it crashed."""
     write_events(config.log_level, sys.stderr)
-    faulthandler.enable(sys.stderr)  # native code of users' libraries: the traceback names their function
+    faulthandler.enable(sys.stderr)  # native code of users' libraries: the traceback has their function
     sys.stdout, sys.stderr = RateLimited(sys.stdout), RateLimited(sys.stderr)

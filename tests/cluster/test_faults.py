@@ -1,0 +1,96 @@
+"""What goes wrong in ordinary operation, on real processes: what users are told, and what isn't lost."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+
+import rayelastic as rel
+from rayelastic.errors import JobExistsError, JobFailedError, NotShippableError, PELostError
+from rayelastic.runtime.values.status import State
+
+pytestmark = pytest.mark.cluster
+
+PATIENCE = 60.0
+
+
+def numbers(name: str, function: Any, count: int = 10) -> rel.Topology:
+    topology = rel.Topology(name)
+    source = topology.source("numbers", rel.sequence(count))
+    source.map("named", function, schema={"n": int}, lane="python").sink("out", rel.list())
+    return topology
+
+
+def test_a_module_that_the_cluster_lacks_is_told_by_its_name(
+    ray_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "driver_only.py").write_text("def double(t):\n    return 2 * t.value\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import driver_only  # type: ignore[import-not-found]
+
+    try:
+        with pytest.raises(
+            NotShippableError, match=r"No module named 'driver_only'\. Install the module on every node"
+        ):
+            rel.submit(numbers("lacks", driver_only.double))
+    finally:
+        del sys.modules["driver_only"]
+    assert rel.submit(numbers("lacks", lambda t: t.value)).wait(PATIENCE)["out"][-1].n == 9
+
+
+def test_a_crash_in_native_code_names_its_operator(ray_cluster: None, capfd: pytest.CaptureFixture[str]) -> None:
+    def crash(t: Any) -> int:
+        if t.value == 5:
+            ctypes.string_at(0)
+        return int(t.value)
+
+    with pytest.raises((PELostError, JobFailedError), match="'pe0'.*names the operator"):
+        rel.submit(numbers("crash", crash)).wait(PATIENCE)
+
+
+def test_the_text_of_an_exception_is_bounded(ray_cluster: None) -> None:
+    def huge(t: Any) -> int:
+        raise ValueError("q" * 50_000_000)
+
+    with pytest.raises(JobFailedError, match="operator 'named': ValueError: qqq.*characters left out") as failed:
+        rel.submit(numbers("huge", huge)).wait(PATIENCE)
+    assert len(str(failed.value)) < 100_000
+
+
+DRIVER = """
+import os, sys
+import ray
+import rayelastic as rel
+from rayelastic.job import prepare
+from rayelastic.on_ray.jobs import start_coordinator
+
+ray.init(address=sys.argv[1], log_to_driver=False)
+topology = rel.Topology("interrupted")
+topology.source("numbers", rel.sequence(10)).sink("out", rel.count())
+control = start_coordinator(prepare(topology))
+print(control.within(60).status().state.value, flush=True)
+sys.stdin.readline()
+os._exit(1)  # between making the coordinator and starting the job, as a signal may end it
+"""
+
+
+def test_a_driver_that_ends_while_it_submits_leaves_no_name_behind(ray_cluster: None) -> None:
+    address = ray.get_runtime_context().gcs_address
+    program = [sys.executable, "-c", DRIVER, address]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        assert driver.stdout.readline() == "created\n"
+        with pytest.raises(JobExistsError, match="a job 'interrupted' runs"):
+            rel.submit(numbers("interrupted", lambda t: t.value))
+        coordinator = rel.attach("interrupted")
+        driver.communicate("\n")
+    with contextlib.suppress(PELostError):  # it may be gone before it has said so
+        assert coordinator._control.within(2 * PATIENCE).wait(PATIENCE).state is State.CANCELLED
+    assert rel.submit(numbers("interrupted", lambda t: t.value)).wait(PATIENCE)["out"][-1].n == 9
