@@ -5,8 +5,8 @@ Knows its scheduler and operators; the order among processing elements is the co
 
 from __future__ import annotations
 
+import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import StateError
@@ -25,9 +25,11 @@ HOLD_TIMEOUT = 60.0  # seconds for what is under way to be processed, before a s
 HOLD_LOOK = 0.005  # seconds between two looks at what has arrived
 
 
-@dataclass(frozen=True, slots=True)
 class Holding:
     """A scheduler that runs, as it is held.
+
+    A coordinator that dies leaves its call behind: what that holds after another coordinator has released everything
+    is let go at once, and nothing is released while it is saved.
 
     Args:
         spec: of the processing element.
@@ -38,12 +40,24 @@ class Holding:
         skipped: records that each source hadn't to give again.
     """
 
-    spec: PESpec
-    scheduler: _native.Scheduler
-    hosted: HostedOperators
-    ids: Mapping[str, int]
-    link_ends: Mapping[str, int]
-    skipped: Mapping[str, int]
+    def __init__(
+        self,
+        spec: PESpec,
+        scheduler: _native.Scheduler,
+        hosted: HostedOperators,
+        ids: Mapping[str, int],
+        link_ends: Mapping[str, int],
+        skipped: Mapping[str, int],
+    ) -> None:
+        self.spec = spec
+        self.scheduler = scheduler
+        self.hosted = hosted
+        self.ids = ids
+        self.link_ends = link_ends
+        self.skipped = skipped
+        self._releases = 0  # guarded by _lock, which is held while state is written
+        self._lock = threading.Lock()
+        self._all_held = False
 
     def hold_sources(self) -> None:
         """Holds its sources at their positions.
@@ -52,7 +66,7 @@ class Holding:
             StateError: an operator's state, or a source's position, can't be saved; names it.
         """
         check_exportable(self.spec.operators, self.hosted.sources, self.hosted.natives)
-        self._hold([self.ids[name] for name in self.hosted.sources])
+        self._hold([self.ids[name] for name in self.hosted.sources], self._releases)
 
     def hold_all(self, arriving: Mapping[str, int]) -> dict[str, int]:
         """Holds all operators once everything that is under way has been processed.
@@ -66,12 +80,13 @@ class Holding:
         Raises:
             StateError: that didn't happen in time, as the error says.
         """
-        deadline = time.monotonic() + HOLD_TIMEOUT
+        deadline, releases = time.monotonic() + HOLD_TIMEOUT, self._releases
         for link in self.spec.links_in:
             while self._counted(self.link_ends[link.name]).tuples_out < arriving[link.name]:
                 if time.monotonic() > deadline or self.scheduler.wait(HOLD_LOOK):
                     raise StateError(f"{self.spec.pe} still waits for what was sent by link {link.name}")
-        self._hold(list(range(len(self.ids) + len(self.link_ends))))
+        self._hold(list(range(len(self.ids) + len(self.link_ends))), releases)
+        self._all_held = True
         return {link.name: self._counted(self.link_ends[link.name]).tuples_in for link in self.spec.links_out}
 
     def save(self, snapshot: Snapshot) -> Part:
@@ -80,6 +95,12 @@ class Holding:
         Raises:
             StateError: it can't be saved; names the operator.
         """
+        with self._lock:
+            if not self._all_held:
+                raise StateError(f"{self.spec.pe} was released before it was saved: its coordinator has been replaced")
+            return self._saved(snapshot)
+
+    def _saved(self, snapshot: Snapshot) -> Part:
         final = frozenset(name for name, number in self.ids.items() if self._counted(number).final)
         folder, natives = SnapshotFolder(snapshot), self.hosted.natives
         files = save(self.spec.pe, folder, snapshot.key, self.spec.operators, natives, final)
@@ -107,20 +128,27 @@ class Holding:
 
     def release(self, go_on: bool) -> None:
         """Lets all operators go again, or ends the sources where they were held."""
-        if not go_on:
-            self.end_sources()
-        self.scheduler.release(finish=go_on)
+        with self._lock:
+            self._releases += 1
+            self._all_held = False
+            if not go_on:
+                self.end_sources()
+            self.scheduler.release(finish=go_on)
 
     def end_sources(self) -> None:
         """Ends the sources; what they sent goes on."""
         for name in self.hosted.sources:
             self.scheduler.end_source(self.ids[name])
 
-    def _hold(self, numbers: list[int]) -> None:
+    def _hold(self, numbers: list[int], releases: int) -> None:
         try:
             self.scheduler.hold(numbers, drain=True, timeout=HOLD_TIMEOUT)
         except TimeoutError as error:
             raise StateError(f"{self.spec.pe}: {error}", way_out="Try again when it is less busy") from None
+        with self._lock:
+            if self._releases != releases:
+                self.scheduler.release()
+                raise StateError(f"{self.spec.pe} was released while it was held: its coordinator has been replaced")
 
     def _counted(self, number: int) -> _native.OperatorSample:
         return self.scheduler.sample().operators[number]

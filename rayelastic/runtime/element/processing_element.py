@@ -113,9 +113,7 @@ class ProcessingElement:
                 raise LinkError(
                     f"{self.spec.pe} still waits for {missing}", way_out="Is there a firewall between the nodes?"
                 )
-        self._running = Running(
-            self.spec, self._hosted, self._saved, self._routing, self._state_exchange, self._links
-        )
+        self._running = Running(self.spec, self._hosted, self._saved, self._routing, self._state_exchange, self._links)
         self._state = State.RUNNING
         self._running.begin()
 

@@ -20,7 +20,7 @@ from rayelastic.runtime.job.life import JobLife
 from rayelastic.runtime.job.plan_in_force import PlanInForce
 from rayelastic.runtime.job.region_level import region_level
 from rayelastic.runtime.job.rescaling import Rescaling
-from rayelastic.runtime.job.saving import check_savable, save_job
+from rayelastic.runtime.job.saving import check_savable, end_stop, save_job
 from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
@@ -107,6 +107,7 @@ class Coordinator:
                     self._life.fail(self._plan.loss(f"processing element {pe} was lost while nobody watched", pe))
                     return
             self._rescaling.take_over()
+            end_stop(self._journal, list(self._cluster.handles.values()))
         except (RayelasticError, TimeoutError) as error:
             self._life.fail(self._plan.loss(f"its coordinator died, and the next one can't go on: {error}"))
             return
@@ -152,7 +153,7 @@ class Coordinator:
             StateError: it can't be saved; names the operator.
         """
         check_savable(self._job, self._life.state, self._cluster.elastic)
-        save_job(self._job, self._plan.now, self._cluster.handles, snapshot)
+        save_job(self._job, self._plan.now, self._cluster.handles, snapshot, self._journal)
         return self.status()
 
     def close(self) -> None:

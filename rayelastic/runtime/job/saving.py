@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.element.host import PEHandle
+    from rayelastic.runtime.rescale.change_journal import ChangeJournal
     from rayelastic.runtime.values.specs import JobSpec
 
 SNAPSHOT_TIMEOUT = 600.0  # seconds for a processing element to process what is under way, and for it to write its state
@@ -44,7 +45,9 @@ def check_savable(job: JobSpec, state: State, elastic: Sequence[str]) -> None:
         )
 
 
-def save_job(job: JobSpec, plan: ExecPlan, running: Mapping[str, PEHandle], snapshot: Snapshot) -> None:
+def save_job(
+    job: JobSpec, plan: ExecPlan, running: Mapping[str, PEHandle], snapshot: Snapshot, journal: ChangeJournal
+) -> None:
     """Holds a job, saves it and has its sources end where they are; it goes on if it can't be saved.
 
     Args:
@@ -52,6 +55,7 @@ def save_job(job: JobSpec, plan: ExecPlan, running: Mapping[str, PEHandle], snap
         plan: in force.
         running: its elements.
         snapshot: where to.
+        journal: of the job, so that another coordinator ends what this one has begun.
 
     Raises:
         StateError: it can't be saved; names the operator.
@@ -60,6 +64,7 @@ def save_job(job: JobSpec, plan: ExecPlan, running: Mapping[str, PEHandle], snap
     order = _upstream_first(plan)
     folder.prepare()
     handles = [running[pe] for pe in order]
+    journal.stops(str(snapshot.location))
     try:
         for handle in handles:
             handle.within(SNAPSHOT_TIMEOUT).hold_sources()
@@ -69,10 +74,29 @@ def save_job(job: JobSpec, plan: ExecPlan, running: Mapping[str, PEHandle], snap
         parts = [handle.within(SNAPSHOT_TIMEOUT).save(snapshot) for handle in handles]
         folder.write_manifest(job.name, _forms(job), parts)
         _read_back(folder, parts)
+        journal.saved()
     except BaseException:
+        folder.discard()
         _release(handles, go_on=True)
+        journal.goes_on()
         raise
     _release(handles, go_on=False)
+
+
+def end_stop(journal: ChangeJournal, handles: Sequence[PEHandle]) -> None:
+    """Ends what a coordinator that died has begun: a job that was saved ends where it is held, another one goes on.
+
+    Args:
+        journal: of the job.
+        handles: its elements.
+    """
+    if (stop := journal.open_stop) is None:
+        return
+    if not stop.saved:  # nobody has been told that it is a snapshot
+        SnapshotFolder(Snapshot(stop.location)).discard()
+    _release(handles, go_on=not stop.saved)
+    if not stop.saved:
+        journal.goes_on()
 
 
 def _read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
@@ -84,7 +108,6 @@ def _read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
             for _ in folder.chunks(written[:1]):
                 pass
     except StateError as error:
-        folder.discard()
         raise StateError(
             f"what was saved can't be read back: {error}", way_out="Give a folder that every node of the cluster sees"
         ) from None

@@ -20,7 +20,7 @@ from rayelastic.plan.plan_change import PlanChange, plan_change
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ChangeJournal", "FileStore", "JournalStore", "OpenChange"]
+__all__ = ["ChangeJournal", "FileStore", "JournalStore", "OpenChange", "OpenStop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,19 @@ class OpenChange:
     batch: int
     moved: int = 0
     undoing: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenStop:
+    """A job that is being stopped into a snapshot.
+
+    Args:
+        location: of the snapshot.
+        saved: it is complete, and what is left to do is to end the sources.
+    """
+
+    location: str
+    saved: bool = False
 
 
 class JournalStore(Protocol):
@@ -123,6 +136,7 @@ class ChangeJournal:
         self._lock = threading.Lock()
         self.plan: ExecPlan | None = None
         self.open_change: OpenChange | None = None
+        self.open_stop: OpenStop | None = None
         self.over: tuple[str, str] | None = None
         self.incarnation = 0
         for line in store.lines() if store is not None else ():
@@ -155,6 +169,18 @@ class ChangeJournal:
         if self.over is None:
             self._write({"kind": "end", "plan": plan.to_dict(), "incarnation": self.incarnation}, alone=True)
 
+    def stops(self, location: str) -> None:
+        """Notes that the job is about to be held, and saved there."""
+        self._write({"kind": "stop", "location": location})
+
+    def saved(self) -> None:
+        """Notes that it is saved: it ends where it is held."""
+        self._write({"kind": "saved"})
+
+    def goes_on(self) -> None:
+        """Notes that it couldn't be saved, and goes on."""
+        self._write({"kind": "goes on"})
+
     def ends_job(self, state: str, reason: str) -> None:
         """Notes that the job is over, in which state, and why if it failed."""
         self._write({"kind": "over", "state": state, "reason": reason})
@@ -180,5 +206,11 @@ class ChangeJournal:
             case "end":
                 self.plan, self.open_change = ExecPlan.from_dict(entry["plan"]), None
                 self.incarnation = max(self.incarnation, entry["incarnation"])
+            case "stop":
+                self.open_stop = OpenStop(entry["location"])
+            case "saved" if self.open_stop is not None:
+                self.open_stop = OpenStop(self.open_stop.location, saved=True)
+            case "goes on":
+                self.open_stop = None
             case "over":
                 self.over = (entry["state"], entry["reason"])
