@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 CONTROL_THREADS = 16  # control calls that an actor answers at once; a watching call holds one
 HOST_TIMEOUT = 10.0  # seconds for a process that is there to say what it hosts, or to make what it shall
-ALIVE_TIMEOUT = 5  # seconds for Ray to say whether a process is there
 CLOSE_TIMEOUT = 3.0  # seconds for a processing element to close its port and links before its process is ended
 
 
@@ -78,13 +77,13 @@ class RayHandle:
 
     def is_alive(self) -> bool:
         """Tells whether Ray has its process for dead; of one whose library holds the GIL, Ray knows that it isn't."""
-        from ray.util.state import get_actor
+        from ray._private import state
 
         try:
-            held = get_actor(self._actor._actor_id.hex(), timeout=ALIVE_TIMEOUT)
-        except Exception:  # the dashboard or the network: it isn't known to be dead
+            held = state.actors(self._actor._actor_id.hex())
+        except Exception:  # Ray itself can't be reached: it isn't known to be dead
             return True
-        return held is None or held.state != "DEAD"
+        return not held or held["State"] != "DEAD"
 
     def kill(self, *, at_once: bool = False) -> None:
         """Ends the actor: it closes what it holds if it still answers, then its process goes. Safe to repeat."""

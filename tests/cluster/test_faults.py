@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 import ray
+from pyarrow import parquet
 
 import rayelastic as rel
 from rayelastic.errors import JobExistsError, JobFailedError, NotShippableError, PELostError
@@ -94,3 +97,65 @@ def test_a_driver_that_ends_while_it_submits_leaves_no_name_behind(ray_cluster: 
     with contextlib.suppress(PELostError):  # it may be gone before it has said so
         assert coordinator._control.within(2 * PATIENCE).wait(PATIENCE).state is State.CANCELLED
     assert rel.submit(numbers("interrupted", lambda t: t.value)).wait(PATIENCE)["out"][-1].n == 9
+
+
+def sleeps_with_the_gil(t: Any) -> int:
+    if t.value == 500:
+        ctypes.PyDLL(None).sleep(14)  # as a library that loads a model; longer than a call of the coordinator waits
+    return int(t.value)
+
+
+def test_a_held_gil_and_a_process_that_stands_still_lose_nothing(ray_cluster: None) -> None:
+    topology = rel.Topology("still")
+    source = topology.source("numbers", rel.sequence(1000))
+    held = source.map("held", sleeps_with_the_gil, schema={"n": int}, lane="python")
+    held.map("next", lambda t: t.n, schema={"m": int}, lane="python").sink("out", rel.list())
+    job = rel.submit(topology, rel.JobConfig(pins={"numbers": 0, "next": 1}))
+    stopped = next(status.pid for status in job.status.pes if status.pe == "pe1")
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        job.pause(6)  # links that say nothing for so long were lost
+        assert not job.status.state.is_final
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    assert [row.m for row in job.wait(2 * PATIENCE)["out"]] == list(range(1000))
+
+
+def test_a_finished_job_stays_finished_when_its_coordinator_dies(ray_cluster: None) -> None:
+    job = rel.submit(numbers("over", lambda t: t.value))
+    while not job.status.state.is_final:
+        job.pause(1)
+    titles = {int(path.parent.name): path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")}
+    (coordinator,) = (pid for pid, title in titles.items() if title.startswith(b"ray::job:over"))
+    os.kill(coordinator, signal.SIGKILL)
+    result = job.wait(PATIENCE)
+    assert [row.n for row in result["out"]] == list(range(10))
+
+
+def test_a_snapshot_is_written_where_the_driver_says(
+    ray_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def endless(n: int) -> int:
+        return n
+
+    def topology() -> rel.Topology:
+        made = rel.Topology("relative")
+        source = made.source("numbers", rel.generate(endless, None, schema={"n": int}))
+        source.aggregate("count", emit="update", n=rel.count()).sink("out", rel.parquet(tmp_path / "out.parquet"))
+        return made
+
+    job = rel.submit(topology())
+    while job.metrics().operator("count").tuples_in < 1000:
+        job.pause(0.1)
+    job.stop("saved")
+    assert (tmp_path / "saved" / "manifest.json").exists()
+    before = parquet.read_metadata(tmp_path / "out.parquet").num_rows
+    job = rel.submit(topology(), restore="saved")
+    while job.metrics().operator("count").tuples_in < 1000:
+        job.pause(0.1)
+    job.stop("again")
+    counts = parquet.read_table(tmp_path / "out.parquet")["n"].to_pylist()
+    assert len(counts) > before
+    assert counts == list(range(1, len(counts) + 1))

@@ -1,4 +1,4 @@
-"""A coordinator dies at each step of a stop: the next one has the job go on, or end where it was saved; never stand still."""
+"""A coordinator dies at each step of a stop: the next one has the job go on, or end where it was saved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rayelastic.errors import StateError
 from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime.element.host import InProcessHandle, InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.remote import Remote, perform
+from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from rayelastic.runtime.snapshot import SnapshotFolder
 from rayelastic.runtime.values.specs import PESpec
@@ -57,10 +57,10 @@ class DoomedHandle(InProcessHandle):
     doom: Doom
 
     def within(self, timeout: float) -> ElementApi:
-        def answer(method: str, arguments: tuple[Any, ...]) -> Any:
-            self.doom.check(method, self.pe, after=False)
-            done = perform(self._element, method, arguments)
-            self.doom.check(method, self.pe, after=True)
+        def answer(call: Call) -> Any:
+            self.doom.check(call.method, self.pe, after=False)
+            done = perform(self._element, call)
+            self.doom.check(call.method, self.pe, after=True)
             return done
 
         return cast("ElementApi", Remote(answer))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import JobExistsError, PELostError, RayelasticError
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT, JobCluster
+from rayelastic.runtime.job.kept_results import decoded, encoded
 from rayelastic.runtime.job.life import JobLife
 from rayelastic.runtime.job.plan_in_force import PlanInForce
 from rayelastic.runtime.job.region_level import region_level
@@ -94,8 +95,9 @@ class Coordinator:
         tell("job goes on", job=self._job.name, level=logging.WARNING, incarnation=self._journal.incarnation)
         if self._journal.over is not None:
             state, reason = self._journal.over
-            told = reason or f"it is {state}; what sinks hadn't written to files died with its coordinator"
-            self._life.was_over(Failure(told))
+            self._life.was_over(State(state), Failure(reason) if reason else None)
+            self._cluster.adopt()
+            self._cluster.kill()  # the one before may have died before it could
             return
         try:
             self._cluster.adopt()
@@ -216,8 +218,12 @@ class Coordinator:
         return tuple(sorted(found, key=lambda adaptation: (adaptation.observation.time, adaptation.pe)))
 
     def results(self) -> dict[str, SinkResult]:
-        """What the sinks of a finished job left, by operator."""
-        return self._telemetry.results()
+        """What the sinks of a finished job left, by operator.
+
+        Raises:
+            PELostError: an earlier coordinator of the job had them in memory, and died.
+        """
+        return self._telemetry.results() or decoded(self._journal.results)
 
     # --- sources that are fed from outside ----------------------------------------------------------------------------
 
@@ -259,7 +265,8 @@ class Coordinator:
             self._regions.halt()
         reason = failure.reason if failure is not None else ""
         try:
-            self._journal.ends_job(state.value, reason)
+            left = encoded(self._telemetry.results()) if state is State.FINISHED else {}
+            self._journal.ends_job(state.value, reason, left)
         except JobExistsError:  # the elements are another coordinator's now
             return
         except Exception as error:  # the job ends, whether that can be noted or not

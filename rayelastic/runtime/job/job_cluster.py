@@ -97,11 +97,7 @@ class JobCluster:
         """Takes over the elements that an earlier coordinator of the job has started, as far as they answer."""
         adopted: dict[str, PEHandle] = {}
         for handle in self._host.find_pes():
-            try:
-                element = handle.within(ADOPT_TIMEOUT)
-                status, address = element.status(), element.address()
-            except (PELostError, TimeoutError):
-                status = PEStatus(handle.pe, State.CREATED)
+            status, address = self._asked(handle)
             if status.state is State.CREATED:  # nobody counts on it yet
                 with contextlib.suppress(PELostError):
                     handle.kill()
@@ -114,6 +110,19 @@ class JobCluster:
             self._handles.update(adopted)
         for handle in adopted.values():
             self._started(handle)
+
+    def _asked(self, handle: PEHandle) -> tuple[PEStatus, PortAddress | None]:
+        """How an element is, and where it listens; of one that is gone, that it never ran."""
+        for _ in range(max(1, round(self._job.config.patience / ADOPT_TIMEOUT))):
+            try:
+                element = handle.within(ADOPT_TIMEOUT)
+                return element.status(), element.address()
+            except TimeoutError:  # it is busy, or its library holds the GIL
+                if not handle.is_alive():
+                    break
+            except PELostError:
+                break
+        return PEStatus(handle.pe, State.CREATED), None
 
     def element(self, pe: str, timeout: float) -> ElementApi:
         """Returns an element, whose loss is noted when a call finds it out; see PEHandle.within.

@@ -123,10 +123,10 @@ class JobLife:
             self._cancelling = self._cancelling or not self._state.is_final
             return not self._state.is_final
 
-    def was_over(self, failure: Failure) -> None:
-        """Notes that the job ended under an earlier coordinator: there is nothing left to end."""
+    def was_over(self, state: State, failure: Failure | None) -> None:
+        """Notes how the job ended under an earlier coordinator: there is nothing left to end."""
         with self._changed:
-            self._state, self._failure = State.FAILED, failure
+            self._state, self._failure = state, failure
 
     def end_if_finished(self) -> None:
         """Ends the job if all of its elements have finished."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from rayelastic.errors import PELostError
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
 from rayelastic.runtime.job.telemetry import Legacy
 from rayelastic.runtime.values.status import PEStatus, State
+from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
     from rayelastic.runtime.element.host import PEHandle
@@ -74,9 +76,14 @@ class Watchers:
             try:
                 status = handle.within(WATCH_PERIOD + CALL_TIMEOUT).wait(WATCH_PERIOD)
                 legacy = Legacy.of(handle) if status.state is State.FINISHED else None
-            except TimeoutError:
-                self.lose(handle, f"processing element {handle.pe} stopped answering")
-                return
+            except TimeoutError:  # it is busy, or its library holds the GIL; links notice what nobody hears of any more
+                if not handle.is_alive():
+                    self.lose(handle, f"processing element {handle.pe} stopped answering")
+                    return
+                if self._life.state.is_final or self._cluster.handles.get(handle.pe) is not handle:
+                    return
+                tell("no answer", job=self._life.status().job, pe=handle.pe, level=logging.WARNING)
+                continue
             except Exception as error:  # whatever it is, the job must not hang
                 self.lose(handle, f"processing element {handle.pe} was lost: {error}")
                 return

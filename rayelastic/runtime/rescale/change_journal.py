@@ -18,6 +18,7 @@ from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_change import PlanChange, plan_change
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 __all__ = ["ChangeJournal", "FileStore", "JournalStore", "OpenChange", "OpenStop"]
@@ -138,6 +139,7 @@ class ChangeJournal:
         self.open_change: OpenChange | None = None
         self.open_stop: OpenStop | None = None
         self.over: tuple[str, str] | None = None
+        self.results: Mapping[str, Mapping[str, Any]] = {}
         self.incarnation = 0
         for line in store.lines() if store is not None else ():
             self._take(json.loads(line))
@@ -181,9 +183,10 @@ class ChangeJournal:
         """Notes that it couldn't be saved, and goes on."""
         self._write({"kind": "goes on"})
 
-    def ends_job(self, state: str, reason: str) -> None:
-        """Notes that the job is over, in which state, and why if it failed."""
-        self._write({"kind": "over", "state": state, "reason": reason})
+    def ends_job(self, state: str, reason: str, results: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        """Notes that the job is over, in which state, why if it failed, and what its sinks left (kept_results.py)."""
+        left = {"results": results} if results else {}
+        self._write({"kind": "over", "state": state, "reason": reason, **left})
 
     def _write(self, entry: dict[str, Any], *, alone: bool = False) -> None:
         with self._lock:
@@ -214,3 +217,4 @@ class ChangeJournal:
                 self.open_stop = None
             case "over":
                 self.over = (entry["state"], entry["reason"])
+                self.results = entry.get("results", {})

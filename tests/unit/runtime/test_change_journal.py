@@ -11,7 +11,7 @@ from rayelastic.errors import JobExistsError
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import Region, RegionKind
-from rayelastic.runtime.rescale.change_journal import ChangeJournal, OpenChange
+from rayelastic.runtime.rescale.change_journal import ChangeJournal, OpenChange, OpenStop
 
 REGION = Region("r1", RegionKind.DATA_PARALLEL, ("count",), ("word",))
 PLAN = ExecPlan("words", (RegionPlan(REGION, (Pipeline(("count",), ("pe0",)),)),))
@@ -105,6 +105,27 @@ def test_lines_are_what_earlier_and_later_releases_read() -> None:
         {"kind": "end", "plan": old, "incarnation": 1},
         {"kind": "over", "state": "failed", "reason": "why"},
     ]
+
+
+def test_the_next_one_knows_of_a_stop_and_of_what_was_left() -> None:
+    store = Store()
+    journal = ChangeJournal(store)
+    told = []
+    for write in (
+        lambda: journal.end(PLAN),
+        lambda: journal.stops("/saved"),
+        lambda: journal.goes_on(),
+        lambda: journal.saved(),
+        lambda: journal.stops("/saved"),
+        lambda: journal.saved(),
+        lambda: journal.ends_job("finished", "", {"out": {"rows": 3}}),
+    ):
+        write()
+        assert ChangeJournal(store).open_stop == journal.open_stop
+        told.append(journal.open_stop)
+    assert told == [None, OpenStop("/saved"), None, None, OpenStop("/saved"), *2 * [OpenStop("/saved", saved=True)]]
+    assert ChangeJournal(store).results == {"out": {"rows": 3}}
+    assert ChangeJournal(store).over == ("finished", "")
 
 
 def test_incarnations_grow_whatever_lines_are_left() -> None:
