@@ -7,10 +7,10 @@ from typing import Any
 
 from rayelastic.errors import NotShippableError
 from rayelastic.on_ray.gcs_store import GcsStore
-from rayelastic.on_ray.keeper import Keeper
 from rayelastic.on_ray.metrics_publisher import MetricsPublisher
 from rayelastic.on_ray.pe_actor import load, own_process
 from rayelastic.on_ray.ray_host import RayHost
+from rayelastic.runtime.job.keeper import Keeper
 from rayelastic.runtime.remote import Call, perform
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
 

@@ -61,7 +61,9 @@ def gated() -> tuple[rel.Topology, testing.Gate]:
     return topology, gate
 
 
-def started(journal: Path | None = None) -> tuple[Job, Coordinator, SilentHost, testing.Gate]:
+def started(
+    journal: Path | None = None,
+) -> tuple[Job, Coordinator, SilentHost, testing.Gate]:
     topology, gate = gated()
     host = SilentHost()
     kept = None if journal is None else ChangeJournal(FileStore(journal))
@@ -105,14 +107,14 @@ def test_the_next_coordinator_waits_for_an_element_that_is_busy(
     monkeypatch.setattr(job_cluster, "ADOPT_TIMEOUT", 10.0)  # so often is a silent one asked in 30 s
     job, first, host, gate = started(tmp_path / "journal")
     try:
-        first._end = lambda *_: None  # type: ignore[method-assign]  # it is dead
+        first._life.end = lambda *_: None  # type: ignore[method-assign]  # it is dead
         first._journal.close()
         second = Coordinator(first._job, host, journal=ChangeJournal(FileStore(tmp_path / "journal")))
         handle = cast("SilentHandle", host._made["pe0"])
         handle.silent = 2
         second.resume()
         assert second.status().state is State.RUNNING
-        job = Job("silent", LocalControl(second), job._topology)
+        job = Job("silent", LocalControl(second), gated()[0])
         gate.open()
         assert [row.n for row in job.wait(PATIENCE)["out"]] == [1, 2]
     finally:
@@ -130,7 +132,7 @@ def test_a_job_that_is_over_stays_so_when_its_coordinator_dies(state: State, tmp
     first._journal.close()
     second = Coordinator(first._job, host, journal=ChangeJournal(FileStore(tmp_path / "journal")))
     second.resume()
-    job = Job("silent", LocalControl(second), job._topology)
+    job = Job("silent", LocalControl(second), gated()[0])
     assert job.status.state is state
     if state is State.FINISHED:
         assert [row.n for row in job.wait(PATIENCE)["out"]] == [1, 2]

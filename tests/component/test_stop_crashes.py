@@ -105,7 +105,7 @@ def test_a_stop_whose_coordinator_dies_is_ended_or_undone(
         with pytest.raises(Died):
             job.stop(saved)
         monkeypatch.undo()
-        first._end = lambda *_: None  # type: ignore[method-assign]
+        first._life.end = lambda *_: None  # type: ignore[method-assign]
         first._journal.close()
         doom.died, doom.when = False, ("", "")
         second = Coordinator(spec, host, journal=ChangeJournal(FileStore(tmp_path / "journal")))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <stdexcept>
 #include <system_error>
 
 #include "rayelastic/net/link.hpp"
@@ -38,8 +39,9 @@ Link::Outcome Link::send(const std::byte* records, std::size_t count) {
     FrameBody::Append append;
     done += open_->append(records + done * schema_->record_size(), count - done, append);
     if (append == FrameBody::Append::TooLarge) {
-      return lose(lock, "a tuple has more text than can go from one processing element to another (" + std::to_string(options_.most_text) +
-                            " bytes). Cut it into several tuples, or pin the two operators to one processing element");
+      throw std::length_error("a tuple has more text than can go from one processing element to another (" +
+                              std::to_string(options_.most_text) +
+                              " bytes). Cut it into several tuples, or pin the two operators to one processing element");
     }
     if (append == FrameBody::Append::Taken) break;
     if (const Outcome outcome = wait_until(lock, [this] { return open_->empty(); }); outcome != Outcome::Ok) return outcome;

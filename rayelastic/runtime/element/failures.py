@@ -17,6 +17,8 @@ from rayelastic.runtime.values.status import Failure
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
+TOO_LARGE = ": a tuple has more text than can go"  # link_send.cpp: the end of a link fails of itself, its peer of that
+
 
 def explain_failure(native: Mapping[str, Any], operators: Mapping[str, OperatorSpec]) -> Failure:
     """Explains a failure.
@@ -28,7 +30,7 @@ def explain_failure(native: Mapping[str, Any], operators: Mapping[str, OperatorS
     name: str = native["operator"]
     spec = operators.get(name)
     if spec is None:
-        return Failure(native["message"], name, lost_link=True)
+        return Failure(native["message"], name, lost_link=TOO_LARGE not in native["message"])
     record: tuple[Any, ...] | None = native["record"]
     shown = None
     if record is not None:

@@ -50,6 +50,8 @@ class Watchers:
             status = handle.within(CALL_TIMEOUT).status()
         except (PELostError, TimeoutError):
             status = PEStatus(handle.pe, State.RUNNING)  # its watcher reports a loss
+        if status.state is State.FINISHED:  # one that was taken over: it has, when its watcher has what it leaves
+            status = replace(status, state=State.RUNNING)
         self._life.begins(status)
         watcher = threading.Thread(target=self._stay_with, args=(handle,), name=f"watch-{handle.pe}", daemon=True)
         self._threads.append(watcher)
@@ -82,7 +84,7 @@ class Watchers:
                     return
                 if self._life.state.is_final or self._cluster.handles.get(handle.pe) is not handle:
                     return
-                tell("no answer", job=self._life.status().job, pe=handle.pe, level=logging.WARNING)
+                tell("no answer", job=self._life.status().name, pe=handle.pe, level=logging.WARNING)
                 continue
             except Exception as error:  # whatever it is, the job must not hang
                 self.lose(handle, f"processing element {handle.pe} was lost: {error}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rayelastic.on_ray.keeper import Keeper
+from rayelastic.runtime.job.keeper import Keeper
 from rayelastic.runtime.values.status import State
 from rayelastic.testing import FakeClock
 

@@ -23,6 +23,10 @@ class Element:
 
     pe: str
     says: list[PEStatus | Exception]
+    alive: bool = False
+
+    def is_alive(self) -> bool:
+        return self.alive
 
     def within(self, timeout: float) -> Element:
         assert timeout > 0
@@ -132,6 +136,13 @@ def test_one_that_is_lost_fails_the_job(error: Exception, why: str) -> None:
     assert failure.reason.startswith(why)
     assert job.life.elements()["pe0"].state is State.FAILED
     assert job.cluster.ended == ["pe0"]
+
+
+def test_one_that_is_busy_is_waited_for() -> None:
+    job = Job(RUNS, TimeoutError("20 s"), TimeoutError("20 s"), RUNS, BROKEN)
+    job.cluster.handles["pe0"].alive = True
+    assert job.watch() == BROKEN.failure
+    assert job.cluster.handles["pe0"].says == []
 
 
 @pytest.mark.parametrize("says", [BROKEN, PELostError("gone"), TimeoutError("silent")], ids=["fails", "lost", "silent"])

@@ -73,6 +73,7 @@ class Link {
 
   // What the two operators below use; each side from its operator's thread.
   void open_out(std::shared_ptr<const Schema> schema);
+  // Throws std::length_error for a tuple with more than most_text; the link is as it was.
   [[nodiscard]] Outcome send(const std::byte* records, std::size_t count);
   [[nodiscard]] Outcome send(Mark mark);
   [[nodiscard]] Outcome finish();  // Final and Goodbye; waits until the receiver has consumed everything
