@@ -101,7 +101,7 @@ def test_a_failure_elsewhere_is_told_though_a_function_waits() -> None:
 
 
 PROGRAM = """
-import sys, threading, time
+import sys, threading
 import rayelastic as rel
 
 def spin(t):
@@ -109,9 +109,9 @@ def spin(t):
     while True:
         pass
 
-def sleep(t):
+def wait(t):
     print("inside", flush=True)
-    time.sleep(1e6)
+    threading.Event().wait()
 
 topology = rel.Topology("endless")
 numbers = topology.source("numbers", rel.sequence(10))
@@ -122,7 +122,7 @@ RUN = "rel.run(topology)"
 EXIT = "rel.start(topology)\nsys.stdin.readline()\nsys.exit(3)"
 
 
-@pytest.mark.parametrize("function", ["spin", "sleep"])
+@pytest.mark.parametrize("function", ["spin", "wait"])
 @pytest.mark.parametrize("end", [RUN, EXIT], ids=["ctrl-c", "exit"])
 def test_ctrl_c_and_exit_end_the_process(function: str, end: str) -> None:
     program = [sys.executable, "-c", PROGRAM.format(function=function, end=end)]
@@ -142,4 +142,4 @@ def test_ctrl_c_and_exit_end_the_process(function: str, end: str) -> None:
                 assert process.returncode == 3, told
         finally:
             process.kill()
-    assert ("operator 'endless' doesn't return" in told) == (function == "sleep")
+    assert ("operator 'endless' doesn't return" in told) == (function == "wait")

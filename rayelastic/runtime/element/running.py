@@ -9,11 +9,11 @@ import time
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
-from rayelastic.runtime.element.alarm import alarm_of
 from rayelastic.runtime.element.ending import end_scheduler
 from rayelastic.runtime.element.holding import Holding
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
 from rayelastic.runtime.element.wiring import connect_links, connect_operators
+from rayelastic.runtime.loops.alarm import alarm_of
 from rayelastic.runtime.loops.channel_loop import channel_loop
 from rayelastic.runtime.loops.elasticity import adaptation_loop
 from rayelastic.runtime.operators.channels import pinned_models
@@ -22,12 +22,12 @@ from rayelastic.runtime.watch.machine_load import cpus_by_node
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rayelastic.runtime.element.alarm import Alarm
     from rayelastic.runtime.element.hosted import HostedOperators
     from rayelastic.runtime.element.live_state import SavedState
     from rayelastic.runtime.element.routing import Routing
     from rayelastic.runtime.element.state_exchange import StateExchange
     from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop
+    from rayelastic.runtime.loops.alarm import Alarm
     from rayelastic.runtime.loops.channel_loop import ChannelLoop
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.specs import PESpec
