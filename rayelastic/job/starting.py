@@ -51,7 +51,8 @@ def run(
 ) -> JobResult:
     """Runs a topology in this process, without Ray, until its sources end.
 
-    Ctrl-C stops it and frees everything.
+    Ctrl-C stops it and frees everything. A function that doesn't return is interrupted where it is in Python code; a
+    call that waits for ever keeps its thread, is named in a warning, and ends with the process.
 
     Args:
         topology: what to run.
