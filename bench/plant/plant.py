@@ -105,6 +105,26 @@ class Plant:
         """Operators with a queue in front."""
         return sum(1 for model in self.models if model is not ThreadingModel.MANUAL)
 
+    @property
+    def placement(self) -> Models:
+        """The threading model of each operator."""
+        return self.models
+
+    @property
+    def others(self) -> float:
+        """CPUs that other processes keep busy in the present phase."""
+        return self.script.phases[self.script.number_at(self.time)].others
+
+    @property
+    def true_rate(self) -> float:
+        """Tuples/s of the sources that the present configuration gives, without noise."""
+        return self.state().rate
+
+    @property
+    def tuples_per_source_tuple(self) -> float:
+        """Tuples that all operators take for each one of the sources."""
+        return float(self.graph.rates.sum())
+
     def apply(self, decision: Decision) -> None:
         """Bring about what is desired; KeyError for an operator that isn't there, ValueError for a source."""
         threads = self._within(decision.thread_count)

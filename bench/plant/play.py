@@ -7,12 +7,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
-from bench.plant.plant import Plant
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.element.observation import Observation
 
-__all__ = ["Journal", "Pass", "play"]
+__all__ = ["Journal", "Pass", "Playable", "play"]
+
+
+class Playable(Protocol):
+    """A processing element that a controller can be run on."""
+
+    time: float
+
+    @property
+    def thread_count(self) -> int:
+        """Scheduler threads in force."""
+
+    @property
+    def queues(self) -> int:
+        """Operators with a queue in front."""
+
+    @property
+    def placement(self) -> object:
+        """Which ones these are; equal if nothing has changed."""
+
+    @property
+    def others(self) -> float:
+        """CPUs that other processes keep busy."""
+
+    @property
+    def true_rate(self) -> float:
+        """Tuples/s that the present configuration gives, without noise."""
+
+    @property
+    def tuples_per_source_tuple(self) -> float:
+        """By which throughput is divided to give a rate."""
+
+    def play(self) -> Observation:
+        """Let a period pass and return what is seen of it."""
+
+    def apply(self, decision: Decision) -> None:
+        """Bring about what is desired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +134,7 @@ class Journal:
         ]
 
 
-def play(controller: Controller, plant: Plant, periods: int, *, keep: bool = False) -> Journal:
+def play(controller: Controller, plant: Playable, periods: int, *, keep: bool = False) -> Journal:
     """Run a controller on a plant.
 
     Args:
@@ -110,19 +146,20 @@ def play(controller: Controller, plant: Plant, periods: int, *, keep: bool = Fal
     >>> from rayelastic.policy.element.fixed import FixedConfiguration
     >>> from bench.plant.constants import ENGINE, LAPTOP
     >>> from bench.plant.graph import pipeline
+    >>> from bench.plant.plant import Plant
     >>> journal = play(FixedConfiguration.dynamic(2), Plant(pipeline([500.0] * 4), LAPTOP, ENGINE), periods=3)
     >>> [(one.threads, one.queues) for one in journal]
     [(2, 0), (2, 5), (2, 5)]
     """
     passes = []
-    scale = float(plant.graph.rates.sum())
+    scale = plant.tuples_per_source_tuple
     for _ in range(periods):
         seen = plant.play()
-        others = plant.script.phases[plant.script.number_at(plant.time)].others
-        threads, queues, models, true_rate = plant.thread_count, plant.queues, plant.models, plant.state().rate
+        others, true_rate = plant.others, plant.true_rate
+        threads, queues, placement = plant.thread_count, plant.queues, plant.placement
         decision = controller.step(seen)
         plant.apply(decision)
-        changed = plant.thread_count != threads or plant.models != models
+        changed = plant.thread_count != threads or plant.placement != placement
         kept = seen if keep else None
         rate = seen.throughput / scale
         passes.append(Pass(plant.time, rate, true_rate, threads, queues, others, decision, changed, kept))
