@@ -1,0 +1,37 @@
+"""A ratchet: how near elasticity comes to the best on a few random graphs. The bounds may rise and never fall."""
+
+import statistics
+
+import pytest
+
+from bench.plant.quality import NEAR, Quality, quality, summary
+
+GRAPHS, SEED, CORES, NOISE = 12, 1, 4, 0.05
+
+
+@pytest.fixture(scope="module")
+def elastic() -> list[Quality]:
+    return [quality(number, SEED, CORES, NOISE) for number in range(GRAPHS)]
+
+
+def reaches_the_bounds(ones: list[Quality]) -> bool:
+    shares = [one.share for one in ones]
+    near = sum(share >= NEAR for share in shares) / len(shares)
+    return near >= 0.4 and statistics.median(shares) >= 0.93 and min(shares) >= 0.75
+
+
+def test_elasticity_comes_near_the_best(elastic: list[Quality]) -> None:
+    assert reaches_the_bounds(elastic), summary(elastic)
+
+
+def test_at_constant_load_it_stays_where_it_is(elastic: list[Quality]) -> None:
+    assert [one.number for one in elastic if one.changes] == []
+
+
+def test_a_loop_that_is_cut_off_from_its_scheduler_shows() -> None:
+    deaf = [quality(number, SEED, CORES, NOISE, deaf=True) for number in range(4)]
+    assert not reaches_the_bounds(deaf), summary(deaf)
+
+
+def test_the_same_arguments_give_the_same_figures() -> None:
+    assert quality(3, SEED, 2, NOISE) == quality(3, SEED, 2, NOISE)
