@@ -122,6 +122,23 @@ class OperatorGraph:
                     found.append(Meeting(cost, rates.get(name, 0.0), pieces, name in queued))
         return found
 
+    def split(self, costs: Mapping[str, float], queued: frozenset[str], may: Callable[[str], bool]) -> str | None:
+        """Return the operator whose queue divides the dearest piece most evenly; None: it can't be divided.
+
+        >>> graph = OperatorGraph(["source", "a", "b", "c"])
+        >>> graph.split({"source": 0.0, "a": 1.0, "b": 3.0, "c": 2.0}, frozenset({"b"}), lambda name: name != "source")
+        'c'
+        """
+        pieces, heads = self.piece_costs(costs, queued), self.heads(queued)
+        dearest = max(pieces, key=pieces.__getitem__)
+        weight: dict[str, float] = {}
+        for name in reversed(self.operators):
+            inline = (down for down in self._downstream[name] if down not in queued)
+            weight[name] = costs[name] + sum(weight[down] / len(self._upstream[down]) for down in inline)
+        inside = [name for name in self.operators if name not in queued and dearest in heads[name] and may(name)]
+        inside = [name for name in inside if 0 < weight[name] < pieces[dearest]]
+        return min(inside, key=lambda name: abs(weight[name] - pieces[dearest] / 2), default=None)
+
     def cut(
         self, costs: Mapping[str, float], most: float, may: Callable[[str], bool], fixed: frozenset[str] = frozenset()
     ) -> frozenset[str]:

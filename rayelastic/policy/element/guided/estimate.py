@@ -177,6 +177,21 @@ class Estimate:
         given = [self.throughput(Configuration(threads, queued), cpus, by) for queued in options]
         return next(queued for queued, best in zip(options, given, strict=True) if best >= nearly * max(given))
 
+    def finer(self, queued: frozenset[str], movable: frozenset[str], more: int) -> frozenset[str]:
+        """Return the queues with so many more of them, each in what is the dearest piece by then, as far as that goes.
+
+        >>> profile = Profile(samples={"source": 0.0, "a": 500.0, "b": 500.0}, total=1000.0, busy=1.0, reference=1e4)
+        >>> estimate = Estimate(profile, OperatorGraph(["source", "a", "b"]))
+        >>> sorted(estimate.finer(frozenset(), frozenset({"a", "b"}), 1))
+        ['b']
+        """
+        for _ in range(more):
+            name = self._graph.split(self._costs, queued, movable.__contains__)
+            if name is None:
+                break
+            queued |= {name}
+        return queued
+
     def cuts(
         self, threads: int, cpus: float, movable: frozenset[str], fixed: frozenset[str]
     ) -> Sequence[frozenset[str]]:

@@ -24,6 +24,7 @@ class Purpose(Enum):
 
     GROWTH = "growth"  # it must be better
     PLACEMENT = "placement"  # other queues at the same thread count; it must be better
+    REFINEMENT = "refinement"  # one more thread or queue, where CPUs are left; it must be better
     SAVING = "saving"  # it mustn't be worse
     RECALL = "recall"  # it was the best under such a load before; it mustn't be worse
 

@@ -37,6 +37,7 @@ class Known:
         savings: failed trials of fewer threads so far.
         saved: whether one didn't fail.
         noise: relative standard deviation of throughput.
+        refinements: trials of a little more so far.
     """
 
     best: Configuration
@@ -50,6 +51,7 @@ class Known:
     savings: int
     saved: bool
     noise: float
+    refinements: int = 0
 
     @property
     def one_level_below(self) -> int:
@@ -75,7 +77,7 @@ def propose(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial
     else:
         estimate = bounds.estimate
         trial = one.growth(estimate) or one.peak() or one.rise(estimate)
-        trial = trial or one.placement(estimate) or one.saving(estimate)
+        trial = trial or one.placement(estimate) or one.refinement(estimate) or one.saving(estimate)
     return trial if trial is not None and trial.configuration.threads <= bounds.maximum else None
 
 
@@ -250,6 +252,34 @@ class _Proposal:
             return None
         configuration = Configuration(best.threads, cut)
         return Trial(configuration, Purpose.PLACEMENT, why) if self._new(configuration, estimate.explanation) else None
+
+    def refinement(self, estimate: Estimate) -> Trial | None:
+        """Never be content while CPUs are left, before a little more was tried: of queues, of threads, of both.
+
+        No estimate tells: what threads lose by waiting for each other is what an estimate knows least about.
+        """
+        known, bounds, best = self.known, self.bounds, self.known.best
+        left = 0.0 if bounds.used is None else bounds.cpus - bounds.used
+        if known.refinements >= self.thresholds.refinements or left < self.thresholds.unused * bounds.cpus:
+            return None
+        threads = min(bounds.maximum, best.threads + self._little(best.threads))
+        queued = estimate.finer(best.queued, bounds.movable, self._little(len(best.queued)))
+        for configuration in (
+            Configuration(best.threads, queued),
+            Configuration(threads, best.queued),
+            Configuration(threads, queued),
+        ):
+            idle = configuration.threads > max(len(configuration.queued), best.threads)  # a thread without a queue
+            if configuration != best and not idle and self._untried(configuration):
+                why = f"{left:.1f} of {bounds.cpus:.0f} CPUs are left"
+                return Trial(configuration, Purpose.REFINEMENT, why)
+        return None
+
+    def _little(self, number: int) -> int:
+        return max(1, int(self.thresholds.little * number))
+
+    def _untried(self, configuration: Configuration) -> bool:
+        return configuration not in self.known.measured and configuration not in self.known.refused
 
     def saving(self, estimate: Estimate) -> Trial | None:
         """Try the fewest threads that should give as much as the best throughput, but for a little."""

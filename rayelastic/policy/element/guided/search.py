@@ -46,6 +46,7 @@ class ConfigurationSearch:
     savings: int = 0
     saved: bool = False
     placements: int = 0
+    refinements: int = 0
     trusted: bool = False  # the estimate came true
     explanations: tuple[Explanation, ...] = ()  # of what was measured, the best first
 
@@ -68,6 +69,8 @@ class ConfigurationSearch:
         no_worse = saving or trial.purpose is Purpose.RECALL
         base = self.peak if saving and self.peak is not None else self.best
         margin, expected = self.thresholds.saving if no_worse else self.thresholds.growth, None
+        if trial.purpose is Purpose.REFINEMENT:
+            margin = self.thresholds.refinement
         if trial.promised is not None:
             margin = margin if no_worse else self.thresholds.promised
             difference = math.log(trial.promised)
@@ -117,6 +120,7 @@ class ConfigurationSearch:
             self.savings,
             self.saved,
             self.noise,
+            self.refinements,
         )
         return propose(known, bounds, self.thresholds)
 
@@ -124,6 +128,7 @@ class ConfigurationSearch:
         """Put a configuration on trial."""
         self.trial = trial
         self.placements += trial.purpose is Purpose.PLACEMENT
+        self.refinements += trial.purpose is Purpose.REFINEMENT
 
     def cannot(self, in_force: Configuration) -> None:
         """Judge what is in force instead of what was to be tried, unless that is the best one already."""
@@ -134,7 +139,7 @@ class ConfigurationSearch:
     def needs_baseline(self, trial: Trial) -> bool:
         """Return whether the best configuration has to be measured longer before a trial of small differences."""
         small = trial.promised is not None and trial.promised < self.thresholds.small
-        if trial.purpose in (Purpose.SAVING, Purpose.PLACEMENT) or small:
+        if trial.purpose in (Purpose.SAVING, Purpose.PLACEMENT, Purpose.REFINEMENT) or small:
             base = self.measured.get(self.best)
             return (
                 self.best == (self.peak or self.best)

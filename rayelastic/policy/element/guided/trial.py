@@ -24,6 +24,7 @@ class SearchThresholds:
     Args:
         growth: margin of a trial that must be better, with nothing but measurements to go by.
         promised: margin of one that an estimate promises something of.
+        refinement: margin of a trial of a little more, where CPUs are left.
         saving: margin of a trial that mustn't be worse: of fewer threads, or of what was best under such a load.
         loss: share of the best throughput that a smaller configuration is aimed at losing, at most.
         estimated_loss: the same where an estimate tells.
@@ -47,10 +48,14 @@ class SearchThresholds:
         finer: factor of queues from one exploration to the next.
         placements: trials of other queues at the thread count that was found.
         savings: trials of fewer threads that may fail.
+        refinements: trials of a little more, where CPUs are left.
+        unused: share of the CPUs left by others, from which on CPUs are left.
+        little: share of threads and queues that is a little more; one at least.
     """
 
     growth: Margin = field(default_factory=lambda: Margin(0.01, 0.08))
     promised: Margin = field(default_factory=lambda: Margin(-0.02, 0.05))
+    refinement: Margin = field(default_factory=lambda: Margin(0.0, 0.08))
     saving: Margin = field(default_factory=lambda: Margin(-0.055, 0.0))
     loss: float = 0.03
     estimated_loss: float = 0.01
@@ -74,6 +79,9 @@ class SearchThresholds:
     finer: float = 1.5
     placements: int = 5
     savings: int = 3
+    refinements: int = 8
+    unused: float = 0.03
+    little: float = 0.125
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,7 @@ class Bounds:
         fixed: operators that keep their queue.
         busy: scheduler threads that were busy; None: not told.
         estimate: by the profile; None: there is none.
+        used: CPUs that this processing element kept busy; None: not told.
     """
 
     minimum: int
@@ -97,6 +106,7 @@ class Bounds:
     fixed: frozenset[str]
     busy: float | None
     estimate: Estimate | None
+    used: float | None = None
 
     @classmethod
     def of(cls, observation: Observation, others: int, estimate: Estimate | None) -> Self:
@@ -111,6 +121,7 @@ class Bounds:
             movable=movable,
             fixed=observation.queued - movable,
             busy=observation.thread_count * (1 - observation.idle) if observation.idle > 0 else None,
+            used=observation.own_cpu if observation.own_cpu > 0 else None,
             estimate=estimate if movable else None,
         )
 
