@@ -63,3 +63,19 @@ def placement(explanations: tuple[Explanation, ...], usual: Explanation) -> Tria
     bounds = Bounds(1, 8, 4.0, OPERATORS, frozenset(), None, estimate)
     tried = replace(known(3, {(3, frozenset()): 100.0}), explanations=explanations)
     return _Proposal(tried, bounds, SearchThresholds()).placement(estimate)
+
+
+@pytest.mark.parametrize(("ns", "grows"), [(200, True), (20, True), (2, False)])
+def test_operators_are_worth_queues_by_what_a_queue_of_the_engine_costs(ns: int, grows: bool) -> None:
+    names = ("source", *(f"op{at}" for at in range(8)))
+    samples = {"source": 0.0} | dict.fromkeys(names[1:], 250.0)
+    best, rate = Configuration(1, frozenset({"op4"})), 2e9 / (8 * ns)
+    estimate = Estimate(
+        Profile(samples, dict.fromkeys(names, rate), 2000.0, busy=2.0, reference=rate), OperatorGraph(names)
+    )
+    measured = {best: Series([0.0, 0.0])}
+    bounds = Bounds(1, 8, 8.0, frozenset(names[1:]), frozenset(), busy=1.0, estimate=estimate)
+    trial = _Proposal(
+        Known(best, 1, best, measured, (), (), True, 0, 0, False, 0.05), bounds, SearchThresholds()
+    ).growth(estimate)
+    assert (trial is not None) == grows

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 __all__ = ["HOP_SECONDS", "LOCK_SECONDS", "USUAL_BALANCE", "USUAL_GROWTH", "Explanation", "plausible"]
 
-HOP_SECONDS = 1e-7  # s; a tuple of 128 B through a queue between two threads, with finding work (findings, section 1)
+HOP_SECONDS = 12e-9  # s; a tuple through a queue between two threads, finding work included (`./dev bench micro`)
 LOCK_SECONDS = 3.4e-10  # s; a contended try-lock takes 22 ns, once for a run of 64 tuples (findings, section 1)
 USUAL_BALANCE = 0.15  # of Graham's bound; two cores gave 1.7-1.9 times one with many pieces (findings, section 4)
 USUAL_GROWTH = 0.02  # of a hop, for each further thread; shared lines in transit
