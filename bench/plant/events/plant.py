@@ -173,6 +173,7 @@ class EventPlant:
                 played.rates[number] * noise,
                 samples[number],
                 played.fill.get(number, 0.0),
+                played.rates[number] * operator.selectivity * noise,
             )
             for number, operator in enumerate(self.graph.operators)
         )

@@ -26,6 +26,7 @@ class OperatorObservation:
         rate: tuples/s that it took; of a source: that it made.
         samples: profiler samples in which a thread ran it, over the last full window (M02, E9).
         queue_fill: share of its queue that is full, 0..1; 0 without a queue.
+        given: tuples/s that it gave; None: not told.
 
     >>> OperatorObservation("parse", ThreadingModel.MANUAL, rate=2e6, samples=40).as_dict()["model"]
     'manual'
@@ -37,6 +38,7 @@ class OperatorObservation:
     rate: float = 0.0
     samples: int = 0
     queue_fill: float = 0.0
+    given: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as JSON values."""

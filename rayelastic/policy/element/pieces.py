@@ -36,18 +36,25 @@ class OperatorGraph:
     Args:
         operators: their names.
         upstream: {operator: those that feed it}; None: a chain in the order of the names.
+        given: {operator: tuples/s that it gives}, by which those that meet share the work there; None: equally.
 
     >>> graph = OperatorGraph(["source", "a", "b", "c"])
     >>> graph.piece_costs({"source": 0.0, "a": 1.0, "b": 1.0, "c": 2.0}, frozenset({"c"}))
     {'source': 2.0, 'c': 2.0}
     """
 
-    def __init__(self, operators: Sequence[str], upstream: Mapping[str, Sequence[str]] | None = None) -> None:
+    def __init__(
+        self,
+        operators: Sequence[str],
+        upstream: Mapping[str, Sequence[str]] | None = None,
+        given: Mapping[str, float] | None = None,
+    ) -> None:
         self.operators = tuple(operators)
         if upstream is None:
             upstream = {name: (before,) for before, name in zip(self.operators, self.operators[1:], strict=False)}
         inside = frozenset(self.operators)
         self._upstream = {name: tuple(up for up in upstream.get(name, ()) if up in inside) for name in self.operators}
+        self._parts = {name: _parts(ups, given or {}) for name, ups in self._upstream.items()}
         self._downstream: dict[str, list[str]] = {name: [] for name in self.operators}
         for name in self.operators:
             for up in self._upstream[name]:
@@ -67,9 +74,9 @@ class OperatorGraph:
                 heads[name] = {name: 1.0}
                 continue
             heads[name] = {}
-            for up in ups:  # how its tuples divide over several inputs isn't measured: equally
+            for up in ups:
                 for head, part in heads[up].items():
-                    heads[name][head] = heads[name].get(head, 0.0) + part / len(ups)
+                    heads[name][head] = heads[name].get(head, 0.0) + part * self._parts[name][up]
         self._heads_of = (queued, heads)
         return heads
 
@@ -96,7 +103,7 @@ class OperatorGraph:
             half = rates.get(name, 0.0) / 2
             for up in self._upstream[name]:
                 for head, part in heads[up].items():
-                    crossings[head] = crossings.get(head, 0.0) + half * part / len(self._upstream[name])
+                    crossings[head] = crossings.get(head, 0.0) + half * part * self._parts[name][up]
             crossings[name] = crossings.get(name, 0.0) + half
         return crossings
 
@@ -112,7 +119,7 @@ class OperatorGraph:
         weight: dict[str, float] = {}
         for name in reversed(self.operators):
             inline = (down for down in self._downstream[name] if down not in queued)
-            weight[name] = costs[name] + sum(weight[down] / len(self._upstream[down]) for down in inline)
+            weight[name] = costs[name] + sum(weight[down] * self._parts[down][name] for down in inline)
         found = []
         for name in self.operators:
             if name in self.joins:
@@ -134,7 +141,7 @@ class OperatorGraph:
         weight: dict[str, float] = {}
         for name in reversed(self.operators):
             inline = (down for down in self._downstream[name] if down not in queued)
-            weight[name] = costs[name] + sum(weight[down] / len(self._upstream[down]) for down in inline)
+            weight[name] = costs[name] + sum(weight[down] * self._parts[down][name] for down in inline)
         inside = [name for name in self.operators if name not in queued and dearest in heads[name] and may(name)]
         inside = [name for name in inside if 0 < weight[name] < pieces[dearest]]
         return min(inside, key=lambda name: abs(weight[name] - pieces[dearest] / 2), default=None)
@@ -155,10 +162,11 @@ class OperatorGraph:
         ['c']
         """
         queued = set(fixed)
-        parts: dict[str, float] = {}  # what an operator and those inline behind it add to each that feeds it
+        weight: dict[str, float] = {}  # of an operator and those inline behind it
         for name in reversed(self.operators):
             inline = [down for down in self._downstream[name] if down not in queued]
-            total = costs[name] + sum([parts[down] for down in inline])
+            parts = {down: weight[down] * self._parts[down][name] for down in inline}
+            total = costs[name] + sum(parts.values())
             if total > most:
                 for down in sorted(inline, key=lambda down: -parts[down]):  # stable: ties in the order of the graph
                     if total <= most:
@@ -166,5 +174,13 @@ class OperatorGraph:
                     if may(down):
                         queued.add(down)
                         total -= parts[down]
-            parts[name] = total / max(1, len(self._upstream[name]))
+            weight[name] = total
         return frozenset(queued)
+
+
+def _parts(upstream: Sequence[str], given: Mapping[str, float]) -> dict[str, float]:
+    """Return how the tuples of an operator divide over those that feed it: by what they give, or equally."""
+    total = sum(given.get(up, 0.0) for up in upstream)
+    if len(upstream) < 2 or total <= 0:
+        return dict.fromkeys(upstream, 1.0 / max(1, len(upstream)))
+    return {up: given.get(up, 0.0) / total for up in upstream}

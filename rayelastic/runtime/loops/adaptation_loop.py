@@ -115,6 +115,7 @@ def observe(
                 rate=passed / seconds,
                 samples=round((now.cpu_seconds - then.cpu_seconds + asleep) * PROFILER_RATE),
                 queue_fill=min(1.0, now.queued / now.queue_capacity) if now.queue_capacity else 0.0,
+                given=(now.tuples_out - then.tuples_out) / seconds,
             )
         )
     # Who sleeps needs no CPU, and nobody can take it away: each such operator brings one of its own.

@@ -78,3 +78,20 @@ def test_measurements_are_explained_again():
     measured = [(c, math.log(truth.throughput(c, 4.0)), 1.0) for c in configurations]
     found = estimate(None).fitted(measured, 4.0)
     assert any(0.03 < one.hop < 0.3 and 0.3 <= one.balance <= 0.75 for one in found)
+
+
+def test_those_that_meet_share_the_work_by_what_they_give() -> None:
+    upstream = {"a": ["source"], "b": ["source"], "sink": ["a", "b"]}
+    costs = {"source": 0.0, "a": 1.0, "b": 1.0, "sink": 4.0}
+    queued = frozenset({"a", "b"})
+    names = ["source", "a", "b", "sink"]
+    given = OperatorGraph(names, upstream, {"a": 3.0, "b": 1.0})
+    assert given.piece_costs(costs, queued) == {"source": 0.0, "a": 4.0, "b": 2.0}
+    assert OperatorGraph(names, upstream).piece_costs(costs, queued) == {"source": 0.0, "a": 3.0, "b": 3.0}
+    assert given.crossings({"sink": 8.0, "a": 3.0, "b": 1.0}, queued | {"sink"}) == {
+        "source": 2.0,
+        "a": 1.5 + 3.0,
+        "b": 0.5 + 1.0,
+        "sink": 4.0,
+    }
+    assert given.cut(costs, 3.9, lambda name: name == "sink") == {"sink"}

@@ -96,3 +96,8 @@ def test_operators_that_sleep_dont_hide_that_a_source_waits() -> None:
 
 def test_a_source_that_has_ended_says_nothing() -> None:
     assert seen(sample([{"final": True}, {}])).source_wait is None
+
+
+def test_what_operators_give_is_told_beside_what_they_take() -> None:
+    observation = seen(sample([{"tuples_out": 200}, {"tuples_in": 180, "tuples_out": 6}]))
+    assert [operator.given for operator in observation.operators] == [100, 3]

@@ -273,7 +273,8 @@ class GuidedMultiLevelElasticity:
         estimate = None
         if self._profile.known and self._graph is not None and any(o.switchable for o in observation.operators):
             explanations = self._search.explanations if self._search is not None else ()
-            estimate = Estimate(self._profile, self._graph, explanations[0] if explanations else None)
+            graph = OperatorGraph(self._graph.operators, self._upstream, self._profile.given)
+            estimate = Estimate(self._profile, graph, explanations[0] if explanations else None)
         return Bounds.of(observation, self._others.cpus, estimate)
 
 

@@ -65,12 +65,15 @@ class Profile:
     busy: float = 0.0  # CPUs that were busy, in the last period
     reference: float = 0.0  # tuples/s of the sources, in the last period
     effort: float = 0.0  # samples per tuple, in the last period: the work of operators, hops left out
+    given: dict[str, float] = field(default_factory=dict)  # tuples/s that each gives, where that is told
 
     def add(self, observation: Observation, sources: Sequence[str]) -> None:
         """Take the samples of a period."""
         for operator in observation.operators:
             self.samples[operator.name] = self.samples.get(operator.name, 0.0) + operator.samples
             self.rates[operator.name] = operator.rate
+            if operator.given is not None:
+                self.given[operator.name] = operator.given
         self.total = math.fsum(self.samples.values())
         self.busy = observation.own_cpu
         tuples = observation.throughput * observation.period
