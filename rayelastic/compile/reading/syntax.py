@@ -1,6 +1,6 @@
 """Python that Numba doesn't read becomes Python that it does: a rewrite of the function's source, where there is one.
 
-Lists that a flat_map function returns are yielded, `t._replace(..)` is a constructor; flags.py, statements.py,
+Lists that a flat_map function returns are yielded, `t._replace(..)` is a constructor; unassigned, statements.py,
 lazy_loops.py, loops.py, format_strings.py, assignment_expressions.py and exceptions.py have the rest. The new function
 has the old one's globals, closure and line numbers. Source that isn't there, or isn't what the function was made of,
 leaves the function as it is. Knows no Numba.
@@ -22,12 +22,12 @@ from rayelastic.compile.reading.assignment_expressions import AssignmentExpressi
 from rayelastic.compile.reading.bound import bind
 from rayelastic.compile.reading.callables import NotRewrittenError
 from rayelastic.compile.reading.exceptions import Narrowing
-from rayelastic.compile.reading.flags import with_flags
 from rayelastic.compile.reading.format_strings import Formats
 from rayelastic.compile.reading.lazy_loops import LazyLoops
 from rayelastic.compile.reading.loops import Loops, loop_over
 from rayelastic.compile.reading.recursion import DEPTH, counted, in_circle
 from rayelastic.compile.reading.statements import Statements
+from rayelastic.compile.reading.unassigned.flags import with_flags
 
 __all__ = ["FORMAT", "NotRewrittenError", "definition", "rewritten", "value_of"]
 

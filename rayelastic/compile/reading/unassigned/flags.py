@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from rayelastic.compile.reading.callables import NotRewrittenError, assigned, called, load, placed
 from rayelastic.compile.reading.recursion import HOLDS
-from rayelastic.compile.reading.unassigned import Comprehension, Flow, bound, captured
+from rayelastic.compile.reading.unassigned.flow import Comprehension, Flow, bound, captured
 
 __all__ = ["with_flags"]
 
