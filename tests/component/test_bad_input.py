@@ -159,7 +159,7 @@ BAD: dict[str, tuple[Declare, str, str | None, str]] = {
     "a topology named by a number": (lambda t, s: rel.Topology(7), "GraphError", None, "the name of a topology is 7, which is no str. The name comes first. Gi"),
     "a topology named with a slash": (lambda t, s: rel.Topology("a/b"), "GraphError", None, "the name of a topology is 'a/b': '/', '->' and control characters are"),
     "json compiled": (lambda t, s: s.map("m", lambda t: __import__("json").dumps(t.n), schema=str, lane="compiled"), "LaneError", "m", "it can't be compiled: '__import__' outside the function is a builtin_f"),
-    "a dict compiled": (lambda t, s: s.map("m", lambda t: {}[t.n], schema=int, lane="compiled"), "LaneError", "m", "it can't be compiled: Type of variable '"),
+    "a dict compiled": (lambda t, s: s.map("m", lambda t: {}[t.n], schema=int, lane="compiled"), "LaneError", "m", "it can't be compiled: what a value is here can't be told"),
     "a set of floats compiled": (lambda t, s: s.filter("m", lambda t: 0.5 in {t.n / 2}, lane="compiled"), "LaneError", "m", "it can't be compiled: a set with float keys isn't compiled"),
     "an import compiled": (lambda t, s: s.map("m", imports, schema=int, lane="compiled"), "LaneError", "m", "it can't be compiled: json.dumps isn't compiled"),
     "open compiled": (lambda t, s: s.map("m", lambda t: open(t.word).read(), schema=str, lane="compiled"), "LaneError", "m", "it can't be compiled: 'open' outside the function is a builtin_functio"),

@@ -125,7 +125,7 @@ class Meeting:
                 self.times += 1
                 if self.times >= 50:
                     self.met.set()
-        self._second.acquire(timeout=ANSWER)  # nobody releases it: a pause like that of a request
+        self._second.acquire(timeout=ANSWER / 2)  # nobody releases it: a pause like that of a request
         with self._lock:
             self._inside -= 1
 
@@ -145,7 +145,7 @@ def test_two_operators_that_wait_in_one_element_come_to_wait_at_the_same_time() 
     topology = rel.Topology("waiting")
     numbers = topology.source("numbers", rel.sequence(1_000_000))
     numbers.map("one", one, lane="python").map("two", two, lane="python").sink("out", rel.count())
-    job = start(topology, rel.JobConfig(adaptation_period=PERIOD))  # all else by default
+    job = start(topology)  # with default settings
     try:
         assert meeting.met.wait(PATIENCE)
         model = job.metrics().operator("two").model

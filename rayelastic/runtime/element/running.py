@@ -89,12 +89,13 @@ class Running:
         routing.wire(self.scheduler, self.ids)
         link_ends = connect_links(self.scheduler, spec, self.ids, links)
         pinned = pinned_models(spec.operators, config)
-        self.scheduler.start(config.threads or 1, {self.ids[name]: model.value for name, model in pinned.items()})
-        self.started_at = time.monotonic()
         self.holding = Holding(spec, self.scheduler, hosted, self.ids, link_ends, skipped)
         self._adaptation = adaptation_loop(spec, self.scheduler, self.ids, frozenset(pinned))
         self._channels = channel_loop(spec, self.scheduler.sample, self.ids, hosted.widths)
         self._alarm = alarm_of(spec, self.scheduler.poke, self.ids)
+        # Last of all: operators run from here on, and an interrupt before whoever makes this has it would leave them running.
+        self.started_at = time.monotonic()
+        self.scheduler.start(config.threads or 1, {self.ids[name]: model.value for name, model in pinned.items()})
 
     def begin(self) -> None:
         """Starts its sources and loops."""

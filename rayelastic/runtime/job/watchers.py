@@ -69,7 +69,8 @@ class Watchers:
     def join(self) -> None:
         """Waits until all threads have seen that the job is over."""
         for thread in self._threads:
-            thread.join(JOIN_TIMEOUT)
+            if thread.ident is not None:  # an interrupt may have come before it was started
+                thread.join(JOIN_TIMEOUT)
 
     # -- how it is done -------------------------------------------------------------------------------------------
 

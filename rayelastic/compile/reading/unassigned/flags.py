@@ -1,6 +1,6 @@
 """Flags for names that may have no value yet: compiled code would read zeros there, CPython raises UnboundLocalError.
 
-Each name that unassigned.py finds gets a flag beside it, and its readers look at the flag first: a tuple for which it
+Each name that flow.py finds gets a flag beside it, and its readers look at the flag first: a tuple for which it
 isn't set is refused, and Python, which then has the answer, raises. Functions without such names, almost all, stay as
 they are. Knows no Numba.
 """
