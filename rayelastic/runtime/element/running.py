@@ -93,7 +93,7 @@ class Running:
         self._adaptation = adaptation_loop(spec, self.scheduler, self.ids, frozenset(pinned))
         self._channels = channel_loop(spec, self.scheduler.sample, self.ids, hosted.widths)
         self._alarm = alarm_of(spec, self.scheduler.poke, self.ids)
-        # Last of all: operators run from here on, and an interrupt before whoever makes this has it would leave them running.
+        # Last of all: operators run from here on, and what an interrupt leaves half made nobody could end.
         self.started_at = time.monotonic()
         self.scheduler.start(config.threads or 1, {self.ids[name]: model.value for name, model in pinned.items()})
 
