@@ -41,7 +41,8 @@ class Alarm:
     def stop(self) -> None:
         """End it."""
         self._stopped.set()
-        self._thread.join()
+        if self._thread.ident is not None:  # an interrupt may have come before it was started
+            self._thread.join()
 
     def _run(self) -> None:
         while not self._stopped.wait(ALARM_PERIOD):

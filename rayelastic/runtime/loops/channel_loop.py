@@ -131,7 +131,8 @@ class ChannelLoop:
     def stop(self) -> None:
         """End it; what is in force stays."""
         self._stopped.set()
-        if self._thread is not None:
+        # An interrupt may have come before it was started.
+        if self._thread is not None and self._thread.ident is not None:
             self._thread.join()
 
     def run(self) -> None:

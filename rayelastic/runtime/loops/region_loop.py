@@ -127,7 +127,12 @@ class RegionLoop:
     def stop(self) -> None:
         """Ends it; what is in force stays. A change that is under way is ended first."""
         self._stopped.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
+        # An interrupt may have come before it was started.
+        if (
+            self._thread is not None
+            and self._thread.ident is not None
+            and self._thread is not threading.current_thread()
+        ):
             self._thread.join()
 
     def run(self) -> None:
