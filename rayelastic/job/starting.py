@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rayelastic.job.control import LocalControl
 from rayelastic.job.job import Job
 from rayelastic.job.preparing import prepare
+from rayelastic.job.uninterrupted import uninterrupted
 from rayelastic.on_ray.jobs import find_coordinator, start_coordinator
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
@@ -35,7 +36,7 @@ def start(
     try:
         if metrics_port is not None:
             job._show_metrics(metrics_port)
-        job._start()
+        uninterrupted(job._start, f"start of {job.name}")
     except BaseException:
         job.close()
         raise
