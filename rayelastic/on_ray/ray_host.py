@@ -106,6 +106,11 @@ class RayHost:
         self._settings = settings
         self._spares = Spares(lambda: self._actor(None))
 
+    @property
+    def can_lose(self) -> bool:
+        """Each has a process of its own; a coordinator that can't be replaced takes them along."""
+        return bool(self._settings.job_id)
+
     def start_pe(self, spec: PESpec) -> RayHandle:
         """Has a spare host it, or asks Ray for an actor and returns at once; calls to that wait until it runs."""
         spare = self._spares.take(spec.node)

@@ -103,6 +103,7 @@ std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* 
 std::int64_t Gather::pass(Arm& arm, std::byte* out, std::size_t capacity, rel_context* context) {
   if (arm.received.header.kind == FrameKind::Records) return arm.link->submit(arm.received, out, capacity, context);
   pass(arm, arm.received.mark(), context);
+  arm.link->mark_passed();
   return 0;
 }
 

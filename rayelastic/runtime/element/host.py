@@ -53,6 +53,11 @@ class PEHandle(Protocol):
 class PEHost(Protocol):
     """Makes processing elements."""
 
+    @property
+    def can_lose(self) -> bool:
+        """Whether they live in processes of their own, which may be lost while the job's coordinator goes on."""
+        ...
+
     def start_pe(self, spec: PESpec) -> PEHandle:
         """Makes a processing element; it does nothing yet."""
         ...
@@ -107,6 +112,11 @@ class InProcessHost:
 
     def __init__(self) -> None:
         self._made: dict[str, InProcessHandle] = {}
+
+    @property
+    def can_lose(self) -> bool:
+        """They end with this process alone."""
+        return False
 
     def start_pe(self, spec: PESpec) -> InProcessHandle:
         """Makes a processing element in this process."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.port.data_port import PortAddress
+    from rayelastic.runtime.snapshot import Manifest, Snapshot
     from rayelastic.runtime.values.specs import JobSpec
 
 CALL_TIMEOUT = 10.0  # seconds for a control call of which nothing else is said
@@ -65,20 +66,24 @@ class JobCluster:
         with self._lock:
             return dict(self._handles)
 
-    def start(self, plan: ExecPlan, pes: Sequence[str]) -> None:
+    def start(
+        self, plan: ExecPlan, pes: Sequence[str], restore: Snapshot | None = None, manifest: Manifest | None = None
+    ) -> None:
         """Starts elements of a plan: all open their ports, then connect, then run. Those that run are left alone.
 
         Args:
             plan: with them in it.
             pes: which.
+            restore: the snapshot that all of them go on from; None: nothing, as of replicas that come later, whose keys
+                others have.
+            manifest: of that snapshot, if it has been read.
 
         Raises:
             RayelasticError: one couldn't be started.
         """
         handles = self.handles
         specs = [self._spec(plan, pe) for pe in plan.pes if pe in pes and pe not in handles]
-        if handles:  # replicas that come later get their keys from others, not from the snapshot
-            specs = [replace(spec, restore=None) for spec in specs]
+        specs = [replace(spec, restore=restore, manifest=manifest) for spec in specs]
         fresh = [self._host.start_pe(spec) for spec in specs]
         with self._lock:
             self._handles.update({handle.pe: handle for handle in fresh})
@@ -193,6 +198,11 @@ class JobCluster:
             self._handles.pop(handle.pe, None)
         self._sweep(self._addresses.pop(handle.pe, None))
 
+    def give_up_all(self) -> None:
+        """Ends every element without asking it: the job goes back to a checkpoint with other ones."""
+        for pe in self.handles:
+            self.give_up(pe)
+
     def kill(self) -> None:
         """Ends every element, all at the same time: some may take a while."""
 
@@ -223,7 +233,7 @@ class JobCluster:
             config=job.config,
             epoch=plan.epoch,
             routing=routing,
-            restore=job.restore,
+            replicas={name: pipeline.pes for name in plan.pes[pe] if len((pipeline := plan.pipeline_of(name)).pes) > 1},
             node=plan.nodes.get(pe, ""),
         )
 

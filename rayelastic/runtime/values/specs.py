@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.config import JobConfig
     from rayelastic.plan.exec_plan import ExecPlan, PlanLink
     from rayelastic.runtime.port.data_port import PortAddress
-    from rayelastic.runtime.snapshot import Snapshot
+    from rayelastic.runtime.snapshot import Manifest, Snapshot
 
 SECRET_BYTES = 32  # 256 bits, reliability rule D2
 
@@ -39,6 +39,8 @@ class PESpec:
         epoch: the routing epoch that its links are opened in.
         routing: what it hosts of elastic regions.
         restore: the snapshot that it goes on from.
+        manifest: of that snapshot, where it has been read already.
+        replicas: {operator: elements of its replicas}, of those that have several here and elsewhere.
         node: the machine where it belongs; empty: any.
     """
 
@@ -53,6 +55,8 @@ class PESpec:
     epoch: int = 0
     routing: PERouting = field(default_factory=PERouting)
     restore: Snapshot | None = None
+    manifest: Manifest | None = None
+    replicas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     node: str = ""
 
 

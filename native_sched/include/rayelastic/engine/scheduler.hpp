@@ -152,6 +152,8 @@ class Scheduler {
   [[nodiscard]] std::string hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience);
   // All go on. Idempotent; a stop does it too. finish = false, after end_source of every source: as for stop.
   void release(bool finish = true);
+  // Some go on, the others stay held. Throws std::invalid_argument for an unknown operator.
+  void let_go(const std::vector<OperatorId>& ids);
 
   // Soon calls an operator that takes commands (OperatorSpec::commanded) with a Command mark, after what waits at its port, as long as it
   // isn't final. Returns at once.
