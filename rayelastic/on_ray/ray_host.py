@@ -55,7 +55,7 @@ class RayHandle:
 
     def __init__(self, pe: str, actor: ActorHandle[PEActor]) -> None:
         self._pe = pe
-        self._actor = actor
+        self.actor = actor
 
     @property
     def pe(self) -> str:
@@ -70,7 +70,7 @@ class RayHandle:
         """
 
         def send(call: Call) -> Any:
-            reference = self._actor.call.remote(call)
+            reference = self.actor.call.remote(call)
             return answer(reference, f"processing element {self._pe!r}", call.method, timeout)
 
         return cast("ElementApi", Remote(send))
@@ -80,7 +80,7 @@ class RayHandle:
         from ray._private import state
 
         try:
-            held = state.actors(self._actor._actor_id.hex())
+            held = state.actors(self.actor._actor_id.hex())
         except Exception:  # Ray itself can't be reached: it isn't known to be dead
             return True
         return not held or held["State"] != "DEAD"
@@ -92,7 +92,7 @@ class RayHandle:
         if not at_once:
             with contextlib.suppress(Exception):  # it may be stuck, dead, or closed: its process ends in any case
                 self.within(CLOSE_TIMEOUT).close()
-        ray.kill(self._actor, no_restart=True)
+        ray.kill(self.actor, no_restart=True)
 
 
 class RayHost:
@@ -118,6 +118,16 @@ class RayHost:
             return RayHandle(spec.pe, self._actor(spec))
         answer(spare.host.remote(spec), f"the spare for {spec.pe}", "host", HOST_TIMEOUT)
         return RayHandle(spec.pe, spare)
+
+    def recycle(self, handle: PEHandle) -> None:
+        """Ends a processing element; if it ends by itself, and soon, its process is a spare from then on."""
+        assert isinstance(handle, RayHandle)
+        try:
+            answer(handle.actor.clear.remote(), f"processing element {handle.pe!r}", "clear", CLOSE_TIMEOUT)
+        except Exception:  # it is gone, or stuck, or something of it stays behind
+            handle.kill(at_once=True)
+        else:
+            self._spares.adopt(handle.actor)
 
     def make_ready(self, count: int) -> None:
         """Keeps so many processes ready for elements to come."""

@@ -62,6 +62,10 @@ class PEHost(Protocol):
         """Makes a processing element; it does nothing yet."""
         ...
 
+    def recycle(self, handle: PEHandle) -> None:
+        """Ends a processing element, and keeps its process ready for another one if it is sound."""
+        ...
+
     def make_ready(self, count: int) -> None:
         """Keeps so many processes ready for elements to come, if starting one takes time."""
         ...
@@ -122,6 +126,10 @@ class InProcessHost:
         """Makes a processing element in this process."""
         self._made[spec.pe] = InProcessHandle(ProcessingElement(spec))
         return self._made[spec.pe]
+
+    def recycle(self, handle: PEHandle) -> None:
+        """Ends a processing element."""
+        handle.kill()
 
     def make_ready(self, count: int) -> None:
         """Nothing has to be."""

@@ -6,12 +6,11 @@ Knows the native operators and a snapshot's folder, neither threads nor other pr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.errors import StateError
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
-from rayelastic.plan.hash_ring import HashRing, key_ranges
 from rayelastic.runtime.files.inputs import check_input
 from rayelastic.runtime.operators.sources import SourceOperator
 from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, state_form
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.files.file_writer import Output
     from rayelastic.runtime.values.specs import PESpec
 
-REMOVED_KEYS = 4096  # at once
 EVERYTHING = ((0, (1 << 64) - 1),)  # all hashes
 
 
@@ -160,36 +158,12 @@ class SavedState:
             return {}
         for spec in operators:
             if spec.name not in snapshot.drop:
-                files, state = saved.files.get(spec.name, ()), natives[spec.name].state
-                replicas = self._spec.replicas.get(spec.name, ())
-                as_it_was = bool(replicas) and _replicas(saved.plan, spec.name) == replicas
-                if as_it_was:  # on the local disk of this node there may be no others
+                files = saved.files.get(spec.name, ())
+                if self._spec.manifest is not None:  # the plan is what it was; a local disk may have no others
                     files = [(name, digest) for name, digest in files if name.startswith(f"{self._spec.pe}-")]
-                _restore(spec, SnapshotFolder(snapshot).chunks(files), state)
-                if replicas and not as_it_was and state is not None:
-                    _keep(state, replicas, self._spec.pe)
+                _restore(spec, SnapshotFolder(snapshot).chunks(files), natives[spec.name].state)
         sources = {spec.name for spec in operators if spec.kind is OperatorKind.SOURCE}.difference(snapshot.drop)
         return {name: at for name, at in saved.positions.items() if name in sources}
-
-
-def _replicas(plan: Mapping[str, Any], operator: str) -> tuple[str, ...]:
-    """The elements of an operator's replicas under the plan of a snapshot."""
-    for region in plan.get("regions", ()):
-        for pipeline in region["pipelines"]:
-            if operator in pipeline["operators"]:
-                return tuple(pipeline["pes"])
-    return ()
-
-
-def _keep(state: KeyedState, replicas: Sequence[str], pe: str) -> None:
-    """Forgets the keys that other replicas have."""
-    owners = HashRing.of(len(replicas)).owners
-    others = [partition for partition, owner in enumerate(owners) if replicas[owner] != pe]
-    keys, at = state.select(list(key_ranges(others))), 0
-    while True:
-        _, at = state.remove_chunk(keys, at, REMOVED_KEYS)
-        if at == 0:
-            return
 
 
 def _restore(spec: OperatorSpec, chunks: Iterator[bytes], state: KeyedState | None) -> None:

@@ -265,6 +265,11 @@ class ProcessingElement:
         """Shows what its sinks had prepared when a checkpoint was taken, which is complete now; safe to repeat."""
         self._hosted.commit(epoch)
 
+    @property
+    def left_behind(self) -> tuple[str, ...]:
+        """Operators whose functions didn't return when it was closed."""
+        return self._running.left_behind if self._running is not None else ()
+
     def discard_checkpoints(self) -> None:
         """Removes the job's checkpoints from the local disk of this node."""
         discard_local(self.spec.job_id)
@@ -288,7 +293,7 @@ class ProcessingElement:
                 self._port.close()
             if self._running is not None:
                 self._running.stop(drain=False)
-            self._hosted.close(self._running.left_behind if self._running is not None else ())
+            self._hosted.close(self.left_behind)
             if not self._state.is_final:
                 self._state = State.CANCELLED
             for link in self._links.values():

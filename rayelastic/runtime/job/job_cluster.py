@@ -20,7 +20,7 @@ from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import PEStatus, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.element.api import ElementApi
@@ -199,9 +199,19 @@ class JobCluster:
         self._sweep(self._addresses.pop(handle.pe, None))
 
     def give_up_all(self) -> None:
-        """Ends every element without asking it: the job goes back to a checkpoint with other ones."""
-        for pe in self.handles:
-            self.give_up(pe)
+        """Ends every element, sound or not, all at the same time: others take their places, in their processes."""
+        handles = self.handles
+
+        def end(handle: PEHandle) -> None:
+            with contextlib.suppress(PELostError):
+                self._host.recycle(handle)
+
+        in_threads(end, handles.values())
+        for handle in handles.values():
+            self.ends(handle.pe)
+            with self._lock:
+                self._handles.pop(handle.pe, None)
+            self._sweep(self._addresses.pop(handle.pe, None))
 
     def kill(self) -> None:
         """Ends every element, all at the same time: some may take a while."""
@@ -210,11 +220,7 @@ class JobCluster:
             with contextlib.suppress(PELostError):
                 handle.kill()
 
-        threads = [threading.Thread(target=end, args=(handle,), daemon=True) for handle in self.handles.values()]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(end, self.handles.values())
         for address in list(self._addresses.values()):
             self._sweep(address)
 
@@ -242,3 +248,12 @@ class JobCluster:
         """Removes the Unix socket that an element of this node left behind because it was killed."""
         if address is not None and address.unix_path:
             shutil.rmtree(Path(address.unix_path).parent, ignore_errors=True)
+
+
+def in_threads(work: Callable[[PEHandle], None], handles: Iterable[PEHandle]) -> None:
+    """Does something with each handle, all at the same time."""
+    threads = [threading.Thread(target=work, args=(handle,), daemon=True) for handle in handles]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

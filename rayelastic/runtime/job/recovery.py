@@ -138,7 +138,7 @@ class Recovery:
 
     def _attempt(self, failure: Failure) -> Exception | None:
         """Goes back once; why it couldn't, if so."""
-        began = self._clock()
+        began, at = self._clock(), None
         try:
             with self._rescaling.standing_still():
                 self._cluster.give_up_all()
@@ -158,9 +158,13 @@ class Recovery:
                 self._cluster.start(plan, tuple(plan.pes), saved, manifest)
                 self._life.runs()
         except (RayelasticError, TimeoutError, OSError) as error:
+            if isinstance(error, StateError) and at is not None:
+                self._leave_out(at, error)
             return error
         tell("job runs again", job=self._job.name, seconds=round(self._clock() - began, 3))
         self._life.end_if_finished()
+        if not self._life.state.is_final:
+            self._host.make_ready(1)
         return None
 
     def _last_whole(self) -> tuple[SavedAt | None, Snapshot | None, Manifest | None]:
@@ -169,18 +173,23 @@ class Recovery:
         Raises:
             StateError: there were some, and none is whole.
         """
-        problem: StateError | None = None
-        for one in reversed(self._journal.checkpoints):
+        while self._journal.checkpoints:
+            one = self._journal.checkpoints[-1]
             saved = Snapshot(one.location, key=checkpoint_key(self._job, self._settings))
             try:
                 return one, saved, SnapshotFolder(saved).manifest()
             except StateError as error:
-                problem = error
-                tell("checkpoint damaged", job=self._job.name, level=logging.ERROR, reason=str(error))
-                self._journal.without(one, self._plan.now)
-        if problem is not None:
-            raise problem
+                if not self._leave_out(one, error):
+                    raise
         return None, self._job.restore, None
+
+    def _leave_out(self, damaged: SavedAt, error: StateError) -> bool:
+        """Has the checkpoint before one that isn't whole count; False: there is none, and the start is no substitute."""
+        if len(self._journal.checkpoints) < 2:  # noqa: PLR2004  (it and an earlier one)
+            return False
+        tell("checkpoint damaged", job=self._job.name, level=logging.ERROR, number=damaged.epoch, reason=str(error))
+        self._journal.without(damaged, self._plan.now)
+        return True
 
     def _plan_of(self, manifest: Manifest | None) -> ExecPlan:
         """The plan of a checkpoint, in a new epoch, on nodes that there are."""

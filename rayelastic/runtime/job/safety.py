@@ -39,6 +39,7 @@ class Safety:
         job: what runs.
         settings: of its checkpoints.
         cluster: its elements.
+        host: keeps a process ready for one that is lost.
         journal: where complete checkpoints are noted.
         life: of the job.
         plan: in force.
@@ -51,6 +52,7 @@ class Safety:
         job: JobSpec,
         settings: Checkpoint,
         cluster: JobCluster,
+        host: PEHost,
         journal: ChangeJournal,
         life: JobLife,
         plan: PlanInForce,
@@ -58,6 +60,7 @@ class Safety:
         recovery: Recovery,
     ) -> None:
         self._job = job
+        self._host = host
         self._settings = settings
         self._cluster = cluster
         self._journal = journal
@@ -89,6 +92,7 @@ class Safety:
     def start(self) -> None:
         """Begins to take checkpoints."""
         if self._recovery.enabled:
+            self._host.make_ready(SPARES)
             self._loop.start()
 
     def lose(self, failure: Failure) -> None:
@@ -119,6 +123,7 @@ class Safety:
         return self._life.checkpoints
 
 
+SPARES = 1  # processes that wait for an element that is lost
 SKIPPED = 1000  # numbers, by a coordinator that follows one that died
 
 
@@ -140,4 +145,4 @@ def safety_of(
     if not isinstance(settings, Checkpoint):
         return None
     recovery = Recovery(job, settings, cluster, host, journal, life, plan, telemetry, rescaling, clock)
-    return Safety(job, settings, cluster, journal, life, plan, rescaling, recovery)
+    return Safety(job, settings, cluster, host, journal, life, plan, rescaling, recovery)

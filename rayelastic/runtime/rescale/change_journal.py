@@ -211,7 +211,7 @@ class ChangeJournal:
     def without(self, damaged: SavedAt, plan: ExecPlan) -> None:
         """Notes that a checkpoint isn't whole any more: an earlier one counts."""
         left = tuple(one for one in self.checkpoints if one != damaged)
-        self._write({"kind": "end", **self._all(plan, left)}, alone=True)
+        self._write({"kind": "checkpoint", **self._all(plan, left)}, alone=True)
 
     def goes_on(self) -> None:
         """Notes that it couldn't be saved, and goes on."""

@@ -39,8 +39,7 @@ class PESpec:
         epoch: the routing epoch that its links are opened in.
         routing: what it hosts of elastic regions.
         restore: the snapshot that it goes on from.
-        manifest: of that snapshot, where it has been read already.
-        replicas: {operator: elements of its replicas}, of those that have several here and elsewhere.
+        manifest: of that snapshot, if it was written under this very plan: the element has its own files in it.
         node: the machine where it belongs; empty: any.
     """
 
@@ -56,7 +55,6 @@ class PESpec:
     routing: PERouting = field(default_factory=PERouting)
     restore: Snapshot | None = None
     manifest: Manifest | None = None
-    replicas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     node: str = ""
 
 
