@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
     from rayelastic.runtime.element.api import ElementApi
+    from rayelastic.runtime.element.host import PEHandle
     from rayelastic.runtime.values.specs import PESpec
 
 CONTROL_THREADS = 16  # control calls that an actor answers at once; a watching call holds one

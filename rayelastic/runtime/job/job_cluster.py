@@ -239,7 +239,6 @@ class JobCluster:
             config=job.config,
             epoch=plan.epoch,
             routing=routing,
-            replicas={name: pipeline.pes for name in plan.pes[pe] if len((pipeline := plan.pipeline_of(name)).pes) > 1},
             node=plan.nodes.get(pe, ""),
         )
 

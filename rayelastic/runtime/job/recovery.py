@@ -39,6 +39,7 @@ __all__ = ["Recovery"]
 
 FIRST_PAUSE = 0.25  # seconds before the second attempt in a row; twice as long before each further one
 LONGEST_PAUSE = 15.0  # seconds
+MOST_IN_VAIN = 3  # losses in a row with no complete checkpoint between them
 
 
 class Recovery:
@@ -84,6 +85,8 @@ class Recovery:
         self._restarts: deque[float] = deque()  # when, within the window
         self._underway = False
         self._again: Failure | None = None
+        self._taken_before = -1  # checkpoints, at the last loss
+        self._in_vain = 0  # losses in a row with no checkpoint between
         self._closed = threading.Event()
         self.enabled = True
 
@@ -95,8 +98,8 @@ class Recovery:
                 return
             if not self.enabled or self._life.is_cancelling or self._life.state.is_final or self._closed.is_set():
                 problem = failure
-            elif self._is_too_often():
-                problem = replace(failure, reason=f"{failure.reason}; it has gone back {self._settings.restarts} times")
+            elif self._is_too_often() or self._is_in_vain():
+                problem = replace(failure, reason=f"{failure.reason}; it has gone back {len(self._restarts)} times")
             else:
                 problem = None
                 self._underway = True
@@ -110,6 +113,13 @@ class Recovery:
         self._closed.set()
 
     # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _is_in_vain(self) -> bool:
+        """Whether something is lost each time before a checkpoint is complete: as where a tuple crashes its process."""
+        taken = self._life.checkpoints.taken
+        self._in_vain = self._in_vain + 1 if taken == self._taken_before else 0
+        self._taken_before = taken
+        return self._in_vain >= MOST_IN_VAIN
 
     def _is_too_often(self) -> bool:
         now = self._clock()
@@ -184,8 +194,8 @@ class Recovery:
         return None, self._job.restore, None
 
     def _leave_out(self, damaged: SavedAt, error: StateError) -> bool:
-        """Has the checkpoint before one that isn't whole count; False: there is none, and the start is no substitute."""
-        if len(self._journal.checkpoints) < 2:  # noqa: PLR2004  (it and an earlier one)
+        """Has the checkpoint before a damaged one count; False: there is none, and the start is no substitute."""
+        if len(self._journal.checkpoints) < 2:
             return False
         tell("checkpoint damaged", job=self._job.name, level=logging.ERROR, number=damaged.epoch, reason=str(error))
         self._journal.without(damaged, self._plan.now)
