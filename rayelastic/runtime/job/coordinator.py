@@ -88,8 +88,6 @@ class Coordinator:
         tell("job starts", job=self._job.name, pes=len(plan.pes))
         try:
             self._cluster.start(plan, tuple(plan.pes), self._job.restore)
-            if self._safety is not None:
-                self._safety.check()
         except BaseException as error:
             self._life.fail(Failure(f"the job could not be started: {error}"))
             raise

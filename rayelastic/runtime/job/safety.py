@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -68,32 +69,15 @@ class Safety:
         self._plan = plan
         self._rescaling = rescaling
         self._recovery = recovery
+        self._over = threading.Event()
         last = max((one.epoch for one in journal.checkpoints), default=0)
         # Numbers of another incarnation's attempts are left out: their folders may be there.
         last = last + (SKIPPED * (journal.incarnation > 1))
         self._loop = CheckpointLoop(job.name, settings.every, self._take, lambda: life.state, self._counters, last=last)
 
-    def check(self) -> None:
-        """Finds out whether the job can be saved; without an explicit wish it goes on without checkpoints if not.
-
-        Raises:
-            StateError: it can't, and JobConfig(checkpoint=...) asks for it; names the operator.
-        """
-        try:
-            for handle in self._cluster.handles.values():
-                handle.within(CALL_TIMEOUT).check_savable()
-        except StateError as error:
-            if isinstance(self._job.config.checkpoint, Checkpoint):
-                raise
-            self._recovery.enabled = False
-            self._counters(replace(self._life.checkpoints, problem=f"no checkpoints: {error}"))
-            tell("no checkpoints", job=self._job.name, reason=str(error))
-
     def start(self) -> None:
-        """Begins to take checkpoints."""
-        if self._recovery.enabled:
-            self._host.make_ready(SPARES)
-            self._loop.start()
+        """Begins to take checkpoints, if the job can be saved; one that asked for them wouldn't run if it couldn't."""
+        threading.Thread(target=self._begin, name=f"safety-{self._job.name}", daemon=True).start()
 
     def lose(self, failure: Failure) -> None:
         """Has the job go back after a loss, or fail."""
@@ -101,6 +85,7 @@ class Safety:
 
     def halt(self) -> None:
         """Has no checkpoint and no attempt follow: the job is over. Removes those that no other job can go back to."""
+        self._over.set()
         self._loop.halt()
         self._recovery.close()
         if self._settings.location is None:
@@ -108,6 +93,23 @@ class Safety:
                 with suppress(PELostError, TimeoutError):
                     handle.within(CALL_TIMEOUT).discard_checkpoints()
             discard_local(self._job.job_id)
+
+    def _begin(self) -> None:
+        while not self._over.is_set():
+            try:
+                for handle in self._cluster.handles.values():
+                    handle.within(CALL_TIMEOUT).check_savable()
+                break
+            except StateError as error:
+                self._counters(replace(self._life.checkpoints, problem=f"no checkpoints: {error}"))
+                tell("no checkpoints", job=self._job.name, reason=str(error))
+                return
+            except (PELostError, TimeoutError):  # it is busy, or gone, which its watcher reports
+                self._over.wait(AGAIN)
+        if not self._over.is_set():
+            self._recovery.enabled = True
+            self._host.make_ready(SPARES)
+            self._loop.start()
 
     def _take(self, number: int) -> Taken:
         location = self._settings.location
@@ -123,6 +125,7 @@ class Safety:
         return self._life.checkpoints
 
 
+AGAIN = 1.0  # seconds until an element that didn't answer is asked again
 SPARES = 1  # processes that wait for an element that is lost
 SKIPPED = 1000  # numbers, by a coordinator that follows one that died
 
