@@ -26,8 +26,8 @@ from rayelastic.graph.operators.event_time import EventTime
 from rayelastic.graph.operators.joins import Join, Merge
 from rayelastic.graph.operators.windows import Windowing
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
-from rayelastic.runtime.files.file_writer import Output
 from rayelastic.runtime.files.inputs import Input, Piece
+from rayelastic.runtime.files.outputs import Output
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem

@@ -17,7 +17,7 @@ from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, s
 
 if TYPE_CHECKING:
     from rayelastic._native import KeyedState
-    from rayelastic.runtime.files.file_writer import Output
+    from rayelastic.runtime.files.outputs import Output
     from rayelastic.runtime.values.specs import PESpec
 
 EVERYTHING = ((0, (1 << 64) - 1),)  # all hashes

@@ -160,7 +160,8 @@ class ProcessingElement:
     def results(self) -> dict[str, SinkResult]:
         """What the sinks of a finished PE left, by operator."""
         taken = {operator.name: operator.tuples_in for operator in self.sample().operators}
-        return {name: SinkResult(name, taken[name], sink.close()) for name, sink in self._hosted.sinks.items()}
+        sinks = self._hosted.sinks.items()
+        return {name: SinkResult(name, sink.before + taken[name], sink.close()) for name, sink in sinks}
 
     def ingest_address(self, source: str) -> IngestAddress:
         """Where the rows of a source that is fed from outside are to be pushed to."""
