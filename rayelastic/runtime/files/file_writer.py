@@ -1,6 +1,6 @@
 """Where the batches of a sink go: a folder of part files, or a single file; epoch by epoch, if there are checkpoints.
 
-A file is hidden until what it has is final: at the end of the stream, or when the checkpoint is complete that counts on
+A file is hidden until what it has is final: at the end of the stream, or when a checkpoint is complete that counts on
 it. So a job that goes on from a snapshot or checkpoint leaves what one run would have left, whenever the last one ended.
 """
 
