@@ -327,6 +327,12 @@ class SnapshotFolder:
         return StateError(f"snapshot {self._snapshot.location} {problem}", way_out=way_out)
 
 
+def rows_folder(snapshot: Snapshot) -> SnapshotFolder:
+    """Where checkpoints keep rows that sinks have in memory: beside all of them, as one counts on those of others."""
+    parent, _, _ = str(snapshot.location).rstrip("/").rpartition("/")
+    return SnapshotFolder(Snapshot(f"{parent}/rows", key=snapshot.key))
+
+
 def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[str, OperatorSpec]) -> None:
     """Raises StateError, naming the operator, if the topology can't go on from the snapshot."""
     for name, form in manifest.forms.items():

@@ -27,7 +27,7 @@ from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchan
 from rayelastic.runtime.element.state_transfer import Ranges
 from rayelastic.runtime.files.local_checkpoints import discard_local
 from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, derive_secret, dial
-from rayelastic.runtime.snapshot import Part, Snapshot
+from rayelastic.runtime.snapshot import Part, Snapshot, rows_folder
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.specs import IngestAddress, PESpec
 from rayelastic.runtime.values.status import Failure, PESample, PEStatus, SinkResult, State
@@ -76,7 +76,8 @@ class ProcessingElement:
         Raises:
             StateError: what its sources read, or its sinks have written, isn't what it was at the snapshot.
         """
-        self._hosted.open(self._saved.read())
+        store = rows_folder(self.spec.restore) if self.spec.restore is not None else None
+        self._hosted.open(self._saved.read(), store, by_epoch=self.spec.by_epoch)
         if (
             self._expected
             or self.spec.routing.taps
@@ -253,10 +254,6 @@ class ProcessingElement:
     def flow(self) -> dict[str, tuple[int, int]]:
         """{link: (records and marks that were put into it here, those that were given on from it here)}."""
         return {name: link.flow for name, link in {**self._links, **self._routing.links}.items()}
-
-    def check_savable(self) -> None:
-        """Raises StateError, naming the operator, if there is one whose state or position can't be saved."""
-        self._held().check_savable()
 
     def save(self, snapshot: Snapshot, epoch: int = 0) -> Part:
         """Writes the state of its operators, which are all held. See Holding.save."""

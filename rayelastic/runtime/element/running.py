@@ -9,10 +9,8 @@ import time
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
-from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.element.ending import end_scheduler
 from rayelastic.runtime.element.holding import Holding
-from rayelastic.runtime.element.live_state import check_exportable
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
 from rayelastic.runtime.element.wiring import connect_links, connect_operators
 from rayelastic.runtime.loops.alarm import alarm_of
@@ -75,8 +73,6 @@ class Running:
         )
         _native.tell_crashes()
         hosted.build()
-        if isinstance(config.checkpoint, Checkpoint):  # it was asked for
-            check_exportable(spec.operators, hosted.sources, hosted.natives)
         skipped = saved.restore(hosted.natives)
         natives = hosted.natives
         self.ids = {name: self.scheduler.add(native, skip=skipped.get(name, 0)) for name, native in natives.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rayelastic.errors import SinkError, StateError
 from rayelastic.graph.edges.locations import shown_location

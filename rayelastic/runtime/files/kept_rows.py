@@ -92,7 +92,7 @@ class KeptRows:
 
         return pa.Table.from_batches(self._batches, self._schema)
 
-    def output(self, rows: int) -> None:  # noqa: ARG002
+    def output(self, rows: int) -> None:
         """Leaves nothing that a later run meets: a job that is stopped gives these rows itself."""
 
     def _written(self, epoch: int, start: int, rows: int, store: BlobStore) -> _Segment:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import RayelasticError, StateError
-from rayelastic.plan.checkpoint import WINDOW, Checkpoint
+from rayelastic.plan.checkpoint import WINDOW
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.runtime.port.handshake import derive_secret
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
@@ -24,6 +24,7 @@ from rayelastic.runtime.watch.event_log import tell
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rayelastic.plan.checkpoint import Checkpoint
     from rayelastic.runtime.element.host import PEHost
     from rayelastic.runtime.job.job_cluster import JobCluster
     from rayelastic.runtime.job.life import JobLife
@@ -87,7 +88,6 @@ class Recovery:
         self._taken_before = -1  # checkpoints, at the last loss
         self._in_vain = 0  # losses in a row with no checkpoint between
         self._closed = threading.Event()
-        self.enabled = isinstance(job.config.checkpoint, Checkpoint)  # else once it is known that it can be saved
 
     def lose(self, failure: Failure) -> None:
         """Has the job go back after a loss, or fail if it can't or mayn't; returns at once."""
@@ -95,7 +95,7 @@ class Recovery:
             if self._underway:  # of the new ones, or one of the old that somebody noticed late
                 self._again = failure
                 return
-            if not self.enabled or self._life.is_cancelling or self._life.state.is_final or self._closed.is_set():
+            if self._life.is_cancelling or self._life.state.is_final or self._closed.is_set():
                 problem = failure
             elif self._is_too_often() or self._is_in_vain():
                 problem = replace(failure, reason=f"{failure.reason}; it has gone back {len(self._restarts)} times")

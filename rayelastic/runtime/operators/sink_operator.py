@@ -143,5 +143,5 @@ class Counted:
     def close(self) -> None:
         """Leaves nothing."""
 
-    def output(self, rows: int) -> None:  # noqa: ARG002
+    def output(self, rows: int) -> None:
         """Leaves nothing that a later run meets."""
