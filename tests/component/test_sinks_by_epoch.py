@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,29 +22,11 @@ from rayelastic.runtime.files.file_writer import PartFolder, SingleFile
 from rayelastic.runtime.files.growing_table import GrowingTable
 from rayelastic.runtime.files.kept_rows import KeptRows
 from rayelastic.runtime.files.outputs import Output
+from tests.component.checkpoint_folder import Blobs
 
 SCHEMA = Schema.of({"n": int, "text": str})
 TOTAL = 200  # rows of a whole stream
 HOUR = 3600.0
-
-
-class Blobs:
-    """A folder of blobs; a blob is never written twice."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir()
-
-    def write(self, name: str, data: bytes) -> str:
-        with (self.folder / name).open("xb") as file:
-            file.write(data)
-        return hashlib.sha256(data).hexdigest()
-
-    def chunks(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
-        for name, digest in files:
-            data = (self.folder / name).read_bytes()
-            assert hashlib.sha256(data).hexdigest() == digest
-            yield data
 
 
 def row(n: int) -> dict[str, Any]:
@@ -80,11 +61,16 @@ class Trial:
         raise NotImplementedError
 
     def prepare(self, writer: Any, epoch: int) -> Output:
-        output: Output = writer.prepare(epoch)
+        output: Output = writer.prepare(epoch, self.blobs)
         return Output(**json.loads(json.dumps(asdict(output))))  # as a manifest has it
 
     def abandon(self, writer: Any) -> None:
         """Leaves a writer as a process does that is killed."""
+
+    def forget(self, output: Output, complete: Output) -> None:
+        """Removes what a checkpoint that didn't become complete has, and the last complete one hasn't."""
+        for blob in set(output.blobs) - set(complete.blobs):
+            (self.blobs.folder / blob.name).unlink()
 
     def seen(self) -> list[dict[str, Any]]:
         """What readers see while the job runs."""
@@ -139,10 +125,6 @@ class Kept(Trial):
     def made(self, before: Output | None) -> KeptRows:
         return KeptRows(SCHEMA, "pe0-0000", before, self.blobs)
 
-    def prepare(self, writer: Any, epoch: int) -> Output:
-        output: Output = writer.prepare(epoch, self.blobs)
-        return Output(**json.loads(json.dumps(asdict(output))))
-
     def left(self, value: Any) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = value.to_pylist()
         return rows
@@ -180,7 +162,10 @@ def played(trial: Trial, life: Sequence[tuple[int, str]]) -> None:
         elif fate != "lost":
             prepared = (epoch, position, trial.prepare(writer, epoch))
             assert prepared[2].rows == position
-            complete = complete if fate in ("not complete", "lost, prepared") else prepared
+            if fate in ("not complete", "lost, prepared"):
+                trial.forget(prepared[2], complete[2])
+            else:
+                complete = prepared
         if fate in ("told", "lost, told"):
             writer.commit(complete[0])
             writer.commit(complete[0])
@@ -204,3 +189,55 @@ def test_each_row_is_there_once_whatever_is_lost_when(kind: Callable[[Path], Tri
             played(kind(Path(folder)), life)
 
     play()
+
+
+def test_a_checkpoint_gets_what_is_new_in_few_blobs(tmp_path: Path) -> None:
+    blobs = Blobs(tmp_path / "blobs")
+    rows, written, epochs = KeptRows(SCHEMA, "rows"), 0, 200
+    for epoch in range(1, epochs + 1):
+        rows.write(batch(10 * epoch, 10 * epoch + 10))
+        output = rows.prepare(epoch, blobs)
+        rows.commit(epoch)
+        assert len(output.blobs) <= epochs.bit_length()
+        written += sum(blob.rows for blob in output.blobs if blob.name == f"rows-{epoch:06}.rows")
+    assert written <= 10 * epochs * epochs.bit_length()
+    files = len(list(blobs.folder.iterdir()))
+    assert rows.prepare(epochs + 1, blobs).blobs == output.blobs
+    assert len(list(blobs.folder.iterdir())) == files, "no rows, no file"
+
+
+def test_rows_whose_schema_is_another_now_or_whose_checkpoint_is_missing_are_refused(tmp_path: Path) -> None:
+    blobs = Blobs(tmp_path / "blobs")
+    rows = KeptRows(SCHEMA, "rows")
+    rows.write(batch(0, 10))
+    output = rows.prepare(1, blobs)
+    with pytest.raises(StateError, match="and are of n: double"):
+        KeptRows(Schema.of({"n": float}), "rows", output, blobs)
+    with pytest.raises(StateError, match="in a checkpoint, which isn't at hand"):
+        KeptRows(SCHEMA, "rows", output)
+
+
+@pytest.mark.parametrize(("kind", "which"), [(Folder, "out/part-0.parquet"), (ParquetFile, ".out.parquet.part-0*")])
+def test_files_that_a_checkpoint_counts_on_and_that_are_gone_are_missed(
+    kind: Callable[[Path], Trial], which: str, tmp_path: Path
+) -> None:
+    trial = kind(tmp_path)
+    writer = trial.made(None)
+    writer.write(batch(0, 10))
+    output = trial.prepare(writer, 1)
+    writer.commit(1)
+    [file] = tmp_path.glob(which)
+    file.unlink()
+    with pytest.raises(StateError, match=r"up to the checkpoint .*(of which 0 are there|which aren't all there)"):
+        trial.made(output)
+
+
+def test_a_folder_of_epochs_isnt_mixed_with_another_job(tmp_path: Path) -> None:
+    trial = Folder(tmp_path)
+    writer = trial.made(None)
+    for epoch in (1, 2):
+        writer.write(batch(0, 10))
+        trial.prepare(writer, epoch)
+    writer.close()
+    with pytest.raises(SinkError, match="2 part files .*Remove them"):
+        trial.made(None)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.compile import PortsCode, PortsFunction
+from rayelastic.errors import SinkError
 from rayelastic.graph.operators.channels import Channels
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.runtime.operators.channels import channels_operator, in_turn_operator
@@ -94,7 +95,13 @@ class HostedOperators:
             SinkError: a sink can't write; names it. It refuses to go on.
             StateError: the checkpoint can't be written.
         """
-        return {name: sink.prepare(epoch, store) for name, sink in self.sinks.items()}
+        outputs = {}
+        for name, sink in self.sinks.items():
+            try:
+                outputs[name] = sink.prepare(epoch, store)
+            except SinkError as error:
+                raise error.at(name, self.by_name[name].location) from error.__cause__
+        return outputs
 
     def commit(self, epoch: int) -> None:
         """Shows what was prepared for an epoch, whose checkpoint is complete, and those before.
@@ -114,7 +121,7 @@ class HostedOperators:
             sink.close()
 
     def close(self, left_behind: Collection[str] = ()) -> None:
-        """Frees what sources and classes hold; safe to repeat.
+        """Frees what sources, sinks and classes hold; safe to repeat. What sinks have hidden stays hidden.
 
         Args:
             left_behind: operators that a thread is still in.
@@ -122,6 +129,8 @@ class HostedOperators:
         for name, function in self._classes.items():
             if name not in left_behind:
                 function.close()
+        for sink in self.sinks.values():
+            sink.abandon()
         for name, source in self.sources.items():
             source.close()
             source.tell_left_out(name, self._spec.job, self._spec.pe)

@@ -1,7 +1,7 @@
 """Where the batches of a sink go: a folder of part files, or a single file; epoch by epoch, if there are checkpoints.
 
 A file is hidden until what it has is final: at the end of the stream, or when a checkpoint is complete that counts on
-it. So a job that goes on from a snapshot or checkpoint leaves what one run would have left, whenever the last one ended.
+it. So a job that goes on from a snapshot or checkpoint leaves what one run would have left, whenever that ended.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import SinkError, StateError
 from rayelastic.graph.edges.locations import shown_location
 from rayelastic.runtime.files.output_folder import OutputFolder
-from rayelastic.runtime.files.outputs import MOVED, HiddenFile, Output, check_left, rows_of
+from rayelastic.runtime.files.outputs import MOVED, BlobStore, HiddenFile, Output, check_left, rows_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +60,7 @@ class PartFolder:
         form: how rows become a file.
         before: what an earlier run wrote there, if this one goes on from it.
         digits: of the numbers, at least.
-        behind: whether parts of other jobs stay, and numbers go on behind them. Otherwise a lone first part is replaced.
+        behind: whether parts of other jobs stay, and numbers go on behind them. Otherwise one first part is replaced.
 
     Raises:
         SinkError: the folder has parts of other runs, whose rows would be mixed with these.
@@ -114,7 +114,7 @@ class PartFolder:
             self._part = None
             self._next += 1
 
-    def prepare(self, epoch: int) -> Output:
+    def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (the rows are in files of their own)
         """Ends the file that is being written, to be shown when the checkpoint of an epoch is complete."""
         self.end_part()
         with self._lock:
@@ -222,7 +222,7 @@ class SingleFile:
         self._part.write(batch)
         self._rows += batch.num_rows
 
-    def prepare(self, epoch: int) -> Output:
+    def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (the rows are in files of their own)
         """Ends the hidden file that is being written, for a checkpoint."""
         self._end_part()
         where, waiting = shown_location(self._location), tuple(self._hidden)

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rayelastic.graph.records.schema import Schema
-    from rayelastic.runtime.files.outputs import Output
+    from rayelastic.runtime.files.outputs import BlobStore, Output
 
 PART_ROWS = 1_000_000  # rows after which a file is written at once: what waits stays in memory
+JOIN_TIMEOUT = 5.0  # seconds for a file that is being written
 DIGITS = 6  # of a part's number
 
 
@@ -75,7 +76,7 @@ class GrowingTable:
         if full:
             self._write_part()
 
-    def prepare(self, epoch: int) -> Output:
+    def prepare(self, epoch: int, store: BlobStore) -> Output:
         """Writes what still waits, to be shown when the checkpoint of an epoch is complete.
 
         Raises:
@@ -85,7 +86,7 @@ class GrowingTable:
         with self._writing:
             if self._failure is not None:
                 raise self._failure
-            return self._parts.prepare(epoch)
+            return self._parts.prepare(epoch, store)
 
     def commit(self, epoch: int) -> None:
         """Shows what was prepared for an epoch and those before; safe to repeat, from any thread."""
@@ -103,6 +104,11 @@ class GrowingTable:
             raise self._failure
         self._write_part()
         return self._parts.close()
+
+    def abandon(self) -> None:
+        """Begins no more files: somebody else goes on from the last checkpoint, or nobody does."""
+        self._closed.set()
+        self._thread.join(JOIN_TIMEOUT)
 
     def output(self, rows: int) -> Output:
         """What is written when this table has taken so many rows and is closed."""

@@ -30,8 +30,8 @@ class _Segment:
 class KeptRows:
     """Collects a table; a checkpoint gets what has come since the last complete one.
 
-    A blob that would be no smaller than the one before takes it in. So there are few of them, however long a job runs: n
-    rows are in about log2(n), and each was written about as often.
+    A blob that would be no smaller than the one before takes it in. So there are few of them, however long a job runs:
+    n rows are in about log2(n), and each was written about as often.
 
     Args:
         schema: of the rows.

@@ -1,8 +1,8 @@
 """Files that a sink writes, on this machine or on another file system: each appears when it is complete.
 
-A file is written under a name that starts with a dot, which readers of folders leave out, and renamed later. A local one
-is on the disk before that, and its new name after. On a file system of objects (S3) renaming is a copy. Each writer has
-hidden names of its own, so that one that was given up, but still runs, touches nothing of its successor's.
+A file is written under a name that starts with a dot, which readers of folders leave out, and renamed later. A local
+one is on the disk before that, and its new name after. On a file system of objects (S3) renaming is a copy. Each writer
+has hidden names of its own, so that one that was given up, but still runs, touches nothing of its successor's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a sink has written, as a snapshot or checkpoint says it: so that another run goes on with it, each row once.
 
-Two moments differ. A job that is *stopped* has completed its files: what is there has to be what it left. A *checkpoint*
-(of an epoch, 1 and up) is written while the job runs on: rows up to it are in files that nobody sees yet, or in blobs of
-the checkpoint itself, and whatever is there beyond them is of a run that was lost.
+Two moments differ. A job that is *stopped* has completed its files: what is there has to be what it left. A
+*checkpoint* (of an epoch, 1 and up) is written while the job runs on: rows up to it are in files that nobody sees yet,
+or in blobs of the checkpoint itself, and whatever is there beyond them is of a run that was lost.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ class Output:
     blobs: tuple[Blob, ...] = ()
 
     def __post_init__(self) -> None:
-        hidden = (one if isinstance(one, HiddenFile) else HiddenFile(**one) for one in self.hidden)
-        blobs = (one if isinstance(one, Blob) else Blob(**one) for one in self.blobs)
-        object.__setattr__(self, "hidden", tuple(hidden))
-        object.__setattr__(self, "blobs", tuple(blobs))
+        hidden: Sequence[Any] = self.hidden  # as JSON has them, perhaps
+        blobs: Sequence[Any] = self.blobs
+        object.__setattr__(self, "hidden", tuple(HiddenFile(**one) if isinstance(one, dict) else one for one in hidden))
+        object.__setattr__(self, "blobs", tuple(Blob(**one) if isinstance(one, dict) else one for one in blobs))
 
     @staticmethod
     def at(location: str, outputs: Mapping[str, Output]) -> Output | None:

@@ -1,4 +1,4 @@
-"""A sink that is ready to run: its native operator, what that writes to, and how both are brought through checkpoints."""
+"""A sink that is ready to run: its native operator, what that writes to, and how both go through checkpoints."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rayelastic.errors import SinkError, StateError
+from rayelastic.runtime.files.outputs import BlobStore, Output
 
 if TYPE_CHECKING:
     from rayelastic import _native
-    from rayelastic.runtime.files.outputs import BlobStore, Output
 
 __all__ = ["Counted", "Past", "SinkOperator", "Writer"]
 
@@ -68,11 +68,15 @@ class SinkOperator:
         native: the operator.
         writer: what it gives its rows to.
         before: rows that it had taken up to the checkpoint that it goes on from.
+        abandon: ends what the writer does by itself.
     """
 
-    def __init__(self, native: _native.Operator, writer: Writer, before: int = 0) -> None:
+    def __init__(
+        self, native: _native.Operator, writer: Writer, before: int, abandon: Callable[[], None] = lambda: None
+    ) -> None:
         self.native = native
         self.before = before
+        self.abandon = abandon
         self._writer = writer
         self._lock = threading.Lock()
         self._closed = False
@@ -135,6 +139,7 @@ class Counted:
         self._before = before
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (a number needs no blob)
+        """Tells the number."""
         return Output("", self._before + self._taken(), epoch=epoch)
 
     def commit(self, epoch: int) -> None:

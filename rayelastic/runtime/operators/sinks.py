@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.compile import Flags
-from rayelastic.compile.lanes.python_lane import call_each
+from rayelastic.compile.lanes.python_lane import error_text
 from rayelastic.errors import SinkError, StateError
 from rayelastic.graph.edges.sinks import ArrowSink, CallSink, CountSink, CsvSink, GrowingSink, ListSink, ParquetSink
 from rayelastic.runtime.files.file_formats import CsvFormat, FileFormat, ParquetFormat
@@ -16,6 +16,7 @@ from rayelastic.runtime.files.growing_table import GrowingTable
 from rayelastic.runtime.files.kept_rows import KeptRows
 from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.files.outputs import Output
+from rayelastic.runtime.operators.called import Called
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.operators.sink_operator import Counted, Past, SinkOperator
 
@@ -63,7 +64,7 @@ def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
             table = GrowingTable(body.path, schema, body.period, before, by_epoch=past.by_epoch)
             flags = Flags.SINK | Flags.NEEDS_TOKEN
             native = _native.Operator.python(name, table.write, native_schema(schema), None, view="arrow", flags=flags)
-            return SinkOperator(native, table, past.taken(name))
+            return SinkOperator(native, table, past.taken(name), table.abandon)
         case ParquetSink():
             return _filed(spec, body.path, ParquetFormat(schema), past)
         case CsvSink():
@@ -75,10 +76,17 @@ def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
 
 def _called(spec: OperatorSpec, body: CallSink, past: Past) -> SinkOperator:
     assert spec.input_schema is not None
-    function, flags = call_each(body.function), Flags.SINK | Flags.NEEDS_TOKEN
+    try:
+        called = Called(body, past.kept(spec.name))
+    except Exception as error:  # whatever the user's object raises
+        raise SinkError(
+            f"it can't be brought to where it was: {error_text(error)}",
+            way_out="Look at what its methods commit and abort do",
+        ) from error
+    flags = Flags.SINK | Flags.NEEDS_TOKEN
     schema, shown = native_schema(spec.input_schema), spec.input_schema.tuple_type
-    native = _native.Operator.python(spec.name, function, schema, None, shown, flags=flags)
-    return SinkOperator(native, Counted(lambda: 0, past.taken(spec.name)), past.taken(spec.name))
+    native = _native.Operator.python(spec.name, called.run, schema, None, shown, flags=flags)
+    return SinkOperator(native, called, past.taken(spec.name))
 
 
 def _filed(spec: OperatorSpec, path: str, form: FileFormat, past: Past) -> SinkOperator:
