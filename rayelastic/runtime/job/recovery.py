@@ -139,9 +139,10 @@ class Recovery:
                 if problem is None and again is None:
                     self._underway = False
                     return
-            failure = again or Failure(f"{failure.reason}; and it couldn't go back: {problem}")
+            failure = again or failure
             if self._is_too_often() or self._life.is_cancelling or self._closed.wait(pause):
-                self._life.fail(failure)
+                why = f"{failure.reason}; it has gone back {len(self._restarts)} times"
+                self._life.fail(replace(failure, reason=why if problem is None else f"{why}, the last time: {problem}"))
                 return
             pause = min(LONGEST_PAUSE, 2 * pause or FIRST_PAUSE)
 
