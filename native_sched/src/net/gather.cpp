@@ -169,6 +169,7 @@ OperatorSpec make_tap(std::string name, std::shared_ptr<const Schema> schema, st
     return true;
   };
   spec.flags = REL_ONE_TO_ONE | REL_FILTER | REL_IN_PLACE | REL_ON_FINISH;
+  spec.tells_others = true;
   spec.input = schema;
   spec.output = std::move(schema);
   spec.state = std::make_shared<std::pair<std::shared_ptr<Tap>, std::size_t>>(std::move(tap), stride);
