@@ -97,10 +97,11 @@ class CheckpointLoop:
             )
         )
 
+    def wait_before_next(self) -> float:
+        """Seconds until the next one is due."""
+        backoff = self._every * min(MOST_BACKOFF, 1 << self._failed)
+        return min(LONGEST_WAIT, max(backoff, STANDSTILL_SHARE * self._counters(None).paused))
+
     def _run(self) -> None:
-        wait = self._every
-        while not self._stopped.wait(wait):
+        while not self._stopped.wait(self.wait_before_next()):
             self.take()
-            paused = self._counters(None).paused
-            backoff = self._every * min(MOST_BACKOFF, 2**self._failed)
-            wait = min(LONGEST_WAIT, max(backoff, STANDSTILL_SHARE * paused))
