@@ -426,6 +426,17 @@ class Operator:
         by anybody. False: no thread is inside.
         """
 
+    @property
+    def text_place(self) -> tuple[int, int, int] | None:
+        """
+        Of a text_source that is held: a place at most 1 MiB in front of where it is. Number of the file, byte, lines before it.
+        """
+
+    def seek_text(self, file: int, byte: int, lines: int) -> None:
+        """
+        Has a text_source begin at such a place, before it starts: it gives the lines behind it.
+        """
+
     def flush(self) -> None:
         """
         Has an arrow_sink give the rows that it has gathered, while it is held; nothing for other operators. RuntimeError: its function raised.
