@@ -22,6 +22,7 @@ from rayelastic.runtime.snapshot import SnapshotFolder
 from rayelastic.runtime.values.specs import PESpec
 
 PATIENCE = 60.0
+A_WHILE = 0.001  # seconds a line, so that the job is stopped before the end
 TOTAL = 10_000
 GROUP = 512  # rows
 POSITIONS = [0, 1, GROUP, GROUP + 1, 4_999, 5_000, 5_001, TOTAL - 1, TOTAL]
@@ -94,13 +95,14 @@ def text_files(folder: Path, packed: bool) -> list[Path]:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_text_goes_on_at_a_byte_and_what_is_packed_at_a_file(packed: bool, tmp_path: Path) -> None:
-    files, arrived, go_on, stop_at = text_files(tmp_path, packed), threading.Event(), threading.Event(), 70_000
+    files, arrived, stopped, stop_at = text_files(tmp_path, packed), threading.Event(), threading.Event(), 70_000
 
     def wait(t: Any) -> str:
         line: str = t.line
         if line == f"1:{stop_at - 40_000:0100d}":
             arrived.set()
-            go_on.wait(PATIENCE)
+        if arrived.is_set():
+            stopped.wait(A_WHILE)
         return line
 
     def texts() -> rel.Topology:
@@ -111,8 +113,8 @@ def test_text_goes_on_at_a_byte_and_what_is_packed_at_a_file(packed: bool, tmp_p
 
     job = rel.start(texts(), rel.JobConfig(threading="dynamic", queue_records=256))
     assert arrived.wait(PATIENCE)
-    go_on.set()
     before = job.stop(tmp_path / "saved")["out"]
+    stopped.set()
     saved = SnapshotFolder(rel.Snapshot(tmp_path / "saved")).manifest()
     place, position = saved.inputs["lines"].place, saved.positions["lines"]
     assert stop_at <= len(before) == position
