@@ -426,11 +426,6 @@ class Operator:
         by anybody. False: no thread is inside.
         """
 
-    def flush(self) -> None:
-        """
-        Has an arrow_sink give the rows that it has gathered, while it is held; nothing for other operators. RuntimeError: its function raised.
-        """
-
     @property
     def count(self) -> int | None:
         """Tuples that a count_sink has seen; None for other operators."""
@@ -481,6 +476,22 @@ class Operator:
     def latency(self) -> list[int] | None:
         """
         Marks by how long they were under way: less than 2^i microseconds; the last ones: longer. None unless with_latency made it.
+        """
+
+    @property
+    def text_place(self) -> tuple[int, int, int] | None:
+        """
+        Of a text_source that is held: a place at most 1 MiB in front of where it is. Number of the file, byte, lines before it.
+        """
+
+    def seek_text(self, file: int, byte: int, lines: int) -> None:
+        """
+        Has a text_source begin at such a place, before it starts: it gives the lines behind it.
+        """
+
+    def flush(self) -> None:
+        """
+        Has an arrow_sink give the rows that it has gathered, while it is held; nothing for other operators. RuntimeError: its function raised.
         """
 
     @staticmethod

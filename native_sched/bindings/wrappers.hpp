@@ -82,6 +82,7 @@ struct OperatorObject {
   std::shared_ptr<PythonFailure> failure = nullptr;              // of operators that call Python
   std::shared_ptr<std::atomic<std::int64_t>> counter = nullptr;  // of count sinks
   std::shared_ptr<LatencyCounts> latency = nullptr;              // of sinks that with_latency made
+  std::shared_ptr<const OperatorSpec> text = nullptr;            // of text sources, as they were made
   std::function<std::string()> flush = {};                       // of sinks that gather rows: gives them now; why not, or empty
 };
 
@@ -93,6 +94,7 @@ void bind_operator(nb::module_& module);
 void bind_routing(nb::module_& module);
 void bind_timed_operators();              // after bind_operator
 void bind_latency();                      // likewise
+void bind_held();                         // likewise
 void bind_channels(nb::module_& module);  // likewise
 void bind_scheduler_values(nb::module_& module);
 void bind_scheduler(nb::module_& module);  // after bind_scheduler_values

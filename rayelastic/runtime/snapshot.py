@@ -26,7 +26,7 @@ from rayelastic.graph.operators.event_time import EventTime
 from rayelastic.graph.operators.joins import Join, Merge
 from rayelastic.graph.operators.windows import Windowing
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
-from rayelastic.runtime.files.inputs import Input, Piece
+from rayelastic.runtime.files.inputs import Input
 from rayelastic.runtime.files.outputs import Output
 
 if TYPE_CHECKING:
@@ -290,10 +290,7 @@ class SnapshotFolder:
 
     def _manifest_of(self, held: dict[str, Any]) -> Manifest:
         files = {name: [(str(f), str(d)) for f, d in some] for name, some in held["files"].items()}
-        inputs = {
-            name: Input(one["kind"], tuple(Piece(**piece) for piece in one["pieces"]))
-            for name, one in held["inputs"].items()
-        }
+        inputs = {name: Input(**one) for name, one in held["inputs"].items()}
         outputs = {name: Output(**one) for name, one in held["outputs"].items()}
         positions = {name: int(at) for name, at in held["positions"].items()}
         signed = self._snapshot.key is not None

@@ -299,7 +299,9 @@ void bind_operator(nb::module_& module) {
           "text_source",
           [](std::string name, const SchemaObject& output, std::vector<std::string> paths, nb::object open, bool all) {
             TextFiles files{.paths = std::move(paths), .open = stream_opener(open.ptr()), .all_by_stream = all};
-            return OperatorObject{.spec = make_text_source(std::move(name), output.schema, std::move(files))};
+            OperatorObject result{.spec = make_text_source(std::move(name), output.schema, std::move(files))};
+            result.text = std::make_shared<const OperatorSpec>(result.spec);
+            return result;
           },
           nb::arg("name"), nb::arg("output"), nb::arg("paths"), nb::arg("open"), nb::arg("all_opened") = false,
           nb::sig("def text_source(name: str, output: Schema, paths: collections.abc.Sequence[str], "
@@ -367,19 +369,6 @@ void bind_operator(nb::module_& module) {
           "interrupt", [](const OperatorObject& self) { return self.failure != nullptr && self.failure->interrupt(); },
           "Raises GeneratorExit in its Python function, where that is in Python code; a call that waits in C and never comes back can't be "
           "interrupted\nby anybody. False: no thread is inside.")
-      .def(
-          "flush",
-          [](const OperatorObject& self) {
-            if (!self.flush) return;
-            std::string refusal;
-            {
-              const nb::gil_scoped_release released;  // as the threads that run it
-              refusal = self.flush();
-            }
-            if (!refusal.empty()) throw std::runtime_error("operator '" + self.spec.name + "': " + refusal);
-          },
-          "Has an arrow_sink give the rows that it has gathered, while it is held; nothing for other operators. RuntimeError: its function "
-          "raised.")
       .def_prop_ro(
           "count",
           [](const OperatorObject& self) {

@@ -75,6 +75,11 @@ void LineReader::interrupt() noexcept {
   [[maybe_unused]] const ssize_t written = ::write(wake_[1], &byte, 1);  // a full pipe is an interruption, too
 }
 
+void LineReader::seek(std::size_t file, std::uint64_t byte) noexcept {
+  next_path_ = std::min(file, files_.paths.size());
+  start_ = byte;
+}
+
 void LineReader::close_file() noexcept {
   if (file_ >= 0) ::close(std::exchange(file_, -1));
   stream_.reset();
@@ -89,13 +94,17 @@ void LineReader::fail(const std::string& what, int error) const {
 bool LineReader::open_next() {
   if (next_path_ == files_.paths.size()) return false;
   const std::string& path = files_.paths[next_path_++];
-  at_start_ = true;
+  at_start_ = start_ == 0;
+  ends_ = std::exchange(start_, 0);
   if (files_.all_by_stream || path.find("://") != std::string::npos) {
     open_stream();
     return true;
   }
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe may have no writer yet
   if (file_ < 0) fail("can't open text file", errno);
+  struct stat about{};
+  seekable_ = ::fstat(file_, &about) == 0 && S_ISREG(about.st_mode);
+  if (ends_ > 0 && ::lseek(file_, static_cast<off_t>(ends_), SEEK_SET) < 0) fail("can't go to where it was in text file", errno);
   (void)::posix_fadvise(file_, 0, 0, POSIX_FADV_SEQUENTIAL);
   return true;
 }
@@ -106,6 +115,7 @@ void LineReader::open_stream() {
     fail("compressed bytes come out of a pipe: decompress them in front of it, such as by zcat,", 0);
   if (!files_.open) fail("nobody knows how to open", 0);
   close_file();
+  seekable_ = false;
   stream_ = files_.open(files_.paths[next_path_ - 1]);
 }
 
@@ -126,6 +136,7 @@ std::optional<std::size_t> LineReader::begun(char* data, std::size_t filled, boo
   }
   at_start_ = false;
   const std::size_t left_out = mark == Begins::Yes ? kByteOrderMark.size() : 0;
+  ends_ += left_out;
   std::memmove(data, data + left_out, left_out == 0 ? 0 : filled - left_out);
   return filled - left_out;
 }
@@ -189,7 +200,10 @@ ChunkRef LineReader::next() {
     if (end == 0 && filled > kLongestLine) fail("a line of more than 1 GiB in text file", 0);
     rest_ = chunk;
     carry_ = {data + end, filled - end};
-    if (end > 0) return give(std::move(chunk), end);
+    if (end > 0) {
+      begins_ = std::exchange(ends_, ends_ + end);
+      return give(std::move(chunk), end);
+    }
   }
   rest_ = {};
   carry_ = {};

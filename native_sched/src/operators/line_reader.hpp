@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,13 @@ class LineReader {
   [[nodiscard]] ChunkRef next();
   [[nodiscard]] std::string_view text() const noexcept { return text_; }  // of the last chunk; \r\n never split
 
+  // Of the last chunk's text: the number of its file, whether that can be sought in, and where in it the text begins.
+  [[nodiscard]] std::size_t file() const noexcept { return next_path_ - 1; }
+  [[nodiscard]] bool is_seekable() const noexcept { return seekable_; }
+  [[nodiscard]] std::uint64_t byte() const noexcept { return begins_; }
+  // The first chunk will be of what begins there.
+  void seek(std::size_t file, std::uint64_t byte) noexcept;
+
   void interrupt() noexcept;  // from any thread
 
  private:
@@ -43,6 +51,10 @@ class LineReader {
   std::size_t next_path_ = 0;
   int file_ = -1;
   std::unique_ptr<ByteStream> stream_;  // instead of file_
+  std::uint64_t begins_ = 0;            // of the last chunk's text: where in its file
+  std::uint64_t ends_ = 0;              // and where it ends
+  std::uint64_t start_ = 0;             // where to begin in the next file
+  bool seekable_ = false;               // the file
   bool at_start_ = false;               // of a file: what it is hasn't been told from its first bytes yet
   int wake_[2] = {-1, -1};              // a pipe: a byte in it is the interruption
   ChunkRef rest_;                       // the chunk that ends with the beginning of an unfinished line

@@ -21,6 +21,8 @@ struct TextSource {
   const char* newline = nullptr;   // the first \n at or after `at`, or end
   const char* carriage = nullptr;  // the first \r at or after `at`, or end
   std::size_t stride = 0;
+  std::uint64_t lines = 0;  // given
+  TextPlace place;          // of the chunk, or of the file if that can't be sought in
 
   const char* find(char byte, const char* from) const noexcept {
     const void* found = from == end ? nullptr : std::memchr(from, byte, static_cast<std::size_t>(end - from));
@@ -51,6 +53,11 @@ std::int64_t read_lines(const void*, std::int64_t, void* out, std::int64_t capac
       context->finish();
       return 0;
     }
+    if (source.reader.is_seekable()) {
+      source.place = {.file = source.reader.file(), .byte = source.reader.byte(), .lines = source.lines};
+    } else if (source.reader.file() != source.place.file) {
+      source.place = {.file = source.reader.file(), .byte = 0, .lines = source.lines};
+    }
     source.at = source.reader.text().data();
     source.end = source.at + source.reader.text().size();
     source.newline = source.find('\n', source.at);
@@ -63,6 +70,7 @@ std::int64_t read_lines(const void*, std::int64_t, void* out, std::int64_t capac
     const StringView line = source.next_line();
     std::memcpy(record, &line, sizeof line);
   }
+  source.lines += static_cast<std::uint64_t>(count);
   return count;
 }
 
@@ -83,6 +91,15 @@ OperatorSpec make_text_source(std::string name, std::shared_ptr<const Schema> ou
   spec.interrupt = [](void* state) { static_cast<TextSource*>(state)->reader.interrupt(); };
   spec.model = ThreadingModel::Dedicated;
   return spec;
+}
+
+TextPlace text_place(const OperatorSpec& source) { return static_cast<const TextSource*>(source.state.get())->place; }
+
+void seek_text(const OperatorSpec& source, const TextPlace& place) {
+  auto& text = *static_cast<TextSource*>(source.state.get());
+  text.reader.seek(place.file, place.byte);
+  text.place = place;
+  text.lines = place.lines;
 }
 
 }  // namespace rayelastic

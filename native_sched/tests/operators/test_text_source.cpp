@@ -202,4 +202,34 @@ TEST(a_sequence_counts_and_shares_its_payload) {
   CHECK_EQ(counter->load(), 100);
 }
 
+TEST(a_source_goes_on_from_a_place_near_where_it_was) {
+  const TemporaryFolder folder;
+  std::string first = "\xef\xbb\xbf";
+  std::string second;
+  for (int i = 0; i < 200; ++i) first += "line " + std::to_string(i) + (i % 3 == 0 ? "\r\n" : i % 3 == 1 ? "\n" : "\r");
+  for (int i = 0; i < 100; ++i) second += (i % 7 == 0 ? "bad \xff " : "text ") + std::to_string(i) + "\n";
+  const std::vector<std::string> paths = {folder.file("a", first), folder.file("empty", ""), folder.file("b", second + "no end")};
+  const std::vector<std::string> all = lines_of(paths, 64);
+  CHECK_EQ(all.size(), 301U);
+  std::uint64_t farthest = 0;
+  for (std::size_t given = 0; given <= all.size(); ++given) {
+    const OperatorSpec was = make_text_source("text", kLine, {.paths = paths}, 64);
+    FakeContext before(was, 1);
+    for (std::size_t i = 0; i < given; ++i) {
+      CHECK_EQ(before.call(nullptr, 0), 1);
+    }
+    const TextPlace place = text_place(was);
+    CHECK(place.lines <= given);
+    farthest = std::max<std::uint64_t>(farthest, given - place.lines);
+    const OperatorSpec now = make_text_source("text", kLine, {.paths = paths}, 64);
+    seek_text(now, place);
+    CHECK_EQ(text_place(now).lines, place.lines);
+    FakeContext after(now, 7);
+    CHECK(after.run_source() >= 0);
+    CHECK_EQ(after.count(), all.size() - place.lines);
+    for (std::size_t i = 0; i < after.count(); ++i) CHECK_EQ(after.text(i, "line"), all[place.lines + i]);
+  }
+  CHECK(farthest < 64);  // lines of a chunk
+}
+
 REL_TEST_MAIN

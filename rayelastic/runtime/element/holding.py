@@ -122,7 +122,7 @@ class Holding:
     def _input(self, source: str) -> Input:
         spec = self.hosted.by_name[source]
         try:
-            return input_of(spec)
+            return input_of(spec, self.hosted.sources[source].place())
         except OSError as error:
             raise StateError(
                 f"what it reads can't be looked at, so that it is known again: {error}",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.compile import PortsCode, PortsFunction
-from rayelastic.errors import SinkError
+from rayelastic.errors import SinkError, SourceError
 from rayelastic.graph.operators.channels import Channels
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.runtime.operators.channels import channels_operator, in_turn_operator
@@ -23,6 +23,7 @@ from rayelastic.runtime.operators.timed import TIMED_OPERATORS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from rayelastic.runtime.files.inputs import Input
     from rayelastic.runtime.files.outputs import BlobStore, Output
     from rayelastic.runtime.values.specs import PESpec
 
@@ -79,6 +80,27 @@ class HostedOperators:
     def build(self) -> None:
         """Makes the native operators."""
         self.natives = {operator.name: self._made(operator) for operator in self._spec.operators}
+
+    def seek(self, positions: Mapping[str, int], inputs: Mapping[str, Input]) -> dict[str, int]:
+        """Has the sources begin at their positions, or as near in front of them as they can. Before they start.
+
+        Args:
+            positions: {source: rows that it has given}.
+            inputs: what they read, and where they were in it.
+
+        Returns:
+            {source: rows that it will give again}, to be skipped.
+
+        Raises:
+            SourceError: a file can't be looked at; names the source.
+        """
+        again = {}
+        for name, position in positions.items():
+            try:
+                again[name] = self.sources[name].seek(position, inputs[name].place if name in inputs else None)
+            except SourceError as error:
+                raise error.at(name, self.by_name[name].location) from error.__cause__
+        return again
 
     def prepare(self, epoch: int, store: BlobStore) -> dict[str, Output]:
         """Makes all that the sinks have taken outlive the process. Every operator is held, and nothing is under way.

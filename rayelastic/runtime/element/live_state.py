@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.errors import StateError
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
-from rayelastic.runtime.files.inputs import check_input
+from rayelastic.runtime.files.inputs import Input, check_input
 from rayelastic.runtime.ingest.external_source import IngestSource
 from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, state_form
 
@@ -147,6 +147,11 @@ class SavedState:
             if operator.name in saved.inputs and operator.name not in snapshot.drop:
                 check_input(operator, saved.inputs[operator.name], saved.positions[operator.name])
         return {name: output for name, output in saved.outputs.items() if name not in snapshot.drop}
+
+    @property
+    def inputs(self) -> Mapping[str, Input]:
+        """What the sources read then, and where they were."""
+        return {} if self._manifest is None else self._manifest.inputs
 
     def restore(self, natives: Mapping[str, _native.Operator]) -> dict[str, int]:
         """Reads the state of operators that haven't started yet.

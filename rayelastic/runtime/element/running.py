@@ -74,8 +74,8 @@ class Running:
         _native.tell_crashes()
         hosted.build()
         skipped = saved.restore(hosted.natives)
-        natives = hosted.natives
-        self.ids = {name: self.scheduler.add(native, skip=skipped.get(name, 0)) for name, native in natives.items()}
+        natives, skips = hosted.natives, hosted.seek(skipped, saved.inputs)
+        self.ids = {name: self.scheduler.add(native, skip=skips.get(name, 0)) for name, native in natives.items()}
         exchange.opens(
             StateStores(
                 {

@@ -83,8 +83,8 @@ class PartFolder:
             self._next = max(parts, default=-1) + 1 if behind else 0
             if not behind and max(parts, default=-1) > 0:
                 raise SinkError(
-                    f"{shown_location(location)!r} has {max(parts) + 1} part files of a job that was stopped and went "
-                    "on, whose rows would be mixed with those of this one",
+                    f"{shown_location(location)!r} has part files up to {max(parts)} of an earlier job, which went on "
+                    "from a snapshot or took checkpoints; its rows would be mixed with those of this one",
                     way_out="Remove them, or name another folder",
                 )
             self._first, self._rows_before = self._next, 0

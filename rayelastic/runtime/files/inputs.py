@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rayelastic.errors import StateError
 from rayelastic.graph.edges.csv_files import BadRows, CsvSource
@@ -57,27 +57,56 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a source is to begin, so that it needn't read what it has given.
+
+    Args:
+        file: its number.
+        byte: in it, where a row begins.
+        rows: that the source gave before those that begin there.
+    """
+
+    file: int
+    byte: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Input:
-    """What a source reads.
+    """What a source reads. Goes through JSON by `asdict`.
 
     Args:
         kind: in words.
         pieces: its files, in their order, or its rows; none: a function makes them.
+        place: near its position, if a number of rows doesn't tell where these are.
     """
 
     kind: str
     pieces: tuple[Piece, ...] = ()
+    place: Place | None = None
+
+    def __post_init__(self) -> None:
+        pieces: Sequence[Any] = self.pieces  # as JSON has them, perhaps
+        place: Any = self.place
+        object.__setattr__(self, "pieces", tuple(Piece(**one) if isinstance(one, dict) else one for one in pieces))
+        object.__setattr__(self, "place", Place(**place) if isinstance(place, dict) else place)
 
 
-def input_of(spec: OperatorSpec) -> Input:
+def input_of(spec: OperatorSpec, place: Place | None = None) -> Input:
     """Looks at what a source reads.
+
+    Args:
+        spec: the source.
+        place: where it is.
 
     Raises:
         OSError: a file isn't there any more.
     """
     body = spec.body
     return Input(
-        KINDS.get(type(body), type(body).__name__), tuple(_piece(content, content.size) for content in _contents(body))
+        KINDS.get(type(body), type(body).__name__),
+        tuple(_piece(content, content.size) for content in _contents(body)),
+        place,
     )
 
 

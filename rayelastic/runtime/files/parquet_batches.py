@@ -5,7 +5,8 @@ Everything that is wrong with a file is a SourceError with its name and the row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SourceError
@@ -16,37 +17,80 @@ if TYPE_CHECKING:
 
     from rayelastic.graph.edges.parquet_files import ParquetSource
 
-__all__ = ["parquet_batches"]
+__all__ = ["parquet_batches", "parquet_rows"]
 
 
-def parquet_batches(body: ParquetSource, batch_rows: int) -> Iterator[pa.RecordBatch]:
+def parquet_batches(body: ParquetSource, batch_rows: int, start: int = 0) -> Iterator[pa.RecordBatch]:
     """The rows of all files, one after the other.
+
+    Args:
+        body: the source.
+        batch_rows: of a batch, at most.
+        start: the number of the first row that is wanted. Row groups in front of its own aren't read.
 
     Raises:
         SourceError: a file can't be read, or a value doesn't fit the schema.
     """
     for number, path in enumerate(body.paths):
-        yield from _file_batches(path, body, body.constants_of(number), batch_rows)
+        here = start and min(start, _rows_in(path))
+        start -= here
+        yield from _file_batches(path, body, body.constants_of(number), batch_rows, here)
+
+
+def parquet_rows(body: ParquetSource, enough: int) -> int:
+    """Counts the rows of all files by what their ends say, up to enough.
+
+    Raises:
+        SourceError: a file can't be read.
+    """
+    rows = 0
+    for path in body.paths:
+        if rows >= enough:
+            break
+        rows += _rows_in(path)
+    return rows
+
+
+def _rows_in(path: str) -> int:
+    from pyarrow.parquet import ParquetFile
+
+    with _reading(path, lambda: 0), readable(path) as opened, ParquetFile(opened) as file:
+        rows: int = file.metadata.num_rows
+    return rows
 
 
 def _file_batches(
-    path: str, body: ParquetSource, constants: dict[str, str | None], batch_rows: int
+    path: str, body: ParquetSource, constants: dict[str, str | None], batch_rows: int, start: int
 ) -> Iterator[pa.RecordBatch]:
-    from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
     wanted = [name for name in body.schema.names if name not in constants]
     rows = 0
+    with _reading(path, lambda: rows), readable(path) as opened, ParquetFile(opened) as file:
+        sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
+        first = 0
+        while first < len(sizes) and rows + sizes[first] <= start:
+            rows += sizes[first]
+            first += 1
+        for batch in file.iter_batches(batch_rows, row_groups=list(range(first, len(sizes))), columns=wanted):
+            new = batch.slice(start - rows) if start > rows else batch
+            rows += batch.num_rows
+            if new.num_rows:
+                yield _of_schema(new, body, constants)
+
+
+@contextlib.contextmanager
+def _reading(path: str, rows: Callable[[], int]) -> Iterator[None]:
+    """Tells what is wrong with a file, and behind which row."""
+    from pyarrow import ArrowException
+
     try:
-        with readable(path) as opened, ParquetFile(opened) as file:
-            for batch in file.iter_batches(batch_rows, columns=wanted):
-                yield _of_schema(batch, body, constants)
-                rows += batch.num_rows
+        yield
     except LocationError as error:
         raise SourceError(error.problem, way_out=error.way_out) from error
     except (ArrowException, ValueError, OSError) as error:
         raise SourceError(
-            f"{shown_location(path)!r} can't be read behind row {rows:,}: {error}",
+            f"{shown_location(path)!r} can't be read behind row {rows():,}: {error}",
             way_out="Check the file, and what schema= says of its columns",
         ) from error
 

@@ -9,7 +9,7 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
@@ -27,7 +27,8 @@ from rayelastic.graph.edges.sources import (
     TextSource,
 )
 from rayelastic.runtime.files.csv_batches import LeftOut, bad_row_batches, good_row_batches
-from rayelastic.runtime.files.parquet_batches import parquet_batches
+from rayelastic.runtime.files.inputs import Place
+from rayelastic.runtime.files.parquet_batches import parquet_batches, parquet_rows
 from rayelastic.runtime.ingest.external_source import IngestSource
 from rayelastic.runtime.ingest.receiver import IngestServer
 from rayelastic.runtime.operators.native_schema import native_schema
@@ -52,12 +53,17 @@ class SourceOperator:
         feed: reads batches and gives them to the operator; runs in a thread of its own once the scheduler runs.
         ingest: takes the connections of those who push, for a source that is fed from outside.
         left_out: rows that aren't of the schema and that it was told to leave out.
+        seek: has it begin near a position (rows that were given, and perhaps a place in front of it), before it starts;
+            returns how many rows it gives again. By default it gives all again.
+        place: such a place in front of where it is held; None if a number of rows says it all.
     """
 
     native: _native.Operator
     feed: Callable[[], None] | None = None
     ingest: IngestServer | None = None
     left_out: LeftOut = field(default_factory=LeftOut)
+    seek: Callable[[int, Place | None], int] = lambda position, _: position
+    place: Callable[[], Place | None] = lambda: None
     _feeding: threading.Thread | None = None
     _told: bool = False
 
@@ -94,19 +100,31 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
     match body:
         case TextSource():
             opened, recoded = content_of(body.encoding), body.encoding is not None
-            return SourceOperator(_native.Operator.text_source(name, schema, list(body.paths), opened, recoded))
+            return _text_source(_native.Operator.text_source(name, schema, list(body.paths), opened, recoded))
         case SequenceSource():
             return SourceOperator(_native.Operator.sequence_source(name, schema, body.count, body.payload_bytes))
         case RowsSource():
-            return _python_source(spec, lambda: iter(body.rows), Flags.SOURCE | Flags.NEEDS_TOKEN)  # never waits
+            return _rows_source(spec, body)
         case GenerateSource():
             numbers = itertools.count() if body.count is None else range(body.count)
             return _python_source(spec, lambda: map(body.function, numbers))
         case CallableSource():
             return _python_source(spec, body.function)
-        case ArrowSource() | CsvSource() | BadRows() | ParquetSource():
+        case ArrowSource(table=table):
+            return _batch_source(
+                spec,
+                lambda start: iter(table.slice(start).to_batches(max_chunksize=BATCH_ROWS)),
+                lambda position: min(position, table.num_rows),
+            )
+        case ParquetSource():
+            return _batch_source(
+                spec,
+                lambda start: parquet_batches(body, BATCH_ROWS, start),
+                lambda position: min(position, parquet_rows(body, position)),
+            )
+        case CsvSource() | BadRows():
             left_out = LeftOut()
-            return _batch_source(spec, lambda: _batches(body, left_out), left_out)
+            return _batch_source(spec, lambda _: _csv_batches(body, left_out), left_out=left_out)
         case IngestSource():
             feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
             ingest = IngestServer(name, spec.output_schema.to_arrow(), feeder)
@@ -125,28 +143,71 @@ def _python_source(
     return SourceOperator(_native.Operator.python(spec.name, make_iterator, None, schema, flags=flags))
 
 
+def _text_source(native: _native.Operator) -> SourceOperator:
+    def seek(position: int, place: Place | None) -> int:
+        if place is None or not 0 <= place.rows <= position:
+            return position
+        native.seek_text(place.file, place.byte, place.rows)
+        return position - place.rows
+
+    def place() -> Place | None:
+        found = native.text_place
+        return None if found is None else Place(*found)
+
+    return SourceOperator(native, seek=seek, place=place)
+
+
+def _rows_source(spec: OperatorSpec, body: RowsSource) -> SourceOperator:
+    start = 0
+
+    def seek(position: int, _: Place | None) -> int:
+        nonlocal start
+        start = min(position, len(body.rows))
+        return position - start
+
+    def rows() -> Iterator[Any]:
+        return map(body.rows.__getitem__, range(start, len(body.rows))) if start else iter(body.rows)
+
+    source = _python_source(spec, rows, Flags.SOURCE | Flags.NEEDS_TOKEN)  # never waits
+    return replace(source, seek=seek)
+
+
 def _batch_source(
-    spec: OperatorSpec, batches: Callable[[], Iterator[pa.RecordBatch]], left_out: LeftOut
+    spec: OperatorSpec,
+    batches: Callable[[int], Iterator[pa.RecordBatch]],
+    reachable: Callable[[int], int] = lambda _: 0,
+    left_out: LeftOut | None = None,
 ) -> SourceOperator:
+    """A source that is fed with batches.
+
+    Args:
+        spec: of it.
+        batches: reads them, from the row of a number on.
+        reachable: up to which row it can begin for a position: no further than there are rows.
+        left_out: counts rows that aren't of the schema.
+    """
     assert spec.output_schema is not None
     schema = native_schema(spec.output_schema)
     feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
+    start = 0
+
+    def seek(position: int, _: Place | None) -> int:
+        nonlocal start
+        start = reachable(position)
+        return position - start
 
     def feed() -> None:
         try:
-            for batch in batches():
+            for batch in batches(start):
                 if not feeder.push(batch):
                     return  # the source was stopped
             feeder.finish()
         except Exception as error:  # a broken file, a failing cast: the source fails with it
             feeder.fail(f"{type(error).__name__}: {error}")
 
-    return SourceOperator(_native.Operator.arrow_source(spec.name, schema, feeder), feed=feed, left_out=left_out)
+    native = _native.Operator.arrow_source(spec.name, schema, feeder)
+    return SourceOperator(native, feed=feed, left_out=left_out or LeftOut(), seek=seek)
 
 
-def _batches(body: ArrowSource | CsvSource | BadRows | ParquetSource, left_out: LeftOut) -> Iterator[pa.RecordBatch]:
-    if isinstance(body, ArrowSource):
-        return iter(body.table.to_batches(max_chunksize=BATCH_ROWS))
-    if isinstance(body, ParquetSource):
-        return parquet_batches(body, BATCH_ROWS)
+def _csv_batches(body: CsvSource | BadRows, left_out: LeftOut) -> Iterator[pa.RecordBatch]:
     return bad_row_batches(body) if isinstance(body, BadRows) else good_row_batches(body, left_out)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,8 +34,20 @@ struct TextFiles {
   bool all_by_stream = false;  // plain local ones, too
 };
 
+// Where a text source is: in front of the line that a byte of a file begins with, behind so many lines.
+struct TextPlace {
+  std::size_t file = 0;    // its number among the paths
+  std::uint64_t byte = 0;  // 0 in what can't be sought in: compressed files, pipes, streams
+  std::uint64_t lines = 0;
+};
+
 // `output` has one string field. A file that can't be read while running fails the operator, naming the file.
 [[nodiscard]] OperatorSpec make_text_source(std::string name, std::shared_ptr<const Schema> output, TextFiles files,
                                             std::size_t chunk_bytes = kTextChunkBytes);
+
+// Of such an operator, while it is held: the last place in front of where it is that can be sought, at most a chunk away.
+[[nodiscard]] TextPlace text_place(const OperatorSpec& source);
+// Has such an operator begin at a place, before it starts. It gives the lines behind it.
+void seek_text(const OperatorSpec& source, const TextPlace& place);
 
 }  // namespace rayelastic

@@ -1,0 +1,136 @@
+"""Sources that go on from a position: they give what comes then, and hardly anything of what came before."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+import rayelastic as rel
+from rayelastic import _native
+from rayelastic.job.preparing import prepare
+from rayelastic.runtime.element.hosted import HostedOperators
+from rayelastic.runtime.element.wiring import connect_operators
+from rayelastic.runtime.files.inputs import Input, Place
+from rayelastic.runtime.snapshot import SnapshotFolder
+from rayelastic.runtime.values.specs import PESpec
+
+PATIENCE = 60.0
+A_WHILE = 0.001  # seconds a line, so that the job is stopped before the end
+TOTAL = 10_000
+GROUP = 512  # rows
+POSITIONS = [0, 1, GROUP, GROUP + 1, 4_999, 5_000, 5_001, TOTAL - 1, TOTAL]
+
+
+def given(source: Any, position: int, place: Place | None = None) -> tuple[list[Any], int]:
+    """What a source gives that goes on from a position, and how many rows it had to give again."""
+    topology = rel.Topology("seek")
+    topology.source("rows", source).sink("out", rel.arrow())
+    job = prepare(topology)
+    spec = PESpec("pe0", job.name, "id", b"", tuple(job.operators.values()), (), (), job.config)
+    hosted = HostedOperators(spec)
+    hosted.open({})
+    hosted.build()
+    again = hosted.seek({"rows": position}, {"rows": Input("any", (), place)})
+    scheduler = _native.Scheduler()
+    ids = {name: scheduler.add(native, skip=again.get(name, 0)) for name, native in hosted.natives.items()}
+    connect_operators(scheduler, spec.operators, ids)
+    scheduler.start(1)
+    hosted.sources["rows"].start("rows")
+    assert scheduler.wait(PATIENCE)
+    assert scheduler.failure() is None
+    table = hosted.sinks["out"].close()
+    hosted.close()
+    return table.column(0).to_pylist(), again["rows"]
+
+
+def parquet_files(folder: Path) -> Any:
+    for number, rows in enumerate((range(5_000), range(0), range(5_000, TOTAL))):
+        table = pa.table({"n": pa.array(rows, pa.int64())})
+        parquet.write_table(table, folder / f"{number}.parquet", row_group_size=GROUP)
+    return rel.parquet(folder)
+
+
+SOURCES = [
+    pytest.param(parquet_files, id="parquet"),
+    pytest.param(lambda _: rel.arrow(pa.table({"n": range(TOTAL)})), id="arrow"),
+    pytest.param(lambda _: rel.rows([(n,) for n in range(TOTAL)], schema={"n": int}), id="rows"),
+]
+
+
+@pytest.mark.parametrize("make", SOURCES)
+def test_rows_are_sought_by_their_number(make: Callable[[Path], Any], tmp_path: Path) -> None:
+    source = make(tmp_path)
+    for position in POSITIONS:
+        assert given(source, position) == (list(range(position, TOTAL)), 0)
+
+
+def test_row_groups_in_front_of_the_position_are_not_read(tmp_path: Path) -> None:
+    parquet_files(tmp_path)
+    file = tmp_path / "0.parquet"
+    data = bytearray(file.read_bytes())
+    data[4:4_000] = bytes(3_996)
+    file.write_bytes(data)
+    with pytest.raises(OSError):
+        parquet.read_table(file)
+    last = GROUP * (5_000 // GROUP)
+    assert given(rel.parquet([file]), last)[0] == list(range(last, 5_000))
+
+
+def text_files(folder: Path, packed: bool) -> list[Path]:
+    """Two files of some chunks of 1 MiB."""
+    files = []
+    for number in range(2):
+        content = "".join(f"{number}:{n:0100d}\n" for n in range(40_000)).encode()
+        files.append(folder / f"{number}.txt")
+        files[-1].write_bytes(gzip.compress(content, 1) if packed else content)
+    return files
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_text_goes_on_at_a_byte_and_what_is_packed_at_a_file(packed: bool, tmp_path: Path) -> None:
+    files, arrived, stopped, stop_at = text_files(tmp_path, packed), threading.Event(), threading.Event(), 70_000
+
+    def wait(t: Any) -> str:
+        line: str = t.line
+        if line == f"1:{stop_at - 40_000:0100d}":
+            arrived.set()
+        if arrived.is_set():
+            stopped.wait(A_WHILE)
+        return line
+
+    def texts() -> rel.Topology:
+        topology = rel.Topology("texts")
+        lines = topology.source("lines", rel.text(files))
+        lines.map("wait", wait, schema={"line": str}, lane="python").sink("out", rel.list())
+        return topology
+
+    job = rel.start(texts(), rel.JobConfig(threading="dynamic", queue_records=256))
+    assert arrived.wait(PATIENCE)
+    before = job.stop(tmp_path / "saved")["out"]
+    stopped.set()
+    saved = SnapshotFolder(rel.Snapshot(tmp_path / "saved")).manifest()
+    place, position = saved.inputs["lines"].place, saved.positions["lines"]
+    assert stop_at <= len(before) == position
+    assert place is not None
+    if packed:
+        assert place == Place(1, 0, 40_000)
+    else:
+        assert place.file == 1
+        assert position - (1 << 20) // 103 - 1 <= place.rows <= position
+    after = rel.run(texts(), restore=tmp_path / "saved")["out"]
+    assert [t.line for t in before + after] == [f"{f}:{n:0100d}" for f in range(2) for n in range(40_000)]
+    rest, again = given(rel.text(files), position, place)
+    assert again == position - place.rows
+    assert rest == [t.line for t in after]
+
+
+def test_a_place_behind_the_position_isnt_believed(tmp_path: Path) -> None:
+    files = text_files(tmp_path, packed=False)
+    assert given(rel.text(files), 79_999, Place(1, 0, 80_001)) == ([f"1:{39_999:0100d}"], 79_999)
