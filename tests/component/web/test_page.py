@@ -143,8 +143,8 @@ def test_actions_are_asked_twice_and_told(running: tuple[Job, Browser, threading
     status, asked = browser.ask(address, {"action": "cancel"})
     assert (status, asked["text"]) == (200, "End job numbers at once; what is on its way is lost")
     assert job.status.state.value == "running"
-    go_on.set()
     assert browser.ask(address, {"confirm": asked["confirm"]})[1]["done"]
+    go_on.set()
     assert browser.ask(address, {"confirm": asked["confirm"]})[0] in (400, 409)
     told = browser.ask("api/jobs/numbers/events")[1]
     assert [(one["title"], one["seen"]) for one in told if one["kind"] == "action"] == [
