@@ -12,6 +12,7 @@ const PLOTS = [
   { title: "Keyed state", series: ["state_bytes"], write: bytes },
 ];
 const HEIGHT = 150, MARKS = 60; // pixels; markers of a plot: the last ones
+const MARK = 13, ROWS = 8; // pixels of a marker; rows of them that a plot has room for
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -30,6 +31,7 @@ export class Timeline {
     this.place.replaceChildren();
     this.plots = PLOTS.filter((plot) => plot.series.some((name) => data[name].some((value) => value !== null)) || data.seconds.length === 0).map((plot) => this.plot(plot));
     this.redraw();
+    this.resize(); // the first ones were made when they had the row for themselves
   }
 
   plot(plot) {
@@ -69,12 +71,16 @@ export class Timeline {
     if (plot.marked === key) return;
     plot.marked = key;
     const kept = new Map([...plot.made.over.querySelectorAll(".mark")].map((one) => [one.dataset.number, one]));
+    const ends = []; // of each row of markers: where the last one ends, so that all can be pressed
     for (const event of shown) {
       const number = String(event.number);
       const button = kept.get(number) ?? element("button", { type: "button", class: `mark ${event.kind}`, "data-number": number, title: `${clock(event.seconds)}: ${event.title}`, "aria-label": `${clock(event.seconds)}, ${event.kind}: ${event.title}`, onclick: () => this.choose(event) });
       kept.delete(number);
       const x = plot.made.valToPos(event.seconds, "x");
+      const row = ((found) => (found < 0 ? ends.length : found))(ends.findIndex((end) => x >= end));
+      ends[row] = x + MARK;
       button.style.left = `${Math.max(0, Math.min(plot.made.over.clientWidth, x))}px`;
+      button.style.top = `${(row % ROWS) * MARK}px`;
       button.classList.toggle("chosen", this.chosen === event.number);
       if (!button.isConnected) plot.made.over.append(button);
     }

@@ -1,4 +1,4 @@
-"""The dashboard and the alert rules against a real Prometheus, which scrapes two jobs: each query finds the chosen one."""
+"""The dashboard and the alert rules against a real Prometheus that scrapes two jobs: queries find the chosen one."""
 
 from __future__ import annotations
 
