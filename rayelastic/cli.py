@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -18,15 +19,17 @@ from urllib.parse import quote
 from rayelastic import job as jobs
 from rayelastic.demo import APPLICATIONS, listing, show
 from rayelastic.doctor import examine, first_minute
-from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError, SourceError
+from rayelastic.errors import ConfigError, JobCancelledError, JobFailedError, RayelasticError, SourceError
 from rayelastic.on_ray.jobs import list_jobs
 from rayelastic.pages import cluster_page, journal_page
+from rayelastic.plain_values import as_json
 from rayelastic.plan.config import Elasticity, JobConfig, Regions
 from rayelastic.plot import plot_journals
-from rayelastic.progress import Progress, progress_line, told
+from rayelastic.progress import Progress, summary_line, told
 from rayelastic.runtime.ingest.external_source import ExternalSource
-from rayelastic.top import top
+from rayelastic.top import PERIOD, picture, top, view
 from rayelastic.topology_file import TopologyFile
+from rayelastic.web.events import event_of
 from rayelastic.web.page import HOST, Page
 
 if TYPE_CHECKING:
@@ -64,6 +67,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         required=True,
         metavar="demo | plan | run | submit | jobs | inspect | rescale | cancel | top | web | plot | doctor",
     )
+    parser.add_argument("--version", action="version", version=f"rayelastic {version('rayelastic')}")
     plan = commands.add_parser("plan", help="show regions, lanes and placement of a topology; starts nothing")
     run = commands.add_parser("run", help="run a topology in this process")
     submit = commands.add_parser("submit", help="run a topology on Ray")
@@ -122,6 +126,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     rescale.set_defaults(command=_rescale)
     top = commands.add_parser("top", help="show what a job on Ray does, live")
     top.add_argument("job")
+    top.add_argument("--once", action="store_true", help="one picture, of a second, and no more")
     top.set_defaults(command=_top)
     web = commands.add_parser("web", help="serve a page of the jobs on Ray, or of one that is over")
     web.add_argument("job", nargs="?", help="the job that is shown first")
@@ -142,6 +147,10 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     doctor = commands.add_parser("doctor", help="tell what this machine lacks, and how to get it")
     doctor.add_argument("--times", action="store_true", help="also how long the import and the first runs take")
     doctor.set_defaults(command=_doctor)
+    for command in (plan, listing, inspect, top, doctor):
+        command.add_argument(
+            "--json", action="store_true", help="JSON for programs" + " (with --once)" * (command is top)
+        )
     for command in (submit, listing, inspect, rescale, cancel, top, web, doctor):
         command.add_argument("--address", help="the Ray cluster (default: the one that is found, or a new local one)")
 
@@ -169,7 +178,8 @@ def _config(options: argparse.Namespace) -> JobConfig:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    print(options.file.build(options).explain(_config(options)))
+    topology = options.file.build(options)
+    print(as_json(topology.plan(_config(options))) if options.json else topology.explain(_config(options)))
     return 0
 
 
@@ -248,7 +258,7 @@ def _finished(job: jobs.Job, options: argparse.Namespace) -> int:
         else:
             with Progress(job):
                 result = job.wait()
-            print(progress_line(None, result.metrics), file=sys.stderr)
+            print(summary_line(result.metrics), file=sys.stderr)
         for line in told(result.metrics):
             print(line, file=sys.stderr)
     finally:
@@ -260,7 +270,11 @@ def _finished(job: jobs.Job, options: argparse.Namespace) -> int:
 
 
 def _jobs(options: argparse.Namespace) -> int:
-    for status in list_jobs(address=options.address):
+    found = list_jobs(address=options.address)
+    if options.json:
+        print(as_json(found))
+        return 0
+    for status in found:
         print(f"{status.name:<30} {status.state.value:<10} {len(status.pes)} PEs")
     return 0
 
@@ -268,6 +282,13 @@ def _jobs(options: argparse.Namespace) -> int:
 def _inspect(options: argparse.Namespace) -> int:
     job = jobs.attach(options.job, address=options.address)
     status, metrics = job.status, job.metrics()
+    if options.json:
+        if options.follow:
+            raise ConfigError("--json with --follow", way_out="Leave one of them out")
+        adaptations = [event_of(one).as_dict() for one in job.adaptations(every_pass=options.every_pass)]
+        told_of = {"status": status, "metrics": metrics, "plan": job.plan(), "adaptations": adaptations}
+        print(as_json(told_of))
+        return 0
     print(f"job {status.name}: {status.state.value}")
     if status.failure is not None:
         print(f"  {status.failure.reason}")
@@ -309,7 +330,16 @@ def _plot(options: argparse.Namespace) -> int:
 def _top(options: argparse.Namespace) -> int:
     from rich.console import Console
 
-    top(jobs.attach(options.job, address=options.address), Console())
+    job = jobs.attach(options.job, address=options.address)
+    if options.json and not options.once:
+        raise ConfigError("--json without --once", way_out="Add --once")
+    if not options.once:
+        top(job, Console())
+        return 0
+    before = job.metrics()
+    job.pause(PERIOD)
+    seen, console = view(job, before), Console()
+    console.print(picture(seen, console.width, 1000)) if not options.json else print(as_json(seen))
     return 0
 
 
@@ -327,6 +357,10 @@ def _web(options: argparse.Namespace) -> int:
 
 def _doctor(options: argparse.Namespace) -> int:
     good = True
+    if options.json:
+        findings = list(examine(os.environ, options.address))
+        print(as_json(findings))
+        return 0 if all(finding.good for finding in findings) else 1
     for finding in examine(os.environ, options.address):
         print(finding, flush=True)
         good = good and finding.good

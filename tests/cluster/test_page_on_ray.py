@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
 import rayelastic as rel
+from rayelastic.cli import main
 from rayelastic.errors import JobNotFoundError
 from rayelastic.pages import cluster_page
 from topologies.word_count import Line, Word, words
@@ -29,7 +32,15 @@ def lines(enough: Path) -> Iterator[Line]:
         yield Line("to be or not to be")
 
 
-def test_a_job_on_ray_is_rescaled_from_the_page_and_its_loss_is_told(ray_cluster: str, tmp_path: Path) -> None:
+def json_of(capsys: pytest.CaptureFixture[str], *command: str) -> Any:
+    capsys.readouterr()
+    assert main([*command, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_job_on_ray_is_rescaled_from_the_page_and_its_loss_is_told(
+    ray_cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     enough = tmp_path / "enough"
     topology = rel.Topology("words-on-page")
     split = topology.source("lines", rel.callable(lambda: lines(enough), Line)).flat_map("words", words, schema=Word)
@@ -37,6 +48,11 @@ def test_a_job_on_ray_is_rescaled_from_the_page_and_its_loss_is_told(ray_cluster
     job = rel.submit(topology, rel.JobConfig(regions="manual"), address=ray_cluster)
     page = cluster_page(job.name, ray_cluster, 0)
     try:
+        assert [(one["name"], one["state"]) for one in json_of(capsys, "jobs")] == [(job.name, "running")]
+        told = json_of(capsys, "inspect", job.name)
+        assert told["status"]["state"] == "running"
+        assert {one["name"] for one in told["metrics"]["pes"][0]["operators"]} == {"lines", "words", "counts", "out"}
+        assert json_of(capsys, "top", job.name, "--once")["status"]["name"] == job.name
         with pytest.raises(JobNotFoundError, match="words-on-page"):
             cluster_page("nobody", ray_cluster, 0)
         with sync_playwright() as playwright:
