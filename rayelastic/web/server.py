@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -199,7 +200,13 @@ class PageApp:
             headers={**HEADERS, "Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
         )
         await response.prepare(request)
-        version, told = -1, int(_seconds(request, "from") or 0)
+        with suppress(ConnectionResetError):  # whoever looked has gone
+            await self._tell(story, response, int(_seconds(request, "from") or 0))
+        return response
+
+    async def _tell(self, story: Story, response: web.StreamResponse, told: int) -> None:
+        """Writes what is new until the job is over, or the server ends."""
+        version = -1
         while not story.closed:
             newer = await story.newer(version, SILENCE)
             if newer == version:
@@ -213,8 +220,7 @@ class PageApp:
             await response.write(b"event: frame\ndata: " + story.encoded + b"\n\n")
             if not story.live:
                 await response.write(b"event: over\ndata: {}\n\n")
-                break
-        return response
+                return
 
     async def _act(self, request: web.Request) -> web.StreamResponse:
         story = await self._asked(request)

@@ -122,11 +122,11 @@ function panel(title, ...content) {
   $("detail-panel").scrollIntoView({ block: "nearest" });
 }
 
-function closePanel() { $("detail-panel").hidden = true; timeline.chosen = null; timeline.plots && timeline.redraw(); }
+function closePanel() { $("detail-panel").hidden = true; timeline.chosen = null; timeline.remark(); }
 
 function chooseEvent(event) {
   timeline.chosen = event.number;
-  timeline.redraw();
+  timeline.remark();
   const [before, after] = timeline.around(event.seconds);
   const came = before === null || after === null ? "not measured yet" : `${rate(before)} before, ${rate(after)} after${before > 0 ? ` (${after >= before ? "+" : "−"}${Math.abs(Math.round((after / before - 1) * 100))} %)` : ""}`;
   const told = { when: clock(event.seconds), where: event.where };
@@ -162,7 +162,7 @@ function journal() {
   const found = page.events.filter((event) => (every || event.kind !== "pass") && words.every((word) => `${event.where} ${event.title} ${event.reason} ${event.rule} ${event.kind}`.toLowerCase().includes(word)));
   const key = `${page.job}|${found.length}|${found.at(-1)?.number}|${words}|${every}`;
   timeline.events = page.events;
-  if (timeline.plots) timeline.plots.forEach((plot) => timeline.mark(plot));
+  timeline.remark();
   if (key === page.journalKey) return;
   page.journalKey = key;
   $("found").textContent = `${found.length} of ${page.events.length}`;

@@ -38,14 +38,16 @@ export class Timeline {
     const holder = element("div", { class: "plot" }, element("h3", {}, plot.title)), ink = colour("--dim"), grid = colour("--line");
     this.place.append(holder);
     const axis = (more) => ({ stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid }, font: "11px system-ui", ...more });
+    const shown = { ...plot, holder };
     const paths = plot.steps ? uPlot.paths.stepped({ align: 1 }) : undefined;
     const made = new uPlot({
       width: Math.max(200, holder.clientWidth - 12), height: HEIGHT, legend: { show: false }, cursor: { drag: { x: false, y: false } },
-      scales: { x: { time: false }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+      scales: { x: { time: false, range: (u, low, high) => [low ?? 0, Math.max(high ?? 1, (low ?? 0) + 1)] }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
       axes: [axis({ values: (u, ticks) => ticks.map(clock), size: 28 }), axis({ values: (u, ticks) => ticks.map(plot.write), size: 62 })],
       series: [{}, ...plot.series.map((name, i) => ({ label: name, stroke: colour(i ? "--waited" : "--accent"), width: 1.5, paths, spanGaps: true, points: { show: this.data.seconds.length < 2 } }))],
+      hooks: { draw: [() => this.mark(shown)] }, // when its scales are known
     }, this.columns(plot), holder);
-    return { ...plot, holder, made };
+    return Object.assign(shown, { made });
   }
 
   columns(plot) {
@@ -62,12 +64,19 @@ export class Timeline {
   }
 
   redraw() {
-    for (const plot of this.plots) { plot.made.setData(this.columns(plot)); this.mark(plot); }
+    for (const plot of this.plots ?? []) plot.made.setData(this.columns(plot));
+    this.remark();
+  }
+
+  remark() {
+    for (const plot of this.plots ?? []) this.mark(plot);
   }
 
   mark(plot) {
+    if (!plot.made || plot.made.scales.x.max === undefined || plot.made.scales.x.max === null) return;
+    const { min, max } = plot.made.scales.x;
     const shown = this.events.filter((event) => event.kind !== "pass").slice(-MARKS);
-    const key = `${shown.map((event) => event.number)}|${this.chosen}|${plot.made.width}|${this.data.seconds.at(-1)}`;
+    const key = `${shown.map((event) => event.number)}|${this.chosen}|${plot.made.width}|${min}|${max}`;
     if (plot.marked === key) return;
     plot.marked = key;
     const kept = new Map([...plot.made.over.querySelectorAll(".mark")].map((one) => [one.dataset.number, one]));
@@ -90,7 +99,6 @@ export class Timeline {
   resize() {
     for (const plot of this.plots ?? []) {
       plot.made.setSize({ width: Math.max(200, plot.holder.clientWidth - 12), height: HEIGHT });
-      this.mark(plot);
     }
   }
 

@@ -100,6 +100,15 @@ def test_a_marker_opens_why_a_queue_was_added(opened: Open, journal: str) -> Non
     expect(page.locator("#scrubbed")).to_have_text("now")
 
 
+def test_markers_stand_at_their_time(opened: Open, journal: str) -> None:
+    page = opened(journal)
+    first, last = (story([JOURNAL]).series()["seconds"][at] for at in (0, -1))
+    changed = next(one for one in story([JOURNAL]).events if one.kind.value == "queues")
+    marker = page.locator(".mark.queues").first
+    left, width = marker.evaluate("(one) => [parseFloat(one.style.left), one.parentElement.clientWidth]")
+    assert abs(left / width - (changed.seconds - first) / (last - first)) < 0.01
+
+
 def test_the_journal_is_searched(opened: Open, journal: str) -> None:
     page = opened(journal)
     rows = page.locator("#journal tbody tr")
