@@ -21,6 +21,7 @@ from rayelastic.job import Job, start
 from rayelastic.web.frames import COLUMNS
 from rayelastic.web.journal_story import story
 from rayelastic.web.page import Page
+from rayelastic.web.server import ASSETS
 
 NAME = '<img src=x onerror=alert(1)>"&'
 
@@ -242,3 +243,9 @@ def test_ports_are_checked() -> None:
             Page(port=page.port)
     finally:
         page.close()
+
+
+def test_what_is_vendored_is_small_and_licensed() -> None:
+    assert sum(path.stat().st_size for path in ASSETS.iterdir()) < 400_000
+    vendored = {path.name.partition("-")[0] for path in ASSETS.iterdir() if ".min." in path.name}
+    assert {f"{name}-LICENSE.txt" for name in vendored} <= {path.name for path in ASSETS.iterdir()}
