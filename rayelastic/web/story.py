@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import ConfigError, RayelasticError
@@ -14,7 +16,7 @@ from rayelastic.web.frames import COLUMNS
 from rayelastic.web.sampling import Sampler
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rayelastic.web.history import History
     from rayelastic.web.watched import Watched
@@ -111,7 +113,7 @@ class Story:
         asked = self._actions.confirm(wanted["confirm"])
         problem = ""
         try:
-            await asyncio.to_thread(asked.do)
+            await _beside(asked.do)
         except (RayelasticError, TimeoutError) as error:
             problem = str(error)
         tell("action", job=self.name, action=asked.name, text=asked.text, who=who, problem=problem)
@@ -127,3 +129,29 @@ class Story:
         async with self._changed:
             self.version += 1
             self._changed.notify_all()
+
+
+async def _beside(do: Callable[[], object]) -> None:
+    """Does something in a thread of its own, for which the server's end doesn't wait: it may be what ends the server."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def tell_loop(error: Exception | None) -> None:
+        if done.cancelled():
+            return
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        error: Exception | None = None
+        try:
+            do()
+        except Exception as raised:
+            error = raised
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(tell_loop, error)
+
+    threading.Thread(target=run, name="action", daemon=True).start()
+    await done

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import struct
 import threading
+import time
 import urllib.error
 import urllib.request
 from base64 import b64decode
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +155,40 @@ def test_actions_are_asked_twice_and_told(running: tuple[Job, Browser, threading
     ]
     with pytest.raises(JobCancelledError):
         job.wait()
+
+
+def test_a_savepoint_stops_the_job_and_its_page(tmp_path: Path) -> None:
+    made = rel.Topology("numbers")
+    keyed = made.source("numbers", rel.sequence(10_000_000_000)).key_by("value")
+    keyed.window(count=1000).aggregate("sums", total=rel.sum("value")).sink("out", rel.count())
+    job = start(made)
+    page = Page({job.name: job})
+    try:
+        browser, address = Browser(page.url), "api/jobs/numbers/actions"
+        assert browser.ask(address, {"action": "savepoint", "folder": " "})[0] == 400
+        asked = browser.ask(address, {"action": "savepoint", "folder": str(tmp_path / "saved")})[1]
+        assert browser.ask(address, {"confirm": asked["confirm"]})[1]["done"]
+        assert list((tmp_path / "saved").iterdir())
+        assert list(browser.frames("numbers"))[-1]["state"] == job.status.state.value
+    finally:
+        page.close()
+        job.close()
+
+
+def test_a_page_that_its_own_action_ends_doesnt_wait_for_itself(tmp_path: Path) -> None:
+    made = rel.Topology("numbers")
+    made.source("numbers", rel.sequence(10_000_000_000)).sink("out", rel.count())
+    job = start(made, rel.JobConfig(web_port=0))
+    try:
+        browser, address = Browser(job.web_url or ""), "api/jobs/numbers/actions"
+        asked = browser.ask(address, {"action": "savepoint", "folder": str(tmp_path / "saved")})[1]
+        started = time.monotonic()
+        with suppress(OSError):  # the page ends with its job, before or behind its answer
+            browser.ask(address, {"confirm": asked["confirm"]})
+        job.wait(30)
+        assert time.monotonic() - started < 8
+    finally:
+        job.close()
 
 
 def test_of_two_who_rescale_at_once_the_second_is_refused() -> None:
