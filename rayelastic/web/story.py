@@ -132,7 +132,7 @@ class Story:
 
 
 async def _beside(do: Callable[[], object]) -> None:
-    """Does something in a thread of its own, for which the server's end doesn't wait: it may be what ends the server."""
+    """Does something in a thread of its own. The server's end doesn't wait for it: it may be what ends the server."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 
