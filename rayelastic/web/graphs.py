@@ -40,6 +40,7 @@ def graph(
     groups = grouped(plan, chosen, frozenset(opened))
     drawn = layered({group.name: BOX for group in groups}, edges_between(plan, groups))
     number = {group.name: at for at, group in enumerate(groups)}
+    regions_at = {planned.region.name: at for at, planned in enumerate(plan.regions)}
     boxes = []
     for group in groups:
         first, box = plan.region_of(group.operators[0]), drawn.boxes[group.name]
@@ -50,7 +51,7 @@ def graph(
                 "title": group.title,
                 "kind": group.detail.value,
                 "rows": [places[name] for name in group.operators if name in places],
-                "region": plan._index[first.region.name],
+                "region": regions_at[first.region.name],
                 "lane": found.pop() if len(found) == 1 else "",
                 "at": [box.x, box.y, box.width, box.height],
             }
