@@ -1,4 +1,4 @@
-"""The command line: `rayelastic demo | plan | run | submit | jobs | inspect | rescale | cancel | top | plot | doctor`.
+"""The command line: `rayelastic demo | plan | run | submit | jobs | inspect | rescale | cancel | top | web | ...`.
 
 `plan`, `run` and `submit` take a topology file and turn the parameters of its `build` into options, so
 `rayelastic run topologies/word_count.py --help` lists them.
@@ -9,20 +9,31 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from rayelastic import job as jobs
 from rayelastic.demo import APPLICATIONS, listing, show
 from rayelastic.doctor import examine, first_minute
-from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError, SourceError
+from rayelastic.errors import ConfigError, JobCancelledError, JobFailedError, RayelasticError, SourceError
 from rayelastic.on_ray.jobs import list_jobs
+from rayelastic.pages import cluster_page, journal_page
+from rayelastic.plain_values import as_json
 from rayelastic.plan.config import Elasticity, JobConfig, Regions
 from rayelastic.plot import plot_journals
-from rayelastic.progress import Progress, progress_line, told
+from rayelastic.progress import Progress, summary_line, told
 from rayelastic.runtime.ingest.external_source import ExternalSource
-from rayelastic.top import top
+from rayelastic.top import PERIOD, picture, top, view
 from rayelastic.topology_file import TopologyFile
+from rayelastic.web.events import event_of
+from rayelastic.web.page import HOST, Page
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,8 +64,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="rayelastic", description="Elastic stream processing on Ray.")
     commands = parser.add_subparsers(
-        required=True, metavar="demo | plan | run | submit | jobs | inspect | rescale | cancel | top | plot | doctor"
+        required=True,
+        metavar="demo | plan | run | submit | jobs | inspect | rescale | cancel | top | web | plot | doctor",
     )
+    parser.add_argument("--version", action="version", version=f"rayelastic {version('rayelastic')}")
     plan = commands.add_parser("plan", help="show regions, lanes and placement of a topology; starts nothing")
     run = commands.add_parser("run", help="run a topology in this process")
     submit = commands.add_parser("submit", help="run a topology on Ray")
@@ -86,6 +99,15 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
             help="who finds replicas of data-parallel regions: nobody, rayelastic rescale, or the job itself",
         )
         command.add_argument("--journal", help="append each decision, with what was seen, to this file as JSON")
+    for command in (run, submit, demo):
+        command.add_argument(
+            "--web",
+            nargs="?",
+            type=int,
+            const=0,
+            metavar="PORT",
+            help="serve the page of the job (a free port if none is given), after its end until Ctrl-C",
+        )
     for command in (run, submit):
         command.add_argument("--quiet", action="store_true", help="no progress line")
     submit.add_argument("--name", help="the name of the job (default: the topology's)")
@@ -104,7 +126,16 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     rescale.set_defaults(command=_rescale)
     top = commands.add_parser("top", help="show what a job on Ray does, live")
     top.add_argument("job")
+    top.add_argument("--once", action="store_true", help="one picture, of a second, and no more")
     top.set_defaults(command=_top)
+    web = commands.add_parser("web", help="serve a page of the jobs on Ray, or of one that is over")
+    web.add_argument("job", nargs="?", help="the job that is shown first")
+    web.add_argument(
+        "--journal", nargs="+", type=Path, metavar="FILE", help="files that --journal wrote: no cluster is needed"
+    )
+    web.add_argument("--port", type=int, default=8080, help="where to serve it (default: 8080); 0: a free port")
+    web.add_argument("--host", default=HOST, help=f"the address to listen at (default: {HOST}, this machine alone)")
+    web.set_defaults(command=_web)
     cancel = commands.add_parser("cancel", help="stop a job on Ray")
     cancel.add_argument("job")
     cancel.add_argument("--no-drain", action="store_true", help="stop at once, don't let tuples on their way arrive")
@@ -116,7 +147,11 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     doctor = commands.add_parser("doctor", help="tell what this machine lacks, and how to get it")
     doctor.add_argument("--times", action="store_true", help="also how long the import and the first runs take")
     doctor.set_defaults(command=_doctor)
-    for command in (submit, listing, inspect, rescale, cancel, top, doctor):
+    for command in (plan, listing, inspect, top, doctor):
+        command.add_argument(
+            "--json", action="store_true", help="JSON for programs" + " (with --once)" * (command is top)
+        )
+    for command in (submit, listing, inspect, rescale, cancel, top, web, doctor):
         command.add_argument("--address", help="the Ray cluster (default: the one that is found, or a new local one)")
 
     words = [argument for argument in arguments if not argument.startswith("-")]
@@ -143,7 +178,8 @@ def _config(options: argparse.Namespace) -> JobConfig:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    print(options.file.build(options).explain(_config(options)))
+    topology = options.file.build(options)
+    print(as_json(topology.plan(_config(options))) if options.json else topology.explain(_config(options)))
     return 0
 
 
@@ -158,8 +194,13 @@ def _demo(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     job = jobs.start(options.file.build(options), _config(options))
+    with _page_of(job, options):
+        return _shown(job, options, Console())
+
+
+def _shown(job: jobs.Job, options: argparse.Namespace, console: Console) -> int:
     try:
-        show(job, Console())
+        show(job, console)
         result = job.wait()
         text = options.file.report(result, options)
         for line in told(result.metrics):
@@ -187,7 +228,29 @@ def _submit(options: argparse.Namespace) -> int:
     return _finish(job, options)
 
 
+@contextmanager
+def _page_of(job: jobs.Job, options: argparse.Namespace) -> Iterator[None]:
+    """Serves the page of a job where --web asks for it; when the job is over, until Ctrl-C."""
+    if options.web is None:
+        yield
+        return
+    page = Page({job.name: job}, port=options.web)
+    try:
+        print(f"the page of job {job.name}: {page.url}", file=sys.stderr, flush=True)
+        yield
+        print("the job is over; its page stays until Ctrl-C", file=sys.stderr, flush=True)
+        page.wait()
+    finally:
+        page.close()
+
+
 def _finish(job: jobs.Job, options: argparse.Namespace) -> int:
+    """Does the rest of a command that runs a job, beside its page."""
+    with _page_of(job, options):
+        return _finished(job, options)
+
+
+def _finished(job: jobs.Job, options: argparse.Namespace) -> int:
     """Waits for a job, showing its progress, and prints what its topology file reports."""
     try:
         if options.quiet:
@@ -195,7 +258,7 @@ def _finish(job: jobs.Job, options: argparse.Namespace) -> int:
         else:
             with Progress(job):
                 result = job.wait()
-            print(progress_line(None, result.metrics), file=sys.stderr)
+            print(summary_line(result.metrics), file=sys.stderr)
         for line in told(result.metrics):
             print(line, file=sys.stderr)
     finally:
@@ -207,7 +270,11 @@ def _finish(job: jobs.Job, options: argparse.Namespace) -> int:
 
 
 def _jobs(options: argparse.Namespace) -> int:
-    for status in list_jobs(address=options.address):
+    found = list_jobs(address=options.address)
+    if options.json:
+        print(as_json(found))
+        return 0
+    for status in found:
         print(f"{status.name:<30} {status.state.value:<10} {len(status.pes)} PEs")
     return 0
 
@@ -215,6 +282,13 @@ def _jobs(options: argparse.Namespace) -> int:
 def _inspect(options: argparse.Namespace) -> int:
     job = jobs.attach(options.job, address=options.address)
     status, metrics = job.status, job.metrics()
+    if options.json:
+        if options.follow:
+            raise ConfigError("--json with --follow", way_out="Leave one of them out")
+        adaptations = [event_of(one).as_dict() for one in job.adaptations(every_pass=options.every_pass)]
+        told_of = {"status": status, "metrics": metrics, "plan": job.plan(), "adaptations": adaptations}
+        print(as_json(told_of))
+        return 0
     print(f"job {status.name}: {status.state.value}")
     if status.failure is not None:
         print(f"  {status.failure.reason}")
@@ -256,12 +330,37 @@ def _plot(options: argparse.Namespace) -> int:
 def _top(options: argparse.Namespace) -> int:
     from rich.console import Console
 
-    top(jobs.attach(options.job, address=options.address), Console())
+    job = jobs.attach(options.job, address=options.address)
+    if options.json and not options.once:
+        raise ConfigError("--json without --once", way_out="Add --once")
+    if not options.once:
+        top(job, Console())
+        return 0
+    before = job.metrics()
+    job.pause(PERIOD)
+    seen, console = view(job, before), Console()
+    console.print(picture(seen, console.width, 1000)) if not options.json else print(as_json(seen))
+    return 0
+
+
+def _web(options: argparse.Namespace) -> int:
+    if options.journal:
+        page = journal_page(options.journal, options.port, options.host)
+    else:
+        page = cluster_page(options.job, options.address, options.port, options.host)
+    with closing(page):
+        start = f"#{quote(options.job)}" if options.job and not options.journal else ""
+        print(f"the page: {page.url}{start}\nCtrl-C ends it", flush=True)
+        page.wait()
     return 0
 
 
 def _doctor(options: argparse.Namespace) -> int:
     good = True
+    if options.json:
+        findings = list(examine(os.environ, options.address))
+        print(as_json(findings))
+        return 0 if all(finding.good for finding in findings) else 1
     for finding in examine(os.environ, options.address):
         print(finding, flush=True)
         good = good and finding.good

@@ -23,6 +23,7 @@ _REASONS = {
     "bad_row": "left out: rows of a file that aren't of the schema",
 }
 
+MOST = 8  # operators that a line names
 TERMINAL_PERIOD = 0.5  # seconds
 FILE_PERIOD = 5.0  # seconds
 
@@ -30,18 +31,37 @@ FILE_PERIOD = 5.0  # seconds
 def progress_line(before: JobMetrics | None, now: JobMetrics) -> str:
     """The line for two successive readings: total and current rate of each operator."""
     parts = []
-    for pe in now.pes:
-        for operator in pe.operators:
-            count = max(operator.tuples_in, operator.tuples_out)
-            rate = 0.0
-            if before is not None and now.seconds > before.seconds:
-                try:
-                    earlier = before.operator(operator.name)
-                    rate = (count - max(earlier.tuples_in, earlier.tuples_out)) / (now.seconds - before.seconds)
-                except KeyError:
-                    rate = 0.0
-            parts.append(f"{operator.name} {short(count)} ({short(rate)}/s)")
-    return f"{now.seconds:5.1f} s  " + "  ".join(parts)
+    names = dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators)
+    operators = sorted((now.operator(name) for name in names), key=lambda one: -one.cpu_seconds)[:MOST]
+    shown = {one.name for one in operators}
+    for name in (name for name in names if name in shown):
+        operator = now.operator(name)
+        count = max(operator.tuples_in, operator.tuples_out)
+        rate = 0.0
+        if before is None and now.seconds > 0:
+            rate = count / now.seconds
+        elif before is not None and now.seconds > before.seconds:
+            try:
+                earlier = before.operator(operator.name)
+                rate = (count - max(earlier.tuples_in, earlier.tuples_out)) / (now.seconds - before.seconds)
+            except KeyError:
+                rate = 0.0
+        parts.append(f"{operator.name} {short(count)} ({short(rate)}/s)")
+    more = f"  and {len(names) - len(shown)} cheaper ones" if len(shown) < len(names) else ""
+    return f"{now.seconds:5.1f} s  " + "  ".join(parts) + more
+
+
+def summary_line(now: JobMetrics) -> str:
+    """The line for the end: total, seconds and average, for each operator; of many the most expensive ones."""
+    names = dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators)
+    operators = [now.operator(name) for name in names]
+    shown = operators if len(operators) <= MOST else sorted(operators, key=lambda one: -one.cpu_seconds)[:MOST]
+    parts = []
+    for one in shown:
+        count = max(one.tuples_in, one.tuples_out)
+        parts.append(f"{one.name} {short(count)} ({short(count / max(now.seconds, 1e-9))}/s on average)")
+    more = f"  and {len(operators) - len(shown)} cheaper ones" if len(shown) < len(operators) else ""
+    return f"{now.seconds:5.1f} s  " + "  ".join(parts) + more
 
 
 def told(now: JobMetrics) -> list[str]:
@@ -94,13 +114,14 @@ class Progress:
                 now = self._job.metrics()
             except Exception:  # the job ended under our hands; whoever waits for it reports how
                 return
-            line = progress_line(before, now)
-            before = now
             if self._in_place:
+                line = progress_line(before, now)
+                before = now
                 width = shutil.get_terminal_size().columns - 1
                 self._stream.write("\r" + line[:width].ljust(width))
                 self._stream.flush()
             elif time.monotonic() >= next_line:
-                self._stream.write(line + "\n")
+                self._stream.write(progress_line(before, now) + "\n")
+                before = now  # the rate is that since the last line
                 self._stream.flush()
                 next_line = time.monotonic() + FILE_PERIOD

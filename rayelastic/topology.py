@@ -66,4 +66,7 @@ class Topology(GraphTopology):
         except DeclarationError as error:
             return f"<p>{escape(repr(self))}: {escape(str(error))}</p>"
         notes = {name: OperatorNote(spec.lane.value, text=spec.kind.value) for name, spec in self.operators.items()}
-        return f"<div>{plan_svg(plan, notes)}<details><pre>{escape(self.explain())}</pre></details></div>"
+        return (
+            f'<div style="overflow:auto">{plan_svg(plan, notes)}'
+            f"<details><pre>{escape(self.explain())}</pre></details></div>"
+        )

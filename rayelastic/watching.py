@@ -68,7 +68,7 @@ def job_html(reading: Reading, before: JobMetrics | None = None) -> str:
     heads = {pe.pe: f"{pe.threads} thread{'s' * (pe.threads != 1)}, {pe.rss_bytes / MIB:.0f} MiB" for pe in now.pes}
     failure = f"<p>{escape(status.failure.reason)}</p>" if status.failure is not None else ""
     head = f"<b>{escape(reading.name)}</b> {status.state.value}, {now.seconds:.1f} s"
-    return f"<div>{head}{failure}<br/>{plan_svg(plan, notes, heads)}</div>"
+    return f'<div style="overflow:auto">{head}{failure}<br/>{plan_svg(plan, notes, heads)}</div>'
 
 
 def _latency(now: OperatorSample, before: JobMetrics | None) -> str:

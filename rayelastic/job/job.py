@@ -6,9 +6,10 @@ Talks to a coordinator, wherever that is, and knows nothing else of processing e
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import JobCancelledError, JobFailedError
@@ -21,6 +22,7 @@ from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, Sta
 from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
 from rayelastic.runtime.watch.metrics_port import MetricsPort
 from rayelastic.watching import Reading, Watch, in_notebook, job_html
+from rayelastic.web.page import Page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,6 +62,7 @@ class Job:
         self._started_at = time.monotonic()
         self._feeds = Feeds(control)
         self._metrics_port: MetricsPort | None = None
+        self._page: Page | None = None
 
     @property
     def status(self) -> JobStatus:
@@ -97,14 +100,17 @@ class Job:
         """
         return self._control.within(RESCALE_TIMEOUT).rescale(region, replicas)
 
-    def adaptations(self, follow: bool = False, every_pass: bool = False) -> Iterator[Adaptation | RegionAdaptation]:
+    def adaptations(
+        self, follow: bool = False, every_pass: bool = False, since: Mapping[str, int] | None = None
+    ) -> Iterator[Adaptation | RegionAdaptation]:
         """Gives what was adapted: what was seen, what was decided, why, and what is in force.
 
         Args:
             follow: go on as it happens, until the job ends.
             every_pass: also the passes that left everything as it was.
+            since: {processing element, or 'regions': number of the first pass wanted}; all if not given.
         """
-        since: dict[str, int] = {}
+        since = dict(since or {})
         while True:
             over = self._final is not None or self.status.state.is_final
             for adaptation in self._control.within(CONTROL_TIMEOUT).adaptations(since):
@@ -154,6 +160,11 @@ class Job:
     def metrics_port(self) -> int | None:
         """Where Prometheus finds the metrics on this machine, as `metrics_port=` asked; `None`: it didn't."""
         return self._metrics_port.port if self._metrics_port is not None else None
+
+    @property
+    def web_url(self) -> str | None:
+        """Where the page of the job is served, with its token, as JobConfig(web_port=) asked; `None`: it didn't."""
+        return self._page.url if self._page is not None else None
 
     def cancel(self, drain: bool = True) -> None:
         """Stops the job.
@@ -257,6 +268,9 @@ class Job:
         """Ends the job if it still runs and frees what it holds; safe to repeat."""
         if self._final is None or not self._final.state.is_final:
             self._feeds.cancel()
+        if self._page is not None:
+            self._page.close()
+            self._page = None
         if self._metrics_port is not None:
             self._metrics_port.close()
             self._metrics_port = None
@@ -274,6 +288,11 @@ class Job:
 
     def _show_metrics(self, port: int) -> None:
         self._metrics_port = MetricsPort(port, self.metrics, self.plan)
+
+    def _show_page(self, port: int | None) -> None:
+        if port is not None:
+            self._page = Page({self.name: self}, port=port)
+            sys.stderr.write(f"the page of job {self.name}: {self._page.url}\n")
 
     def _wait_until_final(self, timeout: float | None) -> JobStatus:
         deadline = None if timeout is None else time.monotonic() + timeout

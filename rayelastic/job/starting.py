@@ -37,6 +37,7 @@ def start(
         if metrics_port is not None:
             job._show_metrics(metrics_port)
         uninterrupted(job._start, f"start of {job.name}")
+        job._show_page(spec.config.web_port)
     except BaseException:
         job.close()
         raise
@@ -111,6 +112,7 @@ def submit(
     job = Job(spec.name, start_coordinator(spec, address=address), topology)
     try:
         job._start()
+        job._show_page(spec.config.web_port)
     except BaseException:
         job.close()
         raise

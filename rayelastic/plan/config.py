@@ -22,6 +22,7 @@ REGION_PERIOD = 5.0  # seconds; Joker takes 30 (section 4.1), whose averages nee
 PATIENCE = 30.0  # seconds; Flink's heartbeats take 50, and lose a moment of work where here all state goes
 LEAST_PATIENCE = 2.0  # seconds: four heartbeats of a link
 REGION_TARGET = 0.8  # of a CPU: Joker's bottleneck threshold (section 5.1)
+HIGHEST_PORT = 65_535
 SHORTEST_PERIOD = 0.1  # seconds; ten profiler snapshots of each thread
 
 
@@ -81,6 +82,8 @@ class JobConfig:
             that stands still, until it counts as lost; one whose process ends is missed at once. 2 or more.
         checkpoint: how the running job saves itself and goes on after a loss, see Checkpoint; None: on Ray the defaults
             of Checkpoint, in this process not at all; False: not at all.
+        web_port: where this process serves the page of the job, at 127.0.0.1, until the job is closed; 0: a free port;
+            None: nowhere. `Job.web_url` and a line on standard error tell the address, with its token.
         cpus_per_pe: CPUs that Ray counts for each processing element; a share, as their threads come and go.
 
     Raises:
@@ -116,6 +119,7 @@ class JobConfig:
     region_target: float = REGION_TARGET
     patience: float = PATIENCE
     checkpoint: Checkpoint | bool | None = None
+    web_port: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("pes", "queue_records", "queue_bytes", "run_records", "run_bytes"):
@@ -147,6 +151,8 @@ class JobConfig:
         _check_share("region_target", self.region_target)
         _check_period("patience", self.patience, LEAST_PATIENCE)
         object.__setattr__(self, "checkpoint", _checked_checkpoint(self.checkpoint))
+        if self.web_port is not None:
+            _check_port(self.web_port)
         object.__setattr__(self, "elasticity", _checked_elasticity(self.elasticity))
         _check_level(self.log_level)
         object.__setattr__(self, "regions", _checked_regions(self.regions))
@@ -184,6 +190,11 @@ def _check_whole(name: str, value: object) -> None:
 def _check_cpus(value: object) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
         raise ConfigError(f"JobConfig(cpus_per_pe={value!r})", way_out="Give a number of CPUs, such as 1 or 0.25")
+
+
+def _check_port(value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= HIGHEST_PORT:
+        raise ConfigError(f"JobConfig(web_port={value!r})", way_out="Give a port number, or 0 for a free one")
 
 
 def _check_period(name: str, value: object, least: float = SHORTEST_PERIOD) -> None:

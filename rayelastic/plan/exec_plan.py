@@ -56,7 +56,7 @@ class ExecPlan:
 
     def _repr_html_(self) -> str:
         """How notebooks show it."""
-        return plan_svg(self)
+        return f'<div style="overflow:auto">{plan_svg(self)}</div>'
 
     # --- what follows from it ---------------------------------------------------------------------------------------
 

@@ -1,35 +1,40 @@
-"""A plan as a picture: the graph with its regions, and for each operator its lane, threading model, queue and cost.
+"""A plan as a picture: the graph with its regions, and for each box its lane, threading model, queue and cost.
 
-An SVG in text, for notebooks and pages; nothing in it is fetched or run. Knows nothing of who shows it.
+An SVG in text, for notebooks and pages; nothing in it is fetched or run. Its colours follow the reader's light or dark
+mode. Knows nothing of who shows it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 
-from rayelastic.graph.spec.ports import operator_of
+from rayelastic.plan.layout.groups import Detail, Group, detail_of, edges_between, grouped, shortened
+from rayelastic.plan.layout.layered import layered
+from rayelastic.plan.layout.placed import Box, Layout, Line
 from rayelastic.plan.plan_parts import RegionPlan, ShownPlan
 from rayelastic.plan.plan_text import counted, kind_text
 
-__all__ = ["OperatorNote", "plan_svg"]
+__all__ = ["BOX", "OperatorNote", "plan_layout", "plan_svg"]
 
-BOX = (150, 46)  # pixels of an operator
-STEP = (190, 92)  # from one operator to the next, right and down
-MARGIN = 28
-LETTERS = 19  # of a name that a box holds
-LANES = {"built-in": "#dbe9f6", "compiled": "#d8f0dc", "vectorised": "#fdf1d0", "python": "#fbdcd6"}
-UNKNOWN_LANE = "#eeeeee"
-REGIONS = (
-    "#8da0cb",
-    "#66c2a5",
-    "#fc8d62",
-    "#e78ac3",
-    "#a6d854",
-    "#e5c494",
-)  # ColorBrewer's Set2, told apart by most eyes
+BOX = (168.0, 58.0)  # pixels of a box
+LETTERS = 23  # of a name that a box holds
+SMALL = 27  # letters of the lines below it
+HEAD = 18.0  # pixels of a line above the graph
+FRAME = (8.0, 17.0)  # pixels around the boxes of a region: at the sides and below, above
+LANES = ("built-in", "compiled", "vectorised", "python")
+REGIONS = ("#8da0cb", "#66c2a5", "#fc8d62", "#e78ac3", "#a6d854", "#e5c494")  # ColorBrewer's Set2, for most eyes
 QUEUE = 5  # slots that a drawn queue has
+STYLE = (
+    ".rel-plan{--rel-ink:#1b1f24;--rel-dim:#57606a;--rel-back:#fff;--rel-built-in:#dbe9f6;--rel-compiled:#d8f0dc;"
+    "--rel-vectorised:#fdf1d0;--rel-python:#fbdcd6;--rel-unknown:#eee}"
+    "@media (prefers-color-scheme:dark){.rel-plan{--rel-ink:#e6edf3;--rel-dim:#9da7b3;--rel-back:#0d1117;"
+    "--rel-built-in:#1d3a57;--rel-compiled:#1d4429;--rel-vectorised:#4d3f12;--rel-python:#5a2a22;--rel-unknown:#30363d}}"
+    ".rel-plan text{fill:var(--rel-ink)}.rel-plan .rel-dim{fill:var(--rel-dim)}"
+    ".rel-plan .rel-line{fill:none;stroke:var(--rel-dim)}.rel-plan .rel-back{stroke-dasharray:5 3}"
+    ".rel-plan .rel-box{stroke:var(--rel-dim)}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,131 +56,169 @@ class OperatorNote:
     hot: float = 0.0
 
 
+def plan_layout(plan: ShownPlan, detail: Detail | None = None) -> tuple[tuple[Group, ...], Layout]:
+    """Divide a plan into boxes and place them.
+
+    Args:
+        plan: what to place.
+        detail: what a box is; None: an operator, in large plans those that are alike.
+    """
+    groups = grouped(plan, detail or detail_of(sum(len(planned.region.operators) for planned in plan.regions)))
+    return groups, layered({group.name: BOX for group in groups}, edges_between(plan, groups))
+
+
 def plan_svg(
     plan: ShownPlan, notes: Mapping[str, OperatorNote] | None = None, heads: Mapping[str, str] | None = None
 ) -> str:
-    """Draw a plan.
+    """Draw a plan. Operators that are alike share a box where there are many.
 
     Args:
         plan: what to draw.
         notes: of operators, by name.
         heads: of processing elements, such as their threads, by id.
     """
-    edges = [(operator_of(stream), operator_of(end)) for stream, end in plan.edges]
-    places = _places(plan, edges)
-    width = 2 * MARGIN + (max((x for x, _ in places.values()), default=0) * STEP[0] + BOX[0])
-    top = MARGIN + 16 * (len(heads or {}) + 1)
-    height = top + MARGIN + max((y for _, y in places.values()), default=0) * STEP[1] + BOX[1]
-    at = {name: (MARGIN + x * STEP[0], top + y * STEP[1]) for name, (x, y) in places.items()}
+    groups, layout = plan_layout(plan)
+    noted = {group.name: _note(group, notes or {}) for group in groups}
+    above = HEAD * (len(heads or {}) + 1)
+    width = max(layout.width, 420.0)
+    height = layout.height + above + HEAD
     parts = [
         (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-            'font-family="sans-serif" font-size="11" role="img">'
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="rel-plan" viewBox="0 0 {width:g} {height:g}" '
+            f'width="{width:g}" height="{height:g}" font-family="sans-serif" font-size="11" role="img">'
         ),
-        f"<title>{escape(plan.topology)}</title>",
+        f"<title>{escape(plan.topology)}</title><style>{STYLE}</style>",
         (
             '<defs><marker id="rel-end" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" '
-            'markerHeight="7" orient="auto">'
-            '<path d="M0 0L8 4L0 8z" fill="#555"/></marker></defs>'
+            'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" style="fill:var(--rel-dim)"/></marker></defs>'
         ),
-        f'<rect width="{width}" height="{height}" fill="white"/>',
+        f'<rect width="{width:g}" height="{height:g}" style="fill:var(--rel-back)"/>',
     ]
-    parts += [
-        _text(MARGIN, 18 + 16 * number, f"{pe}: {head}", "#333")
-        for number, (pe, head) in enumerate((heads or {}).items())
-    ]
-    parts += [_region(planned, at, number) for number, planned in enumerate(plan.regions)]
-    parts += [_edge(at[origin], at[target]) for origin, target in edges]
-    parts += [_box(name, at[name], (notes or {}).get(name, OperatorNote())) for name in at]
-    return "".join([*parts, "</svg>"])
+    parts += [_text(12, 14 + HEAD * number, f"{pe}: {head}") for number, (pe, head) in enumerate((heads or {}).items())]
+    parts.append(f'<g transform="translate(0 {above - HEAD / 2:g})">')
+    parts += _frames(plan, groups, layout)
+    parts += [_line(line) for line in layout.lines]
+    colours = {o: number for number, planned in enumerate(plan.regions) for o in planned.region.operators}
+    for group in groups:
+        parts.append(_box(group, layout.boxes[group.name], noted[group.name], colours[group.operators[0]]))
+    parts.append(f"</g>{''.join(_legend(noted.values(), layout, height))}</svg>")
+    return "".join(parts)
 
 
-def _places(plan: ShownPlan, edges: list[tuple[str, str]]) -> dict[str, tuple[int, int]]:
-    """Column and row of each operator: the length of the longest way to it, and the first row that is free there."""
-    order = [name for planned in plan.regions for name in planned.region.operators]
-    columns = dict.fromkeys(order, 0)
-    for _ in order:  # a loop has no longest way: it is left as it is after so many rounds
-        changed = False
-        for origin, target in edges:
-            if columns[target] < columns[origin] + 1 <= len(order):
-                columns[target], changed = columns[origin] + 1, True
-        if not changed:
-            break
-    rows: dict[str, int] = {}
-    taken: set[tuple[int, int]] = set()
-    for name in sorted(order, key=lambda one: columns[one]):
-        feeding = [rows[origin] for origin, target in edges if target == name and origin in rows]
-        row = min(feeding, default=0)
-        while (columns[name], row) in taken:
-            row += 1
-        rows[name] = row
-        taken.add((columns[name], row))
-    return {name: (columns[name], rows[name]) for name in order}
+def _note(group: Group, notes: Mapping[str, OperatorNote]) -> OperatorNote:
+    """What several operators have in common, the fullest queue, the whole cost."""
+    found = [notes.get(name, OperatorNote()) for name in group.operators]
+    if len(found) == 1:
+        return found[0]
+    lanes, models = {note.lane for note in found}, {note.model for note in found}
+    return OperatorNote(
+        lane=lanes.pop() if len(lanes) == 1 else "",
+        model=models.pop() if len(models) == 1 else "several models",
+        text=found[0].text and f"each like {found[0].text}",
+        fill=max((note.fill for note in found if note.fill is not None), default=None),
+        hot=sum(note.hot for note in found),
+    )
 
 
-def _region(planned: RegionPlan, at: Mapping[str, tuple[int, int]], number: int) -> str:
+def _frames(plan: ShownPlan, groups: tuple[Group, ...], layout: Layout) -> Iterator[str]:
+    """A frame around each region, as far as nothing else is in its way; the stripe of a box tells its region anyway."""
+    taken: list[Box] = []
+    for number, planned in enumerate(plan.regions):
+        inside = {group.name for group in groups if set(group.operators) <= set(planned.region.operators)}
+        if not inside:
+            continue
+        frame = _around([layout.boxes[name] for name in inside])
+        others = (box for name, box in layout.boxes.items() if name not in inside)
+        if not any(frame.overlaps(box) for box in (*others, *taken)):
+            taken.append(frame)
+            yield _frame(planned, frame, number)
+
+
+def _around(boxes: list[Box]) -> Box:
+    side, top = FRAME
+    x, y = min(box.x for box in boxes) - side, min(box.y for box in boxes) - top
+    right, low = max(box.x + box.width for box in boxes) + side, max(box.y + box.height for box in boxes) + side
+    return Box(x, y, right - x, low - y)
+
+
+def _frame(planned: RegionPlan, box: Box, number: int) -> str:
     region = planned.region
     colour = REGIONS[number % len(REGIONS)]
-    xs, ys = [at[name][0] for name in region.operators], [at[name][1] for name in region.operators]
-    x, y = min(xs) - 12, min(ys) - 26
-    width, height = max(xs) + BOX[0] + 12 - x, max(ys) + BOX[1] + 12 - y
     pipelines = len(planned.pipelines)
     shape = (
         f", {counted(pipelines, 'pipeline')} x {counted(planned.replicas, 'replica')}" if planned.threads > 1 else ""
     )
     pes = ", ".join(dict.fromkeys(pe for pipeline in planned.pipelines for pe in pipeline.pes))
-    behind = "".join(
-        f'<rect x="{x + 4 * copy}" y="{y - 4 * copy}" width="{width}" height="{height}" rx="8" fill="white" '
-        f'stroke="{colour}"/>'
-        for copy in range(min(planned.replicas, 4) - 1, 0, -1)
-    )
     title = f"{region.name} {kind_text(region)}{shape}; {pes}"
-    letters = max(8, width // 6)
+    said = shortened(title, max(8, int(box.width // 6)))
     return (
-        f'{behind}<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="8" fill="{colour}" fill-opacity="0.16" '
-        f'stroke="{colour}"/><g><title>{escape(title)}</title>{_text(x + 6, y + 14, _cut(title, letters), "#333")}</g>'
+        f'<rect x="{box.x:g}" y="{box.y:g}" width="{box.width:g}" height="{box.height:g}" rx="8" fill="{colour}" '
+        f'fill-opacity="0.14" stroke="{colour}"/><g><title>{escape(title)}</title>'
+        f"{_text(box.x + 6, box.y + 12, said, dim=True)}</g>"
     )
 
 
-def _edge(origin: tuple[int, int], target: tuple[int, int]) -> str:
-    x, y = origin[0] + BOX[0], origin[1] + BOX[1] // 2
-    to_x, to_y = target[0] - 2, target[1] + BOX[1] // 2
-    bend = max(20, abs(to_x - x) // 2)
-    path = f"M{x} {y}C{x + bend} {y} {to_x - bend} {to_y} {to_x} {to_y}"
-    return f'<path d="{path}" fill="none" stroke="#555" marker-end="url(#rel-end)"/>'
+def _line(line: Line) -> str:
+    path = "M" + "L".join(f"{x:g} {y:g}" for x, y in line.points)
+    back = " rel-back" if line.back else ""
+    title = f"{line.origin} → {line.target}"
+    return f'<path class="rel-line{back}" d="{path}" marker-end="url(#rel-end)"><title>{escape(title)}</title></path>'
 
 
-def _box(name: str, at: tuple[int, int], note: OperatorNote) -> str:
-    x, y = at
-    width, height = BOX
+def _box(group: Group, box: Box, note: OperatorNote, region: int) -> str:
+    x, y = box.x, box.y
     said = ", ".join(part for part in (note.lane, note.model) if part)
-    parts = [
-        f"<g><title>{escape(', '.join(part for part in (name, said, note.text) if part))}</title>",
+    lane = note.lane if note.lane in LANES else "unknown"
+    title = ", ".join(part for part in (group.title, said, note.text) if part)
+    colour = REGIONS[region % len(REGIONS)]
+    parts = []
+    if len(group.operators) > 1:
+        parts.append(
+            f'<rect class="rel-box" x="{x + 4:g}" y="{y - 4:g}" width="{box.width:g}" height="{box.height:g}" rx="5" '
+            'style="fill:var(--rel-back)"/>'
+        )
+    parts += [
+        f"<g><title>{escape(title)}</title>",
         (
-            f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="4" '
-            f'fill="{LANES.get(note.lane, UNKNOWN_LANE)}" stroke="#555"/>'
+            f'<rect class="rel-box" x="{x:g}" y="{y:g}" width="{box.width:g}" height="{box.height:g}" rx="4" '
+            f'style="fill:var(--rel-{lane})"/>'
         ),
-        _text(x + 8, y + 15, _cut(name, LETTERS), "#000", bold=True),
-        _text(x + 8, y + 28, _cut(said, LETTERS + 4), "#444"),
-        _text(x + 8, y + 40, _cut(note.text, LETTERS + 4), "#444"),
+        f'<rect x="{x:g}" y="{y + 3:g}" width="4" height="{box.height - 6:g}" fill="{colour}"/>',
+        _text(x + 10, y + 16, shortened(group.title, LETTERS), bold=True),
+        _text(x + 10, y + 30, shortened(said, SMALL), dim=True),
+        _text(x + 10, y + 44, shortened(note.text, SMALL)),
     ]
     if note.hot > 0:
-        burnt = round(width * min(1.0, note.hot))
-        parts.append(f'<rect x="{x}" y="{y + height - 4}" width="{burnt}" height="4" fill="#d7301f"/>')
+        burnt = round((box.width - 8) * min(1.0, note.hot), 1)
+        parts.append(f'<rect x="{x + 6:g}" y="{y + box.height - 7:g}" width="{burnt:g}" height="4" fill="#d7301f"/>')
     if note.fill is not None:
         for slot in range(QUEUE):
             full = note.fill * QUEUE > slot
             parts.append(
-                f'<rect x="{x + width - 8 - 5 * QUEUE + 5 * slot}" y="{y + 20}" width="4" height="9" '
-                f'fill="{"#555" if full else "white"}" stroke="#555" stroke-width="0.7"/>'
+                f'<rect x="{x + box.width - 8 - 5 * QUEUE + 5 * slot:g}" y="{y + 22:g}" width="4" height="9" '
+                f'style="fill:var({"--rel-ink" if full else "--rel-back"});stroke:var(--rel-dim)" stroke-width="0.7"/>'
             )
     return "".join([*parts, "</g>"])
 
 
-def _text(x: int, y: int, text: str, colour: str, *, bold: bool = False) -> str:
+def _legend(notes: Iterable[OperatorNote], layout: Layout, height: float) -> Iterator[str]:
+    """What the colours of boxes say, as far as they are there."""
+    x, y = 12.0, height - 8
+    shown = list(notes)
+    for lane in LANES:
+        if any(note.lane == lane for note in shown):
+            yield (
+                f'<rect class="rel-box" x="{x:g}" y="{y - 9:g}" width="10" height="10" rx="2" '
+                f'style="fill:var(--rel-{lane})"/>{_text(x + 15, y, lane, dim=True)}'
+            )
+            x += 28 + 6.2 * len(lane)
+    said = ["red: share of the cost"] if any(note.hot > 0 for note in shown) else []
+    said += ["slots: queue"] if any(note.fill is not None for note in shown) else []
+    said += ["stripe: region"] + (["dashed: goes back"] if any(line.back for line in layout.lines) else [])
+    yield _text(x, y, "; ".join(said), dim=True)
+
+
+def _text(x: float, y: float, text: str, *, bold: bool = False, dim: bool = False) -> str:
     weight = ' font-weight="bold"' if bold else ""
-    return f'<text x="{x}" y="{y}" fill="{colour}"{weight}>{escape(text)}</text>' if text else ""
-
-
-def _cut(text: str, letters: int) -> str:
-    return text if len(text) <= letters else text[: letters - 1] + "…"
+    kind = ' class="rel-dim"' if dim else ""
+    return f'<text x="{x:g}" y="{y:g}"{kind}{weight}>{escape(text)}</text>' if text else ""

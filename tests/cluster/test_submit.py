@@ -248,7 +248,7 @@ def test_rays_prometheus_port_shows_every_metric(ray_cluster: str, text: Path) -
         while missing and time.monotonic() < until:
             with urllib.request.urlopen(url, timeout=10) as answer:
                 shown = answer.read().decode()
-            lines = [line for line in shown.splitlines() if 'job="measured"' in line]
+            lines = [line for line in shown.splitlines() if 'rel_job="measured"' in line]
             missing = set(METRICS) - {line.partition("{")[0].removeprefix("ray_") for line in lines}
             missing -= {"rayelastic_operator_errors_total", "rayelastic_link_retransmits_total"}  # nothing counted yet
             missing -= {"rayelastic_link_credit_waits_total", "rayelastic_link_blocked_seconds_total"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from rayelastic.cli import main
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.progress import progress_line, summary_line
+from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
 
 ROOT = Path(__file__).resolve().parents[2]
 WORD_COUNT = str(ROOT / "topologies" / "word_count.py")
@@ -100,3 +105,35 @@ def test_ctrl_c_stops_a_running_job(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert "stopped" in told
     assert "Traceback" not in told
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert re.fullmatch(r"rayelastic \d+\.\d+\.\d+\S*\n", capsys.readouterr().out)
+
+
+def test_a_plan_as_json_is_the_plan(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", WORD_COUNT, "--input", text, "--json"]) == 0
+    plan = ExecPlan.from_dict(json.loads(capsys.readouterr().out))
+    assert [name for names in plan.pes.values() for name in names] == ["lines", "words", "counts", "out"]
+
+
+def test_the_last_line_of_progress_tells_total_seconds_and_average() -> None:
+    operators = tuple(OperatorSample(f"step{n}", "manual", 1_000, 1_000, 0, cpu_seconds=n) for n in range(12))
+    now = JobMetrics("words", 4.0, (PESample("pe0", 4.0, 1, 0.0, operators),))
+    line = summary_line(now)
+    assert line.startswith("  4.0 s  ")
+    assert "step11 1k (250/s on average)" in line
+    assert line.endswith("and 4 cheaper ones")
+    assert "step0 " not in line
+
+
+def test_a_line_of_progress_tells_the_rate_since_the_last_one() -> None:
+    def after(seconds: float, tuples: int) -> JobMetrics:
+        return JobMetrics(
+            "words", seconds, (PESample("pe0", seconds, 1, 0.0, (OperatorSample("a", "manual", tuples, 0, 0),)),)
+        )
+
+    assert "a 3k (400/s)" in progress_line(after(5.0, 1_000), after(10.0, 3_000))
+    assert "a 1k (200/s)" in progress_line(None, after(5.0, 1_000))

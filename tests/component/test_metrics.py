@@ -69,12 +69,12 @@ def test_every_metric_is_served_with_sane_values(busy: tuple[Job, threading.Even
             assert value >= 0, labels
             assert all(f'{label}="' in labels for label in metric.labels), labels
             assert metric.kind is Kind.GAUGE or value >= first[labels], labels
-    assert second['rayelastic_operator_tuples_out_total{job="stalls",operator="numbers",pe="pe0"}'] > 0
-    assert second['rayelastic_link_credit_used_bytes{job="stalls",link="double->out",pe="pe0"}'] > 0
-    assert second['rayelastic_pe_rss_bytes{job="stalls",pe="pe0"}'] > 10e6
-    assert second['rayelastic_link_sent_bytes_total{job="stalls",link="double->out",pe="pe0"}'] > 0
-    everything = second['rayelastic_latency_marks_total{job="stalls",le="+Inf",operator="out",pe="pe1"}']
-    within = second['rayelastic_latency_marks_total{job="stalls",le="1.04858",operator="out",pe="pe1"}']
+    assert second['rayelastic_operator_tuples_out_total{operator="numbers",pe="pe0",rel_job="stalls"}'] > 0
+    assert second['rayelastic_link_credit_used_bytes{link="double->out",pe="pe0",rel_job="stalls"}'] > 0
+    assert second['rayelastic_pe_rss_bytes{pe="pe0",rel_job="stalls"}'] > 10e6
+    assert second['rayelastic_link_sent_bytes_total{link="double->out",pe="pe0",rel_job="stalls"}'] > 0
+    everything = second['rayelastic_latency_marks_total{le="+Inf",operator="out",pe="pe1",rel_job="stalls"}']
+    within = second['rayelastic_latency_marks_total{le="1.04858",operator="out",pe="pe1",rel_job="stalls"}']
     assert everything >= within > 0
     shares = [value for labels, value in second.items() if "cost_share" in labels]
     assert all(0 <= share <= 1 for share in shares)
@@ -184,7 +184,7 @@ def test_a_hot_key_of_a_running_job_is_named() -> None:
         scrape = scraped(job)
 
         def of_region(name: str) -> float:
-            return scrape[f'rayelastic_region_{name}{{job="hot",region="{region}"}}']
+            return scrape[f'rayelastic_region_{name}{{region="{region}",rel_job="hot"}}']
 
         assert of_region("changes_total") >= 1
         assert of_region("moved_bytes_total") > 8 * of_region("moved_keys_total") > 0

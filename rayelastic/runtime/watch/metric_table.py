@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = ["METRICS", "Kind", "Metric", "MetricsReader", "Reading"]
 
-_OPERATOR = ("job", "pe", "operator")
-_PE = ("job", "pe")
-_DROPPED = ("job", "pe", "operator", "reason")
-_LATENCY = ("job", "pe", "operator", "le")
-_LINK = ("job", "pe", "link")
-_REGION = ("job", "region")
+JOB = "rel_job"  # not "job": Prometheus keeps that name for what it scrapes, and puts "exported_" in front of ours
+_OPERATOR = (JOB, "pe", "operator")
+_PE = (JOB, "pe")
+_DROPPED = (JOB, "pe", "operator", "reason")
+_LATENCY = (JOB, "pe", "operator", "le")
+_LINK = (JOB, "pe", "link")
+_REGION = (JOB, "region")
 
 
 class Kind(enum.Enum):
@@ -135,8 +136,8 @@ _ALL = (
     _counter("region_moved_bytes", "Bytes of state that went to another replica.", _REGION),
     _counter("region_held_seconds", "Time that moving keys waited for their state, batch by batch, seconds.", _REGION),
     _gauge("region_longest_hold_seconds", "The longest that moving keys have waited so far, seconds.", _REGION),
-    _gauge("job_epoch", "The routing epoch in force.", ("job",)),
-    _gauge("job_seconds", "Time since the start of the job, seconds.", ("job",)),
+    _gauge("job_epoch", "The routing epoch in force.", (JOB,)),
+    _gauge("job_seconds", "Time since the start of the job, seconds.", (JOB,)),
 )
 METRICS = {metric.name: metric for metric in _ALL}
 

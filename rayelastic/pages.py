@@ -1,0 +1,74 @@
+"""`rayelastic web`: the page of the jobs on a Ray cluster, of one that this process runs, or of one that is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rayelastic import job as jobs
+from rayelastic.on_ray.jobs import list_jobs
+from rayelastic.web.journal_story import story
+from rayelastic.web.page import HOST, Page
+
+if TYPE_CHECKING:
+    from rayelastic.job import Job
+    from rayelastic.runtime.values.status import JobStatus
+
+__all__ = ["ClusterJobs", "cluster_page", "journal_page"]
+
+
+class ClusterJobs:
+    """The jobs of a Ray cluster.
+
+    Args:
+        address: of the cluster; None: the one that is found.
+    """
+
+    def __init__(self, address: str | None) -> None:
+        self._address = address
+
+    def listed(self) -> list[JobStatus]:
+        """Those whose coordinator answers."""
+        return list_jobs(address=self._address)
+
+    def opened(self, name: str) -> Job:
+        """One of them; JobNotFoundError if there is none."""
+        return jobs.attach(name, address=self._address)
+
+
+def cluster_page(name: str | None, address: str | None, port: int, host: str = HOST) -> Page:
+    """Serves the page of a cluster's jobs.
+
+    Args:
+        name: the job that is opened first; None: any.
+        address: of the cluster; None: the one that is found.
+        port: to listen at; 0: a free one.
+        host: the address to listen at.
+
+    Raises:
+        RayUnreachableError: there is no Ray.
+        JobNotFoundError: no such job.
+        ConfigError: the port can't be opened.
+    """
+    known = ClusterJobs(address)
+    known.listed()  # whether there is a cluster at all
+    first = {name: known.opened(name)} if name is not None else {}
+    for job in first.values():
+        job.plan()  # whether it answers
+    return Page(first, catalogue=known, port=port, host=host)
+
+
+def journal_page(paths: Sequence[Path], port: int, host: str = HOST) -> Page:
+    """Serves the page of a job that is over, of what its loops wrote; needs no cluster.
+
+    Args:
+        paths: as `JobConfig(journal=...)` said.
+        port: to listen at; 0: a free one.
+        host: the address to listen at.
+
+    Raises:
+        ConfigError: a file is no journal, or the port can't be opened.
+    """
+    found = story(paths)
+    return Page(histories={found.plan.topology: found}, port=port, host=host)

@@ -1,0 +1,41 @@
+"""What commands print with --json: statuses, counters, plans and findings as JSON values, named as their fields."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from rayelastic.plan.exec_plan import ExecPlan
+
+__all__ = ["as_json", "plain"]
+
+
+def plain(value: Any) -> Any:
+    """A value as dicts, lists, strings and numbers; plans as their `to_dict`, what JSON has no number for as None.
+
+    >>> from rayelastic.runtime.values.status import JobStatus, State
+    >>> plain(JobStatus("words", State.RUNNING))
+    {'name': 'words', 'state': 'running', 'failure': None, 'pes': []}
+    """
+    if isinstance(value, ExecPlan):
+        return value.to_dict()
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.name[0] != "_"}
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def as_json(value: Any) -> str:
+    """The same as text."""
+    return json.dumps(plain(value), indent=2, ensure_ascii=False)

@@ -1,0 +1,168 @@
+"""What a picture of a plan has as one box: an operator, operators that are alike, a region, a PE, a node.
+
+A large graph is shown collapsed and opened where somebody looks. Must not know how it is drawn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from rayelastic.graph.spec.ports import operator_of
+from rayelastic.plan.plan_parts import ShownPlan
+
+__all__ = ["Detail", "Group", "detail_of", "edges_between", "grouped", "shortened"]
+
+MANY = 60  # operators from which on those that are alike share a box
+LIKE = 3  # operators that are worth it
+ROUNDS = 12  # in which what is alike is told apart by its neighbours, at most
+DIGITS = re.compile(r"\d+")
+
+
+class Detail(Enum):
+    """How much of a plan is shown, from all to the least."""
+
+    OPERATORS = "operators"
+    ALIKE = "alike"
+    REGIONS = "regions"
+    PES = "pes"
+    NODES = "nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One box.
+
+    Args:
+        name: unique, such as 'r1', or 'region:r1' of a region.
+        title: what to write into it.
+        detail: what it stands for.
+        operators: in it, in topological order.
+    """
+
+    name: str
+    title: str
+    detail: Detail
+    operators: tuple[str, ...]
+
+
+def detail_of(operators: int) -> Detail:
+    """How much is shown of so many operators if nobody says.
+
+    >>> detail_of(52), detail_of(387)
+    (<Detail.OPERATORS: 'operators'>, <Detail.ALIKE: 'alike'>)
+    """
+    return Detail.OPERATORS if operators < MANY else Detail.ALIKE
+
+
+def grouped(plan: ShownPlan, detail: Detail, opened: Container[str] = ()) -> tuple[Group, ...]:
+    """Divide the operators of a plan into boxes.
+
+    Args:
+        plan: whose operators.
+        detail: what a box is.
+        opened: names of boxes of which the next finer ones are shown instead: of nodes their PEs, of those the regions,
+            of these, and of operators that are alike, the operators.
+    """
+    alike = _alike(plan) if detail is Detail.ALIKE else {}
+    found: dict[str, tuple[str, Detail, list[str]]] = {}
+    for planned in plan.regions:
+        for pipeline in planned.pipelines:
+            pes = ", ".join(dict.fromkeys(pipeline.pes))
+            nodes = ", ".join(dict.fromkeys(plan.nodes.get(pe, "not placed") for pe in pipeline.pes))
+            region = planned.region.name
+            for operator in pipeline.operators:
+                ways = {
+                    Detail.NODES: (f"node:{nodes}", nodes),
+                    Detail.PES: (f"pe:{pes}", pes),
+                    Detail.REGIONS: (f"region:{region}", f"{region}  {_shown(planned.region.operators)}"),
+                }
+                steps = [ways[one] for one in _STEPS[detail]]
+                if operator in alike:
+                    steps = [(f"alike:{alike[operator][0]}", alike[operator][1])]
+                name, title = next((step for step in steps if step[0] not in opened), (operator, operator))
+                kind = _KINDS.get(name.partition(":")[0] if name != operator else "", Detail.OPERATORS)
+                found.setdefault(name, (title, kind, []))[2].append(operator)
+    return tuple(
+        Group(name, f"{title}  x {len(members)}" if kind is Detail.ALIKE else title, kind, tuple(members))
+        for name, (title, kind, members) in found.items()
+    )
+
+
+def edges_between(plan: ShownPlan, groups: Iterable[Group]) -> tuple[tuple[str, str], ...]:
+    """The edges of a plan between boxes, each pair once."""
+    home = {operator: group.name for group in groups for operator in group.operators}
+    pairs = ((home[operator_of(stream)], home[operator_of(end)]) for stream, end in plan.edges)
+    return tuple(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]))
+
+
+def shortened(text: str, letters: int) -> str:
+    """A text cut in its middle, as the ends of names tell them apart.
+
+    >>> shortened("normalise_and_validate_7", 12), shortened("words", 12)
+    ('normal…ate_7', 'words')
+    """
+    if len(text) <= letters:
+        return text
+    tail = (letters - 1) // 2
+    return f"{text[: letters - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+_STEPS: Mapping[Detail, tuple[Detail, ...]] = {
+    Detail.OPERATORS: (),
+    Detail.ALIKE: (),
+    Detail.REGIONS: (Detail.REGIONS,),
+    Detail.PES: (Detail.PES, Detail.REGIONS),
+    Detail.NODES: (Detail.NODES, Detail.PES, Detail.REGIONS),
+}
+_KINDS = {"alike": Detail.ALIKE, "region": Detail.REGIONS, "pe": Detail.PES, "node": Detail.NODES}
+
+
+def _shown(operators: tuple[str, ...]) -> str:
+    return operators[0] if len(operators) == 1 else f"{operators[0]} … {operators[-1]}"
+
+
+def _alike(plan: ShownPlan) -> dict[str, tuple[str, str]]:
+    """{operator: the first that is like it, what their names have in common}, of those of which there are enough.
+
+    Operators are alike if their names differ in numbers alone and what feeds them and what they feed is alike, found by
+    colour refinement (Weisfeiler and Leman 1968), over sets: how many branches there are makes no difference.
+    """
+    names = [operator for planned in plan.regions for operator in planned.region.operators]
+    before: dict[str, list[str]] = {name: [] for name in names}
+    after: dict[str, list[str]] = {name: [] for name in names}
+    for stream, end in plan.edges:
+        before[operator_of(end)].append(operator_of(stream))
+        after[operator_of(stream)].append(operator_of(end))
+    colour: dict[str, int] = _numbered({name: (DIGITS.sub("*", name),) for name in names})
+    for _ in range(ROUNDS):
+        finer = _numbered(
+            {
+                name: (
+                    colour[name],
+                    tuple(sorted({colour[one] for one in before[name]})),
+                    tuple(sorted({colour[one] for one in after[name]})),
+                )
+                for name in names
+            }
+        )
+        done = len(set(finer.values())) == len(set(colour.values()))
+        colour = finer
+        if done:
+            break
+    classes: dict[int, list[str]] = {}
+    for name in names:
+        classes.setdefault(colour[name], []).append(name)
+    return {
+        name: (members[0], DIGITS.sub("*", members[0]))
+        for members in classes.values()
+        if len(members) >= LIKE
+        for name in members
+    }
+
+
+def _numbered(keys: Mapping[str, tuple[object, ...]]) -> dict[str, int]:
+    numbers: dict[tuple[object, ...], int] = {}
+    return {name: numbers.setdefault(key, len(numbers)) for name, key in keys.items()}

@@ -1,0 +1,74 @@
+"""What a layout gives: boxes and lines in pixels, as immutable values. Must not know who draws them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+__all__ = ["Box", "Layout", "Line"]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Where a node is; pixels, from the left upper corner.
+
+    >>> Box(0, 0, 10, 10).overlaps(Box(5, 5, 10, 10)), Box(0, 0, 10, 10).overlaps(Box(10, 0, 10, 10))
+    (True, False)
+    """
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def overlaps(self, other: Box) -> bool:
+        """Whether some area belongs to both."""
+        return (
+            self.x < other.x + other.width
+            and other.x < self.x + self.width
+            and self.y < other.y + other.height
+            and other.y < self.y + self.height
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The way of an edge.
+
+    Args:
+        origin: where it starts.
+        target: where it ends.
+        points: of its straight pieces, each of which is level or upright, from the origin's side to the target's.
+        back: whether it closes a loop, and so goes against the direction of the others.
+    """
+
+    origin: str
+    target: str
+    points: tuple[tuple[float, float], ...]
+    back: bool = False
+
+    def crosses(self, box: Box) -> bool:
+        """Whether it goes through the inside of a box.
+
+        >>> Line("a", "b", ((0, 5), (20, 5))).crosses(Box(5, 0, 10, 10))
+        True
+        """
+        pieces = (Box(min(x, u), min(y, v), abs(u - x), abs(v - y)) for (x, y), (u, v) in pairwise(self.points))
+        return any(piece.overlaps(box) for piece in pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A drawn graph.
+
+    Args:
+        boxes: {node: where it is}.
+        lines: one for each edge between two different nodes.
+        width: of everything, pixels.
+        height: likewise.
+    """
+
+    boxes: dict[str, Box]
+    lines: tuple[Line, ...]
+    width: float
+    height: float

@@ -1,0 +1,44 @@
+"""Who may look: those who know the token. What browsers are told to load: only what this server serves.
+
+The token comes once in the address, then in a cookie that scripts can't read and other sites can't send.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+__all__ = ["ASKED_BY_PAGE", "HEADERS", "Access"]
+
+ASKED_BY_PAGE = "X-Rayelastic"  # a header that forms and links of other sites can't send
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'self'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class Access:
+    """The token of one server.
+
+    Args:
+        token: what has to be known; made up if not given.
+    """
+
+    def __init__(self, token: str | None = None) -> None:
+        self.token = token or secrets.token_urlsafe(24)
+        self.cookie = f"rayelastic-{secrets.token_hex(4)}"  # several servers may share a host name
+
+    def allows(self, request: web.Request) -> bool:
+        """Whether a request carries the token: in its address, its cookie or as a bearer."""
+        bearer = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        given = (request.query.get("token", ""), request.cookies.get(self.cookie, ""), bearer)
+        return any(hmac.compare_digest(one.encode(), self.token.encode()) for one in given if one)

@@ -1,0 +1,56 @@
+// Actions: each is asked twice. The server gives a code for the first question; only that code has it done.
+
+import * as server from "./server.js";
+import { element } from "./format.js";
+
+const $ = (id) => document.getElementById(id);
+
+export class Actions {
+  constructor(job) {
+    this.job = job;
+    this.code = null;
+    const forms = {
+      rescale: () => ({ region: $("region").value, replicas: Number($("replicas").value) }),
+      savepoint: () => ({ folder: $("folder").value }),
+      drain: () => ({}),
+      cancel: () => ({}),
+    };
+    for (const [action, more] of Object.entries(forms))
+      $(action).addEventListener("submit", (event) => { event.preventDefault(); this.ask({ action, ...more() }); });
+    $("confirm-yes").addEventListener("click", () => this.confirm());
+    $("confirm-no").addEventListener("click", () => this.close(""));
+  }
+
+  regions(found) {
+    const scalable = found.filter((region) => region.scalable), chosen = $("region").value;
+    $("rescale").hidden = scalable.length === 0;
+    $("region").replaceChildren(...scalable.map((region) => element("option", { value: region.name }, `${region.name} (${region.replicas} now)`)));
+    if (scalable.some((region) => region.name === chosen)) $("region").value = chosen;
+  }
+
+  close(answer) {
+    this.code = null;
+    $("confirm").hidden = true;
+    $("answer").textContent = answer;
+  }
+
+  async ask(wanted) {
+    try {
+      const said = await server.act(this.job(), wanted);
+      this.code = said.confirm;
+      $("answer").textContent = "";
+      $("confirm-text").textContent = `${said.text}?`;
+      $("confirm").hidden = false;
+      $("confirm-yes").focus();
+    } catch (error) { this.close(error.message); }
+  }
+
+  async confirm() {
+    const code = this.code;
+    this.close("Under way …");
+    try {
+      const said = await server.act(this.job(), { confirm: code });
+      this.close(said.done ? `Done: ${said.text}.` : `Not done: ${said.problem}`);
+    } catch (error) { this.close(error.message); }
+  }
+}

@@ -1,0 +1,113 @@
+// Time lines: one plot a quantity, with a marker for everything that happened. uPlot draws.
+
+import { bytes, clock, element, rate, seconds, short } from "./format.js";
+
+const PLOTS = [
+  { title: "Throughput of the sources", series: ["throughput"], write: rate },
+  { title: "Latency to the sinks: p50, p99", series: ["p50", "p99"], write: seconds },
+  { title: "Threads and CPUs used by operators", series: ["threads", "cpu"], write: short, steps: true },
+  { title: "Queues in front of operators", series: ["queues"], write: short, steps: true },
+  { title: "Replicas of keyed regions", series: ["replicas"], write: short, steps: true },
+  { title: "Tuples in queues", series: ["queued"], write: short },
+  { title: "Keyed state", series: ["state_bytes"], write: bytes },
+];
+const HEIGHT = 150, MARKS = 60; // pixels; markers of a plot: the last ones
+const MARK = 13, ROWS = 8; // pixels of a marker; rows of them that a plot has room for
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+export class Timeline {
+  constructor(place, choose) {
+    this.place = place;
+    this.choose = choose;
+    this.events = [];
+    this.chosen = null;
+    new ResizeObserver(() => this.resize()).observe(place);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.start(this.data));
+  }
+
+  start(data) {
+    this.data = data;
+    this.place.replaceChildren();
+    this.plots = PLOTS.filter((plot) => plot.series.some((name) => data[name].some((value) => value !== null)) || data.seconds.length === 0).map((plot) => this.plot(plot));
+    this.redraw();
+    this.resize(); // the first ones were made when they had the row for themselves
+  }
+
+  plot(plot) {
+    const holder = element("div", { class: "plot" }, element("h3", {}, plot.title)), ink = colour("--dim"), grid = colour("--line");
+    this.place.append(holder);
+    const axis = (more) => ({ stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid }, font: "11px system-ui", ...more });
+    const shown = { ...plot, holder };
+    const paths = plot.steps ? uPlot.paths.stepped({ align: 1 }) : undefined;
+    const made = new uPlot({
+      width: Math.max(200, holder.clientWidth - 12), height: HEIGHT, legend: { show: false }, cursor: { drag: { x: false, y: false } },
+      scales: { x: { time: false, range: (u, low, high) => [low ?? 0, Math.max(high ?? 1, (low ?? 0) + 1)] }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+      axes: [axis({ values: (u, ticks) => ticks.map(clock), size: 28 }), axis({ values: (u, ticks) => ticks.map(plot.write), size: 62 })],
+      series: [{}, ...plot.series.map((name, i) => ({ label: name, stroke: colour(i ? "--waited" : "--accent"), width: 1.5, paths, spanGaps: true, points: { show: this.data.seconds.length < 2 } }))],
+      hooks: { draw: [() => this.mark(shown)] }, // when its scales are known
+    }, this.columns(plot), holder);
+    return Object.assign(shown, { made });
+  }
+
+  columns(plot) {
+    return [this.data.seconds, ...plot.series.map((name) => this.data[name])];
+  }
+
+  add(at, series) {
+    const last = this.data.seconds.at(-1);
+    if (last !== undefined && at <= last) return;
+    const wasEmpty = this.data.seconds.length < 3;
+    this.data.seconds.push(at);
+    for (const name of Object.keys(this.data)) if (name !== "seconds") this.data[name].push(series[name] ?? null);
+    if (wasEmpty) this.start(this.data); else this.redraw();
+  }
+
+  redraw() {
+    for (const plot of this.plots ?? []) plot.made.setData(this.columns(plot));
+    this.remark();
+  }
+
+  remark() {
+    for (const plot of this.plots ?? []) this.mark(plot);
+  }
+
+  mark(plot) {
+    if (!plot.made || plot.made.scales.x.max === undefined || plot.made.scales.x.max === null) return;
+    const { min, max } = plot.made.scales.x;
+    const shown = this.events.filter((event) => event.kind !== "pass").slice(-MARKS);
+    const key = `${shown.map((event) => event.number)}|${this.chosen}|${plot.made.width}|${min}|${max}`;
+    if (plot.marked === key) return;
+    plot.marked = key;
+    const kept = new Map([...plot.made.over.querySelectorAll(".mark")].map((one) => [one.dataset.number, one]));
+    const ends = []; // of each row of markers: where the last one ends, so that all can be pressed
+    for (const event of shown) {
+      const number = String(event.number);
+      const button = kept.get(number) ?? element("button", { type: "button", class: `mark ${event.kind}`, "data-number": number, title: `${clock(event.seconds)}: ${event.title}`, "aria-label": `${clock(event.seconds)}, ${event.kind}: ${event.title}`, onclick: () => this.choose(event) });
+      kept.delete(number);
+      const x = plot.made.valToPos(event.seconds, "x");
+      const row = ((found) => (found < 0 ? ends.length : found))(ends.findIndex((end) => x >= end));
+      ends[row] = x + MARK;
+      button.style.left = `${Math.max(0, Math.min(plot.made.over.clientWidth, x))}px`;
+      button.style.top = `${(row % ROWS) * MARK}px`;
+      button.classList.toggle("chosen", this.chosen === event.number);
+      if (!button.isConnected) plot.made.over.append(button);
+    }
+    for (const gone of kept.values()) gone.remove();
+  }
+
+  resize() {
+    for (const plot of this.plots ?? []) {
+      plot.made.setSize({ width: Math.max(200, plot.holder.clientWidth - 12), height: HEIGHT });
+    }
+  }
+
+  // Throughput in the seconds before and behind an event: what came of it.
+  around(at, span = 3) {
+    const mean = (from, to) => {
+      const found = this.data.seconds.map((t, i) => [t, this.data.throughput[i]]).filter(([t, value]) => t > from && t <= to && value !== null);
+      return found.length ? found.reduce((sum, [, value]) => sum + value, 0) / found.length : null;
+    };
+    return [mean(at - span, at), mean(at + 0.5, at + 0.5 + span)];
+  }
+}

@@ -1,0 +1,202 @@
+"""What a job did between two readings, as a table of numbers: a row an operator, and one of the whole job.
+
+The table is float32 and goes to browsers as it is, so that thousands of operators cost next to nothing. Must not know
+who keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rayelastic.plan.regions import RegionKind
+from rayelastic.runtime.values.status import OperatorSample, latency_bound
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.values.status import JobMetrics, PESample
+
+__all__ = ["COLUMNS", "SERIES", "Frame", "frame_between", "keyed_replicas"]
+
+# Of an operator, over all PEs that host it: rates in tuples/s; shares 0..1 of the PE where they are highest.
+COLUMNS = (
+    "rate_in", "rate_out", "busy", "waited", "blocked", "cost", "fill", "queued", "tuples_in", "tuples_out",
+    "errors", "dropped", "state_keys", "state_bytes", "p99", "model", "hosts",
+)  # fmt: skip
+SERIES = ("throughput", "p50", "p99", "threads", "queues", "queued", "replicas", "state_bytes", "cpu")
+MODELS = ("manual", "dynamic", "dedicated")
+AT = {name: number for number, name in enumerate(COLUMNS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A job at one moment.
+
+    Args:
+        seconds: since its start.
+        operators: a row for each operator of the plan, with COLUMNS; float32.
+        series: {name of SERIES: value}; None: not known, as the latency of a job whose sinks got no marks.
+        pes: a dict for each processing element: threads, memory in bytes, seconds a second that it waits for the token.
+        links: a dict for each link: bytes/s, share of the time that its sender waited for room.
+    """
+
+    seconds: float
+    operators: NDArray[np.float32]
+    series: Mapping[str, float | None]
+    pes: tuple[Mapping[str, Any], ...] = ()
+    links: tuple[Mapping[str, Any], ...] = field(default=())
+
+
+def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, places: Mapping[str, int]) -> Frame:
+    """Make the frame of two readings.
+
+    Args:
+        before: the earlier one; None: there is none, so that all rates are 0.
+        now: the later one.
+        plan: in force.
+        places: {operator: its row}.
+    """
+    table = np.zeros((len(places), len(COLUMNS)), dtype=np.float64)
+    earlier = {pe.pe: pe for pe in before.pes} if before is not None else {}
+    marks: list[tuple[int, ...]] = []
+    for pe in now.pes:
+        _add(table, places, earlier.get(pe.pe), pe, marks)
+    cost = table[:, AT["cost"]].sum()
+    cpu = float(cost)
+    if cost > 0:
+        table[:, AT["cost"]] /= cost
+    fed = {places[end.partition("/")[0]] for _, end in plan.edges if end.partition("/")[0] in places}
+    sources = [row for row in range(len(places)) if row not in fed]
+    series = {
+        "throughput": float(table[sources, AT["rate_out"]].sum()) if before is not None else None,
+        "p50": _quantile(marks, 0.5),
+        "p99": _quantile(marks, 0.99),
+        "threads": float(sum(pe.threads for pe in now.pes)),
+        "queues": float((table[:, AT["model"]] > 0).sum()),
+        "queued": float(table[:, AT["queued"]].sum()),
+        "replicas": keyed_replicas(plan),
+        "state_bytes": float(table[:, AT["state_bytes"]].sum()),
+        "cpu": cpu if before is not None else None,
+    }
+    pes = tuple(_of_pe(earlier.get(pe.pe), pe) for pe in now.pes)
+    links = tuple(one for pe in now.pes for one in _links(earlier.get(pe.pe), pe))
+    return Frame(now.seconds, table.astype(np.float32), series, pes, links)
+
+
+def keyed_replicas(plan: ExecPlan) -> float:
+    """How many replicas there are of regions that can have several."""
+    return float(sum(one.replicas for one in plan.regions if one.region.kind is RegionKind.DATA_PARALLEL))
+
+
+def _counters(operators: tuple[OperatorSample, ...]) -> NDArray[np.float64]:
+    return np.array(
+        [
+            (
+                one.tuples_in, one.tuples_out, one.inside_seconds, one.waited_seconds, one.blocked_seconds,
+                one.cpu_seconds,
+            )
+            for one in operators
+        ],
+        dtype=np.float64,
+    ).reshape(-1, 6)  # fmt: skip
+
+
+def _add(
+    table: NDArray[np.float64],
+    places: Mapping[str, int],
+    before: PESample | None,
+    now: PESample,
+    marks: list[tuple[int, ...]],
+) -> None:
+    """Adds one processing element to the table."""
+    known = [one for one in now.operators if one.name in places]
+    if not known:
+        return
+    rows = np.array([places[one.name] for one in known])
+    grown = np.zeros((len(known), 6))
+    seconds = now.seconds - before.seconds if before is not None else 0.0
+    if before is not None and seconds > 0:
+        then = before.operators
+        if [one.name for one in then] != [one.name for one in known]:
+            by_name = {one.name: one for one in then}
+            then = tuple(by_name.get(one.name, _NONE) for one in known)
+        grown = (_counters(tuple(known)) - _counters(then)) / seconds
+    per_second = grown.clip(min=0)
+    table[rows, AT["rate_in"]] += per_second[:, 0]
+    table[rows, AT["rate_out"]] += per_second[:, 1]
+    shares = {"busy": per_second[:, 2] - per_second[:, 3], "waited": per_second[:, 3], "blocked": per_second[:, 4]}
+    for name, share in shares.items():
+        table[rows, AT[name]] = np.maximum(table[rows, AT[name]], share.clip(0, 1))
+    table[rows, AT["cost"]] += per_second[:, 5]
+    table[rows, AT["fill"]] = np.maximum(table[rows, AT["fill"]], [one.queue_fill for one in known])
+    table[rows, AT["hosts"]] += 1
+    sums = [
+        (one.queued, one.tuples_in, one.tuples_out, one.errors, sum(one.dropped.values()) if one.dropped else 0,
+         one.state_keys, one.state_bytes)
+        for one in known
+    ]  # fmt: skip
+    names = ("queued", "tuples_in", "tuples_out", "errors", "dropped", "state_keys", "state_bytes")
+    places_of = np.array([AT[name] for name in names])
+    table[np.ix_(rows, places_of)] += np.array(sums, dtype=np.float64)
+    table[rows, AT["model"]] = np.array([MODELS.index(one.model) if one.model in MODELS else 0 for one in known])
+    late = {one.name: one.latency for one in before.operators if one.latency} if before is not None else {}
+    for one in known:
+        if one.latency:
+            then_marks = late.get(one.name, (0,) * len(one.latency))
+            fresh = tuple(a - b for a, b in zip(one.latency, then_marks, strict=True))
+            marks.append(fresh)
+            found = _quantile([fresh], 0.99)
+            table[places[one.name], AT["p99"]] = max(table[places[one.name], AT["p99"]], found or 0.0)
+
+
+_NONE = OperatorSample("", "manual", 0, 0, 0)
+
+
+def _quantile(marks: list[tuple[int, ...]], quantile: float) -> float | None:
+    """Seconds that so many of the marks stayed below; of the last, open bucket its lower bound."""
+    summed = [sum(column) for column in zip(*marks, strict=True)] if marks else []
+    seen, wanted = 0, quantile * sum(summed)
+    for bucket, count in enumerate(summed):
+        seen += count
+        if count and seen >= wanted:
+            return latency_bound(min(bucket, len(summed) - 2))
+    return None
+
+
+def _of_pe(before: PESample | None, now: PESample) -> dict[str, Any]:
+    seconds = now.seconds - before.seconds if before is not None else 0.0
+    token = (
+        (now.token_wait_seconds - before.token_wait_seconds) / seconds if before is not None and seconds > 0 else 0.0
+    )
+    return {
+        "pe": now.pe,
+        "threads": now.threads,
+        "stuck": now.threads_stuck,
+        "rss": now.rss_bytes,
+        "token": round(token, 3),
+    }
+
+
+def _links(before: PESample | None, now: PESample) -> list[dict[str, Any]]:
+    seconds = now.seconds - before.seconds if before is not None else 0.0
+    if before is None or seconds <= 0:
+        return []
+    found = []
+    for name, counters in now.links.items():
+        then = before.links.get(name)
+        if then is not None:
+            found.append(
+                {
+                    "link": name,
+                    "pe": now.pe,
+                    "sent": round((counters["bytes_sent"] - then["bytes_sent"]) / seconds),
+                    "received": round((counters["bytes_received"] - then["bytes_received"]) / seconds),
+                    "blocked": round((counters["blocked_seconds"] - then["blocked_seconds"]) / seconds, 3),
+                }
+            )
+    return found

@@ -1,0 +1,108 @@
+"""The page of a job, or of several, served from a thread of this process until it is closed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import ConfigError
+from rayelastic.web.access import Access
+from rayelastic.web.server import PageApp
+
+if TYPE_CHECKING:
+    from rayelastic.web.history import History
+    from rayelastic.web.watched import Catalogue, Watched
+
+__all__ = ["Page"]
+
+HOST = "127.0.0.1"
+START = 30.0  # seconds for the server to open its port
+END = 10.0  # seconds for it to close
+
+
+class Page:
+    """A page that is being served.
+
+    Args:
+        jobs: that run, by name.
+        histories: of jobs that are over, by name.
+        catalogue: finds more jobs.
+        port: to listen at; 0: a free one.
+        host: the address to listen at; whoever reaches it needs the token.
+
+    Raises:
+        ConfigError: the port can't be opened.
+    """
+
+    def __init__(
+        self,
+        jobs: Mapping[str, Watched] | None = None,
+        histories: Mapping[str, History] | None = None,
+        catalogue: Catalogue | None = None,
+        *,
+        port: int = 0,
+        host: str = HOST,
+    ) -> None:
+        self.access = Access()
+        self.port = port
+        self._host = host
+        self._known = (dict(jobs or {}), dict(histories or {}), catalogue)
+        self._ready = threading.Event()
+        self._problem: BaseException | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended: asyncio.Event | None = None
+        self._thread = threading.Thread(target=self._run, name="page", daemon=True)
+        self._thread.start()
+        self._ready.wait(START)
+        if self._problem is not None:
+            raise ConfigError(
+                f"the page can't be served at {host}:{port}: {self._problem}",
+                way_out="Give another port, or 0 for a free one",
+            ) from self._problem
+
+    @property
+    def url(self) -> str:
+        """The address with the token, to be opened in a browser."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self.port}/?token={self.access.token}"
+
+    def wait(self) -> None:
+        """Returns when the page is closed, or with Ctrl-C."""
+        while self._thread.is_alive():
+            self._thread.join(1.0)
+
+    def close(self) -> None:
+        """Ends it; safe to repeat."""
+        loop, ended = self._loop, self._ended
+        if loop is not None and ended is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(ended.set)
+        self._thread.join(END)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except Exception as error:  # told by whoever made the page; later there is nobody
+            self._problem = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        from aiohttp import web
+
+        jobs, histories, catalogue = self._known
+        served = PageApp(self.access, jobs, histories, catalogue)
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+        runner = web.AppRunner(served.made(), access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        site = web.TCPSite(runner, self._host, self.port)
+        await site.start()
+        self.port = runner.addresses[0][1]
+        self._ready.set()
+        try:
+            await served.start()
+            await self._ended.wait()
+        finally:
+            await served.close()
+            await runner.cleanup()

@@ -1,0 +1,103 @@
+"""Reads a job once for all who look: counters, state, plan, passes; what it reads goes into the history.
+
+`read` may block and runs anywhere; `keep` belongs to the thread of the history. A job that can't be asked any more is
+told as a failure and isn't asked again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import RayelasticError
+from rayelastic.runtime.watch.bottleneck import find_bottleneck
+from rayelastic.web.events import Event, EventKind, event_of, moved, state_changes
+from rayelastic.web.frames import frame_between
+from rayelastic.web.history import History
+
+if TYPE_CHECKING:
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.values.adaptation import Adaptation
+    from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+    from rayelastic.runtime.values.status import JobMetrics, JobStatus
+    from rayelastic.web.watched import Watched
+
+__all__ = ["Reading", "Sampler"]
+
+LAST_PASSES = 64  # of which the bottleneck's rule is taken
+LARGE = 500  # operators from which on the bottleneck is looked for every few readings
+SELDOM = 5  # readings
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read of a job."""
+
+    status: JobStatus
+    metrics: JobMetrics
+    plan: ExecPlan
+    passes: tuple[Adaptation | RegionAdaptation, ...]
+
+
+class Sampler:
+    """Reads one job, once a period for everybody.
+
+    Args:
+        job: to read.
+    """
+
+    def __init__(self, job: Watched) -> None:
+        self.job = job
+        self.history = History(job.plan())
+        self.history.state = job.status.state.value
+        self.over = False
+        self._before: Reading | None = None
+        self._since: dict[str, int] = {}
+        self._passes: tuple[Adaptation | RegionAdaptation, ...] = ()
+        self._readings = 0
+
+    def read(self) -> Reading:
+        """Asks the job; blocks while it answers."""
+        status = self.job.status  # first: what is final stays as it is
+        passes = tuple(self.job.adaptations(every_pass=True, since=dict(self._since)))
+        return Reading(status, self.job.metrics(), self.job.plan(), passes)
+
+    def keep(self, now: Reading) -> None:
+        """Puts what was read into the history."""
+        before, history, seconds = self._before, self.history, now.metrics.seconds
+        for done in now.passes:
+            self._since[done.pe] = done.number + 1
+        self._passes = (*self._passes, *now.passes)[-LAST_PASSES:]
+        events = [event_of(done) for done in now.passes]
+        if before is not None:
+            events += moved((before.plan, before.metrics.regions), (now.plan, now.metrics.regions), seconds)
+        events += state_changes(before.status if before is not None else None, now.status, seconds)
+        history.tell(events)
+        history.set_plan(now.plan, seconds)
+        history.state = now.status.state.value
+        failure = now.status.failure
+        if failure is not None:
+            history.failure = {
+                "reason": failure.reason,
+                "operator": failure.operator,
+                "tuple": failure.failing_tuple,
+                "traceback": failure.traceback,
+            }
+        if before is None or now.metrics.seconds > before.metrics.seconds:
+            earlier = before.metrics if before is not None else None
+            history.add(frame_between(earlier, now.metrics, now.plan, history.places))
+            if earlier is not None and (len(history.places) < LARGE or self._readings % SELDOM == 0):
+                history.bottleneck = str(find_bottleneck(earlier, now.metrics, now.plan, self._passes))
+        if not history.lanes:
+            history.lanes = {one.name: one.lane for pe in now.metrics.pes for one in pe.operators if one.lane}
+        self._readings += 1
+        self._before = now
+        self.over = now.status.state.is_final
+
+    def lose(self, error: RayelasticError | TimeoutError) -> None:
+        """Notes that the job can't be asked any more."""
+        self.over = True
+        self.history.state = "lost"
+        self.history.failure = {"reason": str(error), "operator": None, "tuple": None, "traceback": ""}
+        at = self._before.metrics.seconds if self._before is not None else 0.0
+        self.history.tell([Event(at, EventKind.FAILURE, "job", "the job can't be asked any more", str(error))])

@@ -1,0 +1,278 @@
+"""The HTTP server of the page: one snapshot and one stream of events for all who look, on the loopback address.
+
+All addresses in the page are relative, so that it works behind a proxy that puts a path in front. aiohttp, which comes
+with Ray's dashboard, is loaded with the first server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.errors import ConfigError, JobNotFoundError, RayelasticError
+from rayelastic.web.access import ASKED_BY_PAGE, HEADERS, Access
+from rayelastic.web.actions import StaleError
+from rayelastic.web.graphs import graph
+from rayelastic.web.story import Story
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from rayelastic.web.history import History
+    from rayelastic.web.watched import Catalogue, Watched
+
+__all__ = ["PageApp"]
+
+ASSETS = Path(__file__).parent / "assets"
+TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+SILENCE = 10.0  # seconds after which a stream with nothing to say sends a comment, so that proxies keep it
+REFUSED = "<!doctype html><title>rayelastic</title><p>Open the address with ?token=... that the command printed."
+
+
+class PageApp:
+    """The application behind the page. All methods belong to one loop.
+
+    Args:
+        access: who may look.
+        jobs: that run, by name.
+        histories: of jobs that are over, by name.
+        catalogue: finds more jobs; None: there are no others.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        jobs: Mapping[str, Watched],
+        histories: Mapping[str, History],
+        catalogue: Catalogue | None = None,
+    ) -> None:
+        self._access = access
+        self._catalogue = catalogue
+        self._jobs = dict(jobs)
+        self._histories = dict(histories)
+        self._stories: dict[str, Story] = {}
+        self._opening = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def made(self) -> web.Application:
+        """The application for aiohttp."""
+        from aiohttp import web
+
+        app = web.Application(middlewares=[self._guarded()])
+        app.add_routes(
+            [
+                web.get("/", self._page),
+                web.get("/assets/{name}", self._asset),
+                web.get("/api/jobs", self._list),
+                web.get("/api/jobs/{job}/story", self._told),
+                web.get("/api/jobs/{job}/graph", self._graph),
+                web.get("/api/jobs/{job}/frame", self._frame),
+                web.get("/api/jobs/{job}/events", self._events),
+                web.get("/api/jobs/{job}/stream", self._stream),
+                web.post("/api/jobs/{job}/actions", self._act),
+            ]
+        )
+        return app
+
+    async def start(self) -> None:
+        """Begins to sample the jobs that are known from the start."""
+        for name in self._jobs:
+            await self._story(name)
+
+    async def close(self) -> None:
+        """Ends streams and sampling."""
+        for story in self._stories.values():
+            await story.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # --- who may, and what goes wrong ---------------------------------------------------------------------------------
+
+    def _guarded(self) -> Any:
+        from aiohttp import web
+
+        @web.middleware
+        async def guarded(
+            request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+        ) -> web.StreamResponse:
+            if not request.path.startswith("/assets/") and not self._access.allows(request):
+                response: web.StreamResponse = web.Response(
+                    text=REFUSED, content_type="text/html", status=HTTPStatus.UNAUTHORIZED
+                )
+            else:
+                response = await self._answered(request, handler)
+            if not response.prepared:
+                response.headers.update(HEADERS)
+            return response
+
+        return guarded
+
+    async def _answered(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except JobNotFoundError as error:
+            return _json({"error": str(error)}, HTTPStatus.NOT_FOUND)
+        except StaleError as error:
+            return _json({"error": str(error)}, HTTPStatus.CONFLICT)
+        except ConfigError as error:
+            return _json({"error": str(error)}, HTTPStatus.BAD_REQUEST)
+        except (RayelasticError, TimeoutError) as error:
+            return _json({"error": str(error)}, HTTPStatus.BAD_GATEWAY)
+
+    # --- the page -----------------------------------------------------------------------------------------------------
+
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        from aiohttp import web
+
+        if "token" not in request.query:
+            return web.FileResponse(ASSETS / "index.html")
+        response = web.Response(status=HTTPStatus.SEE_OTHER, headers={"Location": "./"})
+        response.set_cookie(self._access.cookie, self._access.token, httponly=True, samesite="Strict")
+        return response
+
+    async def _asset(self, request: web.Request) -> web.StreamResponse:
+        from aiohttp import web
+
+        name = request.match_info["name"]
+        if name not in {path.name for path in ASSETS.iterdir()}:
+            raise web.HTTPNotFound
+        path = ASSETS / name
+        return web.FileResponse(
+            path, headers={"Content-Type": f"{TYPES.get(path.suffix, 'text/plain')}; charset=utf-8"}
+        )
+
+    # --- what it asks for ---------------------------------------------------------------------------------------------
+
+    async def _list(self, _: web.Request) -> web.StreamResponse:
+        listed = [
+            {"name": story.name, "state": story.history.state, "live": story.live} for story in self._stories.values()
+        ]
+        listed += [
+            {"name": name, "state": history.state, "live": False}
+            for name, history in self._histories.items()
+            if name not in self._stories
+        ]
+        if self._catalogue is not None:
+            known = {one["name"] for one in listed}
+            found = await asyncio.to_thread(self._catalogue.listed)
+            listed += [
+                {"name": status.name, "state": status.state.value, "live": not status.state.is_final}
+                for status in found
+                if status.name not in known
+            ]
+        return _json(sorted(listed, key=lambda one: str(one["name"])))
+
+    async def _told(self, request: web.Request) -> web.StreamResponse:
+        return _json((await self._asked(request)).told())
+
+    async def _graph(self, request: web.Request) -> web.StreamResponse:
+        history = (await self._asked(request)).history
+        opened = request.query.getall("open", [])
+        plan = history.plan_at(_seconds(request))
+        found = await asyncio.to_thread(
+            graph, plan, history.places, dict(history.lanes), request.query.get("detail", ""), opened
+        )
+        return _json(found)
+
+    async def _frame(self, request: web.Request) -> web.StreamResponse:
+        from aiohttp import web
+
+        history = (await self._asked(request)).history
+        return web.Response(text=history.encoded(history.frame_at(_seconds(request))), content_type="application/json")
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        history = (await self._asked(request)).history
+        return _json(history.events_from(int(_seconds(request, "from") or 0)))
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        from aiohttp import web
+
+        story = await self._asked(request)
+        response = web.StreamResponse(
+            headers={**HEADERS, "Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
+        )
+        await response.prepare(request)
+        with suppress(ConnectionResetError):  # whoever looked has gone
+            await self._tell(story, response, int(_seconds(request, "from") or 0))
+        return response
+
+    async def _tell(self, story: Story, response: web.StreamResponse, told: int) -> None:
+        """Writes what is new until the job is over, or the server ends."""
+        version = -1
+        while not story.closed:
+            newer = await story.newer(version, SILENCE)
+            if newer == version:
+                await response.write(b": still here\n\n")
+                continue
+            version = newer
+            if (count := story.history.event_count) > told:
+                events = json.dumps(story.history.events_from(told))
+                await response.write(f"event: events\ndata: {events}\n\n".encode())
+                told = count
+            await response.write(b"event: frame\ndata: " + story.encoded + b"\n\n")
+            if not story.live:
+                await response.write(b"event: over\ndata: {}\n\n")
+                return
+
+    async def _act(self, request: web.Request) -> web.StreamResponse:
+        story = await self._asked(request)
+        if ASKED_BY_PAGE not in request.headers:
+            raise ConfigError(f"no header {ASKED_BY_PAGE}", way_out="Ask from the page")
+        try:
+            wanted = await request.json()
+        except ValueError:
+            wanted = None
+        if not isinstance(wanted, dict):
+            raise ConfigError("what was sent is no JSON object", way_out='Send {"action": ...} or {"confirm": ...}')
+        return _json(await story.act(wanted, request.remote or "unknown"))
+
+    # --- the stories --------------------------------------------------------------------------------------------------
+
+    async def _asked(self, request: web.Request) -> Story:
+        return await self._story(request.match_info["job"])
+
+    async def _story(self, name: str) -> Story:
+        async with self._opening:
+            if name not in self._stories:
+                self._stories[name] = await self._opened(name)
+                task = asyncio.create_task(self._stories[name].sample(), name=f"sample {name}")
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            return self._stories[name]
+
+    async def _opened(self, name: str) -> Story:
+        if name in self._histories:
+            return Story(name, self._histories[name])
+        job = self._jobs.get(name)
+        if job is None and self._catalogue is not None:
+            job = await asyncio.to_thread(self._catalogue.opened, name)
+        if job is None:
+            known = ", ".join([*self._jobs, *self._histories])
+            raise JobNotFoundError(f"no job {name!r} on this page; there are: {known}")
+        return await asyncio.to_thread(Story, name, None, job)
+
+
+def _json(values: Any, status: int = HTTPStatus.OK) -> web.Response:
+    from aiohttp import web
+
+    response = web.Response(text=json.dumps(values), content_type="application/json", status=status)
+    response.enable_compression()
+    return response
+
+
+def _seconds(request: web.Request, name: str = "at") -> float | None:
+    text = request.query.get(name, "")
+    if not text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigError(f"{name}={text!r} is no number", way_out="Give seconds since the start of the job") from None

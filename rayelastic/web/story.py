@@ -1,0 +1,157 @@
+"""One job on the page: its history, who samples it if it runs, and what its viewers wait for."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.errors import ConfigError, RayelasticError
+from rayelastic.runtime.watch.event_log import tell
+from rayelastic.web.actions import Actions
+from rayelastic.web.events import Event, EventKind
+from rayelastic.web.frames import COLUMNS
+from rayelastic.web.sampling import Sampler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rayelastic.web.history import History
+    from rayelastic.web.watched import Watched
+
+__all__ = ["PERIOD", "Story"]
+
+PERIOD = 0.9  # seconds between two readings of a job: nobody sees what is older than a second
+
+
+class Story:
+    """What the page tells of one job. All methods belong to the server's loop.
+
+    Args:
+        name: of the job.
+        history: of a job that is over; None: of `job`.
+        job: that runs; None: there is none, as with a journal.
+    """
+
+    def __init__(self, name: str, history: History | None = None, job: Watched | None = None) -> None:
+        self.name = name
+        self._sampler = Sampler(job) if job is not None else None
+        found = self._sampler.history if self._sampler is not None else history
+        if found is None:
+            raise ConfigError(f"nothing is known of {name!r}", way_out="Give a job or its history")
+        self.history: History = found
+        self._actions = Actions(job, self.history) if job is not None else None
+        self._changed = asyncio.Condition()
+        self._closed = False
+        self.version = 0
+        self.encoded = self.history.encoded(self.history.frame_at(None)).encode()
+
+    @property
+    def live(self) -> bool:
+        """Whether more may come."""
+        return self._sampler is not None and not self._sampler.over
+
+    async def sample(self) -> None:
+        """Reads the job, a reading a period, until it is over."""
+        while self._sampler is not None and not self._sampler.over and not self._closed:
+            started = time.monotonic()
+            try:
+                self._sampler.keep(await asyncio.to_thread(self._sampler.read))
+            except (RayelasticError, TimeoutError) as error:
+                self._sampler.lose(error)
+            await self._publish()
+            await asyncio.sleep(max(0.05, PERIOD - (time.monotonic() - started)))
+
+    async def newer(self, version: int, seconds: float) -> int:
+        """Waits until there is more than this version, at most so many seconds; gives the version there is then."""
+        async with self._changed:
+            try:
+                await asyncio.wait_for(
+                    self._changed.wait_for(lambda: self.version > version or self._closed), timeout=seconds
+                )
+            except TimeoutError:
+                return version
+            return self.version
+
+    async def close(self) -> None:
+        """Has all who wait go on."""
+        self._closed = True
+        async with self._changed:
+            self._changed.notify_all()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the server ends."""
+        return self._closed
+
+    def told(self) -> dict[str, Any]:
+        """What a page needs before its first frame."""
+        return {
+            "name": self.name,
+            "live": self.live,
+            "actions": self._actions is not None,
+            "operators": list(self.history.operators),
+            "columns": list(COLUMNS),
+            "series": self.history.series(),
+            "events": self.history.events_from(0),
+        }
+
+    async def act(self, wanted: Mapping[str, Any], who: str) -> dict[str, Any]:
+        """Answers the first question for an action with a code, and does it at the second.
+
+        Args:
+            wanted: what `Actions.ask` takes, or 'confirm' and the code.
+            who: asks; goes into the audit log.
+        """
+        if self._actions is None or not self.live:
+            raise ConfigError(f"job {self.name} doesn't run", way_out="Look at one that runs")
+        if "confirm" not in wanted:
+            code, asked = self._actions.ask(wanted)
+            return {"confirm": code, "text": asked.text}
+        asked = self._actions.confirm(wanted["confirm"])
+        problem = ""
+        try:
+            await _beside(asked.do)
+        except (RayelasticError, TimeoutError) as error:
+            problem = str(error)
+        tell("action", job=self.name, action=asked.name, text=asked.text, who=who, problem=problem)
+        frame = self.history.frame_at(None)
+        seconds = frame.seconds if frame is not None else 0.0
+        reason = f"not done: {problem}" if problem else "done"
+        self.history.tell([Event(seconds, EventKind.ACTION, "job", asked.text, reason, "", {"asked by": who})])
+        await self._publish()
+        return {"done": not problem, "text": asked.text, "problem": problem}
+
+    async def _publish(self) -> None:
+        self.encoded = self.history.encoded(self.history.frame_at(None)).encode()
+        async with self._changed:
+            self.version += 1
+            self._changed.notify_all()
+
+
+async def _beside(do: Callable[[], object]) -> None:
+    """Does something in a thread of its own. The server's end doesn't wait for it: it may be what ends the server."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def tell_loop(error: Exception | None) -> None:
+        if done.cancelled():
+            return
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        error: Exception | None = None
+        try:
+            do()
+        except Exception as raised:
+            error = raised
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(tell_loop, error)
+
+    threading.Thread(target=run, name="action", daemon=True).start()
+    await done

@@ -1,0 +1,49 @@
+"""What the page needs of a job and of those who know jobs. `Job` is a `Watched`. Must not know who serves the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.values.adaptation import Adaptation
+    from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+    from rayelastic.runtime.values.status import JobMetrics, JobStatus
+
+__all__ = ["Catalogue", "Watched"]
+
+
+class Watched(Protocol):
+    """A job, running or over; `rayelastic.job.Job` says what each method does."""
+
+    name: str
+
+    @property
+    def status(self) -> JobStatus: ...  # noqa: D102
+
+    def metrics(self) -> JobMetrics: ...  # noqa: D102
+
+    def plan(self) -> ExecPlan: ...  # noqa: D102
+
+    def adaptations(  # noqa: D102
+        self, follow: bool = False, every_pass: bool = False, since: Mapping[str, int] | None = None
+    ) -> Iterator[Adaptation | RegionAdaptation]: ...
+
+    def rescale(self, region: str, replicas: int) -> ExecPlan: ...  # noqa: D102
+
+    def cancel(self, drain: bool = True) -> None: ...  # noqa: D102
+
+    def stop(self, snapshot: str) -> object: ...  # noqa: D102
+
+
+class Catalogue(Protocol):
+    """Who knows jobs."""
+
+    def listed(self) -> list[JobStatus]:
+        """The jobs there are, in the order of their names."""
+        ...
+
+    def opened(self, name: str) -> Watched:
+        """A job by its name; JobNotFoundError if there is none."""
+        ...

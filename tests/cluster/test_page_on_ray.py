@@ -1,0 +1,84 @@
+"""The page of a job on Ray, in Chromium: found by name, rescaled from the page, and a loss while somebody looks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+import rayelastic as rel
+from rayelastic.cli import main
+from rayelastic.errors import JobNotFoundError
+from rayelastic.pages import cluster_page
+from topologies.word_count import Line, Word, words
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.timeout(120),
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: ./dev programs installs it"),
+]
+PATIENCE = 60_000  # milliseconds
+
+
+def lines(enough: Path) -> Iterator[Line]:
+    while not enough.exists():
+        yield Line("to be or not to be")
+
+
+def json_of(capsys: pytest.CaptureFixture[str], *command: str) -> Any:
+    capsys.readouterr()
+    assert main([*command, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_job_on_ray_is_rescaled_from_the_page_and_its_loss_is_told(
+    ray_cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    enough = tmp_path / "enough"
+    topology = rel.Topology("words-on-page")
+    split = topology.source("lines", rel.callable(lambda: lines(enough), Line)).flat_map("words", words, schema=Word)
+    split.key_by("word").aggregate("counts", n=rel.count()).sink("out", rel.list())
+    job = rel.submit(topology, rel.JobConfig(regions="manual"), address=ray_cluster)
+    page = cluster_page(job.name, ray_cluster, 0)
+    try:
+        assert [(one["name"], one["state"]) for one in json_of(capsys, "jobs")] == [(job.name, "running")]
+        told = json_of(capsys, "inspect", job.name)
+        assert told["status"]["state"] == "running"
+        assert {one["name"] for one in told["metrics"]["pes"][0]["operators"]} == {"lines", "words", "counts", "out"}
+        assert json_of(capsys, "top", job.name, "--once")["status"]["name"] == job.name
+        with pytest.raises(JobNotFoundError, match="words-on-page"):
+            cluster_page("nobody", ray_cluster, 0)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            shown = browser.new_page()
+            complaints: list[str] = []
+            shown.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+            shown.on("pageerror", lambda error: complaints.append(str(error)))
+            shown.goto(page.url)
+            expect(shown.locator("#jobs")).to_have_value(job.name)
+            expect(shown.locator("#state")).to_have_text("running", timeout=PATIENCE)
+            expect(shown.locator('g.box[data-name="counts"]')).to_be_visible()
+            shown.locator("#replicas").fill("2")
+            shown.locator("#rescale button").click()
+            shown.locator("#confirm-yes").click()
+            expect(shown.locator("#answer")).to_contain_text("Done", timeout=PATIENCE)
+            expect(shown.locator("#journal")).to_contain_text("1 → 2 replicas", timeout=PATIENCE)
+            expect(shown.locator("#elements")).to_contain_text("pe1", timeout=PATIENCE)
+            os.kill(next(one.pid for one in job.status.pes if one.pe == "pe1"), signal.SIGKILL)
+            expect(shown.locator("#state")).to_have_text("failed", timeout=PATIENCE)
+            expect(shown.locator("#failure")).to_contain_text("pe1")
+            shown.locator(".mark.failure").first.click()
+            expect(shown.locator("#detail-panel .reason")).to_contain_text("pe1")
+            assert complaints == []
+            browser.close()
+    finally:
+        enough.touch()
+        page.close()
+        job.close()

@@ -1,0 +1,224 @@
+"""The page in Chromium: graph, reasons, journal, looking back, actions; axe; names with markup; many boxes."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+import rayelastic as rel
+from rayelastic.job import start
+from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
+from rayelastic.plan.regions import Region, RegionKind
+from rayelastic.web.history import History
+from rayelastic.web.journal_story import story
+from rayelastic.web.page import Page as Served
+
+CHROMIUM = shutil.which("chromium")
+JOURNAL = Path(__file__).parents[1] / "journals" / "two_cores.jsonl"
+NAME = "<img src=x onerror=alert(1)>"
+WIDTHS = (1280, 390)  # pixels
+SERIOUS = ("serious", "critical")  # as axe ranks what it finds
+OVERLAPPING = """() => {
+  const boxes = [...document.querySelectorAll('g.box .body')].map((one) => one.getBoundingClientRect());
+  let found = 0;
+  boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b) => {
+    found += a.left < b.right - 0.5 && b.left < a.right - 0.5 && a.top < b.bottom - 0.5 && b.top < a.bottom - 0.5; }));
+  return found;
+}"""
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: ./dev programs installs it")
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Open]:
+    """Opens a page; fails if the browser complains of anything."""
+    complaints: list[str] = []
+    contexts = []
+
+    def open_page(url: str, width: int = WIDTHS[0], scheme: Any = "light") -> Page:
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(f"dialog {dialog.message}"))
+        page.goto(url)
+        expect(page.locator("g.box").first).to_be_visible()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def journal() -> Iterator[str]:
+    served = Served(histories={"recorded": story([JOURNAL])})
+    yield served.url
+    served.close()
+
+
+def running(count: int = 10_000_000_000) -> rel.Topology:
+    made = rel.Topology("numbers")
+    numbers = made.source("numbers", rel.sequence(count))
+    keyed = numbers.map("key", lambda t: (t.value % 7, t.value), schema={"key": int, "value": int}).key_by("key")
+    keyed.window(count=1000).aggregate("sums", total=rel.sum("value")).sink(NAME, rel.count())
+    return made
+
+
+def test_a_marker_opens_why_a_queue_was_added(opened: Open, journal: str) -> None:
+    page = opened(journal)
+    marker = page.locator(".mark.queues").first
+    marker.click()
+    panel = page.locator("#detail-panel")
+    expect(panel).to_contain_text("queue")
+    expect(panel.locator(".reason")).to_have_text(
+        next(one.reason for one in story([JOURNAL]).events if one.kind.value == "queues")
+    )
+    expect(panel).to_contain_text("What was seen")
+    expect(panel).to_contain_text("before")
+    panel.get_by_role("button", name="Show the graph of that time").click()
+    expect(page.locator("#state")).to_contain_text("as of")
+    page.locator("#live").click()
+    expect(page.locator("#scrubbed")).to_have_text("now")
+
+
+def test_markers_stand_at_their_time(opened: Open, journal: str) -> None:
+    page = opened(journal)
+    first, last = (story([JOURNAL]).series()["seconds"][at] for at in (0, -1))
+    changed = next(one for one in story([JOURNAL]).events if one.kind.value == "queues")
+    marker = page.locator(".mark.queues").first
+    left, width = marker.evaluate("(one) => [parseFloat(one.style.left), one.parentElement.clientWidth]")
+    assert abs(left / width - (changed.seconds - first) / (last - first)) < 0.01
+
+
+def test_the_journal_is_searched(opened: Open, journal: str) -> None:
+    page = opened(journal)
+    rows = page.locator("#journal tbody tr")
+    changes, _, passes = page.locator("#found").inner_text().partition(" of ")
+    assert rows.count() == int(changes)
+    page.locator("#passes").check()
+    expect(rows).to_have_count(int(passes))
+    page.locator("#search").fill("no such word")
+    expect(rows).to_have_count(0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_readers_of_all_kinds_can_use_it(opened: Open, journal: str, width: int, scheme: str) -> None:
+    page = opened(journal, width, scheme)
+    page.locator("#journal tbody button").first.click()
+    found = Axe().run(page).response["violations"]
+    serious = [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in found if one["impact"] in SERIOUS]
+    assert serious == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_boxes_are_reached_by_keyboard(opened: Open, journal: str) -> None:
+    page = opened(journal)
+    box = page.locator("g.box").nth(1)
+    box.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#panel-title")).to_have_text(str(box.get_attribute("data-name")))
+
+
+def test_a_job_is_followed_rescaled_and_cancelled(opened: Open) -> None:
+    job = start(running(), rel.JobConfig(regions="manual", web_port=0))
+    try:
+        page = opened(job.web_url or "")
+        expect(page.locator("#state")).to_have_text("running")
+        expect(page.locator(f'g.box[data-name="{NAME}"]')).to_be_visible()
+        expect(page.locator("#numbers")).to_contain_text("tuples/s")
+        page.locator("#replicas").fill("2")
+        page.locator("#rescale button").click()
+        expect(page.locator("#confirm-text")).to_contain_text("2 replicas, instead of 1?")
+        assert job.plan().epoch == 0
+        page.locator("#confirm-yes").click()
+        expect(page.locator("#answer")).to_contain_text("Done", timeout=30_000)
+        expect(page.locator(".mark.replicas").first).to_be_visible()
+        expect(page.locator("#journal")).to_contain_text("1 → 2 replicas")
+        page.locator("#cancel button").click()
+        page.locator("#confirm-no").click()
+        expect(page.locator("#confirm")).to_be_hidden()
+        page.locator("#cancel button").click()
+        page.locator("#confirm-yes").click()
+        expect(page.locator("#state")).to_have_text("cancelled", timeout=30_000)
+    finally:
+        job.close()
+
+
+def test_a_failure_shows_tuple_and_traceback(opened: Open) -> None:
+    go_on = threading.Event()
+    made = rel.Topology("fails")
+
+    def inverse(t: Any) -> float:
+        go_on.wait()
+        return 1 / (t.value - 5)
+
+    numbers = made.source("numbers", rel.sequence(10))
+    numbers.map("inverse", inverse, lane="python", schema={"value": float}).sink("out", rel.count())
+    job = start(made, rel.JobConfig(web_port=0))
+    try:
+        page = opened(job.web_url or "")
+        go_on.set()
+        expect(page.locator("#failure")).to_contain_text("ZeroDivisionError", timeout=30_000)
+        expect(page.locator("#failure")).to_contain_text("inverse")
+        expect(page.locator(".mark.failure").first).to_be_visible()
+    finally:
+        go_on.set()
+        job.close()
+
+
+def branches(count: int, length: int) -> ExecPlan:
+    """A source, so many branches of so many operators, a sink."""
+    edges = [("source", f"step0_{n}") for n in range(count)]
+    edges += [(f"step{at}_{n}", f"step{at + 1}_{n}") for at in range(length - 1) for n in range(count)]
+    edges += [(f"step{length - 1}_{n}", "out") for n in range(count)]
+    names = tuple(dict.fromkeys(name for edge in edges for name in edge))
+    region = Region("r0", RegionKind.PIPELINE, names)
+    return ExecPlan("large", (RegionPlan(region, (Pipeline(names, ("pe0",)),)),), tuple(edges))
+
+
+def test_387_operators_collapse_and_open(opened: Open) -> None:
+    served = Served(histories={"large": History(branches(55, 7))})
+    try:
+        page = opened(served.url)
+        expect(page.locator("g.box")).to_have_count(9)
+        page.locator("g.box").filter(has_text="x 55").first.click()
+        expect(page.locator("g.box")).to_have_count(8 + 55)
+        assert page.evaluate(OVERLAPPING) == 0
+        page.locator("#close-all").click()
+        expect(page.locator("g.box")).to_have_count(9)
+        page.locator("#detail").select_option("operators")
+        expect(page.locator("g.box")).to_have_count(387)
+        assert page.evaluate(OVERLAPPING) == 0
+    finally:
+        served.close()
+
+
+def test_behind_a_path_prefix(opened: Open, journal: str) -> None:
+    """What a proxy that takes its path off does: nothing in the page names a path from the root."""
+    page = opened(journal)
+    asked = page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
+    root = journal.partition("?")[0]
+    assert asked
+    assert all(one.startswith(root) for one in asked)
+    page.set_extra_http_headers({})
+    assert not page.evaluate('document.documentElement.outerHTML.match(/(src|href)="\\//)')

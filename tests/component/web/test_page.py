@@ -1,0 +1,287 @@
+"""The page without a browser: who may look, what is served, what happens when jobs end, two viewers ask at once."""
+
+from __future__ import annotations
+
+import json
+import struct
+import threading
+import time
+import urllib.error
+import urllib.request
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.cli import main
+from rayelastic.errors import ConfigError, JobCancelledError
+from rayelastic.job import Job, start
+from rayelastic.web.frames import COLUMNS
+from rayelastic.web.journal_story import story
+from rayelastic.web.page import Page
+from rayelastic.web.server import ASSETS
+
+NAME = '<img src=x onerror=alert(1)>"&'
+
+
+def topology(go_on: threading.Event, count: int = 100_000) -> rel.Topology:
+    made = rel.Topology("numbers")
+    stream = made.source("numbers", rel.sequence(count))
+    keyed = stream.map("key", lambda t: (t.value % 7, t.value), schema={"key": int, "value": int}).key_by("key")
+    keyed.aggregate("sums", total=rel.sum("value")).sink(NAME, rel.call(lambda t: go_on.wait()))
+    return made
+
+
+class Browser:
+    """Asks a page as scripts do."""
+
+    def __init__(self, url: str) -> None:
+        self.root, self.token = url.split("?token=")
+
+    def ask(self, path: str, body: Any = None, token: str | None = None, header: bool = True) -> tuple[int, Any]:
+        headers = {"Authorization": f"Bearer {self.token if token is None else token}"}
+        if header:
+            headers["X-Rayelastic"] = "test"
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            with urllib.request.urlopen(urllib.request.Request(self.root + path, data, headers), timeout=30) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            text = error.read().decode()
+            return error.code, json.loads(text) if text.startswith("{") else text
+
+    def frames(self, job: str) -> Iterator[dict[str, Any]]:
+        request = urllib.request.Request(
+            f"{self.root}api/jobs/{job}/stream", headers={"Authorization": f"Bearer {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=30) as lines:
+            kind = b""
+            for line in lines:
+                if line.startswith(b"event: "):
+                    kind = line[7:].strip()
+                elif line.startswith(b"data: ") and kind == b"frame":
+                    yield json.loads(line[6:])
+
+
+@pytest.fixture
+def running() -> Iterator[tuple[Job, Browser, threading.Event]]:
+    go_on = threading.Event()
+    job = start(topology(go_on), rel.JobConfig(web_port=0))
+    try:
+        assert job.web_url is not None
+        yield job, Browser(job.web_url), go_on
+    finally:
+        go_on.set()
+        job.close()
+
+
+def test_frames_tell_what_operators_did(running: tuple[Job, Browser, threading.Event]) -> None:
+    _, browser, _ = running
+    status, told = browser.ask("api/jobs/numbers/story")
+    assert status == 200
+    assert told["operators"] == ["numbers", "key", "sums", NAME]
+    assert told["columns"] == list(COLUMNS)
+    for frame in browser.frames("numbers"):
+        if "operators" not in frame:
+            continue
+        raw = b64decode(frame["operators"])
+        values = struct.unpack(f"<{len(raw) // 4}f", raw)
+        rows = [values[at : at + len(COLUMNS)] for at in range(0, len(values), len(COLUMNS))]
+        assert len(rows) == 4
+        if rows[0][COLUMNS.index("tuples_out")] > 0:
+            assert frame["state"] == "running"
+            assert {pe["pe"] for pe in frame["pes"]} == {"pe0"}
+            break
+
+
+def test_nobody_looks_without_the_token(running: tuple[Job, Browser, threading.Event]) -> None:
+    _, browser, _ = running
+    for path in ("", "api/jobs", "api/jobs/numbers/story", "api/jobs/numbers/stream"):
+        assert browser.ask(path, token="wrong")[0] == 401
+    assert browser.ask("api/jobs/numbers/actions", {"action": "cancel"}, token="")[0] == 401
+    assert browser.ask("api/jobs")[1] == [{"name": "numbers", "state": "running", "live": True}]
+
+
+def test_the_page_runs_only_its_own_scripts(running: tuple[Job, Browser, threading.Event]) -> None:
+    _, browser, _ = running
+    request = urllib.request.Request(browser.root, headers={"Authorization": f"Bearer {browser.token}"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        policy, text = answer.headers["Content-Security-Policy"], answer.read().decode()
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert "<script>" not in text
+    assert 'src="/' not in text  # relative, so that path prefixes work
+    assert 'href="/' not in text
+
+
+def test_names_go_out_as_data(running: tuple[Job, Browser, threading.Event]) -> None:
+    _, browser, _ = running
+    status, graph = browser.ask("api/jobs/numbers/graph?detail=operators")
+    assert status == 200
+    assert [box["title"] for box in graph["boxes"]] == ["numbers", "key", "sums", NAME]
+    assert len(graph["lines"]) == 3
+
+
+def test_what_isnt_there_is_said(running: tuple[Job, Browser, threading.Event]) -> None:
+    _, browser, _ = running
+    assert browser.ask("api/jobs/other/story") == (
+        404, {"error": "no job 'other' on this page; there are: numbers"},
+    )  # fmt: skip
+    assert "operators" in browser.ask("api/jobs/numbers/graph?detail=wrong")[1]["error"]
+    assert browser.ask("api/jobs/numbers/frame?at=soon")[0] == 400
+    assert browser.ask("assets/..%2Fpage.py")[0] == 404
+
+
+def test_actions_are_asked_twice_and_told(running: tuple[Job, Browser, threading.Event]) -> None:
+    job, browser, go_on = running
+    address = "api/jobs/numbers/actions"
+    assert browser.ask(address, {"action": "cancel"}, header=False)[0] == 400
+    assert browser.ask(address, {"action": "explode"})[0] == 400
+    assert browser.ask(address, {"action": "rescale", "region": "r9", "replicas": 2})[0] == 400
+    assert browser.ask(address, {"confirm": "guessed"})[0] == 409
+    status, asked = browser.ask(address, {"action": "cancel"})
+    assert (status, asked["text"]) == (200, "End job numbers at once; what is on its way is lost")
+    assert job.status.state.value == "running"
+    assert browser.ask(address, {"confirm": asked["confirm"]})[1]["done"]
+    go_on.set()
+    assert browser.ask(address, {"confirm": asked["confirm"]})[0] in (400, 409)
+    told = browser.ask("api/jobs/numbers/events")[1]
+    assert [(one["title"], one["seen"]) for one in told if one["kind"] == "action"] == [
+        ("End job numbers at once; what is on its way is lost", {"asked by": "127.0.0.1"})
+    ]
+    with pytest.raises(JobCancelledError):
+        job.wait()
+
+
+def test_a_savepoint_stops_the_job_and_its_page(tmp_path: Path) -> None:
+    made = rel.Topology("numbers")
+    keyed = made.source("numbers", rel.sequence(10_000_000_000)).key_by("value")
+    keyed.window(count=1000).aggregate("sums", total=rel.sum("value")).sink("out", rel.count())
+    job = start(made)
+    page = Page({job.name: job})
+    try:
+        browser, address = Browser(page.url), "api/jobs/numbers/actions"
+        assert browser.ask(address, {"action": "savepoint", "folder": " "})[0] == 400
+        asked = browser.ask(address, {"action": "savepoint", "folder": str(tmp_path / "saved")})[1]
+        assert browser.ask(address, {"confirm": asked["confirm"]})[1]["done"]
+        assert list((tmp_path / "saved").iterdir())
+        assert list(browser.frames("numbers"))[-1]["state"] == job.status.state.value
+    finally:
+        page.close()
+        job.close()
+
+
+def test_a_page_that_its_own_action_ends_doesnt_wait_for_itself(tmp_path: Path) -> None:
+    made = rel.Topology("numbers")
+    made.source("numbers", rel.sequence(10_000_000_000)).sink("out", rel.count())
+    job = start(made, rel.JobConfig(web_port=0))
+    try:
+        browser, address = Browser(job.web_url or ""), "api/jobs/numbers/actions"
+        asked = browser.ask(address, {"action": "savepoint", "folder": str(tmp_path / "saved")})[1]
+        started = time.monotonic()
+        with suppress(OSError):  # the page ends with its job, before or behind its answer
+            browser.ask(address, {"confirm": asked["confirm"]})
+        job.wait(30)
+        assert time.monotonic() - started < 8
+    finally:
+        job.close()
+
+
+def test_of_two_who_rescale_at_once_the_second_is_refused() -> None:
+    go_on = threading.Event()
+    job = start(topology(go_on, 10_000_000_000), rel.JobConfig(regions="manual", web_port=0))
+    try:
+        browser = Browser(job.web_url or "")
+        region = next(one["name"] for one in browser.ask("api/jobs/numbers/graph")[1]["regions"] if one["scalable"])
+        address, wanted = "api/jobs/numbers/actions", {"action": "rescale", "region": region, "replicas": 2}
+        first, second = browser.ask(address, wanted)[1], browser.ask(address, wanted)[1]
+        go_on.set()
+        assert browser.ask(address, {"confirm": first["confirm"]})[1]["done"]
+        for frame in browser.frames("numbers"):
+            if frame["epoch"] > 0:
+                break
+        status, said = browser.ask(address, {"confirm": second["confirm"]})
+        assert (status, "plan has changed" in said["error"]) == (409, True)
+        told = browser.ask("api/jobs/numbers/events")[1]
+        assert any(one["kind"] == "replicas" and "1 → 2 replicas" in one["title"] for one in told)
+    finally:
+        go_on.set()
+        job.close()
+
+
+def test_a_job_that_fails_while_watched_tells_tuple_and_traceback() -> None:
+    made = rel.Topology("fails")
+    go_on = threading.Event()
+
+    def inverse(t: Any) -> float:
+        go_on.wait()
+        return 1 / (t.value - 5)
+
+    made.source("numbers", rel.sequence(10)).map("inverse", inverse, lane="python", schema={"value": float}).sink(
+        "out", rel.count()
+    )
+    job = start(made, rel.JobConfig(web_port=0))
+    try:
+        frames = Browser(job.web_url or "").frames("fails")
+        next(frames)
+        go_on.set()
+        last = list(frames)[-1]
+        assert last["state"] == "failed"
+        assert last["failure"]["operator"] == "inverse"
+        assert "5" in last["failure"]["tuple"]
+        assert "ZeroDivisionError" in last["failure"]["traceback"]
+    finally:
+        job.close()
+
+
+def test_a_journal_opens_without_its_job() -> None:
+    path = Path(__file__).parents[1] / "journals" / "two_cores.jsonl"
+    history = story([path])
+    page = Page(histories={"journal": history})
+    try:
+        browser = Browser(page.url)
+        told = browser.ask("api/jobs/journal/story")[1]
+        assert not told["live"]
+        assert len(told["events"]) == len(path.read_text().splitlines()) - 1
+        assert len(told["series"]["seconds"]) == len(told["events"])
+        assert browser.ask("api/jobs/journal/actions", {"action": "drain"})[0] == 400
+        graph = browser.ask("api/jobs/journal/graph?detail=operators")[1]
+        assert [box["title"] for box in graph["boxes"]] == list(history.operators)
+        assert any(one["kind"] == "queues" and one["reason"] for one in told["events"])
+        half = told["series"]["seconds"][len(told["events"]) // 2]
+        assert browser.ask(f"api/jobs/journal/frame?at={half}")[1]["seconds"] == half
+    finally:
+        page.close()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}\n", '{"elasticity": "of version 9", "upstream": {}, "period": 1}\n', "\x00\xff"]
+)
+def test_a_journal_of_another_version_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "other.jsonl"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="other.jsonl"):
+        story([path])
+    assert main(["web", "--journal", str(path), "--port", "0"]) == 2
+
+
+def test_ports_are_checked() -> None:
+    for port in (-1, 70_000, "80", True):
+        with pytest.raises(ConfigError, match="web_port"):
+            rel.JobConfig(web_port=port)  # type: ignore[arg-type]
+    page = Page()
+    try:
+        with pytest.raises(ConfigError, match=f":{page.port}"):
+            Page(port=page.port)
+    finally:
+        page.close()
+
+
+def test_what_is_vendored_is_small_and_licensed() -> None:
+    assert sum(path.stat().st_size for path in ASSETS.iterdir()) < 400_000
+    vendored = {path.name.partition("-")[0] for path in ASSETS.iterdir() if ".min." in path.name}
+    assert {f"{name}-LICENSE.txt" for name in vendored} <= {path.name for path in ASSETS.iterdir()}

@@ -1,0 +1,87 @@
+"""What a frame says of two readings, and what a history keeps within its bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
+from rayelastic.plan.regions import Region, RegionKind
+from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
+from rayelastic.web.events import Event, EventKind
+from rayelastic.web.frames import COLUMNS, Frame, frame_between
+from rayelastic.web.history import LONGEST_SERIES, MOST_EVENTS, History
+
+PLAN = ExecPlan(
+    "words",
+    (
+        RegionPlan(Region("r0", RegionKind.SOURCE, ("lines",)), (Pipeline(("lines",), ("pe0",)),)),
+        RegionPlan(
+            Region("r1", RegionKind.DATA_PARALLEL, ("counts",), ("word",)), (Pipeline(("counts",), ("pe0", "pe1")),)
+        ),
+    ),
+    (("lines", "counts"),),
+)
+PLACES = {"lines": 0, "counts": 1}
+
+
+def reading(seconds: float, tuples: int, marks: int = 0) -> JobMetrics:
+    lines = OperatorSample("lines", "dedicated", 0, 2 * tuples, 0, 0, 0.1 * seconds, 0.25 * seconds)
+    first = OperatorSample(
+        "counts", "dynamic", tuples, 0, 5, 10, 0.3 * seconds, 0.5 * seconds, 0.2 * seconds, 0.1 * seconds,
+        state_keys=3, latency=(0, 0, marks, 0),
+    )  # fmt: skip
+    second = OperatorSample("counts", "dynamic", tuples, 0, 1, 10, 0.0, 0.75 * seconds, state_keys=4)
+    return JobMetrics(
+        "words",
+        seconds,
+        (PESample("pe0", seconds, 2, 0.0, (lines, first)), PESample("pe1", seconds, 1, 0.5 * seconds, (second,))),
+    )
+
+
+def test_a_frame_has_rates_sums_and_highest_shares() -> None:
+    frame = frame_between(reading(2.0, 100), reading(4.0, 300, marks=9), PLAN, PLACES)
+    lines, counts = (dict(zip(COLUMNS, map(float, row), strict=True)) for row in frame.operators)
+    assert (lines["rate_out"], lines["rate_in"], lines["tuples_out"]) == (200.0, 0.0, 600.0)
+    assert (counts["rate_in"], counts["queued"], counts["state_keys"], counts["hosts"]) == (200.0, 6.0, 7.0, 2.0)
+    assert counts["busy"] == pytest.approx(0.75)
+    assert counts["waited"] == pytest.approx(0.2)
+    assert counts["blocked"] == pytest.approx(0.1)
+    assert counts["fill"] == pytest.approx(0.5)
+    assert (lines["cost"], counts["cost"]) == (pytest.approx(0.25), pytest.approx(0.75))
+    assert counts["p99"] == pytest.approx(4e-6)
+    assert frame.series["throughput"] == 200.0
+    assert (frame.series["threads"], frame.series["replicas"], frame.series["queues"]) == (3.0, 2.0, 2.0)
+    assert frame.series["cpu"] == pytest.approx(0.4)
+    assert [pe["token"] for pe in frame.pes] == [0.0, 0.5]
+
+
+def test_the_first_frame_knows_no_rates() -> None:
+    frame = frame_between(None, reading(2.0, 100), PLAN, PLACES)
+    assert frame.series["throughput"] is None
+    assert frame.operators[0][COLUMNS.index("tuples_out")] == 200.0
+    assert frame.operators[0][COLUMNS.index("rate_out")] == 0.0
+
+
+def test_a_history_is_bounded_and_goes_back_to_the_start() -> None:
+    history = History(PLAN)
+    frame = frame_between(None, reading(2.0, 100), PLAN, PLACES)
+    for second in range(LONGEST_SERIES + 100):
+        history.add(Frame(float(second), frame.operators, frame.series))
+    series = history.series()
+    assert len(series["seconds"]) <= LONGEST_SERIES
+    assert (series["seconds"][-1], series["seconds"][0]) == (LONGEST_SERIES + 99, 1)
+    found = history.frame_at(500.2)
+    assert found is not None
+    assert found.seconds == 500.0
+    history.tell(Event(float(n), EventKind.PASS, "pe0", "as it is") for n in range(MOST_EVENTS + 5))
+    assert history.event_count == MOST_EVENTS + 5
+    assert len(history.events_from(0)) == MOST_EVENTS
+    assert [one["number"] for one in history.events_from(MOST_EVENTS + 3)] == [MOST_EVENTS + 3, MOST_EVENTS + 4]
+
+
+def test_a_history_knows_the_plan_of_each_time() -> None:
+    history = History(PLAN)
+    wider = PLAN.with_replicas("r1", 3)
+    history.set_plan(wider, 10.0)
+    assert history.plan_at(9.9) == PLAN
+    assert history.plan_at(10.0) == history.plan_at(None) == wider

@@ -1,0 +1,62 @@
+"""Pictures of the page, to be looked at: light and dark, wide and narrow, of a running job and of many operators.
+
+./dev screenshots [FOLDER]
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+import rayelastic as rel
+from topologies import packet_analysis, vwap
+
+WIDTHS = (1280, 390)  # pixels
+HEIGHT = 900
+SECONDS = 12.0  # that a job runs before it is looked at: enough for a change
+
+
+def main(arguments: list[str]) -> int:
+    folder = Path(arguments[0] if arguments else "build/screenshots")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        print("there is no Chromium here: ./dev programs installs it", file=sys.stderr)
+        return 1
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as output, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        take(browser, vwap.build(days=2_000, output=output), "vwap", folder)
+        take(browser, packet_analysis.build(operators=387, repeat=200), "packet_analysis", folder)
+        browser.close()
+    return 0
+
+
+def take(browser: Browser, topology: rel.Topology, name: str, folder: Path) -> None:
+    job = rel.start(topology, rel.JobConfig(web_port=0))
+    try:
+        job.pause(SECONDS)
+        for scheme in ("light", "dark"):
+            for width in WIDTHS:
+                context = browser.new_context(
+                    viewport={"width": width, "height": HEIGHT}, color_scheme="dark" if scheme == "dark" else "light"
+                )
+                page = context.new_page()
+                page.goto(job.web_url or "")
+                page.locator("#numbers dd").first.wait_for()
+                marks = page.locator(".mark.queues, .mark.threads")
+                if marks.count():
+                    marks.first.click()
+                path = folder / f"{name}_{scheme}_{width}.png"
+                page.screenshot(path=path, full_page=True)
+                print(path)
+                context.close()
+    finally:
+        job.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
