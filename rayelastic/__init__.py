@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.operators.aggregates import top_k as top_k
     from rayelastic.graph.operators.aggregates import weighted_mean as weighted_mean
     from rayelastic.graph.records.schema import Schema as Schema
+    from rayelastic.graph.spec.concurrency import concurrent as concurrent
     from rayelastic.graph.spec.operator_class import at_least as at_least
     from rayelastic.graph.spec.operator_class import exactly as exactly
     from rayelastic.graph.spec.operator_class import operator as operator
@@ -74,6 +75,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "weighted_mean",
     ),
     "rayelastic.graph.edges.files": ("arrow", "csv", "parquet"),
+    "rayelastic.graph.spec.concurrency": ("concurrent",),
     "rayelastic.graph.spec.operator_class": ("at_least", "exactly", "operator"),
     "rayelastic.graph.spec.operator_spec": ("Lane",),
     "rayelastic.graph.spec.routed": ("to",),

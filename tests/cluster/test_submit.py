@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as parquet
 import pytest
@@ -80,6 +82,22 @@ def test_what_machine_code_refuses_is_answered_by_the_function_that_came_along(r
     result = rel.submit(topology).wait(timeout=60)
     assert [t.n for t in result["out"]] == [2, 2**61 + 1, 3, 2**61 + 2]
     assert result.metrics.operator("halved").answered_by_python == 2
+
+
+def test_calls_wait_at_the_same_time(ray_cluster: None) -> None:
+    async def meets(t):
+        everybody = here.setdefault(-1, asyncio.Event())
+        here[t.n] = None
+        if len(here) > 20:
+            everybody.set()
+        await everybody.wait()  # until 20 are under way
+        return t.n
+
+    here: dict[int, Any] = {}
+    topology = rel.Topology("meeting")
+    numbers = topology.source("numbers", rel.rows([(n,) for n in range(200)], schema={"n": int}))
+    numbers.map("meets", meets, schema=int, concurrent=rel.concurrent(capacity=20)).sink("out", rel.list())
+    assert [t.value for t in rel.submit(topology).wait(timeout=60)["out"]] == list(range(200))
 
 
 def endless(name: str) -> rel.Topology:

@@ -42,15 +42,20 @@ def annotated_library(function: Callable[..., Any], parameter: str | None = None
     return _FRAMES.get((hint.__module__.partition(".")[0], hint.__name__), "")
 
 
-def annotated_output(function: Callable[..., Any], kind: OperatorKind) -> Schema | None:
+def annotated_output(function: Callable[..., Any], kind: OperatorKind, *, batched: bool = False) -> Schema | None:
     """The schema that the return annotation stands for, None if there is none or it is no schema.
+
+    Args:
+        function: the user's.
+        kind: of its operator.
+        batched: whether it returns a list of results.
 
     >>> def f(t) -> float: ...
     >>> print(annotated_output(f, OperatorKind.MAP))
     Record(value: float64)
     """
     hint = _hints(function).get("return")
-    if kind is OperatorKind.FLAT_MAP:
+    for _ in range((kind is OperatorKind.FLAT_MAP) + batched):
         arguments = typing.get_args(hint)
         hint = arguments[0] if arguments and typing.get_origin(hint) is not tuple else None
     if hint is None:

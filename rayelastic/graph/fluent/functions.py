@@ -11,6 +11,7 @@ from rayelastic.graph.operators.aggregation import aggregate
 from rayelastic.graph.operators.event_time import event_time
 from rayelastic.graph.operators.functions import NO_SIDES, function_operator
 from rayelastic.graph.records.time_info import Seconds, TimeUnit
+from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.graph.spec.operator_spec import OperatorKind
@@ -34,6 +35,7 @@ class FunctionMethods(StreamBase[StreamT]):
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
         sides: Mapping[str, object] = NO_SIDES,
+        concurrent: Concurrency | None = None,
     ) -> StreamT:
         """Give one tuple for each.
 
@@ -47,6 +49,8 @@ class FunctionMethods(StreamBase[StreamT]):
                 fn did to the state of a key before it raised stays.
             sides: {port: schema} of side outputs: where fn gives `rel.to(port, tuple)`, it goes to the stream
                 `.side(port)` of the result.
+            concurrent: rel.concurrent(capacity=...): that many calls wait at the same time. An `async def` fn has
+                rel.concurrent() by default, a plain one none.
 
         Raises:
             GraphError: the name is taken or bad, or fn is no function of one tuple.
@@ -55,16 +59,25 @@ class FunctionMethods(StreamBase[StreamT]):
         """
         return self._declare(
             function_operator(
-                self._upstream, OperatorKind.MAP, name, fn, schema=schema, lane=lane, on_error=on_error, sides=sides
+                self._upstream, OperatorKind.MAP, name, fn,
+                schema=schema, lane=lane, on_error=on_error, sides=sides, concurrent=concurrent,
             )
-        )
+        )  # fmt: skip
 
     def filter(
-        self, name: str, fn: Callable[..., Any], *, lane: LaneChoice = "auto", on_error: ErrorChoice = "fail"
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        *,
+        lane: LaneChoice = "auto",
+        on_error: ErrorChoice = "fail",
+        concurrent: Concurrency | None = None,
     ) -> StreamT:
         """Keep the tuples for which fn is true. Arguments and errors as for ``map``."""
         return self._declare(
-            function_operator(self._upstream, OperatorKind.FILTER, name, fn, lane=lane, on_error=on_error)
+            function_operator(
+                self._upstream, OperatorKind.FILTER, name, fn, lane=lane, on_error=on_error, concurrent=concurrent
+            )
         )
 
     def flat_map(
@@ -76,6 +89,7 @@ class FunctionMethods(StreamBase[StreamT]):
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
         sides: Mapping[str, object] = NO_SIDES,
+        concurrent: Concurrency | None = None,
     ) -> StreamT:
         """Give any number of tuples for each: fn yields them. Arguments and errors as for ``map``."""
         return self._declare(
@@ -88,6 +102,7 @@ class FunctionMethods(StreamBase[StreamT]):
                 lane=lane,
                 on_error=on_error,
                 sides=sides,
+                concurrent=concurrent,
             )
         )
 

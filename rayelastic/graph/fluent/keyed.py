@@ -15,6 +15,7 @@ from rayelastic.graph.operators.functions import NO_SIDES, deduplicate, function
 from rayelastic.graph.operators.joins import join
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds
+from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.declaration import LaneChoice, NewOperator
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.graph.spec.upstream import Upstream
@@ -38,6 +39,7 @@ class KeyedMethods(StreamBase[StreamT]):
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
         sides: Mapping[str, object] = NO_SIDES,
+        concurrent: Concurrency | None = None,
     ) -> StreamT:
         """Give one tuple for each; with state= by a function of the tuple and the state of its key.
 
@@ -52,6 +54,7 @@ class KeyedMethods(StreamBase[StreamT]):
             lane: 'auto', 'compiled', 'vectorised' or 'python'.
             on_error: as of Stream.map.
             sides: as of Stream.map.
+            concurrent: as of Stream.map; not with state=.
 
         Where the stream has an event time, ttl is of that time: a key is forgotten for a tuple whose time, or the
         watermark, is more than ttl after the latest tuple of the key. What comes out then depends on the tuples alone,
@@ -79,7 +82,7 @@ class KeyedMethods(StreamBase[StreamT]):
         return self._declare(
             function_operator(
                 self._upstream, OperatorKind.MAP, name, fn,
-                state=state, ttl=ttl, schema=schema, lane=lane, on_error=on_error, sides=sides,
+                state=state, ttl=ttl, schema=schema, lane=lane, on_error=on_error, sides=sides, concurrent=concurrent,
             )
         )  # fmt: skip
 
@@ -92,13 +95,15 @@ class KeyedMethods(StreamBase[StreamT]):
         ttl: Seconds | None = None,
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
+        concurrent: Concurrency | None = None,
     ) -> StreamT:
         """Keep the tuples for which fn is true. Arguments as for ``map``."""
         return self._declare(
             function_operator(
-                self._upstream, OperatorKind.FILTER, name, fn, state=state, ttl=ttl, lane=lane, on_error=on_error
+                self._upstream, OperatorKind.FILTER, name, fn,
+                state=state, ttl=ttl, lane=lane, on_error=on_error, concurrent=concurrent,
             )
-        )
+        )  # fmt: skip
 
     def flat_map(
         self,
@@ -111,12 +116,13 @@ class KeyedMethods(StreamBase[StreamT]):
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
         sides: Mapping[str, object] = NO_SIDES,
+        concurrent: Concurrency | None = None,
     ) -> StreamT:
         """Give any number of tuples for each: fn yields them. Arguments as for ``map``."""
         return self._declare(
             function_operator(
                 self._upstream, OperatorKind.FLAT_MAP, name, fn,
-                state=state, ttl=ttl, schema=schema, lane=lane, on_error=on_error, sides=sides,
+                state=state, ttl=ttl, schema=schema, lane=lane, on_error=on_error, sides=sides, concurrent=concurrent,
             )
         )  # fmt: skip
 

@@ -5,14 +5,17 @@ Knows one operator at a time; how they are connected, and what runs them, is not
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
-from rayelastic.compile import PortsCode, PortsFunction
+from rayelastic.compile import OperatorCode, PortsCode, PortsFunction
 from rayelastic.graph.operators.channels import Channels
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.runtime.loops.event_loop import EventLoop
 from rayelastic.runtime.operators.channels import channels_operator, in_turn_operator
 from rayelastic.runtime.operators.classes import class_operator
+from rayelastic.runtime.operators.concurrent import Calls, concurrent_operator
 from rayelastic.runtime.operators.functions import aggregate_operator, function_operator, split_operator
 from rayelastic.runtime.operators.sinks import SinkOperator, sink_operator
 from rayelastic.runtime.operators.sources import SourceOperator, source_operator
@@ -21,6 +24,7 @@ from rayelastic.runtime.operators.timed import TIMED_OPERATORS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from rayelastic.graph.spec.concurrency import Concurrency
     from rayelastic.runtime.files.file_writer import Output
     from rayelastic.runtime.values.specs import PESpec
 
@@ -41,6 +45,8 @@ class HostedOperators:
         self.sinks: dict[str, SinkOperator] = {}
         self.widths: dict[str, _native.ChannelWidth] = {}
         self.natives: dict[str, _native.Operator] = {}
+        self._loop = EventLoop(f"event-loop-{spec.pe}")
+        self._calls: dict[str, Calls] = {}
         self._makers: Mapping[OperatorKind, Callable[[OperatorSpec], _native.Operator]] = {
             **TIMED_OPERATORS,
             OperatorKind.SOURCE: lambda operator: self.sources[operator.name].native.with_time_marks(MARK_PERIOD),
@@ -71,6 +77,16 @@ class HostedOperators:
         """Makes the native operators."""
         self.natives = {operator.name: self._made(operator) for operator in self._spec.operators}
 
+    def wakes(self, poke: Callable[[int], None], ids: Mapping[str, int]) -> None:
+        """Has operators that wait for calls poked when one is done.
+
+        Args:
+            poke: the scheduler's.
+            ids: {operator: its number in the scheduler}.
+        """
+        for name, calls in self._calls.items():
+            calls.wakes(functools.partial(poke, ids[name]))
+
     def complete(self) -> None:
         """Completes what the sinks have written."""
         for sink in self.sinks.values():
@@ -82,6 +98,9 @@ class HostedOperators:
         Args:
             left_behind: operators that a thread is still in.
         """
+        for calls in self._calls.values():
+            calls.close()
+        self._loop.close()
         for name, function in self._classes.items():
             if name not in left_behind:
                 function.close()
@@ -94,7 +113,13 @@ class HostedOperators:
             return self._class(spec, spec.body)
         if isinstance(spec.body, Channels):
             return self._channels(spec, spec.body)
+        if isinstance(spec.body, OperatorCode) and spec.body.concurrent is not None:
+            return self._concurrent(spec, spec.body.concurrent)
         return self._makers.get(spec.kind, function_operator)(spec)
+
+    def _concurrent(self, spec: OperatorSpec, how: Concurrency) -> _native.Operator:
+        native, self._calls[spec.name] = concurrent_operator(spec, how, self._loop)
+        return native
 
     def _class(self, spec: OperatorSpec, code: PortsCode) -> _native.Operator:
         function = self._classes[spec.name] = PortsFunction(code)
