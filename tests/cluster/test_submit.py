@@ -100,6 +100,27 @@ def test_calls_wait_at_the_same_time(ray_cluster: None) -> None:
     assert [t.value for t in rel.submit(topology).wait(timeout=60)["out"]] == list(range(200))
 
 
+class Silence:
+    def on_tuple(self, t, state, out):
+        state["last"] = t.at
+        out.after(60)
+
+    def on_time(self, time, state, out):
+        if time == state["last"] + 60:
+            out.give((*out.key, time))
+
+
+def test_timers_come_in_elements(ray_cluster: None) -> None:
+    topology = rel.Topology("silence")
+    rows = [(n % 3, n * 7) for n in range(300)] + [(5, 2200), (5, 2250)]
+    seen = topology.source("seen", rel.rows(rows, schema={"who": int, "at": int})).event_time("time", "at")
+    silent = seen.key_by("who").process("silence", Silence, schema={"who": int, "at": int})
+    silent.sink("out", rel.list())
+    result = rel.submit(topology, rel.JobConfig(pes=2)).wait(timeout=60)
+    last = dict(rows)
+    assert {tuple(t) for t in result["out"]} == {(who, at + 60) for who, at in last.items()}
+
+
 def endless(name: str) -> rel.Topology:
     topology = rel.Topology(name)
     source = topology.source("endless", rel.generate(lambda n: n % 100, None, schema={"n": int}))

@@ -123,7 +123,7 @@ OperatorObject python(std::string name, nb::object function, const SchemaObject*
 OperatorObject python_ports(std::string name, nb::object function, const std::vector<SchemaObject>& inputs,
                             const std::vector<SchemaObject>& outputs, const std::vector<nb::object>& tuple_types, const std::string& view,
                             std::uint32_t flags, const Demands& demands, const KeyedStateObject* keyed,
-                            std::vector<std::vector<std::string>> keys, bool letters) {
+                            std::vector<std::vector<std::string>> keys, bool letters, bool poked) {
   if (keyed != nullptr && keyed->objects == nullptr) {
     throw std::invalid_argument("operator '" + name + "': keyed state of a Python function is made by KeyedState.objects");
   }
@@ -134,6 +134,7 @@ OperatorObject python_ports(std::string name, nb::object function, const std::ve
                         .input_types = {},
                         .view = view_named(name, view),
                         .flags = flags,
+                        .poked = poked,
                         .demands = demands_of(name, demands),
                         .states = keyed != nullptr ? keyed->objects : nullptr,
                         .keys = std::move(keys),
@@ -245,18 +246,20 @@ void bind_operator(nb::module_& module) {
           "python_ports", python_ports, nb::arg("name"), nb::arg("function"), nb::arg("inputs"), nb::arg("outputs"),
           nb::arg("tuple_types") = std::vector<nb::object>(), nb::arg("view") = "tuples", nb::arg("flags") = 0,
           nb::arg("demands") = Demands(), nb::arg("keyed").none() = nb::none(), nb::arg("keys") = std::vector<std::vector<std::string>>(),
-          nb::arg("letters") = false,
+          nb::arg("letters") = false, nb::arg("poked") = false,
           nb::sig(
               "def python_ports(name: str, function: collections.abc.Callable[..., typing.Any], inputs: "
               "collections.abc.Sequence[Schema], "
               "outputs: collections.abc.Sequence[Schema], tuple_types: collections.abc.Sequence[type] = (), view: str = 'tuples', flags: "
               "int = 0, demands: collections.abc.Sequence[tuple[str, int]] = (), keyed: KeyedState | None = None, "
-              "keys: collections.abc.Sequence[collections.abc.Sequence[str]] = (), letters: bool = False) -> Operator"),
+              "keys: collections.abc.Sequence[collections.abc.Sequence[str]] = (), letters: bool = False, poked: bool = False) -> "
+              "Operator"),
           "A Python function of runs of several ports, under the Python token; it returns None, or a result (as of `python`) or None for "
           "each output port.\n\n"
           "Without demands: function(port, run[, list of states]). With demands, ('exact' or 'at least', count) for each input port: "
           "function(firings, [run of each port]),\n"
-          "with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end. keys: the key fields of "
+          "with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end; with ON_WATERMARK: "
+          "function(-2, watermark)\nwhen that has advanced; poked: function(-3, None) by Scheduler.poke. keys: the key fields of "
           "further input ports. letters: the last output port has the fields of the input and two texts; its result is a list of (number "
           "of the tuple in its run, error).")
       .def_static(

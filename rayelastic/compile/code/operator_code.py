@@ -30,6 +30,7 @@ class Flags(IntFlag):
     SOURCE = 32
     SINK = 64
     ON_FINISH = 128
+    ON_WATERMARK = 256
 
 
 class View(Enum):

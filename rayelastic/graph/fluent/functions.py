@@ -56,6 +56,18 @@ class FunctionMethods(StreamBase[StreamT]):
             GraphError: the name is taken or bad, or fn is no function of one tuple.
             LaneError: the lane can't be had.
             SchemaError: what fn gives isn't known or can't be held by a record.
+
+        >>> import asyncio
+        >>> import rayelastic as rel
+        >>> async def twice(t) -> int:
+        ...     await asyncio.sleep(0.01)
+        ...     return 2 * t.value
+        >>> topology = rel.Topology("waiting")
+        >>> numbers = topology.source("numbers", rel.rows([(1,), (2,), (3,)], schema=int))
+        >>> numbers.map("twice", twice, concurrent=rel.concurrent(capacity=32, timeout=5)).sink("out", rel.list())
+        <sink out>
+        >>> [t.value for t in rel.run(topology)["out"]]
+        [2, 4, 6]
         """
         return self._declare(
             function_operator(

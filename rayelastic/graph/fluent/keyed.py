@@ -13,6 +13,7 @@ from rayelastic.graph.operators.enrichment import enrich
 from rayelastic.graph.operators.folds import fold, reduce, scan
 from rayelastic.graph.operators.functions import NO_SIDES, deduplicate, function_operator
 from rayelastic.graph.operators.joins import join
+from rayelastic.graph.operators.processes import process
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds
 from rayelastic.graph.spec.concurrency import Concurrency
@@ -183,6 +184,60 @@ class KeyedMethods(StreamBase[StreamT]):
         joined = join(self._upstream, f"{name}.joined", other, keep, within, window, how)
         behind = self._upstream.behind(joined)
         return self._declare(joined, function_operator(behind, OperatorKind.MAP, name, fn, schema=schema, lane=lane))
+
+    def process(
+        self,
+        name: str,
+        cls: object,
+        *,
+        schema: object,
+        state: Callable[[], Any] | None = None,
+        clock: bool = False,
+    ) -> StreamT:
+        """Call an object with the tuples of each key, and at times that it asks for.
+
+        Its class has `on_tuple(t, state, out)`, and may have `on_time(time, state, out)` and, for each key once the
+        input has ended, `on_end(state, out)`. `state` is that of the key; `out.give(tuple)` sends, `out.timer(at)` and
+        `out.after(seconds)` have on_time called, `out.cancel(at)` takes that back, `out.forget()` gives the key its
+        first state again; `out.key`, `out.time`, `out.ended`.
+
+        Where the stream has an event time, all of it happens in that time: tuples come in the order of their times,
+        each when the watermark has come to it, and a timer behind all tuples up to its time. What comes out of a key
+        depends on its tuples alone, then, however the job runs. At the end of the input all timers come, also those
+        that others set then. Tuples that come too late go to `.late()`. Else, and with clock=True, tuples come at once
+        and times are those of the clock, seconds since 1970; timers that aren't due when the input ends don't come.
+
+        Args:
+            name: of the operator.
+            cls: a class that can be made without arguments, or an object, of which each processing element has a copy.
+            schema: of what it gives, see Schema.of.
+            state: makes the first state of a key: a NamedTuple class with defaults, whose fields are set, or any
+                callable without arguments; `dict` by default. It has to pickle for snapshots and replicas.
+            clock: whether it goes by the clock although there is an event time.
+
+        Raises:
+            GraphError: the name is taken or bad, or the class hasn't these methods.
+            SchemaError: a record can't hold what it gives.
+
+        Source: KeyedProcessFunction of Apache Flink; the order of times as in its CEP library.
+
+        >>> import rayelastic as rel
+        >>> class Silence:
+        ...     def on_tuple(self, t, state, out):
+        ...         state["last"] = t.at
+        ...         out.after(60)
+        ...     def on_time(self, time, state, out):
+        ...         if time == state["last"] + 60:
+        ...             out.give((*out.key, time))
+        >>> topology = rel.Topology("silence")
+        >>> rows = rel.rows([("a", 0), ("b", 30), ("a", 50), ("a", 200)], schema={"who": str, "at": int})
+        >>> timed = topology.source("seen", rows).event_time("time", "at").key_by("who")
+        >>> timed.process("silence", Silence, schema={"who": str, "at": int}).sink("out", rel.list())
+        <sink out>
+        >>> [tuple(t) for t in rel.run(topology)["out"]]
+        [('b', 90), ('a', 110), ('a', 260)]
+        """
+        return self._declare_timely(process(self._upstream, name, cls, schema, state, clock))
 
     def deduplicate(self, name: str, *, ttl: Seconds | None = None) -> StreamT:
         """Keep the first tuple of each key.

@@ -88,17 +88,8 @@ def concurrent(
 
     Source: AsyncDataStream of Apache Flink.
 
-    >>> import asyncio
-    >>> import rayelastic as rel
-    >>> async def twice(t) -> int:
-    ...     await asyncio.sleep(0.01)
-    ...     return 2 * t.value
-    >>> topology = rel.Topology("waiting")
-    >>> numbers = topology.source("numbers", rel.rows([(1,), (2,), (3,)], schema=int))
-    >>> numbers.map("twice", twice, concurrent=rel.concurrent(capacity=32, timeout=5)).sink("out", rel.list())
-    <sink out>
-    >>> [t.value for t in rel.run(topology)["out"]]
-    [2, 4, 6]
+    >>> concurrent(capacity=32, timeout=5).shown
+    'up to 32 calls at the same time, in order'
     """
     _check_count("capacity", capacity, 1, MOST_CALLS)
     _check_count("retry", retry, 0, MOST_TRIES)

@@ -55,6 +55,7 @@ class OperatorKind(Enum):
     FLAT_MAP = "flat_map"
     AGGREGATE = "aggregate"
     OPERATOR = "operator"  # of a class, with ports
+    PROCESS = "process"  # of a class, with timers of keys
     SPLIT = "split"
     CHANNELS = "channels"  # deals out to those of a stage
     IN_TURN = "in_turn"  # and brings them together in order

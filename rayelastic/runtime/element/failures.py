@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.compile import OperatorCode, load
+from rayelastic.compile.lanes.python_lane import TUPLE_ATTRIBUTE
 from rayelastic.graph.operators.splits import Split
 from rayelastic.graph.spec.operator_spec import Lane
-from rayelastic.runtime.operators.concurrent import TUPLE_ATTRIBUTE
 from rayelastic.runtime.values.status import Failure
 
 if TYPE_CHECKING:

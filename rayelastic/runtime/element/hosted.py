@@ -17,6 +17,7 @@ from rayelastic.runtime.operators.channels import channels_operator, in_turn_ope
 from rayelastic.runtime.operators.classes import class_operator
 from rayelastic.runtime.operators.concurrent import Calls, concurrent_operator
 from rayelastic.runtime.operators.functions import aggregate_operator, function_operator, split_operator
+from rayelastic.runtime.operators.processes import process_operator
 from rayelastic.runtime.operators.sinks import SinkOperator, sink_operator
 from rayelastic.runtime.operators.sources import SourceOperator, source_operator
 from rayelastic.runtime.operators.timed import TIMED_OPERATORS
@@ -54,6 +55,7 @@ class HostedOperators:
             OperatorKind.SPLIT: split_operator,
             OperatorKind.IN_TURN: in_turn_operator,
             OperatorKind.AGGREGATE: aggregate_operator,
+            OperatorKind.PROCESS: process_operator,
         }
 
     @property

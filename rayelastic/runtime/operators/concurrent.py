@@ -7,7 +7,6 @@ call is done, and that there is news, goes from the loop to the operator.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import inspect
 import random
 import threading
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.compile import OperatorCode
 from rayelastic.compile.lanes.ports_lane import Router
-from rayelastic.compile.lanes.python_lane import error_text
+from rayelastic.compile.lanes.python_lane import about, error_text
 from rayelastic.graph.spec.concurrency import Concurrency, is_async
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import OperatorKind
@@ -28,13 +27,12 @@ from rayelastic.runtime.operators.native_schema import native_schema
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["TUPLE_ATTRIBUTE", "Calls", "concurrent_operator"]
+__all__ = ["Calls", "concurrent_operator"]
 
 FIRST_PAUSE = 0.1  # seconds before a call is made again
 LONGEST_PAUSE = 10.0  # seconds: each pause is twice the one before, until then
 LEAST_PART = 0.5  # of a pause, by chance: those that failed together don't come back together
 SLICE = 0.01  # seconds that a thread waits before it looks whether it has to stop (waiting.hpp)
-TUPLE_ATTRIBUTE = "rel_tuple"  # on what a call raised: the tuple that it was made for, as text
 
 Collected = tuple[list[list[Any]], int, int, bool]  # by port; tuples and bars; left out; ends with a bar
 
@@ -136,9 +134,7 @@ class Calls:
                     if number:  # what is before it goes out first
                         self._line.appendleft(call)
                         break
-                    with contextlib.suppress(AttributeError):
-                        setattr(error, TUPLE_ATTRIBUTE, repr(call.item))
-                    raise
+                    raise about(error, call.item) from None
                 skipped += self._on_error is OnError.SKIP
                 letters.append((*call.item, error_text(error), self._code.operator))
             else:

@@ -27,10 +27,17 @@ class Row(NamedTuple):
 ROWS = [Row(n, f"text number {n}, which is longer than a view") for n in range(500)]
 
 
+class Turn:
+    """Lets all others on the loop go first, once."""
+
+    def __await__(self) -> Iterator[None]:
+        yield
+
+
 async def later(turns: int) -> None:
     """Lets others go first."""
     for _ in range(turns):
-        await asyncio.sleep(0)
+        await Turn()
 
 
 async def answer(t: Row) -> Row:
@@ -119,8 +126,8 @@ MEETING = Meeting(0)
 async def meets(t: Row) -> Row:
     MEETING.enter()
     while not MEETING.full.is_set():
-        await asyncio.sleep(0.001)
-    await asyncio.sleep(0)
+        await Turn()
+    await Turn()
     MEETING.leave()
     return t
 
@@ -288,7 +295,7 @@ def test_a_snapshot_waits_for_what_is_under_way(tmp_path: Path) -> None:
         if t.n == 99:
             arrived.set()
         while not goes.is_set():
-            await asyncio.sleep(0.001)
+            await Turn()
         return answer_plainly(t)
 
     def declare(source: Any) -> rel.Topology:
@@ -316,7 +323,9 @@ def test_a_job_ends_though_calls_wait(drain: bool) -> None:
     async def waits(t: Row) -> Row:
         try:
             waiting.set()
-            await asyncio.sleep(0.05 if drain else PATIENCE)
+            if not drain:
+                await asyncio.Event().wait()
+            await later(1000)
             return t
         finally:
             unwound.set()
