@@ -444,9 +444,10 @@ class Operator:
         """Tuples that a count_sink has seen; None for other operators."""
 
     @staticmethod
-    def event_time(name: str, schema: Schema, field: str, lateness: int) -> Operator:
+    def event_time(name: str, schema: Schema, field: str, lateness: int, idle_after: float = 0.0, ticks_per_second: float = 0.0) -> Operator:
         """
-        Passes records on, and says by watermarks up to which event time they have come; ticks.
+        Passes records on, and says by watermarks up to which event time they have come; ticks. Without a record for idle_after seconds (0: never)
+        it is idle, or goes on with the clock where there are ticks_per_second; poke it now and then.
         """
 
     @staticmethod

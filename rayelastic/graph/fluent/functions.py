@@ -157,7 +157,16 @@ class FunctionMethods(StreamBase[StreamT]):
         """
         return self._declare(aggregate(self._upstream, name, aggregates, emit, ttl))
 
-    def event_time(self, name: str, field: str, *, lateness: Seconds = 0, unit: TimeUnit | None = None) -> StreamT:
+    def event_time(
+        self,
+        name: str,
+        field: str,
+        *,
+        lateness: Seconds = 0,
+        unit: TimeUnit | None = None,
+        idle_after: Seconds | None = None,
+        by_clock: bool = False,
+    ) -> StreamT:
         """Say which field tells when a tuple happened, for what comes after and goes by time.
 
         Tuples may come out of order by `lateness`: windows wait that long, in event time. What comes later than that
@@ -169,9 +178,17 @@ class FunctionMethods(StreamBase[StreamT]):
             field: a datetime; an integer; or a float of seconds (to the microsecond). May not be null.
             lateness: seconds, or a timedelta.
             unit: of an integer field: 's' (the default), 'ms', 'us' or 'ns'.
+            idle_after: seconds by the clock, or a timedelta, without a tuple after which the stream is idle: where it
+                is united, merged or joined with others, they no longer wait for it until its next tuple, which may be
+                late then. None: it is never idle.
+            by_clock: while it is idle its time goes on as the clock does, so that windows close and timers come though
+                no tuple does; a tuple with an earlier time than that is late.
+
+        What idle streams give depends on when their tuples come, no longer on the tuples alone.
 
         Raises:
-            GraphError: the name is taken or bad; lateness is negative or finer than the field; no such unit.
+            GraphError: the name is taken or bad; lateness is negative or finer than the field; no such unit; idle_after
+                isn't above 0, or missing with by_clock.
             SchemaError: no such field, or it holds no times or nulls.
         """
-        return self._declare(event_time(self._upstream, name, field, lateness, unit))
+        return self._declare(event_time(self._upstream, name, field, lateness, unit, idle_after, by_clock))

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from rayelastic.graph.operators.event_time import EventTime
 from rayelastic.graph.operators.processes import KeyedProcess
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 
@@ -66,4 +67,6 @@ def alarm_of(spec: PESpec, poke: Callable[[int], None], ids: Mapping[str, int]) 
 def _waits(operator: OperatorSpec) -> bool:
     if isinstance(operator.body, KeyedProcess):
         return operator.body.time is None
+    if isinstance(operator.body, EventTime):
+        return operator.body.idle_after > 0
     return operator.kind is OperatorKind.DELAY
