@@ -26,7 +26,7 @@ from rayelastic.compile.config import cache_directory
 from rayelastic.compile.ports_compiler import compile_operator
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.identity import Identity, frozen_digest
-from rayelastic.compile.reading.signatures import annotated_library, annotated_output
+from rayelastic.compile.reading.signatures import annotated_library, annotated_output, unknown_name
 from rayelastic.compile.reading.syntax import NotRewrittenError, rewritten
 from rayelastic.compile.reasons import plain_reason
 from rayelastic.errors import LaneError, SchemaError
@@ -232,6 +232,11 @@ def _declared_output(request: FunctionRequest, reason: str) -> Schema:
         return request.input_schema
     batched = request.concurrent is not None and request.concurrent.max_batch > 0
     output = request.output or annotated_output(request.function, request.kind, batched=batched)
+    if output is None and (missing := unknown_name(request.function)):
+        raise SchemaError(
+            f"its output schema isn't known: its annotations name '{missing}', which isn't known where it is defined",
+            way_out="Define that at the top of the module, or pass schema=",
+        )
     if output is None:
         raise SchemaError(
             f"its output schema isn't known, because it runs in Python ({reason})",
