@@ -129,7 +129,8 @@ def test_streams_as_played(rows: list[Row], lateness: int, run: int) -> None:
 
 
 @pytest.mark.nightly
-@settings(max_examples=1000, deadline=None)
+@pytest.mark.timeout(1800)
+@settings(max_examples=500, deadline=None)
 @given(streams, st.sampled_from([0, 3, 15]), st.sampled_from([1, 3, 64]))
 def test_many_streams_as_played(rows: list[Row], lateness: int, run: int) -> None:
     check_played(rows, lateness, run)
