@@ -15,8 +15,9 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError
 from tests.component.operators.running import CONFIGS, results
+from tests.component.rescaling import Counted, Event, Feed, Seen, check, count, flows
 
-PATIENCE = 20.0  # seconds for what takes none
+PATIENCE = 60.0  # seconds for what takes none
 
 
 class Row(NamedTuple):
@@ -356,3 +357,28 @@ def test_two_operators_share_a_loop() -> None:
 
     assert results(Row, ROWS, lambda s: s.map("one", seen).map("two", seen)) == ROWS
     assert len(loops) == 1
+
+
+def test_calls_are_waited_for_when_keys_go_to_other_replicas() -> None:
+    async def passes(t: Event) -> bool:
+        await later(t.sequence % 3)
+        return True
+
+    feed = Feed(50)
+    topology = rel.Topology("replicas")
+    passed = topology.source("events", rel.callable(feed, Event)).filter("passes", passes)
+    passed.key_by("key").map("counted", count, state=Seen, schema=Counted).sink("out", rel.list())
+    job = rel.start(topology, rel.JobConfig(regions="manual", elasticity="off"))
+    try:
+        region = job.plan().region_of("counted").region
+        assert region.operators == ("passes", "counted")
+        for replicas in (2, 3, 1, 2):
+            flows(job)
+            assert job.rescale(region.name, replicas).region(region.name).replicas == replicas
+        flows(job)
+        feed.enough.set()
+        rows = [Counted(*t) for t in job.wait(PATIENCE)["out"]]
+    finally:
+        feed.enough.set()
+        job.close()
+    check(rows, feed)
