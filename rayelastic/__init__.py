@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rayelastic import errors as errors
     from rayelastic import spark as spark
+    from rayelastic.compile.lanes.process_lane import Out as Out
     from rayelastic.compile.report import compile_report as compile_report
     from rayelastic.graph.edges.files import arrow as arrow
     from rayelastic.graph.edges.files import csv as csv
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.operators.aggregates import top_k as top_k
     from rayelastic.graph.operators.aggregates import weighted_mean as weighted_mean
     from rayelastic.graph.records.schema import Schema as Schema
+    from rayelastic.graph.spec.concurrency import concurrent as concurrent
     from rayelastic.graph.spec.operator_class import at_least as at_least
     from rayelastic.graph.spec.operator_class import exactly as exactly
     from rayelastic.graph.spec.operator_class import operator as operator
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES: dict[str, tuple[str, ...]] = {
+    "rayelastic.compile.lanes.process_lane": ("Out",),
     "rayelastic.compile.report": ("compile_report",),
     "rayelastic.graph.operators.aggregates": (
         "count",
@@ -75,6 +78,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "weighted_mean",
     ),
     "rayelastic.graph.edges.files": ("arrow", "csv", "parquet"),
+    "rayelastic.graph.spec.concurrency": ("concurrent",),
     "rayelastic.graph.spec.operator_class": ("at_least", "exactly", "operator"),
     "rayelastic.graph.spec.operator_spec": ("Lane",),
     "rayelastic.graph.spec.routed": ("to",),

@@ -91,6 +91,17 @@ class KeyedState:
     def pickled(self) -> bool:
         """Whether exports hold pickled values: only ever import what you trust."""
 
+    def values(self) -> list[Any]:
+        """
+        The Python values that there are; by the operator, or while it is held.
+        """
+
+    @property
+    def changes(self) -> int:
+        """
+        How often Python values have come or gone otherwise than by the operator's own runs.
+        """
+
     @property
     def exports_aside(self) -> bool:
         """
@@ -304,12 +315,13 @@ class Operator:
         """
 
     @staticmethod
-    def python_ports(name: str, function: Callable[..., Any], inputs: Sequence[Schema], outputs: Sequence[Schema], tuple_types: Sequence[type] = (), view: str = 'tuples', flags: int = 0, demands: Sequence[tuple[str, int]] = (), keyed: KeyedState | None = None, keys: Sequence[Sequence[str]] = (), letters: bool = False) -> Operator:
+    def python_ports(name: str, function: Callable[..., Any], inputs: Sequence[Schema], outputs: Sequence[Schema], tuple_types: Sequence[type] = (), view: str = 'tuples', flags: int = 0, demands: Sequence[tuple[str, int]] = (), keyed: KeyedState | None = None, keys: Sequence[Sequence[str]] = (), letters: bool = False, poked: bool = False) -> Operator:
         """
         A Python function of runs of several ports, under the Python token; it returns None, or a result (as of `python`) or None for each output port.
 
         Without demands: function(port, run[, list of states]). With demands, ('exact' or 'at least', count) for each input port: function(firings, [run of each port]),
-        with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end. keys: the key fields of further input ports. letters: the last output port has the fields of the input and two texts; its result is a list of (number of the tuple in its run, error).
+        with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end; with ON_WATERMARK: function(-2, watermark)
+        when that has advanced; poked: function(-3, None) by Scheduler.poke. keys: the key fields of further input ports. letters: the last output port has the fields of the input and two texts; its result is a list of (number of the tuple in its run, error).
         """
 
     @staticmethod
@@ -323,6 +335,13 @@ class Operator:
         numpy: function(structured array) -> array, column, {field: column}, or bool mask. arrow: function(pyarrow.RecordBatch) -> the same, or mask.
         With SOURCE: function() -> iterator of tuples, read on a thread of its own. It may wait for things, and doesn't keep others from the
         token while it does; with NEEDS_TOKEN too it must never wait. A stop raises GeneratorExit where it waits in Python code.
+        """
+
+    @staticmethod
+    def concurrent(name: str, calls: Any, input: Schema, outputs: Sequence[Schema], tuple_type: type | None = None, ordered: bool = True) -> Operator:
+        """
+        Has `calls` deal with tuples elsewhere: room() -> int, begin(tuples), bar(), wait(), and collect() -> None or (list for each output, how
+        many tuples and bars, how many left out, ends with a bar). Poke it when something is done.
         """
 
     @staticmethod
@@ -431,9 +450,10 @@ class Operator:
         """Tuples that a count_sink has seen; None for other operators."""
 
     @staticmethod
-    def event_time(name: str, schema: Schema, field: str, lateness: int) -> Operator:
+    def event_time(name: str, schema: Schema, field: str, lateness: int, idle_after: float = 0.0, ticks_per_second: float = 0.0) -> Operator:
         """
-        Passes records on, and says by watermarks up to which event time they have come; ticks.
+        Passes records on, and says by watermarks up to which event time they have come; ticks. Without a record for idle_after seconds (0: never)
+        it is idle, or goes on with the clock where there are ticks_per_second; poke it now and then.
         """
 
     @staticmethod

@@ -12,6 +12,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,13 @@ from rayelastic.compile.config import cache_directory
 from rayelastic.compile.ports_compiler import compile_operator
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.identity import Identity, frozen_digest
-from rayelastic.compile.reading.signatures import annotated_library, annotated_output
+from rayelastic.compile.reading.signatures import annotated_library, annotated_output, unknown_name
 from rayelastic.compile.reading.syntax import NotRewrittenError, rewritten
 from rayelastic.compile.reasons import plain_reason
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema, laid_out
+from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
 
 __all__ = ["Compiler", "is_cached", "machine_code"]
@@ -85,6 +87,8 @@ class Compiler:
 
     def _compiled_somehow(self, request: FunctionRequest) -> OperatorCode:
         _check_arguments(request)
+        if request.concurrent is not None:
+            return _waiting(request, request.concurrent)
         library = annotated_library(request.function)
         if request.lane is Lane.VECTORISED or (request.lane == "auto" and library):
             return _vectorised(request, library)
@@ -191,6 +195,15 @@ def _python(request: FunctionRequest, reason: str) -> OperatorCode:
     )
 
 
+def _waiting(request: FunctionRequest, how: Concurrency) -> OperatorCode:
+    if isinstance(request.lane, Lane) and request.lane is not Lane.PYTHON:
+        raise LaneError(
+            f"calls that wait at the same time run in Python, not {request.lane.value}",
+            way_out="Drop lane=, or concurrent= and async",
+        )
+    return replace(_python(request, how.shown), concurrent=how)
+
+
 def _vectorised(request: FunctionRequest, library: str) -> OperatorCode:
     if not library:
         raise LaneError(
@@ -217,7 +230,13 @@ def _vectorised(request: FunctionRequest, library: str) -> OperatorCode:
 def _declared_output(request: FunctionRequest, reason: str) -> Schema:
     if request.kind is OperatorKind.FILTER:
         return request.input_schema
-    output = request.output or annotated_output(request.function, request.kind)
+    batched = request.concurrent is not None and request.concurrent.max_batch > 0
+    output = request.output or annotated_output(request.function, request.kind, batched=batched)
+    if output is None and (missing := unknown_name(request.function)):
+        raise SchemaError(
+            f"its output schema isn't known: its annotations name '{missing}', which isn't known where it is defined",
+            way_out="Define that at the top of the module, or pass schema=",
+        )
     if output is None:
         raise SchemaError(
             f"its output schema isn't known, because it runs in Python ({reason})",

@@ -187,7 +187,7 @@ def _keeps_keys(spec: OperatorSpec, first: OperatorSpec) -> bool:
     match spec.kind:
         case OperatorKind.MAP | OperatorKind.FLAT_MAP:
             return cast("CompiledFunction", spec.body).kept.issuperset(first.keys)
-        case OperatorKind.OPERATOR:
+        case OperatorKind.OPERATOR | OperatorKind.PROCESS:
             return False
     return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as parquet
 import pytest
@@ -80,6 +82,43 @@ def test_what_machine_code_refuses_is_answered_by_the_function_that_came_along(r
     result = rel.submit(topology).wait(timeout=60)
     assert [t.n for t in result["out"]] == [2, 2**61 + 1, 3, 2**61 + 2]
     assert result.metrics.operator("halved").answered_by_python == 2
+
+
+def test_calls_wait_at_the_same_time(ray_cluster: None) -> None:
+    async def meets(t):
+        everybody = here.setdefault(-1, asyncio.Event())
+        here[t.n] = None
+        if len(here) > 20:
+            everybody.set()
+        await everybody.wait()  # until 20 are under way
+        return t.n
+
+    here: dict[int, Any] = {}
+    topology = rel.Topology("meeting")
+    numbers = topology.source("numbers", rel.rows([(n,) for n in range(200)], schema={"n": int}))
+    numbers.map("meets", meets, schema=int, concurrent=rel.concurrent(capacity=20)).sink("out", rel.list())
+    assert [t.value for t in rel.submit(topology).wait(timeout=60)["out"]] == list(range(200))
+
+
+class Silence:
+    def on_tuple(self, t, state, out):
+        state["last"] = t.at
+        out.after(60)
+
+    def on_time(self, time, state, out):
+        if time == state["last"] + 60:
+            out.give((*out.key, time))
+
+
+def test_timers_come_in_elements(ray_cluster: None) -> None:
+    topology = rel.Topology("silence")
+    rows = [(n % 3, n * 7) for n in range(300)] + [(5, 2200), (5, 2250)]
+    seen = topology.source("seen", rel.rows(rows, schema={"who": int, "at": int})).event_time("time", "at")
+    silent = seen.key_by("who").process("silence", Silence, schema={"who": int, "at": int})
+    silent.sink("out", rel.list())
+    result = rel.submit(topology, rel.JobConfig(pes=2)).wait(timeout=60)
+    last = dict(rows)
+    assert {tuple(t) for t in result["out"]} == {(who, at + 60) for who, at in last.items()}
 
 
 def endless(name: str) -> rel.Topology:

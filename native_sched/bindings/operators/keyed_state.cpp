@@ -150,6 +150,16 @@ void bind_keyed_state(nb::module_& module) {
       .def_prop_ro(
           "pickled", [](const KeyedStateObject& self) { return self.objects != nullptr; },
           "Whether exports hold pickled values: only ever import what you trust.")
+      .def(
+          "values",
+          [](const KeyedStateObject& self) {
+            if (self.objects == nullptr) throw std::invalid_argument("only Python values can be looked at");
+            return nb::steal<nb::list>(self.objects->all_values());
+          },
+          nb::sig("def values(self) -> list[typing.Any]"), "The Python values that there are; by the operator, or while it is held.")
+      .def_prop_ro(
+          "changes", [](const KeyedStateObject& self) { return self.objects == nullptr ? 0 : self.objects->changes(); },
+          "How often Python values have come or gone otherwise than by the operator's own runs.")
       .def_prop_ro(
           "exports_aside", [](const KeyedStateObject& self) { return self.store->exports_aside(); },
           "Whether keys of which no record comes may be exported while the operator runs.")

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "operators/aggregates.hpp"
+#include "python/python_concurrent.hpp"
 #include "python/python_lane.hpp"
 #include "python/python_stream.hpp"
 #include "rayelastic/arrow/arrow_feeder.hpp"
@@ -123,7 +124,7 @@ OperatorObject python(std::string name, nb::object function, const SchemaObject*
 OperatorObject python_ports(std::string name, nb::object function, const std::vector<SchemaObject>& inputs,
                             const std::vector<SchemaObject>& outputs, const std::vector<nb::object>& tuple_types, const std::string& view,
                             std::uint32_t flags, const Demands& demands, const KeyedStateObject* keyed,
-                            std::vector<std::vector<std::string>> keys, bool letters) {
+                            std::vector<std::vector<std::string>> keys, bool letters, bool poked) {
   if (keyed != nullptr && keyed->objects == nullptr) {
     throw std::invalid_argument("operator '" + name + "': keyed state of a Python function is made by KeyedState.objects");
   }
@@ -134,6 +135,7 @@ OperatorObject python_ports(std::string name, nb::object function, const std::ve
                         .input_types = {},
                         .view = view_named(name, view),
                         .flags = flags,
+                        .poked = poked,
                         .demands = demands_of(name, demands),
                         .states = keyed != nullptr ? keyed->objects : nullptr,
                         .keys = std::move(keys),
@@ -142,6 +144,20 @@ OperatorObject python_ports(std::string name, nb::object function, const std::ve
   OperatorObject result;
   result.failure = std::make_shared<PythonFailure>(name);
   result.spec = make_python_ports(described, result.failure);
+  return result;
+}
+
+OperatorObject concurrent(std::string name, nb::object calls, const SchemaObject& input, const std::vector<SchemaObject>& outputs,
+                          nb::object tuple_type, bool ordered) {
+  const ConcurrentCalls described{.name = name,
+                                  .calls = calls.ptr(),
+                                  .input = input.schema,
+                                  .outputs = schemas_of(outputs),
+                                  .input_type = tuple_type.is_none() ? nullptr : tuple_type.ptr(),
+                                  .ordered = ordered};
+  OperatorObject result;
+  result.failure = std::make_shared<PythonFailure>(std::move(name));
+  result.spec = make_concurrent(described, result.failure);
   return result;
 }
 
@@ -232,18 +248,20 @@ void bind_operator(nb::module_& module) {
           "python_ports", python_ports, nb::arg("name"), nb::arg("function"), nb::arg("inputs"), nb::arg("outputs"),
           nb::arg("tuple_types") = std::vector<nb::object>(), nb::arg("view") = "tuples", nb::arg("flags") = 0,
           nb::arg("demands") = Demands(), nb::arg("keyed").none() = nb::none(), nb::arg("keys") = std::vector<std::vector<std::string>>(),
-          nb::arg("letters") = false,
+          nb::arg("letters") = false, nb::arg("poked") = false,
           nb::sig(
               "def python_ports(name: str, function: collections.abc.Callable[..., typing.Any], inputs: "
               "collections.abc.Sequence[Schema], "
               "outputs: collections.abc.Sequence[Schema], tuple_types: collections.abc.Sequence[type] = (), view: str = 'tuples', flags: "
               "int = 0, demands: collections.abc.Sequence[tuple[str, int]] = (), keyed: KeyedState | None = None, "
-              "keys: collections.abc.Sequence[collections.abc.Sequence[str]] = (), letters: bool = False) -> Operator"),
+              "keys: collections.abc.Sequence[collections.abc.Sequence[str]] = (), letters: bool = False, poked: bool = False) -> "
+              "Operator"),
           "A Python function of runs of several ports, under the Python token; it returns None, or a result (as of `python`) or None for "
           "each output port.\n\n"
           "Without demands: function(port, run[, list of states]). With demands, ('exact' or 'at least', count) for each input port: "
           "function(firings, [run of each port]),\n"
-          "with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end. keys: the key fields of "
+          "with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end; with ON_WATERMARK: "
+          "function(-2, watermark)\nwhen that has advanced; poked: function(-3, None) by Scheduler.poke. keys: the key fields of "
           "further input ports. letters: the last output port has the fields of the input and two texts; its result is a list of (number "
           "of the tuple in its run, error).")
       .def_static(
@@ -262,6 +280,12 @@ void bind_operator(nb::module_& module) {
           "With SOURCE: function() -> iterator of tuples, read on a thread of its own. It may wait for things, and doesn't keep others "
           "from the\n"
           "token while it does; with NEEDS_TOKEN too it must never wait. A stop raises GeneratorExit where it waits in Python code.")
+      .def_static("concurrent", concurrent, nb::arg("name"), nb::arg("calls"), nb::arg("input"), nb::arg("outputs"),
+                  nb::arg("tuple_type").none() = nb::none(), nb::arg("ordered") = true,
+                  nb::sig("def concurrent(name: str, calls: typing.Any, input: Schema, outputs: collections.abc.Sequence[Schema], "
+                          "tuple_type: type | None = None, ordered: bool = True) -> Operator"),
+                  "Has `calls` deal with tuples elsewhere: room() -> int, begin(tuples), bar(), wait(), and collect() -> None or (list for "
+                  "each output, how\nmany tuples and bars, how many left out, ends with a bar). Poke it when something is done.")
       .def_static(
           "tolerant", tolerant, nb::arg("operator"), nb::arg("letters").none(), nb::arg("explain"),
           nb::sig("def tolerant(operator: Operator, letters: Schema | None, explain: collections.abc.Callable[[tuple[typing.Any, ...]], "

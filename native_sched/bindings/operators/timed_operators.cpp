@@ -63,11 +63,15 @@ void bind_timed_operators() {
   nb::borrow<nb::class_<OperatorObject>>(nb::type<OperatorObject>())
       .def_static(
           "event_time",
-          [](std::string name, const SchemaObject& schema, const std::string& field, std::int64_t lateness) {
-            return OperatorObject{.spec = make_event_time(std::move(name), schema.schema, field, lateness)};
+          [](std::string name, const SchemaObject& schema, const std::string& field, std::int64_t lateness, double idle_after,
+             double ticks_per_second) {
+            const auto after = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(idle_after));
+            return OperatorObject{.spec = make_event_time(std::move(name), schema.schema, field, lateness, {after, ticks_per_second})};
           },
-          nb::arg("name"), nb::arg("schema"), nb::arg("field"), nb::arg("lateness"),
-          "Passes records on, and says by watermarks up to which event time they have come; ticks.")
+          nb::arg("name"), nb::arg("schema"), nb::arg("field"), nb::arg("lateness"), nb::arg("idle_after") = 0.0,
+          nb::arg("ticks_per_second") = 0.0,
+          "Passes records on, and says by watermarks up to which event time they have come; ticks. Without a record for idle_after seconds "
+          "(0: never)\nit is idle, or goes on with the clock where there are ticks_per_second; poke it now and then.")
       .def_static("window", window, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("kind"), nb::arg("size"),
                   nb::arg("slide"), nb::arg("time"), nb::arg("shift"), nb::arg("rest"), nb::arg("aggregates"),
                   "Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks).")

@@ -38,7 +38,9 @@ struct PythonFunction {
 // A Python function over runs of several ports. The callable gets what it is called for and returns a sequence with one result for
 // each output port, None for none:
 //   disjunctive: function(port, run[, list of states]); conjunctive: function(firings, list of a run for each port);
-//   with REL_ON_FINISH, at the end of the input: function(-1, None).
+//   with REL_ON_FINISH, at the end of the input: function(-1, None);
+//   with REL_ON_WATERMARK, when its watermark has advanced: function(-2, watermark);
+//   poked (Scheduler::poke), without the token: function(-3, None).
 struct PythonPorts {
   std::string name;
   PyObject* function = nullptr;  // borrowed
@@ -46,7 +48,8 @@ struct PythonPorts {
   std::vector<std::shared_ptr<const Schema>> outputs;
   std::vector<PyObject*> input_types;  // borrowed; one for each input port, or none at all
   View view = View::Tuples;
-  std::uint32_t flags = 0;  // REL_ON_FINISH or nothing
+  std::uint32_t flags = 0;  // REL_ON_FINISH, REL_ON_WATERMARK
+  bool poked = false;       // takes commands
   std::vector<Demand> demands;
   std::shared_ptr<ObjectStates> states;        // null: no keyed state; it has the keys of the first port
   std::vector<std::vector<std::string>> keys;  // of further input ports, where there are states

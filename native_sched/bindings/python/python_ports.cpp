@@ -4,6 +4,7 @@
 
 #include "python/inside.hpp"
 #include "python/port_context.hpp"
+#include "python/python_gate.hpp"
 #include "python/python_lane.hpp"
 #include "rayelastic/operator/dead_letters.hpp"
 #include "rayelastic/record/key_extractor.hpp"
@@ -14,8 +15,12 @@ namespace rayelastic::python {
 
 namespace {
 
+constexpr std::int64_t kAtOnce = 256;                                 // records that are submitted together outside of a run
 constexpr std::int64_t kFailedSomewhere = REL_FAILED(INT64_MAX - 1);  // no input of the run has this number
-constexpr std::int64_t kAtEnd = -1;                                   // in place of port or firings
+// In place of port or firings.
+constexpr std::int64_t kAtEnd = -1;
+constexpr std::int64_t kAtTime = -2;  // the watermark has advanced
+constexpr std::int64_t kPoked = -3;
 
 struct PortLane {
   ObjectRef function;
@@ -29,6 +34,7 @@ struct PortLane {
   std::vector<KeyExtractor> extractors;  // of further input ports
   std::shared_ptr<PythonFailure> failure;
   std::string name;
+  bool timed = false;  // wants to know of watermarks
   std::vector<void*> slots;
   std::vector<StringView> keys;
   std::vector<std::byte> buffer;
@@ -36,8 +42,7 @@ struct PortLane {
 
 // What the function is called with: a run, or runs. Token held. Null: a Python error is set.
 PyObject* runs_of(PortLane& lane, const std::byte* in, std::size_t n, rel_context* context) {
-  if (context->firings() < 0)
-    return in == nullptr ? Py_NewRef(Py_None) : lane.inputs[static_cast<std::size_t>(context->port())]->to_python(in, n);
+  if (context->firings() < 0) return lane.inputs[static_cast<std::size_t>(context->port())]->to_python(in, n);
   PyObject* runs = PyList_New(static_cast<Py_ssize_t>(lane.inputs.size()));
   for (std::size_t port = 0; runs != nullptr && port < lane.inputs.size(); ++port) {
     std::int64_t count = 0;
@@ -110,14 +115,30 @@ bool take_results(PortLane& lane, PyObject* result, const std::byte* in, std::si
   return done;
 }
 
+// Calls the function for no run: it is told the time instead, or nothing. Token, or GIL. False: a Python error is set.
+bool tell(PortLane& lane, std::int64_t why, rel_context* context) {
+  const ObjectRef number = ObjectRef::take(PyLong_FromLongLong(why));
+  const ObjectRef time = why == kAtTime ? ObjectRef::take(PyLong_FromLongLong(context->watermark())) : ObjectRef::share(Py_None);
+  if (!number || !time) return false;
+  PyObject* arguments[] = {number.get(), time.get()};
+  ObjectRef result;
+  {
+    const Inside inside(*lane.failure);
+    result = ObjectRef::take(PyObject_Vectorcall(lane.function.get(), arguments, 2, nullptr));
+  }
+  std::size_t failed = kUnknownIndex;
+  return result && take_results(lane, result.get(), nullptr, 0, context, &failed);
+}
+
 bool call(PortLane& lane, const std::byte* in, std::size_t n, rel_context* context, std::size_t* failed) {
   const std::int64_t firings = context->firings();
   const bool at_end = in == nullptr && firings < 0;
+  if (at_end) return tell(lane, lane.timed && context->watermark() != kEndOfTime ? kAtTime : kAtEnd, context);
   PyObject* runs = runs_of(lane, in, n, context);
-  PyObject* number = PyLong_FromLongLong(at_end ? kAtEnd : firings >= 0 ? firings : context->port());
+  PyObject* number = PyLong_FromLongLong(firings >= 0 ? firings : context->port());
   PyObject* states = nullptr;
   bool done = runs != nullptr && number != nullptr;
-  if (done && lane.states != nullptr && !at_end) {
+  if (done && lane.states != nullptr) {
     states = states_of(lane, in, n, context, failed);
     done = states != nullptr;
   }
@@ -136,15 +157,20 @@ bool call(PortLane& lane, const std::byte* in, std::size_t n, rel_context* conte
   return done;
 }
 
-// Without the token inside: what a port got goes out, that of the first port last.
+// Without the token inside: what a port got goes out. Negative: as of a rel_process.
+std::int64_t submit_to(PortLane& lane, std::size_t port, std::int64_t capacity, rel_context* context) {
+  if (lane.given[port] == 0) return 0;
+  lane.buffer.resize(static_cast<std::size_t>(capacity) * lane.strides[port]);
+  PortContext to(*context, static_cast<std::int32_t>(port), lane.buffer.data());
+  const std::int64_t left = lane.outputs[port]->submit(lane.buffer.data(), capacity, &to);
+  if (left < 0) return left;
+  return to.flush(left) ? 0 : REL_STOPPED;
+}
+
+// That of all ports, the first one last.
 std::int64_t submit(PortLane& lane, std::byte* out, std::int64_t capacity, rel_context* context) {
   for (std::size_t port = 1; port < lane.outputs.size(); ++port) {
-    if (lane.given[port] == 0) continue;
-    lane.buffer.resize(static_cast<std::size_t>(capacity) * lane.strides[port]);
-    PortContext to(*context, static_cast<std::int32_t>(port), lane.buffer.data());
-    const std::int64_t left = lane.outputs[port]->submit(lane.buffer.data(), capacity, &to);
-    if (left < 0) return left;
-    if (!to.flush(left)) return REL_STOPPED;
+    if (const std::int64_t sent = submit_to(lane, port, capacity, context); sent < 0) return sent;
   }
   if (lane.letters != nullptr && !lane.letters->submit(context, static_cast<std::int32_t>(lane.outputs.size()))) return REL_STOPPED;
   return lane.given.empty() || lane.given[0] == 0 ? 0 : lane.outputs[0]->submit(out, capacity, context);
@@ -154,11 +180,31 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
   auto& lane = *static_cast<PortLane*>(state);
   const auto count = static_cast<std::size_t>(n);
   std::size_t failed = kUnknownIndex;
-  if (call(lane, static_cast<const std::byte*>(in), count, context, &failed))
-    return submit(lane, static_cast<std::byte*>(out), capacity, context);
+  if (call(lane, static_cast<const std::byte*>(in), count, context, &failed)) {
+    const std::int64_t left = submit(lane, static_cast<std::byte*>(out), capacity, context);
+    const std::int64_t watermark = context->watermark();
+    if (!lane.timed || in != nullptr || left < 0 || watermark == kEndOfTime) return left;
+    if (!context->flush(left)) return REL_STOPPED;
+    context->mark({MarkKind::Watermark, watermark});
+    return 0;
+  }
   if (failed == kUnknownIndex && count == 1 && context->firings() < 0) failed = 0;
   context->fail(lane.failure->keep());
   return failed < count ? REL_FAILED(failed) : kFailedSomewhere;
+}
+
+// Of one that is poked: without the token, which nobody holds for it.
+bool marked(void* state, Mark mark, rel_context* context) {
+  if (mark.kind != MarkKind::Command) return true;
+  auto& lane = *static_cast<PortLane*>(state);
+  enter_python();
+  const bool told = tell(lane, kPoked, context);
+  if (!told) context->fail(lane.failure->keep());
+  leave_python();
+  for (std::size_t port = 0; told && port < lane.outputs.size(); ++port) {
+    if (submit_to(lane, port, kAtOnce, context) < 0) break;  // whoever has to stop knows it
+  }
+  return false;
 }
 
 std::unique_ptr<RunView> view_of(const PythonPorts& function, const std::shared_ptr<const Schema>& input,
@@ -182,7 +228,10 @@ OperatorSpec make_python_ports(const PythonPorts& function, std::shared_ptr<Pyth
   if (function.inputs.empty()) refuse("needs an input port");
   if (!function.input_types.empty() && function.input_types.size() != function.inputs.size())
     refuse("needs a tuple type for each input port");
-  if ((function.flags & ~static_cast<std::uint32_t>(REL_ON_FINISH)) != 0) refuse("takes no flags but ON_FINISH");
+  if ((function.flags & ~static_cast<std::uint32_t>(REL_ON_FINISH | REL_ON_WATERMARK)) != 0)
+    refuse("takes no flags but ON_FINISH and ON_WATERMARK");
+  if ((function.poked || (function.flags & REL_ON_WATERMARK) != 0) && (!function.demands.empty() || function.outputs.empty()))
+    refuse("is told of times: it needs an output port, and no demands");
   if (function.states != nullptr && (!function.demands.empty() || function.view != View::Tuples))
     refuse("keyed state needs view='tuples' and no demands");
   if (function.letters && (function.inputs.size() != 1 || function.outputs.size() < 2 || !function.demands.empty()))
@@ -199,6 +248,7 @@ OperatorSpec make_python_ports(const PythonPorts& function, std::shared_ptr<Pyth
   lane->name = function.name;
   lane->function = ObjectRef::share(function.function);
   lane->states = function.states;
+  lane->timed = (function.flags & REL_ON_WATERMARK) != 0;
   lane->failure = std::move(failure);
   lane->record_size = function.inputs.front()->record_size();
   for (std::size_t port = 0; port < function.inputs.size(); ++port) {
@@ -231,6 +281,10 @@ OperatorSpec make_python_ports(const PythonPorts& function, std::shared_ptr<Pyth
     spec.further_outputs.assign(function.outputs.begin() + 1, function.outputs.end());
   }
   spec.demands = function.demands;
+  if (function.poked) {
+    spec.commanded = true;
+    spec.marked = marked;
+  }
   return spec;
 }
 

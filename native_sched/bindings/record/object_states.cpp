@@ -76,6 +76,16 @@ PyObject* ObjectStates::values(void* const* slots, std::size_t count, std::size_
   return list;
 }
 
+PyObject* ObjectStates::all_values() {
+  PyObject* list = PyList_New(0);
+  bool done = list != nullptr;
+  table_.for_each([&](const StringView&, std::byte* state) {
+    if (done && object_in(state) != nullptr) done = PyList_Append(list, object_in(state)) == 0;
+  });
+  if (!done) Py_CLEAR(list);
+  return list;
+}
+
 std::uint64_t ObjectStates::layout() const noexcept { return table_.layout(); }
 
 std::vector<std::byte> ObjectStates::export_chunk(const KeySelection& selected, std::uint64_t& at, std::size_t max_bytes) {
@@ -132,6 +142,7 @@ std::size_t ObjectStates::import_range(std::span<const std::byte> bytes) {
     PyObject* old = std::exchange(object_in(slots[i]), Py_NewRef(values[i].get()));
     Py_XDECREF(old);
   }
+  ++changes_;
   return keys.size();
 }
 
@@ -145,6 +156,7 @@ std::size_t ObjectStates::remove_chunk(const KeySelection& keys, std::uint64_t& 
   const std::size_t removed = table_.remove_chunk(keys, at, max_keys, [&dropped](std::byte* state) {
     if (object_in(state) != nullptr) dropped.push_back(std::exchange(object_in(state), nullptr));
   });
+  ++changes_;
   for (PyObject* object : dropped) Py_DECREF(object);  // a finaliser may run anything: the table is whole again
   return removed;
 }

@@ -34,6 +34,11 @@ class ObjectStates final : public StateTable {
   // to the index of the slot whose factory raised.
   [[nodiscard]] PyObject* values(void* const* slots, std::size_t count, std::size_t* failed);
 
+  // GIL. A new list of all values that there are.
+  [[nodiscard]] PyObject* all_values();
+  // How often keys have come or gone otherwise than by a run's lookups.
+  [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
+
   // StateTable. Those that touch values take the GIL themselves. A value that can't be pickled is a StateError, too.
   [[nodiscard]] std::size_t size() const noexcept override { return table_.size(); }
   [[nodiscard]] std::size_t bytes() const noexcept override { return table_.bytes(); }  // without what the values hold
@@ -49,6 +54,7 @@ class ObjectStates final : public StateTable {
  private:
   KeyedState table_;
   PyObject* factory_;
+  std::uint64_t changes_ = 0;  // guarded by the GIL
 };
 
 }  // namespace rayelastic::python

@@ -13,6 +13,7 @@ from typing import Any
 
 from rayelastic.compile.reading.kept_fields import kept_fields
 from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
 
 __all__ = ["Flags", "MachineCode", "OperatorCode", "View"]
@@ -29,6 +30,7 @@ class Flags(IntFlag):
     SOURCE = 32
     SINK = 64
     ON_FINISH = 128
+    ON_WATERMARK = 256
 
 
 class View(Enum):
@@ -81,6 +83,7 @@ class OperatorCode:
         frozen: names of data outside a compiled function, which it takes as it was at declaration.
         frozen_digest: a hash of that data; None if it has none.
         location: 'file.py:12' of the declaration.
+        concurrent: how many calls wait at the same time; None: one comes after the other.
     """
 
     operator: str
@@ -99,13 +102,14 @@ class OperatorCode:
     frozen: tuple[str, ...] = ()
     frozen_digest: str | None = None
     location: str = ""
+    concurrent: Concurrency | None = None
 
     @property
     def kept(self) -> frozenset[str]:
         """The fields that every tuple has as the one had that it was made of, as far as can be told."""
         if self.kind is OperatorKind.FILTER:
             return frozenset(self.input_schema.names)
-        if self.view is not View.TUPLES:
+        if self.view is not View.TUPLES or self.concurrent is not None:
             return frozenset()
         flat = self.kind is OperatorKind.FLAT_MAP
         return kept_fields(self.function, self.input_schema, self.output_schema, flat=flat)

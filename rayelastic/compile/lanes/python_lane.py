@@ -17,15 +17,23 @@ from rayelastic.compile.lanes.frames import frame_of, run_of
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import OperatorKind
 
-__all__ = ["call_each", "error_text", "marked", "per_run", "position", "vectorised"]
+__all__ = ["TUPLE_ATTRIBUTE", "about", "call_each", "error_text", "marked", "per_run", "position", "vectorised"]
 
 INDEX_ATTRIBUTE = "rel_index"
+TUPLE_ATTRIBUTE = "rel_tuple"  # the tuple that it was raised for, as text, where that is in no run any more
 
 
 def marked(error: BaseException, index: int) -> BaseException:
     """The exception, with the number of the tuple that it was raised for."""
     with contextlib.suppress(AttributeError):  # an exception class that takes no attributes: the index stays unknown
         setattr(error, INDEX_ATTRIBUTE, index)
+    return error
+
+
+def about(error: BaseException, item: object) -> BaseException:
+    """The exception, with the tuple that it was raised for."""
+    with contextlib.suppress(AttributeError):
+        setattr(error, TUPLE_ATTRIBUTE, repr(item))
     return error
 
 

@@ -6,8 +6,10 @@ What reads them lives in the runtime. `csv` and `parquet` (files.py) and `arrow`
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import io
-from collections.abc import Callable, Iterable, Iterator
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -186,25 +188,57 @@ class RowsSource:
                 )
 
 
-def rows(rows: Iterable[tuple[Any, ...]], schema: object = None) -> RowsSource:
+def rows(rows: Iterable[Any], schema: object = None) -> RowsSource:
     """Give tuples that are at hand.
 
     Args:
-        rows: tuples, one value per field.
-        schema: theirs; not needed for NamedTuple instances.
+        rows: tuples, one value per field; or mappings that have the fields by name, or instances of dataclasses.
+        schema: theirs; not needed for instances of NamedTuples and dataclasses.
 
     Raises:
-        SchemaError: no schema was given and none can be told from the first row.
+        SchemaError: no schema was given and none can be told from the first row; a mapping or an instance has other
+            fields.
 
     >>> print(rows([("a", 1), ("b", 2)], {"word": str, "count": int}).schema)
     Record(word: string, count: int64)
+    >>> rows([{"count": 1, "word": "a"}], {"word": str, "count": int}).rows
+    (('a', 1),)
     """
     kept = tuple(rows)
     if schema is None:
-        if not kept or not hasattr(kept[0], "_fields"):
+        first = kept[0] if kept else None
+        if isinstance(first, Mapping):
+            raise SchemaError("rel.rows can't tell the types of mappings", way_out="Give schema={field: type}")
+        if dataclasses.is_dataclass(first):
+            schema = _of_dataclass(type(first))
+        elif hasattr(first, "_fields"):
+            schema = type(first)
+        else:
             raise SchemaError("rel.rows can't tell the fields of plain tuples", way_out="Give schema= or NamedTuples")
-        schema = type(kept[0])
-    return RowsSource(kept, Schema.of(schema))
+    made = Schema.of(schema)
+    given = (row if isinstance(row, tuple) else _in_order(number, row, made) for number, row in enumerate(kept))
+    return RowsSource(tuple(given), made)
+
+
+def _of_dataclass(cls: type) -> Schema:
+    hints = typing.get_type_hints(cls)
+    return Schema.of({f.name: hints[f.name] for f in dataclasses.fields(cls)}, name=cls.__name__)
+
+
+def _in_order(number: int, row: Any, schema: Schema) -> Any:
+    """The values of a mapping or an instance in the order of the fields; anything else as it is."""
+    if isinstance(row, Mapping):
+        named = row
+    elif dataclasses.is_dataclass(row):
+        named = {f.name: getattr(row, f.name) for f in dataclasses.fields(row)}
+    else:
+        return row
+    if named.keys() != set(schema.names):
+        raise SchemaError(
+            f"row {number} has the fields {', '.join(map(str, named))}, and {schema} has others",
+            way_out="Give each row all of the fields, and no others",
+        )
+    return tuple(named[name] for name in schema.names)
 
 
 @dataclass(frozen=True, slots=True)

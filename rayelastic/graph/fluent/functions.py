@@ -11,6 +11,7 @@ from rayelastic.graph.operators.aggregation import aggregate
 from rayelastic.graph.operators.event_time import event_time
 from rayelastic.graph.operators.functions import NO_SIDES, function_operator
 from rayelastic.graph.records.time_info import Seconds, TimeUnit
+from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.graph.spec.operator_spec import OperatorKind
@@ -34,6 +35,7 @@ class FunctionMethods(StreamBase[StreamT]):
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
         sides: Mapping[str, object] = NO_SIDES,
+        concurrent: Concurrency | None = None,
     ) -> StreamT:
         """Give one tuple for each.
 
@@ -47,24 +49,47 @@ class FunctionMethods(StreamBase[StreamT]):
                 fn did to the state of a key before it raised stays.
             sides: {port: schema} of side outputs: where fn gives `rel.to(port, tuple)`, it goes to the stream
                 `.side(port)` of the result.
+            concurrent: rel.concurrent(capacity=...): that many calls wait at the same time. An `async def` fn has
+                rel.concurrent() by default, a plain one none.
 
         Raises:
             GraphError: the name is taken or bad, or fn is no function of one tuple.
             LaneError: the lane can't be had.
             SchemaError: what fn gives isn't known or can't be held by a record.
+
+        >>> import asyncio
+        >>> import rayelastic as rel
+        >>> async def twice(t) -> int:
+        ...     await asyncio.sleep(0.01)
+        ...     return 2 * t.value
+        >>> topology = rel.Topology("waiting")
+        >>> numbers = topology.source("numbers", rel.rows([(1,), (2,), (3,)], schema=int))
+        >>> numbers.map("twice", twice, concurrent=rel.concurrent(capacity=32, timeout=5)).sink("out", rel.list())
+        <sink out>
+        >>> [t.value for t in rel.run(topology)["out"]]
+        [2, 4, 6]
         """
         return self._declare(
             function_operator(
-                self._upstream, OperatorKind.MAP, name, fn, schema=schema, lane=lane, on_error=on_error, sides=sides
+                self._upstream, OperatorKind.MAP, name, fn,
+                schema=schema, lane=lane, on_error=on_error, sides=sides, concurrent=concurrent,
             )
-        )
+        )  # fmt: skip
 
     def filter(
-        self, name: str, fn: Callable[..., Any], *, lane: LaneChoice = "auto", on_error: ErrorChoice = "fail"
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        *,
+        lane: LaneChoice = "auto",
+        on_error: ErrorChoice = "fail",
+        concurrent: Concurrency | None = None,
     ) -> StreamT:
         """Keep the tuples for which fn is true. Arguments and errors as for ``map``."""
         return self._declare(
-            function_operator(self._upstream, OperatorKind.FILTER, name, fn, lane=lane, on_error=on_error)
+            function_operator(
+                self._upstream, OperatorKind.FILTER, name, fn, lane=lane, on_error=on_error, concurrent=concurrent
+            )
         )
 
     def flat_map(
@@ -76,6 +101,7 @@ class FunctionMethods(StreamBase[StreamT]):
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
         sides: Mapping[str, object] = NO_SIDES,
+        concurrent: Concurrency | None = None,
     ) -> StreamT:
         """Give any number of tuples for each: fn yields them. Arguments and errors as for ``map``."""
         return self._declare(
@@ -88,6 +114,7 @@ class FunctionMethods(StreamBase[StreamT]):
                 lane=lane,
                 on_error=on_error,
                 sides=sides,
+                concurrent=concurrent,
             )
         )
 
@@ -130,7 +157,16 @@ class FunctionMethods(StreamBase[StreamT]):
         """
         return self._declare(aggregate(self._upstream, name, aggregates, emit, ttl))
 
-    def event_time(self, name: str, field: str, *, lateness: Seconds = 0, unit: TimeUnit | None = None) -> StreamT:
+    def event_time(
+        self,
+        name: str,
+        field: str,
+        *,
+        lateness: Seconds = 0,
+        unit: TimeUnit | None = None,
+        idle_after: Seconds | None = None,
+        by_clock: bool = False,
+    ) -> StreamT:
         """Say which field tells when a tuple happened, for what comes after and goes by time.
 
         Tuples may come out of order by `lateness`: windows wait that long, in event time. What comes later than that
@@ -142,9 +178,17 @@ class FunctionMethods(StreamBase[StreamT]):
             field: a datetime; an integer; or a float of seconds (to the microsecond). May not be null.
             lateness: seconds, or a timedelta.
             unit: of an integer field: 's' (the default), 'ms', 'us' or 'ns'.
+            idle_after: seconds by the clock, or a timedelta, without a tuple after which the stream is idle: where it
+                is united, merged or joined with others, they no longer wait for it until its next tuple, which may be
+                late then. None: it is never idle.
+            by_clock: while it is idle its time goes on as the clock does, so that windows close and timers come though
+                no tuple does; a tuple with an earlier time than that is late.
+
+        What idle streams give depends on when their tuples come, no longer on the tuples alone.
 
         Raises:
-            GraphError: the name is taken or bad; lateness is negative or finer than the field; no such unit.
+            GraphError: the name is taken or bad; lateness is negative or finer than the field; no such unit; idle_after
+                isn't above 0, or missing with by_clock.
             SchemaError: no such field, or it holds no times or nulls.
         """
-        return self._declare(event_time(self._upstream, name, field, lateness, unit))
+        return self._declare(event_time(self._upstream, name, field, lateness, unit, idle_after, by_clock))

@@ -13,8 +13,10 @@ from rayelastic.graph.operators.enrichment import enrich
 from rayelastic.graph.operators.folds import fold, reduce, scan
 from rayelastic.graph.operators.functions import NO_SIDES, deduplicate, function_operator
 from rayelastic.graph.operators.joins import join
+from rayelastic.graph.operators.processes import process
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds
+from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.declaration import LaneChoice, NewOperator
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.graph.spec.upstream import Upstream
@@ -38,6 +40,7 @@ class KeyedMethods(StreamBase[StreamT]):
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
         sides: Mapping[str, object] = NO_SIDES,
+        concurrent: Concurrency | None = None,
     ) -> StreamT:
         """Give one tuple for each; with state= by a function of the tuple and the state of its key.
 
@@ -52,6 +55,7 @@ class KeyedMethods(StreamBase[StreamT]):
             lane: 'auto', 'compiled', 'vectorised' or 'python'.
             on_error: as of Stream.map.
             sides: as of Stream.map.
+            concurrent: as of Stream.map; not with state=.
 
         Where the stream has an event time, ttl is of that time: a key is forgotten for a tuple whose time, or the
         watermark, is more than ttl after the latest tuple of the key. What comes out then depends on the tuples alone,
@@ -79,7 +83,7 @@ class KeyedMethods(StreamBase[StreamT]):
         return self._declare(
             function_operator(
                 self._upstream, OperatorKind.MAP, name, fn,
-                state=state, ttl=ttl, schema=schema, lane=lane, on_error=on_error, sides=sides,
+                state=state, ttl=ttl, schema=schema, lane=lane, on_error=on_error, sides=sides, concurrent=concurrent,
             )
         )  # fmt: skip
 
@@ -92,13 +96,15 @@ class KeyedMethods(StreamBase[StreamT]):
         ttl: Seconds | None = None,
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
+        concurrent: Concurrency | None = None,
     ) -> StreamT:
         """Keep the tuples for which fn is true. Arguments as for ``map``."""
         return self._declare(
             function_operator(
-                self._upstream, OperatorKind.FILTER, name, fn, state=state, ttl=ttl, lane=lane, on_error=on_error
+                self._upstream, OperatorKind.FILTER, name, fn,
+                state=state, ttl=ttl, lane=lane, on_error=on_error, concurrent=concurrent,
             )
-        )
+        )  # fmt: skip
 
     def flat_map(
         self,
@@ -111,12 +117,13 @@ class KeyedMethods(StreamBase[StreamT]):
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
         sides: Mapping[str, object] = NO_SIDES,
+        concurrent: Concurrency | None = None,
     ) -> StreamT:
         """Give any number of tuples for each: fn yields them. Arguments as for ``map``."""
         return self._declare(
             function_operator(
                 self._upstream, OperatorKind.FLAT_MAP, name, fn,
-                state=state, ttl=ttl, schema=schema, lane=lane, on_error=on_error, sides=sides,
+                state=state, ttl=ttl, schema=schema, lane=lane, on_error=on_error, sides=sides, concurrent=concurrent,
             )
         )  # fmt: skip
 
@@ -177,6 +184,60 @@ class KeyedMethods(StreamBase[StreamT]):
         joined = join(self._upstream, f"{name}.joined", other, keep, within, window, how)
         behind = self._upstream.behind(joined)
         return self._declare(joined, function_operator(behind, OperatorKind.MAP, name, fn, schema=schema, lane=lane))
+
+    def process(
+        self,
+        name: str,
+        cls: object,
+        *,
+        schema: object,
+        state: Callable[[], Any] | None = None,
+        clock: bool = False,
+    ) -> StreamT:
+        """Call an object with the tuples of each key, and at times that it asks for.
+
+        Its class has `on_tuple(t, state, out)`, and may have `on_time(time, state, out)` and, for each key once the
+        input has ended, `on_end(state, out)`. `state` is that of the key; `out.give(tuple)` sends, `out.timer(at)` and
+        `out.after(seconds)` have on_time called, `out.cancel(at)` takes that back, `out.forget()` gives the key its
+        first state again; `out.key`, `out.time`, `out.ended`.
+
+        Where the stream has an event time, all of it happens in that time: tuples come in the order of their times,
+        each when the watermark has come to it, and a timer behind all tuples up to its time. What comes out of a key
+        depends on its tuples alone, then, however the job runs. At the end of the input all timers come, also those
+        that others set then. Tuples that come too late go to `.late()`. Else, and with clock=True, tuples come at once
+        and times are those of the clock, seconds since 1970; timers that aren't due when the input ends don't come.
+
+        Args:
+            name: of the operator.
+            cls: a class that can be made without arguments, or an object, of which each processing element has a copy.
+            schema: of what it gives, see Schema.of.
+            state: makes the first state of a key: a NamedTuple class with defaults, whose fields are set, or any
+                callable without arguments; `dict` by default. It has to pickle for snapshots and replicas.
+            clock: whether it goes by the clock although there is an event time.
+
+        Raises:
+            GraphError: the name is taken or bad, or the class hasn't these methods.
+            SchemaError: a record can't hold what it gives.
+
+        Source: KeyedProcessFunction of Apache Flink; the order of times as in its CEP library.
+
+        >>> import rayelastic as rel
+        >>> class Silence:
+        ...     def on_tuple(self, t, state, out):
+        ...         state["last"] = t.at
+        ...         out.after(60)
+        ...     def on_time(self, time, state, out):
+        ...         if time == state["last"] + 60:
+        ...             out.give((*out.key, time))
+        >>> topology = rel.Topology("silence")
+        >>> rows = rel.rows([("a", 0), ("b", 30), ("a", 50), ("a", 200)], schema={"who": str, "at": int})
+        >>> timed = topology.source("seen", rows).event_time("time", "at").key_by("who")
+        >>> timed.process("silence", Silence, schema={"who": str, "at": int}).sink("out", rel.list())
+        <sink out>
+        >>> [tuple(t) for t in rel.run(topology)["out"]]
+        [('b', 90), ('a', 110), ('a', 260)]
+        """
+        return self._declare_timely(process(self._upstream, name, cls, schema, state, clock))
 
     def deduplicate(self, name: str, *, ttl: Seconds | None = None) -> StreamT:
         """Keep the first tuple of each key.

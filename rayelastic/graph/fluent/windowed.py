@@ -7,6 +7,7 @@ from typing import Any, Generic
 
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.operators.aggregates import AggregateSpec, TopK
+from rayelastic.graph.operators.processes import window_process
 from rayelastic.graph.operators.windows import Window, windowed
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 
@@ -57,3 +58,34 @@ class WindowedStream(Generic[StreamT]):
 
     def __repr__(self) -> str:
         return f"<{self.window} of {self.stream!r}>"
+
+    def process(self, name: str, fn: Callable[..., Any], *, schema: object) -> StreamT:
+        """Call a function once for each window of a key, with all of its tuples, when the window is complete.
+
+        It runs in Python, and keeps the tuples until then; where an aggregate will do, that is much faster.
+
+        Args:
+            name: of the operator.
+            fn: `fn(key, window, tuples)`: the values of the key fields; `window.start` and `window.end`, written as the
+                event time is; the tuples in the order of their times. It yields or returns any number of tuples.
+            schema: of what it gives, see Schema.of.
+
+        Returns:
+            A stream of what fn gives; `.late()` has the tuples that came behind the watermark.
+
+        Raises:
+            GraphError: a window by count, or of the whole stream; or fn is no such function.
+
+        >>> import rayelastic as rel
+        >>> def longest(key, window, tuples):
+        ...     yield (*key, window.start, max((t.word for t in tuples), key=len))
+        >>> topology = rel.Topology("longest")
+        >>> rows = rel.rows([("x", "a", 1), ("x", "bb", 4), ("x", "c", 12)], {"k": str, "word": str, "at": int})
+        >>> timed = topology.source("words", rows).event_time("time", "at").key_by("k")
+        >>> schema = {"k": str, "start": int, "word": str}
+        >>> timed.window(seconds=10).process("longest", longest, schema=schema).sink("out", rel.list())
+        <sink out>
+        >>> [tuple(t) for t in rel.run(topology)["out"]]
+        [('x', 0, 'bb'), ('x', 10, 'c')]
+        """
+        return self._declare(window_process(self.stream._upstream, self.window, name, fn, schema))

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rayelastic.graph.records.time_info import Seconds, TimeInfo, TimeUnit, time_of_field
+from rayelastic.errors import GraphError
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.time_info import Seconds, TimeInfo, TimeUnit, seconds_of, time_of_field
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import OUT, OutputPort
@@ -15,19 +17,33 @@ from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = ["EventTime", "event_time"]
 
+LONGEST_IDLE = 31_536_000  # seconds, a year
+
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """What an event_time operator does."""
+    """What an event_time operator does.
+
+    Args:
+        time: that it gives.
+        lateness: ticks.
+        idle_after: seconds without a tuple; 0: it is never idle.
+        by_clock: whether its time goes on with the clock then.
+        lane: how it runs.
+    """
 
     time: TimeInfo
-    lateness: int  # ticks
+    lateness: int
+    idle_after: float = 0.0
+    by_clock: bool = False
     lane: Lane = Lane.BUILT_IN
 
     @property
     def reason(self) -> str:
         """What runs, in words."""
-        return f"time is {self.time.field}, tuples may be {self.lateness} {self.time.unit} late"
+        idle = f", idle after {self.idle_after:g} s" if self.idle_after else ""
+        clock = ", then by the clock" if self.by_clock else ""
+        return f"time is {self.time.field}, tuples may be {self.lateness} {self.time.unit} late{idle}{clock}"
 
     @property
     def output_time(self) -> TimeInfo:
@@ -35,10 +51,34 @@ class EventTime:
         return self.time
 
 
-def event_time(up: Upstream, name: str, field: str, lateness: Seconds, unit: TimeUnit | None) -> OperatorSpec:
+def event_time(
+    up: Upstream,
+    name: str,
+    field: str,
+    lateness: Seconds,
+    unit: TimeUnit | None,
+    idle_after: Seconds | None,
+    by_clock: bool,
+) -> OperatorSpec:
     """See ``Stream.event_time``."""
     with NewOperator(name, up.operators) as location:
         time = time_of_field(up.schema, field, unit)
-        body = EventTime(time, time.ticks(lateness, "lateness", least=0))
+        idle = _idle_after(idle_after, by_clock)
+        body = EventTime(time, time.ticks(lateness, "lateness", least=0), idle, by_clock)
         outputs = (OutputPort(OUT, up.schema),)
         return up.operator(name, OperatorKind.EVENT_TIME, StateKind.STATEFUL, body, location, outputs)
+
+
+def _idle_after(idle_after: object, by_clock: object) -> float:
+    if not isinstance(by_clock, bool):
+        raise GraphError(f"by_clock={shown(by_clock)}", way_out="Give True or False")
+    if idle_after is None:
+        if by_clock:
+            raise GraphError("by_clock=True without idle_after=", way_out="Say after how many seconds it is idle")
+        return 0.0
+    seconds = seconds_of(idle_after, "idle_after")
+    if not 0 < seconds <= LONGEST_IDLE:
+        raise GraphError(
+            f"idle_after={shown(idle_after)}", way_out=f"Give seconds, more than 0 and {LONGEST_IDLE:,} at most"
+        )
+    return float(seconds)

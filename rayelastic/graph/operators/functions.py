@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.concurrency import concurrency_of
 from rayelastic.graph.spec.dead_letters import OnError, dead_letters, on_error_of
 from rayelastic.graph.spec.declaration import NewOperator, check_function, check_state, lane_of
 from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind, OperatorSpec, StateKind
@@ -33,12 +34,14 @@ def function_operator(
     lane: object = "auto",
     on_error: object = OnError.FAIL,
     sides: Mapping[str, object] = NO_SIDES,
+    concurrent: object = None,
 ) -> OperatorSpec:
     """See ``Stream.map`` and ``KeyedStream.map``; a function without state doesn't depend on keys."""
     with NewOperator(name, up.operators) as location:
         if state is not None:
             check_state(state)
-        check_function(function, kind, state)
+        how = concurrency_of(function, concurrent)
+        check_function(function, kind, state, concurrent=how is not None)
         lives = up.time_to_live(ttl, None if state is not None else "state=")
         output = None if schema is None else Schema.of(schema)
         policy = on_error_of(on_error)
@@ -46,7 +49,7 @@ def function_operator(
         keys = () if state is None else up.keys
         request = FunctionRequest(
             name, kind, function, up.schema, output, keys, state, lane_of(lane), location,
-            tuple(port.name for port in further),
+            tuple(port.name for port in further), how,
         )  # fmt: skip
         compiled = up.compiler.compile(request)
         gives = up.schema if kind is OperatorKind.FILTER else compiled.output_schema

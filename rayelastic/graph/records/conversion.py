@@ -41,7 +41,8 @@ def columns_of(declared: object, name: str | None) -> Columns:
         return _of_arrow(declared, called)
     if package == "numpy" and getattr(declared, "names", None):
         return _of_numpy(declared, called)
-    if _scalar_format(declared) is not None:
+    united = typing.get_origin(declared) in (typing.Union, types.UnionType)
+    if united or _scalar_format(declared) is not None:
         return called, [_of_annotation(called, "value", declared)], None
     raise SchemaError(f"{shown(declared)} is no schema", way_out=_TAKES)
 

@@ -80,14 +80,25 @@ class NewOperator:
             error.at(self._name, self._location)
 
 
-def check_function(function: Any, kind: OperatorKind, state: object) -> None:
-    """Refuse what can't be called with one tuple, or with a tuple and a state."""
+def check_function(function: Any, kind: OperatorKind, state: object, *, concurrent: bool = False) -> None:
+    """Refuse what can't be called with one tuple, or with a tuple and a state.
+
+    Args:
+        function: the user's.
+        kind: of its operator.
+        state: what makes the state of a key; None: it has none.
+        concurrent: whether calls wait at the same time.
+    """
     verb = kind.value
     if not callable(function):
         raise GraphError(f"{verb} needs a function, not {shown(function)}", way_out=f"Write .{verb}(name, function)")
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise GraphError("an async function can't be an operator", way_out="Make it a plain function")
-    if kind is not OperatorKind.FLAT_MAP and inspect.isgeneratorfunction(function):
+    if concurrent and state is not None:
+        raise GraphError(
+            "calls that wait at the same time can't have the state of a key, which belongs to one call at a time",
+            way_out="Keep the state in an operator before or behind it, or drop concurrent= and async",
+        )
+    yields = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+    if kind is not OperatorKind.FLAT_MAP and yields:
         raise GraphError(f"{verb} got a function that yields", way_out="Use flat_map, or return instead of yield")
     arguments = (None,) if state is None else (None, None)
     given = "one tuple" if state is None else "a tuple and the state of its key"

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.time_info import TimeToLive
+from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.ports import InputPort, OutputPort, endpoint, operator_of, stream_name
 
@@ -54,6 +55,7 @@ class OperatorKind(Enum):
     FLAT_MAP = "flat_map"
     AGGREGATE = "aggregate"
     OPERATOR = "operator"  # of a class, with ports
+    PROCESS = "process"  # of a class, with timers of keys
     SPLIT = "split"
     CHANNELS = "channels"  # deals out to those of a stage
     IN_TURN = "in_turn"  # and brings them together in order
@@ -95,6 +97,7 @@ class FunctionRequest:
         lane: 'auto', or the lane that the user asked for.
         location: 'file.py:12' of the declaration.
         sides: names of the output ports that it may send to with rel.to.
+        concurrent: how many calls wait at the same time; None: one comes after the other.
     """
 
     operator: str
@@ -107,6 +110,7 @@ class FunctionRequest:
     lane: Literal["auto"] | Lane = "auto"
     location: str = ""
     sides: tuple[str, ...] = ()
+    concurrent: Concurrency | None = None
 
 
 @dataclass(frozen=True, slots=True)

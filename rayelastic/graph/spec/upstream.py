@@ -62,6 +62,11 @@ class Upstream:
             if not fields:
                 raise GraphError("key_by needs a field", way_out=self.schema.suggestion(""))
             for name in fields:
+                if callable(name):
+                    raise GraphError(
+                        "key_by takes the names of fields, not a function",
+                        way_out="Write .map(name, fn) before, with the key as a field, and .key_by('field')",
+                    )
                 if name not in self.schema.names:
                     raise GraphError(
                         f"key_by({shown(name)}): {self.schema.name} has no such field",

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.compile import OperatorCode, load
+from rayelastic.compile.lanes.python_lane import TUPLE_ATTRIBUTE
 from rayelastic.graph.operators.splits import Split
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.values.status import Failure
@@ -37,6 +38,7 @@ def explain_failure(native: Mapping[str, Any], operators: Mapping[str, OperatorS
         shown = repr(spec.inputs[native["port"]].schema.tuple_type(*record))
     exception: BaseException | None = native["exception"]
     if exception is not None:
+        shown = getattr(exception, TUPLE_ATTRIBUTE, shown)
         reason = "".join(traceback.format_exception_only(exception)).strip()
         return Failure(reason, name, shown, "".join(traceback.format_exception(exception)))
     code = spec.body.choice if isinstance(spec.body, Split) and not native["message"] else spec.body

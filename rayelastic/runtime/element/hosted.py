@@ -5,16 +5,20 @@ Knows one operator at a time; how they are connected, and what runs them, is not
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
-from rayelastic.compile import PortsCode, PortsFunction
+from rayelastic.compile import OperatorCode, PortsCode, PortsFunction
 from rayelastic.errors import SinkError, SourceError
 from rayelastic.graph.operators.channels import Channels
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.runtime.loops.event_loop import EventLoop
 from rayelastic.runtime.operators.channels import channels_operator, in_turn_operator
 from rayelastic.runtime.operators.classes import class_operator
+from rayelastic.runtime.operators.concurrent import Calls, concurrent_operator
 from rayelastic.runtime.operators.functions import aggregate_operator, function_operator, split_operator
+from rayelastic.runtime.operators.processes import process_operator
 from rayelastic.runtime.operators.sink_operator import Past, SinkOperator
 from rayelastic.runtime.operators.sinks import sink_operator
 from rayelastic.runtime.operators.sources import SourceOperator, source_operator
@@ -23,6 +27,7 @@ from rayelastic.runtime.operators.timed import TIMED_OPERATORS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from rayelastic.graph.spec.concurrency import Concurrency
     from rayelastic.runtime.files.inputs import Input
     from rayelastic.runtime.files.outputs import BlobStore, Output
     from rayelastic.runtime.values.specs import PESpec
@@ -44,6 +49,8 @@ class HostedOperators:
         self.sinks: dict[str, SinkOperator] = {}
         self.widths: dict[str, _native.ChannelWidth] = {}
         self.natives: dict[str, _native.Operator] = {}
+        self._loop = EventLoop(f"event-loop-{spec.pe}")
+        self._calls: dict[str, Calls] = {}
         self._makers: Mapping[OperatorKind, Callable[[OperatorSpec], _native.Operator]] = {
             **TIMED_OPERATORS,
             OperatorKind.SOURCE: lambda operator: self.sources[operator.name].native.with_time_marks(MARK_PERIOD),
@@ -51,6 +58,7 @@ class HostedOperators:
             OperatorKind.SPLIT: split_operator,
             OperatorKind.IN_TURN: in_turn_operator,
             OperatorKind.AGGREGATE: aggregate_operator,
+            OperatorKind.PROCESS: process_operator,
         }
 
     @property
@@ -137,6 +145,16 @@ class HostedOperators:
         for sink in self.sinks.values():
             sink.commit(epoch)
 
+    def wakes(self, poke: Callable[[int], None], ids: Mapping[str, int]) -> None:
+        """Has operators that wait for calls poked when one is done.
+
+        Args:
+            poke: the scheduler's.
+            ids: {operator: its number in the scheduler}.
+        """
+        for name, calls in self._calls.items():
+            calls.wakes(functools.partial(poke, ids[name]))
+
     def complete(self) -> None:
         """Completes what the sinks have written."""
         for sink in self.sinks.values():
@@ -148,6 +166,9 @@ class HostedOperators:
         Args:
             left_behind: operators that a thread is still in.
         """
+        for calls in self._calls.values():
+            calls.close()
+        self._loop.close()
         for name, function in self._classes.items():
             if name not in left_behind:
                 function.close()
@@ -162,7 +183,13 @@ class HostedOperators:
             return self._class(spec, spec.body)
         if isinstance(spec.body, Channels):
             return self._channels(spec, spec.body)
+        if isinstance(spec.body, OperatorCode) and spec.body.concurrent is not None:
+            return self._concurrent(spec, spec.body.concurrent)
         return self._makers.get(spec.kind, function_operator)(spec)
+
+    def _concurrent(self, spec: OperatorSpec, how: Concurrency) -> _native.Operator:
+        native, self._calls[spec.name] = concurrent_operator(spec, how, self._loop)
+        return native
 
     def _class(self, spec: OperatorSpec, code: PortsCode) -> _native.Operator:
         function = self._classes[spec.name] = PortsFunction(code)

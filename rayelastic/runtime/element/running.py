@@ -92,6 +92,7 @@ class Running:
         self.holding = Holding(spec, self.scheduler, hosted, self.ids, skipped)
         self._adaptation = adaptation_loop(spec, self.scheduler, self.ids, frozenset(pinned))
         self._channels = channel_loop(spec, self.scheduler.sample, self.ids, hosted.widths)
+        hosted.wakes(self.scheduler.poke, self.ids)
         self._alarm = alarm_of(spec, self.scheduler.poke, self.ids)
         # Last of all: operators run from here on, and what an interrupt leaves half made nobody could end.
         self.started_at = time.monotonic()

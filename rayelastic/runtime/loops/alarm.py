@@ -9,7 +9,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.operators.event_time import EventTime
+from rayelastic.graph.operators.processes import KeyedProcess
+from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 
 if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import PESpec
@@ -58,5 +60,13 @@ def alarm_of(spec: PESpec, poke: Callable[[int], None], ids: Mapping[str, int]) 
         poke: its scheduler's.
         ids: {operator: its number in the scheduler}.
     """
-    waiting = [ids[operator.name] for operator in spec.operators if operator.kind is OperatorKind.DELAY]
+    waiting = [ids[operator.name] for operator in spec.operators if _waits(operator)]
     return Alarm(poke, waiting, f"alarm-{spec.pe}") if waiting else None
+
+
+def _waits(operator: OperatorSpec) -> bool:
+    if isinstance(operator.body, KeyedProcess):
+        return operator.body.time is None
+    if isinstance(operator.body, EventTime):
+        return operator.body.idle_after > 0
+    return operator.kind is OperatorKind.DELAY

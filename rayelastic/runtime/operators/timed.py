@@ -9,7 +9,7 @@ from rayelastic.graph.operators.event_time import EventTime
 from rayelastic.graph.operators.joins import Join, Merge
 from rayelastic.graph.operators.pacing import Delay, Throttle
 from rayelastic.graph.operators.windows import Windowing
-from rayelastic.graph.records.time_info import TimeInfo
+from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.runtime.operators.functions import native_aggregates
 from rayelastic.runtime.operators.native_schema import native_schema
@@ -24,7 +24,14 @@ def _event_time(spec: OperatorSpec) -> _native.Operator:
     body = spec.body
     assert isinstance(body, EventTime)
     assert spec.input_schema is not None
-    return _native.Operator.event_time(spec.name, native_schema(spec.input_schema), body.time.field, body.lateness)
+    return _native.Operator.event_time(
+        spec.name,
+        native_schema(spec.input_schema),
+        body.time.field,
+        body.lateness,
+        body.idle_after,
+        TICKS_PER_SECOND[body.time.unit] if body.by_clock else 0,
+    )
 
 
 def _window(spec: OperatorSpec) -> _native.Operator:

@@ -25,6 +25,7 @@ from rayelastic.errors import (
 from rayelastic.graph import Lane, OperatorKind, OperatorSpec, Schema, StateKind, Stream, Topology
 from rayelastic.graph.edges import files, sinks, sources
 from rayelastic.graph.operators import aggregates
+from rayelastic.graph.spec.concurrency import concurrent
 from rayelastic.graph.spec.order import consumers, topological_order
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort
 from tests.unit.graph.fakes import FakeCode, FakeCompiler
@@ -42,6 +43,10 @@ class Total(NamedTuple):
 
 async def waits(t: Trade) -> Trade:
     return t
+
+
+async def yields_later(t: Trade) -> Any:
+    yield t
 
 
 def yields(t: Trade) -> Any:
@@ -80,7 +85,14 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "no argument": (lambda t, s: s.map("m", lambda: 1), GraphError, "m", "with one tuple, but it takes ()"),
     "two arguments": (lambda t, s: s.map("m", lambda t, u: t), GraphError, "m", ".key_by(...) before and state= here"),
     "no state argument": (lambda t, s: s.key_by("symbol").map("m", one, state=dict), GraphError, "m", "a tuple and the state of its key"),
-    "async": (lambda t, s: s.map("m", waits), GraphError, "m", "async function"),
+    "async with state": (lambda t, s: s.key_by("symbol").map("m", waits, state=dict), GraphError, "m", "belongs to one call at a time"),
+    "no concurrency": (lambda t, s: s.map("m", waits, concurrent=3), GraphError, "m", "Give rel.concurrent(capacity=...)"),
+    "no capacity": (lambda t, s: concurrent(capacity=0), GraphError, None, "capacity=0. Give a whole number from 1 to 100,000"),
+    "bad retry": (lambda t, s: concurrent(retry=-1), GraphError, None, "retry=-1"),
+    "bad batch": (lambda t, s: concurrent(max_batch="a"), GraphError, None, "max_batch='a'"),
+    "bad timeout": (lambda t, s: concurrent(timeout=0), GraphError, None, "timeout=0. Give seconds, more than 0"),
+    "bad order": (lambda t, s: concurrent(ordered=1), GraphError, None, "ordered=1. Give True or False"),
+    "map that yields, async": (lambda t, s: s.map("m", yields_later), GraphError, "m", "Use flat_map"),
     "map that yields": (lambda t, s: s.map("m", yields), GraphError, "m", "Use flat_map"),
     "filter that yields": (lambda t, s: s.filter("f", yields), GraphError, "f", "Use flat_map"),
     # states
@@ -96,7 +108,7 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     # keys
     "unknown key": (lambda t, s: s.key_by("symbl"), GraphError, "trades", "Did you mean 'symbol'?"),
     "key no str": (lambda t, s: s.key_by(0), GraphError, "trades", "Its fields are symbol, price, volume"),
-    "key a function": (lambda t, s: s.key_by(lambda t: t.symbol), GraphError, "trades", "has no such field"),
+    "key a function": (lambda t, s: s.key_by(lambda t: t.symbol), GraphError, "trades", "names of fields, not a function"),
     "no key": (lambda t, s: s.key_by(), GraphError, "trades", "key_by needs a field"),
     "key twice": (lambda t, s: s.key_by("symbol", "symbol"), GraphError, "trades", "names a field twice"),
     # aggregates

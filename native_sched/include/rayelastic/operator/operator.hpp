@@ -80,8 +80,10 @@ struct OperatorSpec {
   // Called for each mark but Final and Probe, between two runs, before it goes on downstream; false: it goes no further.
   bool (*marked)(void* state, Mark mark, rel_context* context) = nullptr;
   std::shared_ptr<const Recovery> recovery = {};  // goes on behind a record that the function fails on; null: the failure is reported
-  bool commanded = false;                         // Scheduler::poke may send it Command marks
   bool tells_others = false;                      // of the end of its stream, also where that isn't at its end: it goes on elsewhere
+  // Whether it will still give something for what it has taken, when it is poked; any thread asks. Who drains it waits for that.
+  bool (*pending)(void* state) = nullptr;
+  bool commanded = false;  // Scheduler::poke may send it Command marks
   ThreadingModel model = ThreadingModel::Manual;
   std::vector<std::shared_ptr<const Schema>> further_inputs = {};   // of input ports 1, 2, ...
   std::vector<std::shared_ptr<const Schema>> further_outputs = {};  // of output ports 1, 2, ...: written to by rel_emit

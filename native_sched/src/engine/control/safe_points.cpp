@@ -59,7 +59,7 @@ std::string SafePoints::hold(const std::vector<OperatorId>& ids, bool drain, std
   if (const OperatorId at = hold_all([&](OperatorId id) { return drain && root[id]; }); at != kNone) return give_up(at, busy);
   if (drain && !wait_quiet(drained, deadline, engine)) {
     const OperatorId at = first_busy(drained);
-    return give_up(at == kNone ? order_.front() : at, "can't be drained in time: records still wait at it");
+    return give_up(at == kNone ? order_.front() : at, "can't be drained in time: records still wait at it, or calls are under way");
   }
   if (const OperatorId at = hold_all([](OperatorId) { return true; }); at != kNone) return give_up(at, busy);
   // Whoever stops the engine releases everybody after it has said so: one of us sees the other.
@@ -79,6 +79,8 @@ bool SafePoints::settle(OperatorId id, Clock::time_point deadline, const Engine&
 
 // In this order: a record is in a queue until the operator that it is for has dealt with it.
 bool SafePoints::is_quiet(OperatorId id) const noexcept {
+  const OperatorSpec& spec = contexts_[id]->spec();
+  if (spec.pending != nullptr && spec.pending(spec.state.get())) return false;
   return std::ranges::all_of(ports_[id], [](const auto& port) { return port->is_drained(); }) && contexts_[id]->safe_point().settled();
 }
 

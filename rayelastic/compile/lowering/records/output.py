@@ -65,9 +65,15 @@ def _check_item(plan: Plan, item: Any, schema: Schema) -> None:
 
 
 def _inferred(plan: Plan, typing_context: Any, delivered: list[Any]) -> Schema:
+    nothing = sum(isinstance(item, types.NoneType) for item in delivered)
+    if nothing == len(delivered):
+        raise TypingError(plan.refuse(f"it {'yields' if plan.is_generator else 'returns'} None and nothing else"))
     named: list[Any] = [item for item in delivered if isinstance(item, types.BaseNamedTuple)]
     classes = {item.instance_class for item in named}
     if classes:
+        if nothing:
+            what = "yields None at times" if plan.is_generator else "may end without a value, or returns None"
+            raise TypingError(plan.refuse(f"it {what}: to leave tuples out use filter, or flat_map and yield"))
         if len(classes) > 1 or len(named) < len(delivered):
             raise TypingError(plan.refuse("it gives tuples of different classes; declare the output with schema="))
         return Schema.of(classes.pop())

@@ -1,0 +1,10 @@
+"""`python -m rayelastic`: the command line."""
+
+from __future__ import annotations
+
+import sys
+
+from rayelastic.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,264 @@
+"""Classes with timers of keys: tuples and timers in the order of their times, one call each, under the Python token.
+
+By event time all happens in its order: a tuple waits until the watermark has come to its time, and a timer comes behind
+all tuples of its time. So what a key gives depends on the tuples alone. By the clock tuples come at once.
+
+What a key has, its timers and tuples that wait included, is one value of the state table, and goes where that goes. The
+heap of what is due is made anew whenever keys have come or gone with it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from rayelastic.compile.code.state import state_factory
+from rayelastic.compile.lanes.python_lane import about, marked
+from rayelastic.graph.operators.processes import KeyedProcess
+from rayelastic.graph.records.time_values import TimeValues
+
+__all__ = ["KeyTable", "Out", "ProcessFunction"]
+
+MOST_AFTER_END = 100_000  # timers of a key that come once the input has ended: more go on for ever
+_AT_END, _AT_TIME, _POKED = -1, -2, -3  # what the engine calls for, in place of a port
+_TUPLE, _TIMER = 0, 1  # the order of what is due at the same time
+_NEVER = -sys.maxsize
+_FOR_EVER = sys.maxsize
+
+
+class KeyTable(Protocol):
+    """The values of all keys; _native.KeyedState."""
+
+    @property
+    def changes(self) -> int:
+        """How often values have come or gone otherwise than by the operator's own runs."""
+        ...
+
+    def values(self) -> list[Any]:
+        """All that there are."""
+        ...
+
+
+class Kept:
+    """What there is of a key.
+
+    Args:
+        state: the user's.
+    """
+
+    __slots__ = ("key", "state", "timers", "waiting")
+
+    def __init__(self, state: Any) -> None:
+        self.key: tuple[Any, ...] = ()
+        self.state = state
+        self.timers: set[int] = set()
+        self.waiting: dict[int, tuple[int, tuple[Any, ...]]] = {}  # by number: ticks, and what the tuple has
+
+
+class Out:
+    """What a process may do for the key that it is called for.
+
+    Attributes:
+        key: values of the key fields.
+        time: that of the tuple, or of the timer; by the clock the time now. None in on_end.
+        ended: whether the input has ended, and only timers are left.
+    """
+
+    __slots__ = ("_after", "_function", "_kept", "_now", "_times", "ended", "given", "time")
+
+    def __init__(self, function: ProcessFunction, times: TimeValues) -> None:
+        self._function = function
+        self._times = times
+        self.given: list[Any] = []
+        self.ended = False
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The values of the key fields."""
+        return self._kept.key
+
+    def give(self, item: Any) -> None:
+        """Send a tuple of the new schema, or a plain value for records of one field."""
+        self.given.append(item)
+
+    def timer(self, at: Any) -> None:
+        """Have on_time called at a time, written as those of the stream, or as seconds since 1970 by the clock.
+
+        A key has one timer for each time, however often it is asked for.
+
+        Raises:
+            ValueError: that time is over.
+        """
+        self._set(self._times.ticks(at))
+
+    def after(self, seconds: Any) -> None:
+        """Have on_time called so long after `time`: seconds, more than 0, or a timedelta."""
+        self._set(self._now + self._times.span(seconds))
+
+    def cancel(self, at: Any) -> None:
+        """Take a timer back; nothing happens if there is none for that time."""
+        self._kept.timers.discard(self._times.ticks(at))
+
+    def forget(self) -> None:
+        """Take all timers of the key back, and give it its first state the next time."""
+        self._kept.timers.clear()
+        self._kept.state = self._function.first()
+
+    def _set(self, ticks: int) -> None:
+        if ticks < self._after:
+            raise ValueError(f"a timer at {self._times.value(ticks)!r}, and it is {self.time!r} already")
+        self._function.note(ticks, self._kept)
+
+    def _at(self, kept: Kept, ticks: int, after: int) -> None:
+        self._kept, self._now, self._after = kept, ticks, after
+        self.time = self._times.value(ticks) if _NEVER < ticks < _FOR_EVER else None
+
+
+class ProcessFunction:
+    """A process in this process.
+
+    Args:
+        process: what is called; the instance is the caller's to copy.
+        clock: seconds since 1970.
+
+    Attributes:
+        keys: the table that has what `new` makes; set before the first call.
+        first: makes the first state of a key.
+    """
+
+    keys: KeyTable
+
+    def __init__(self, process: KeyedProcess, clock: Callable[[], float]) -> None:
+        self._instance = process.instance
+        self._on_time = getattr(process.instance, "on_time", None)
+        self._on_end = getattr(process.instance, "on_end", None)
+        self._clock = clock
+        self._times = process.times
+        self._by_clock = process.time is None
+        self._type = process.input_schema.tuple_type
+        names = process.input_schema.names
+        self._fields = tuple(names.index(key) for key in process.keys)
+        self._field = 0 if process.time is None else names.index(process.time.field)
+        self.first: Callable[[], Any] = state_factory(process.state) or dict
+        self._due: list[tuple[int, int, int, Kept]] = []
+        self._numbers = itertools.count()
+        self._changes = 0
+        self._reached = _NEVER  # the watermark
+        self._out = Out(self, self._times)
+
+    def new(self) -> Kept:
+        """What there is of a key that comes first."""
+        return Kept(self.first())
+
+    def call(self, why: int, what: Any, kept: Sequence[Kept] = ()) -> list[Any]:
+        """The per-run callable: of tuples and what there is of their keys, a watermark, a poke, or the end."""
+        if self.keys.changes != self._changes:
+            self._changes = self.keys.changes
+            self._recollect()
+        given: list[Any] = []
+        late: list[Any] = []
+        self._out.given = given
+        if why == _POKED:
+            self._run(self._now())
+        elif why == _AT_TIME:
+            self._reached = what
+            self._run(what)
+        elif why == _AT_END:
+            self._end()
+        elif self._by_clock:
+            self._take_now(what, kept)
+        else:
+            self._take(what, kept, late)
+        return [given] if self._by_clock else [given, late]
+
+    def note(self, ticks: int, kept: Kept) -> None:
+        """Sets a timer."""
+        if self._on_time is None:
+            raise TypeError(f"class {type(self._instance).__name__} has no method on_time(time, state, out)")
+        if ticks not in kept.timers:
+            kept.timers.add(ticks)
+            heapq.heappush(self._due, (ticks, _TIMER, next(self._numbers), kept))
+
+    def _take(self, tuples: Sequence[Any], keys: Sequence[Kept], late: list[Any]) -> None:
+        for index, (item, kept) in enumerate(zip(tuples, keys, strict=True)):
+            try:
+                ticks = self._times.ticks(item[self._field])
+            except (TypeError, ValueError, OverflowError) as error:
+                raise marked(error, index) from None
+            if ticks <= self._reached:
+                late.append(item)
+                continue
+            kept.key = kept.key or self._key(item)
+            number = next(self._numbers)
+            kept.waiting[number] = (ticks, tuple(item))
+            heapq.heappush(self._due, (ticks, _TUPLE, number, kept))
+
+    def _take_now(self, tuples: Sequence[Any], keys: Sequence[Kept]) -> None:
+        for index, (item, kept) in enumerate(zip(tuples, keys, strict=True)):
+            now = self._now()
+            self._run(now)
+            kept.key = kept.key or self._key(item)
+            self._out._at(kept, now, now)
+            try:
+                self._instance.on_tuple(item, kept.state, self._out)
+            except Exception as error:
+                raise marked(error, index) from None
+
+    def _run(self, until: int) -> None:
+        """Does what is due at a time."""
+        due, out = self._due, self._out
+        while due and due[0][0] <= until:
+            ticks, what, number, kept = heapq.heappop(due)
+            if what == _TUPLE:
+                _, values = kept.waiting.pop(number)
+                out._at(kept, ticks, ticks)
+                item = self._type(*values)
+                try:
+                    self._instance.on_tuple(item, kept.state, out)
+                except Exception as error:
+                    raise about(error, item) from None
+            elif ticks in kept.timers:
+                kept.timers.discard(ticks)
+                out._at(kept, ticks, ticks + 1)
+                assert self._on_time is not None
+                self._on_time(out.time, kept.state, out)
+
+    def _end(self) -> None:
+        """The input has ended: by event time all timers come, those set meanwhile too; then each key ends."""
+        self._out.ended = True
+        if not self._by_clock:
+            counts: dict[int, int] = {}
+            while self._due:
+                kept = self._due[0][3]
+                counts[id(kept)] = counts.get(id(kept), 0) + 1
+                if counts[id(kept)] > MOST_AFTER_END + len(kept.waiting):
+                    raise RuntimeError(
+                        f"timers of key {kept.key!r} set further ones for ever, and the input has ended: "
+                        "look at out.ended before you set one"
+                    )
+                self._run(self._due[0][0])
+        if self._on_end is None:
+            return
+        for kept in self.keys.values():
+            if kept.key:  # not all of its tuples were late
+                self._out._at(kept, _FOR_EVER, _FOR_EVER)
+                self._on_end(kept.state, self._out)
+
+    def _recollect(self) -> None:
+        """Finds out anew what is due, of the keys that there are now."""
+        self._due = []
+        for kept in self.keys.values():
+            waiting = [kept.waiting[number] for number in sorted(kept.waiting)]
+            kept.waiting = {next(self._numbers): item for item in waiting}
+            self._due += [(ticks, _TUPLE, number, kept) for number, (ticks, _) in kept.waiting.items()]
+            self._due += [(ticks, _TIMER, next(self._numbers), kept) for ticks in kept.timers]
+        heapq.heapify(self._due)
+
+    def _key(self, item: Any) -> tuple[Any, ...]:
+        return tuple(item[field] for field in self._fields)
+
+    def _now(self) -> int:
+        return self._times.ticks(self._clock())

@@ -1,0 +1,193 @@
+"""`process`: a user's class that is called with the tuples of each key, and at times that it has asked for.
+
+Knows no threads, PEs, clocks or native code.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.operators.windows import Window, WindowKind
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.time_info import TimeInfo
+from rayelastic.graph.records.time_values import TimeValues
+from rayelastic.graph.spec.concurrency import is_async
+from rayelastic.graph.spec.declaration import NewOperator, binds, check_state
+from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["Bounds", "KeyedProcess", "process", "window_process"]
+
+METHODS: Mapping[str, str] = {  # and what they are called with
+    "on_tuple": "t, state, out",
+    "on_time": "time, state, out",
+    "on_end": "state, out",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedProcess:
+    """What is called with the tuples of each key.
+
+    Args:
+        instance: of the user's class.
+        state: makes the state of a key.
+        input_schema: of the tuples that it gets.
+        keys: their key fields.
+        time: the event time by which it goes; None: it goes by the clock.
+        lane: how it runs.
+    """
+
+    instance: Any
+    state: Callable[[], Any]
+    input_schema: Schema
+    keys: tuple[str, ...]
+    time: TimeInfo | None
+    lane: Lane = Lane.PYTHON
+
+    @property
+    def reason(self) -> str:
+        """How it goes, in words."""
+        of = "the clock" if self.time is None else f"the event time, {self.time.field}"
+        return f"an object of class {type(self.instance).__name__}, timers by {of}"
+
+    @property
+    def times(self) -> TimeValues:
+        """How its times are written."""
+        return TimeValues.of(self.time, self.input_schema)
+
+
+def process(
+    up: Upstream, name: str, cls: object, schema: object, state: Callable[[], Any] | None, clock: object
+) -> OperatorSpec:
+    """See ``KeyedStream.process``."""
+    with NewOperator(name, up.operators) as location:
+        if not isinstance(clock, bool):
+            raise GraphError(f"clock={shown(clock)}", way_out="Give True or False")
+        instance = _instance(cls)
+        _check_methods(type(instance))
+        if state is not None:
+            check_state(state)
+        time = None if clock else up.event_time
+        late = (OutputPort(LATE, up.schema, optional=True),) if time is not None else ()
+        return up.operator(
+            name,
+            OperatorKind.PROCESS,
+            StateKind.PARTITIONED,
+            KeyedProcess(instance, state or dict, up.schema, up.keys, time),
+            location,
+            (OutputPort(OUT, Schema.of(schema)), *late),
+            keys=up.keys,
+        )
+
+
+class Bounds(NamedTuple):
+    """When a window begins and ends, written as the times of its stream; the end is no part of it."""
+
+    start: Any
+    end: Any
+
+
+class _WindowProcess:
+    """Keeps the tuples of each window by its end, and calls the user's function once with all of them."""
+
+    def __init__(self, window: Window, schema: Schema, fn: Callable[..., Any]) -> None:
+        self._window = window
+        self._schema = schema
+        self._fn = fn
+        self._times = TimeValues.of(window.time, schema)
+        self._before = 0 if window.kind is WindowKind.SESSION else 1  # ticks before its end that a window is complete
+
+    def on_tuple(self, t: Any, state: dict[int, tuple[int, list[Any]]], out: Any) -> None:
+        at = self._times.ticks(out.time)
+        for start, end in self._bounds_of(at, state):
+            first, kept = state.setdefault(end, (start, []))
+            state[end] = (min(first, start), kept)
+            kept.append(tuple(t))
+            out.timer(self._times.value(end - self._before))
+
+    def on_time(self, time: Any, state: dict[int, tuple[int, list[Any]]], out: Any) -> None:
+        end = self._times.ticks(time) + self._before
+        if end not in state:  # the session has become longer
+            return
+        start, kept = state.pop(end)
+        bounds = Bounds(self._times.value(start), self._times.value(end))
+        made = self._fn(out.key, bounds, [self._schema.tuple_type(*values) for values in kept])
+        for item in () if made is None else made:
+            out.give(item)
+
+    def _bounds_of(self, at: int, state: dict[int, tuple[int, list[Any]]]) -> list[tuple[int, int]]:
+        """The windows of a tuple; the session that it makes longer is moved to its new end."""
+        size, slide = self._window.size, self._window.slide
+        if self._window.kind is WindowKind.SESSION:
+            end = at + size
+            for until in [until for until in state if until >= at]:
+                state[end] = state.pop(until)
+            return [(at, end)]
+        last = at - at % slide
+        return [(start, start + size) for start in range(last, at - size, -slide)]
+
+
+def window_process(up: Upstream, window: Window, name: str, fn: object, schema: object) -> OperatorSpec:
+    """See ``WindowedStream.process``."""
+    with NewOperator(name, up.operators) as location:
+        if window.time is None:
+            raise GraphError("a window by count has no process", way_out="Use .aggregate, or .key_by(...).process(...)")
+        if not callable(fn) or is_async(fn) or not binds(fn, (None, None, None)):
+            raise GraphError(
+                f"process calls fn(key, window, tuples), and got {shown(fn)}",
+                way_out="Give a plain function of these three",
+            )
+        if not up.keys:
+            raise GraphError("windows of the whole stream have no process", way_out="Write .key_by(...) before .window")
+        return up.operator(
+            name,
+            OperatorKind.PROCESS,
+            StateKind.PARTITIONED,
+            KeyedProcess(_WindowProcess(window, up.schema, fn), dict, up.schema, up.keys, window.time),
+            location,
+            (OutputPort(OUT, Schema.of(schema)), OutputPort(LATE, up.schema, optional=True)),
+            keys=up.keys,
+        )
+
+
+def _instance(cls: object) -> object:
+    if not isinstance(cls, type):
+        return cls
+    try:
+        return cls()
+    except TypeError as error:
+        raise GraphError(
+            f"an object of class {cls.__name__} can't be made: {error}",
+            way_out=f"Give the object itself: {cls.__name__}(...)",
+        ) from None
+
+
+def _check_methods(cls: type) -> None:
+    for name in vars(cls):
+        if name.startswith("on_") and name not in METHODS:
+            near = difflib.get_close_matches(name, METHODS, 1)
+            way_out = f"Did you mean {near[0]}?" if near else f"It may have {', '.join(METHODS)}"
+            raise GraphError(f"class {cls.__name__} has a method {name}, which nobody calls", way_out=way_out)
+    if not hasattr(cls, "on_tuple"):
+        raise GraphError(
+            f"class {cls.__name__} has no method on_tuple", way_out="Write def on_tuple(self, t, state, out)"
+        )
+    for name, takes in METHODS.items():
+        method = getattr(cls, name, None)
+        if method is None:
+            continue
+        if is_async(method) or inspect.isgeneratorfunction(method):
+            raise GraphError(f"{name} is async, or yields", way_out="Make it a plain method that calls out.give(tuple)")
+        if not binds(method, (None, *takes.split(", "))):
+            raise GraphError(
+                f"{name} is called as {name}({takes}), but takes {inspect.signature(method)}",
+                way_out=f"Write def {name}(self, {takes})",
+            )

@@ -1,0 +1,103 @@
+"""Times as users write them, and as ticks: of a field that tells the event time, or of the clock.
+
+Knows no operators, and no clock.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import dataclass
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from rayelastic.graph.records.data_type import DataType, parsed_format
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
+
+__all__ = ["CLOCK", "TimeValues"]
+
+CLOCK = TimeInfo("", "us")  # of times by the clock: floats, seconds since 1970
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeValues:
+    """How times of a stream are written.
+
+    Args:
+        time: of the stream.
+        kind: int, float (seconds) or datetime.
+        zone: of datetimes; None: they have none.
+    """
+
+    time: TimeInfo
+    kind: type
+    zone: dt.tzinfo | None = None
+
+    @classmethod
+    def of(cls, time: TimeInfo | None, schema: Schema) -> TimeValues:
+        """Those of a field of the schema, or of the clock.
+
+        >>> times = TimeValues.of(TimeInfo("at", "ms"), Schema.of({"at": int}))
+        >>> times.ticks(5000), times.value(5000), times.span(1.5)
+        (5000, 5000, 1500)
+        """
+        if time is None:
+            return cls(CLOCK, float)
+        field = schema.field(time.field)
+        if field.type is not DataType.TIMESTAMP:
+            return cls(time, float if field.type.is_float else int)
+        _, *zone = parsed_format(field.format)[2]
+        return cls(time, dt.datetime, _zone(zone[0]) if zone else None)
+
+    def ticks(self, value: Any) -> int:
+        """The ticks of a time.
+
+        Raises:
+            TypeError: it isn't written as times of this stream are.
+        """
+        fits = isinstance(value, (int, float) if self.kind is float else self.kind) and not isinstance(value, bool)
+        if not fits or (self.kind is dt.datetime and (value.tzinfo is None) != (self.zone is None)):
+            zoned = " with a zone" if self.zone is not None else ""
+            raise TypeError(f"{value!r} is no time here: times are of type {self.kind.__name__}{zoned}")
+        if self.kind is dt.datetime:
+            since = value - (_EPOCH if self.zone is not None else _EPOCH.replace(tzinfo=None))
+            ticks = since // _MICROSECOND * TICKS_PER_SECOND[self.time.unit] // 1_000_000
+        elif self.kind is float:
+            ticks = math.floor(value * TICKS_PER_SECOND[self.time.unit])
+        else:
+            ticks = value
+        return int(ticks) + self.time.shift
+
+    def value(self, ticks: int) -> Any:
+        """The time of some ticks."""
+        at = ticks - self.time.shift
+        if self.kind is int:
+            return at
+        if self.kind is float:
+            return at / TICKS_PER_SECOND[self.time.unit]
+        made = _EPOCH + at * 1_000_000 // TICKS_PER_SECOND[self.time.unit] * _MICROSECOND
+        return made.replace(tzinfo=None) if self.zone is None else made.astimezone(self.zone)
+
+    def span(self, seconds: Any) -> int:
+        """The ticks of a length of time: seconds, or a timedelta; no fewer than it has.
+
+        Raises:
+            ValueError: it isn't more than 0.
+        """
+        length = seconds.total_seconds() if isinstance(seconds, dt.timedelta) else seconds
+        if not length > 0:
+            raise ValueError(f"{seconds!r} is no time to wait: give seconds, more than 0")
+        exact = length * TICKS_PER_SECOND[self.time.unit]
+        nearest = round(exact)
+        return nearest if math.isclose(exact, nearest, rel_tol=1e-12) else math.ceil(exact)
+
+
+def _zone(name: str) -> dt.tzinfo:
+    if name[0] in "+-":
+        offset = dt.datetime.strptime(name, "%z").utcoffset()
+        assert offset is not None
+        return dt.timezone(offset)
+    return ZoneInfo(name)

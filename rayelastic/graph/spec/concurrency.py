@@ -1,0 +1,138 @@
+"""How many calls of an operator's function wait at the same time, and what is done about slow and failing ones.
+
+Knows no threads, event loops or native code.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.records.shown import shown
+
+__all__ = ["Concurrency", "concurrency_of", "concurrent", "is_async"]
+
+MOST_CALLS = 100_000
+MOST_TRIES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """Calls that wait at the same time; made by ``concurrent``.
+
+    Args:
+        capacity: how many calls are under way at most.
+        ordered: whether results come in the order of the tuples.
+        timeout: seconds that a call may take; None: as long as it likes.
+        retry: how often a call that raised is made again.
+        max_batch: how many tuples a call gets; 0: one, as itself.
+        max_wait: seconds that a tuple waits for its batch to be full.
+    """
+
+    capacity: int = 100
+    ordered: bool = True
+    timeout: float | None = None
+    retry: int = 0
+    max_batch: int = 0
+    max_wait: float = 0.01
+
+    @property
+    def room(self) -> int:
+        """How many tuples are under way at most."""
+        return self.capacity * max(self.max_batch, 1)
+
+    @property
+    def shown(self) -> str:
+        """What it says, in words.
+
+        >>> Concurrency(capacity=32, ordered=False, max_batch=8).shown
+        'up to 32 calls of up to 8 tuples at the same time, out of order'
+        """
+        of = f" of up to {self.max_batch} tuples" if self.max_batch else ""
+        return f"up to {self.capacity} calls{of} at the same time, {'in' if self.ordered else 'out of'} order"
+
+
+def concurrent(
+    *,
+    capacity: int = 100,
+    ordered: bool = True,
+    timeout: float | None = None,
+    retry: int = 0,
+    max_batch: int = 0,
+    max_wait: float = 0.01,
+) -> Concurrency:
+    """Let calls of a function wait at the same time: for `map`, `filter` and `flat_map`.
+
+    An `async def` function runs on an event loop that all such operators of a processing element share, a plain one on
+    up to `capacity` threads. While `capacity` tuples are under way, or have results that wait for their turn, the
+    operator takes no more: that is its back-pressure. Watermarks keep their place among the tuples. A snapshot waits
+    for what is under way.
+
+    Args:
+        capacity: how many calls are under way at most, 1 to 100,000.
+        ordered: True: results come in the order of the tuples; False: as they are there, which is sooner.
+        timeout: seconds that one attempt may take; then it has raised TimeoutError. A plain function can't be stopped:
+            its thread is busy until it returns. None: as long as it likes.
+        retry: how often a call that raised is made again, after 0.1, 0.2, 0.4, ... seconds, at most 10 s, less some
+            chance. What raises then is for `on_error`.
+        max_batch: if it isn't 0, the function gets a list of 1 to max_batch tuples, and returns a list of as many
+            results (for flat_map: of lists of results), as servers of models like it.
+        max_wait: seconds that the first tuple of a batch waits for it to become full.
+
+    Raises:
+        GraphError: a number out of its range.
+
+    Source: AsyncDataStream of Apache Flink.
+
+    >>> concurrent(capacity=32, timeout=5).shown
+    'up to 32 calls at the same time, in order'
+    """
+    _check_count("capacity", capacity, 1, MOST_CALLS)
+    _check_count("retry", retry, 0, MOST_TRIES)
+    _check_count("max_batch", max_batch, 0, MOST_CALLS)
+    if not isinstance(ordered, bool):
+        raise GraphError(f"ordered={shown(ordered)}", way_out="Give True or False")
+    if timeout is not None:
+        _check_seconds("timeout", timeout)
+    _check_seconds("max_wait", max_wait)
+    return Concurrency(capacity, ordered, timeout, retry, max_batch, max_wait)
+
+
+def concurrency_of(function: Callable[..., Any], choice: object) -> Concurrency | None:
+    """Turn a user's choice into how a function is called; None: one call after the other.
+
+    Raises:
+        GraphError: it is something else.
+    """
+    if choice is None:
+        return Concurrency() if is_async(function) else None
+    if not isinstance(choice, Concurrency):
+        raise GraphError(f"concurrent={shown(choice)}", way_out="Give rel.concurrent(capacity=...)")
+    return choice
+
+
+def is_async(function: object) -> bool:
+    """Tell whether a function, method, partial, or object that can be called is `async def`.
+
+    >>> async def f(): ...
+    >>> is_async(functools.partial(f)), is_async(print)
+    (True, False)
+    """
+    while isinstance(function, functools.partial):
+        function = function.func
+    found = function if inspect.isroutine(function) else type(function).__call__ if callable(function) else None
+    return inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found)
+
+
+def _check_count(name: str, value: object, least: int, most: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise GraphError(f"{name}={shown(value)}", way_out=f"Give a whole number from {least} to {most:,}")
+
+
+def _check_seconds(name: str, value: object) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < float("inf"):
+        raise GraphError(f"{name}={shown(value)}", way_out="Give seconds, more than 0")
