@@ -1,0 +1,64 @@
+"""A job with checkpoints that ends badly: another one goes on from the last of them, with all that its sinks had."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as dataset
+
+import rayelastic as rel
+from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.runtime.snapshot import MANIFEST
+
+PATIENCE = 60.0
+LINES = 50_000
+A_WHILE = 0.001  # seconds for a line of the first run, behind the middle
+KEY = b"0123456789abcdef"
+
+
+def test_what_a_job_wrote_until_its_last_checkpoint_is_gone_on_with(tmp_path: Path) -> None:
+    lines, given_up = tmp_path / "lines.txt", threading.Event()
+    lines.write_text("".join(f"{n}\n" for n in range(LINES)))
+
+    def number(t: Any) -> int:
+        n = int(t.line)
+        if n > LINES // 2:
+            given_up.wait(A_WHILE)
+        return n
+
+    def topology() -> rel.Topology:
+        made = rel.Topology("goes_on")
+        numbers = made.source("lines", rel.text(lines)).map("number", number, schema={"n": int}, lane="python")
+        for name, sink in (("parquet", rel.parquet), ("csv", rel.csv)):
+            numbers.sink(f"{name}-file", sink(tmp_path / f"all.{name}"))
+            numbers.sink(f"{name}-parts", sink(tmp_path / name))
+        numbers.sink("growing", rel.spark.sink_stream(str(tmp_path / "growing"), seconds=0.05))
+        numbers.sink("listed", rel.list())
+        numbers.sink("counted", rel.count())
+        return made
+
+    saved = tmp_path / "checkpoints"
+    checkpoint = Checkpoint(saved, every=0.2, key=KEY)
+    config = rel.JobConfig(checkpoint=checkpoint, threading="dynamic", queue_records=256)
+    job, looked = rel.start(topology(), config), threading.Event()
+    try:
+        while (status := job.status).checkpoints.taken < 2:
+            assert not status.state.is_final, status
+            looked.wait(0.05)
+    finally:
+        job.cancel(drain=False)
+        job.close()
+        given_up.set()
+    assert not (tmp_path / "all.parquet").exists()
+    newest = max(saved.rglob(MANIFEST), key=lambda file: file.stat().st_mtime_ns).parent
+    result = rel.run(topology(), restore=rel.Snapshot(newest, key=KEY))
+    expected = list(range(LINES))
+    assert [t.n for t in result["listed"]] == expected
+    assert result["counted"] == LINES
+    for name in ("all.parquet", "all.csv", "parquet", "csv", "growing"):
+        table = dataset.dataset(tmp_path / name, format="csv" if "csv" in name else "parquet").to_table()
+        assert sorted(table["n"].to_pylist()) == expected, name
+    assert len(list((tmp_path / "parquet").glob("part-*"))) >= 2, "a part for each epoch that had rows"
+    assert not [file for name in (".", "parquet", "csv", "growing") for file in (tmp_path / name).glob(".*")]
