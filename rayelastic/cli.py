@@ -17,6 +17,7 @@ from rayelastic.demo import APPLICATIONS, listing, show
 from rayelastic.doctor import examine, first_minute
 from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError, SourceError
 from rayelastic.on_ray.jobs import list_jobs
+from rayelastic.on_ray.probe import find_cluster
 from rayelastic.plan.config import Elasticity, JobConfig, Regions
 from rayelastic.plot import plot_journals
 from rayelastic.progress import Progress, progress_line, told
@@ -172,6 +173,8 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _submit(options: argparse.Namespace) -> int:
+    if not options.address and not os.environ.get("RAY_ADDRESS") and (found := find_cluster()):
+        print(f"joins the Ray cluster that runs here, at {found}; RAY_ADDRESS=local starts another", file=sys.stderr)
     topology = options.file.build(options)
     for operator in topology.operators.values():
         if options.no_wait and isinstance(operator.body, ExternalSource):
@@ -264,7 +267,7 @@ def _doctor(options: argparse.Namespace) -> int:
     good = True
     for finding in examine(os.environ, options.address):
         print(finding, flush=True)
-        good = good and finding.good
+        good = good and (finding.good or finding.optional)
     if options.times:
         print(first_minute())
     return 0 if good else 1

@@ -23,6 +23,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 LOCK = ROOT / "requirements.lock"
 DOCS_LOCK = ROOT / "requirements.docs.lock"
+WHEELS_LOCK = ROOT / "requirements.wheels.lock"
 LOG = VENV / "setup.log"
 PIP_OPTIONS = ("--no-input", "--disable-pip-version-check", "--progress-bar=off")
 
