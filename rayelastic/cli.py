@@ -15,7 +15,7 @@ from pathlib import Path
 from rayelastic import job as jobs
 from rayelastic.demo import APPLICATIONS, listing, show
 from rayelastic.doctor import examine, first_minute
-from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError, SourceError
+from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError, SourceError, UnavailableError
 from rayelastic.on_ray.jobs import list_jobs
 from rayelastic.on_ray.probe import find_cluster
 from rayelastic.plan.config import Elasticity, JobConfig, Regions
@@ -199,6 +199,7 @@ def _finish(job: jobs.Job, options: argparse.Namespace) -> int:
             with Progress(job):
                 result = job.wait()
             print(progress_line(None, result.metrics), file=sys.stderr)
+            print(_decided(job), file=sys.stderr)
         for line in told(result.metrics):
             print(line, file=sys.stderr)
     finally:
@@ -207,6 +208,17 @@ def _finish(job: jobs.Job, options: argparse.Namespace) -> int:
     if text:
         print(text)
     return 0
+
+
+def _decided(job: jobs.Job) -> str:
+    """What elasticity did, in a line: how often it changed something, and the last time, with the reason."""
+    try:
+        changes = list(job.adaptations())
+    except UnavailableError:  # its coordinator ended with the job
+        changes = []
+    if not changes:
+        return "elasticity: changed nothing in this time; `rayelastic inspect JOB --follow` shows it for longer jobs"
+    return f"elasticity: {len(changes)} changes, the last of them: {changes[-1]}"
 
 
 def _jobs(options: argparse.Namespace) -> int:
