@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -104,17 +105,19 @@ def build(version: str, programs: Path, machine: str, output: Path) -> Path:
         _run([*command, "-C", f"build-dir={FOLDER}/{machine}-{version}", str(ROOT)], variables)
         (made,) = Path(raw).glob("*.whl")
         with tempfile.TemporaryDirectory() as audited:
-            policy = f"manylinux_{GLIBC.replace('.', '_')}_{machine}"
-            _run(
-                [f"{programs}/auditwheel", "repair", "--plat", policy, "--only-plat", "-w", audited, str(made)],
-                variables,
-            )
+            # auditwheel takes no name of another machine's policy: there it finds the oldest glibc that will do itself.
+            policy = f"manylinux_{GLIBC.replace('.', '_')}_{machine}" if machine == os.uname().machine else "auto"
+            audit = [f"{programs}/auditwheel", "repair", "--plat", policy, "--only-plat", "-w", audited]
+            _run([*audit, str(made)], variables)
             (wheel,) = Path(audited).glob("*.whl")
             output.mkdir(parents=True, exist_ok=True)
             kept = Path(shutil.copy(wheel, output))
+    least = re.search(rf"manylinux_2_(\d+)_{machine}\.whl$", kept.name)
+    if least is None or int(least[1]) > int(GLIBC.removeprefix("2.")):
+        raise SetupError(f"{kept.name} wants a newer glibc than {GLIBC}")
     if kept.stat().st_size > MOST_BYTES:
         raise SetupError(f"{kept.name} has {kept.stat().st_size:,} bytes, more than {MOST_BYTES:,}")
-    say(f"{kept}: {kept.stat().st_size:,} bytes, {policy} says auditwheel")
+    say(f"{kept}: {kept.stat().st_size:,} bytes, named by auditwheel")
     return kept
 
 
