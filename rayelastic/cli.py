@@ -15,7 +15,7 @@ from pathlib import Path
 from rayelastic import job as jobs
 from rayelastic.demo import APPLICATIONS, listing, show
 from rayelastic.doctor import examine, first_minute
-from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError, SourceError, UnavailableError
+from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError, SourceError
 from rayelastic.on_ray.jobs import list_jobs
 from rayelastic.on_ray.probe import find_cluster
 from rayelastic.plan.config import Elasticity, JobConfig, Regions
@@ -149,7 +149,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    return _finish(jobs.start(options.file.build(options), _config(options)), options)
+    return _finish(jobs.start(options.file.build(options), _config(options)), options, decided=not options.quiet)
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -190,8 +190,11 @@ def _submit(options: argparse.Namespace) -> int:
     return _finish(job, options)
 
 
-def _finish(job: jobs.Job, options: argparse.Namespace) -> int:
-    """Waits for a job, showing its progress, and prints what its topology file reports."""
+def _finish(job: jobs.Job, options: argparse.Namespace, *, decided: bool = False) -> int:
+    """Waits for a job, showing its progress, and prints what its topology file reports.
+
+    With `decided` it also says what elasticity changed; on Ray the coordinator that knows it ends with the job.
+    """
     try:
         if options.quiet:
             result = job.wait()
@@ -199,6 +202,7 @@ def _finish(job: jobs.Job, options: argparse.Namespace) -> int:
             with Progress(job):
                 result = job.wait()
             print(progress_line(None, result.metrics), file=sys.stderr)
+        if decided:
             print(_decided(job), file=sys.stderr)
         for line in told(result.metrics):
             print(line, file=sys.stderr)
@@ -212,10 +216,7 @@ def _finish(job: jobs.Job, options: argparse.Namespace) -> int:
 
 def _decided(job: jobs.Job) -> str:
     """What elasticity did, in a line: how often it changed something, and the last time, with the reason."""
-    try:
-        changes = list(job.adaptations())
-    except UnavailableError:  # its coordinator ended with the job
-        changes = []
+    changes = list(job.adaptations())
     if not changes:
         return "elasticity: changed nothing in this time; `rayelastic inspect JOB --follow` shows it for longer jobs"
     return f"elasticity: {len(changes)} changes, the last of them: {changes[-1]}"
