@@ -62,12 +62,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("count", type=int, help=f"raylets, 1 to {MOST}")
     parser.add_argument("--cpus", type=int, default=2, help="that each offers")
     parser.add_argument("command", nargs="*", help="behind --")
-    given = parser.parse_args(arguments)
+    ours = arguments.index("--") if "--" in arguments else len(arguments)  # argparse takes no options behind the count
+    given = parser.parse_args(arguments[:ours])
+    command = [*given.command, *arguments[ours + 1 :]]
     if not 1 <= given.count <= MOST or given.cpus < 1:
         parser.error(f"give 1 to {MOST} raylets, of 1 CPU or more")
     with contextlib.suppress(KeyboardInterrupt), raylets(given.count, given.cpus) as found:
-        if given.command:
-            return subprocess.run(given.command, env={**os.environ, **found}, check=False).returncode
+        if command:
+            return subprocess.run(command, env={**os.environ, **found}, check=False).returncode
         sys.stdout.write("export " + " ".join(f"{name}={value}" for name, value in found.items()) + "\n")
         sys.stdout.flush()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})

@@ -31,7 +31,7 @@ def main() -> int:
         return 0
     finally:
         job.close()
-    print(word_count.report(result, output=output))
+    print(word_count.report(result, output=output, input=os.environ.get("INPUT")))
     return 0
 
 

@@ -338,13 +338,6 @@ class Operator:
         """
 
     @staticmethod
-    def concurrent(name: str, calls: Any, input: Schema, outputs: Sequence[Schema], tuple_type: type | None = None, ordered: bool = True) -> Operator:
-        """
-        Has `calls` deal with tuples elsewhere: room() -> int, begin(tuples), bar(), wait(), and collect() -> None or (list for each output, how
-        many tuples and bars, how many left out, ends with a bar). Poke it when something is done.
-        """
-
-    @staticmethod
     def tolerant(operator: Operator, letters: Schema | None, explain: Callable[[tuple[Any, ...]], str]) -> Operator:
         """
         A compiled operator that goes on behind tuples on which it fails. letters: of a second output port to which they go, with two more texts:
@@ -512,6 +505,13 @@ class Operator:
     def flush(self) -> None:
         """
         Has an arrow_sink give the rows that it has gathered, while it is held; nothing for other operators. RuntimeError: its function raised.
+        """
+
+    @staticmethod
+    def concurrent(name: str, calls: Any, input: Schema, outputs: Sequence[Schema], tuple_type: type | None = None, ordered: bool = True) -> Operator:
+        """
+        Has `calls` deal with tuples elsewhere: room() -> int, begin(tuples), bar(), wait(), and collect() -> None or (list for each output, how
+        many tuples and bars, how many left out, ends with a bar). Poke it when something is done.
         """
 
     @staticmethod

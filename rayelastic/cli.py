@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,8 @@ from rayelastic.demo import APPLICATIONS, listing, show
 from rayelastic.doctor import examine, first_minute
 from rayelastic.errors import ConfigError, JobCancelledError, JobFailedError, RayelasticError, SourceError
 from rayelastic.on_ray.jobs import list_jobs
-from rayelastic.pages import cluster_page, journal_page
+from rayelastic.on_ray.probe import find_cluster
+from rayelastic.pages import cluster_page, journal_page, page_of
 from rayelastic.plain_values import as_json
 from rayelastic.plan.config import Elasticity, JobConfig, Regions
 from rayelastic.plot import plot_journals
@@ -30,7 +31,7 @@ from rayelastic.runtime.ingest.external_source import ExternalSource
 from rayelastic.top import PERIOD, picture, top, view
 from rayelastic.topology_file import TopologyFile
 from rayelastic.web.events import event_of
-from rayelastic.web.page import HOST, Page
+from rayelastic.web.page import HOST
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -184,7 +185,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    return _finish(jobs.start(options.file.build(options), _config(options)), options)
+    return _finish(jobs.start(options.file.build(options), _config(options)), options, decided=not options.quiet)
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -194,7 +195,7 @@ def _demo(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     job = jobs.start(options.file.build(options), _config(options))
-    with _page_of(job, options):
+    with page_of(job, options.web):
         return _shown(job, options, Console())
 
 
@@ -213,6 +214,8 @@ def _shown(job: jobs.Job, options: argparse.Namespace, console: Console) -> int:
 
 
 def _submit(options: argparse.Namespace) -> int:
+    if not options.address and not os.environ.get("RAY_ADDRESS") and (found := find_cluster()):
+        print(f"joins the Ray cluster that runs here, at {found}; RAY_ADDRESS=local starts another", file=sys.stderr)
     topology = options.file.build(options)
     for operator in topology.operators.values():
         if options.no_wait and isinstance(operator.body, ExternalSource):
@@ -228,30 +231,17 @@ def _submit(options: argparse.Namespace) -> int:
     return _finish(job, options)
 
 
-@contextmanager
-def _page_of(job: jobs.Job, options: argparse.Namespace) -> Iterator[None]:
-    """Serves the page of a job where --web asks for it; when the job is over, until Ctrl-C."""
-    if options.web is None:
-        yield
-        return
-    page = Page({job.name: job}, port=options.web)
-    try:
-        print(f"the page of job {job.name}: {page.url}", file=sys.stderr, flush=True)
-        yield
-        print("the job is over; its page stays until Ctrl-C", file=sys.stderr, flush=True)
-        page.wait()
-    finally:
-        page.close()
+def _finish(job: jobs.Job, options: argparse.Namespace, *, decided: bool = False) -> int:
+    """Does the rest of a command that runs a job, beside its page; with `decided` it says what elasticity changed."""
+    with page_of(job, options.web):
+        return _finished(job, options, decided)
 
 
-def _finish(job: jobs.Job, options: argparse.Namespace) -> int:
-    """Does the rest of a command that runs a job, beside its page."""
-    with _page_of(job, options):
-        return _finished(job, options)
+def _finished(job: jobs.Job, options: argparse.Namespace, decided: bool) -> int:
+    """Waits for a job, showing its progress, and prints what its topology file reports.
 
-
-def _finished(job: jobs.Job, options: argparse.Namespace) -> int:
-    """Waits for a job, showing its progress, and prints what its topology file reports."""
+    On Ray the coordinator that knows what elasticity changed ends with the job.
+    """
     try:
         if options.quiet:
             result = job.wait()
@@ -259,6 +249,8 @@ def _finished(job: jobs.Job, options: argparse.Namespace) -> int:
             with Progress(job):
                 result = job.wait()
             print(summary_line(result.metrics), file=sys.stderr)
+        if decided:
+            print(_decided(job), file=sys.stderr)
         for line in told(result.metrics):
             print(line, file=sys.stderr)
     finally:
@@ -267,6 +259,14 @@ def _finished(job: jobs.Job, options: argparse.Namespace) -> int:
     if text:
         print(text)
     return 0
+
+
+def _decided(job: jobs.Job) -> str:
+    """What elasticity did, in a line: how often it changed something, and the last time, with the reason."""
+    changes = list(job.adaptations())
+    if not changes:
+        return "elasticity: changed nothing in this time; `rayelastic inspect JOB --follow` shows it for longer jobs"
+    return f"elasticity: {len(changes)} changes, the last of them: {changes[-1]}"
 
 
 def _jobs(options: argparse.Namespace) -> int:
@@ -363,7 +363,7 @@ def _doctor(options: argparse.Namespace) -> int:
         return 0 if all(finding.good for finding in findings) else 1
     for finding in examine(os.environ, options.address):
         print(finding, flush=True)
-        good = good and finding.good
+        good = good and (finding.good or finding.optional)
     if options.times:
         print(first_minute())
     return 0 if good else 1

@@ -55,15 +55,17 @@ class Finding:
         good: whether it is as it has to be.
         found: what was found.
         way_out: what to do if it isn't good; or, if it is, what would be better.
+        optional: whether only those who want it need it: without it a machine is no worse.
     """
 
     subject: str
     good: bool
     found: str
     way_out: str = ""
+    optional: bool = False
 
     def __str__(self) -> str:
-        text = f"{'ok ' if self.good else 'NO '} {self.subject:<16} {self.found}"
+        text = f"{'ok ' if self.good else '-- ' if self.optional else 'NO '} {self.subject:<16} {self.found}"
         return f"{text}\n{'':21}-> {self.way_out}" if self.way_out else text
 
 
@@ -207,17 +209,23 @@ def _java(environment: Mapping[str, str]) -> Finding:
     try:
         java = find_java(dict(environment), wheel_home())
     except JavaNotFoundError as error:
-        return Finding("Java", False, error.problem, error.way_out)
+        return Finding("Java", False, error.problem, error.way_out, optional=not _has_spark())
     return Finding("Java", True, f"{java.version} from {java.origin}: {java.executable}")
 
 
 def _spark() -> Finding:
     way_out = "pip install 'rayelastic[spark]'"
+    if not _has_spark():
+        return Finding("Spark", False, "not installed; only rel.spark needs it", way_out, optional=True)
     for name in ("pyspark", "raydp"):
         finding = _package("Spark", name, way_out)
         if not finding.good:
             return Finding("Spark", False, f"{name} {finding.found}", way_out)
     return Finding("Spark", True, f"pyspark {version('pyspark')}, raydp {version('raydp')}")
+
+
+def _has_spark() -> bool:
+    return importlib.util.find_spec("pyspark") is not None
 
 
 def _cluster(environment: Mapping[str, str], address: str | None) -> Finding:
@@ -231,7 +239,10 @@ def _cluster(environment: Mapping[str, str], address: str | None) -> Finding:
     answered = probe(named)
     if answered.problem:
         return Finding("Ray cluster", False, answered.problem, answered.way_out)
-    found = f"{named}: {answered.nodes} nodes alive"
+    joined = (
+        "" if address or environment.get("RAY_ADDRESS") else "; rel.submit joins it unless RAY_ADDRESS=local is set"
+    )
+    found = f"{named}: {answered.nodes} nodes alive{joined}"
     if not answered.token:
         return Finding("Ray cluster", True, f"{found}; open to everybody on the network", TOKEN_ADVICE)
     return Finding("Ray cluster", True, f"{found}, our token is accepted")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from rayelastic.job import Job
     from rayelastic.runtime.values.status import JobStatus
 
-__all__ = ["ClusterJobs", "cluster_page", "journal_page"]
+__all__ = ["ClusterJobs", "cluster_page", "journal_page", "page_of"]
 
 
 class ClusterJobs:
@@ -72,3 +74,24 @@ def journal_page(paths: Sequence[Path], port: int, host: str = HOST) -> Page:
     """
     found = story(paths)
     return Page(histories={found.plan.topology: found}, port=port, host=host)
+
+
+@contextmanager
+def page_of(job: Job, port: int | None) -> Iterator[None]:
+    """Serves the page of a job that this process runs; when the job is over, until Ctrl-C.
+
+    Args:
+        job: which.
+        port: to listen at; None: no page.
+    """
+    if port is None:
+        yield
+        return
+    page = Page({job.name: job}, port=port)
+    try:
+        print(f"the page of job {job.name}: {page.url}", file=sys.stderr, flush=True)
+        yield
+        print("the job is over; its page stays until Ctrl-C", file=sys.stderr, flush=True)
+        page.wait()
+    finally:
+        page.close()

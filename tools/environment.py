@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 LOCK = ROOT / "requirements.lock"
+DOCS_LOCK = ROOT / "requirements.docs.lock"
+WHEELS_LOCK = ROOT / "requirements.wheels.lock"
 LOG = VENV / "setup.log"
 PIP_OPTIONS = ("--no-input", "--disable-pip-version-check", "--progress-bar=off")
 
@@ -38,14 +40,19 @@ class SetupError(Exception):
 
 def setup(arguments: list[str] | None = None) -> int:
     """Three steps, each skipped when a stamp says that its inputs are unchanged."""
+    return take(environment_step(), packages_step(), extension_step(), told=arguments is not None)
+
+
+def take(*wanted: Step | None, told: bool = False) -> int:
+    """Takes those steps that are needed; with `told` also says when none was."""
     started = time.monotonic()
-    steps = [step for step in (environment_step(), packages_step(), extension_step()) if step is not None]
+    steps = [step for step in wanted if step is not None]
     for number, (title, act) in enumerate(steps, start=1):
         say(f"[{number}/{len(steps)}] {title}")
         act()
     if steps:
         say(f"ready in {time.monotonic() - started:.0f} s")
-    elif arguments is not None:
+    elif told:
         say("nothing to do")
     return 0
 
@@ -91,6 +98,20 @@ def packages_step() -> Step | None:
         stamp.write()
 
     return "packages of requirements.lock (1.4 GB on disk, Spark, Ray and a JVM among them)", act
+
+
+def docs_step() -> Step | None:
+    """What the documentation's site is built with, which only `./dev docs` needs."""
+    stamp = Stamp("docs", [LOCK, DOCS_LOCK])
+    if stamp.valid():
+        return None
+
+    def act() -> None:
+        arguments = ["install", "--no-compile", "--no-deps", "--require-hashes", "-r", str(DOCS_LOCK)]
+        pip(arguments, Counter("fetched", 0, r"^Collecting ([^\s=<>;\[]+)"))
+        stamp.write()
+
+    return "packages of requirements.docs.lock: Sphinx and its theme", act
 
 
 def extension_step() -> Step | None:

@@ -71,7 +71,13 @@ def build(
     return topology
 
 
-def report(result: rel.JobResult, output: str = "results/word_count", spark: bool = False, top: int = 20) -> str:
+def report(
+    result: rel.JobResult,
+    output: str = "results/word_count",
+    spark: bool = False,
+    top: int = 20,
+    input: str | None = None,
+) -> str:
     """The most frequent words and where the result lies.
 
     Args:
@@ -79,6 +85,7 @@ def report(result: rel.JobResult, output: str = "results/word_count", spark: boo
         output: the folder of the counts.
         spark: the result is a Spark DataFrame, which is written to the folder now.
         top: how many words to show.
+        input: what was read, as for `build`.
     """
     import pyarrow.dataset as dataset
 
@@ -89,4 +96,10 @@ def report(result: rel.JobResult, output: str = "results/word_count", spark: boo
     total = sum(table["n"].to_pylist())
     width = max((len(row["word"]) for row in first), default=0)
     lines = [f"{row['word']:<{width}}  {row['n']:>9,}" for row in first]
-    return "\n".join([*lines, f"{total:,} words, {table.num_rows:,} distinct; all counts: {Path(output).resolve()}"])
+    lines.append(f"{total:,} words, {table.num_rows:,} distinct; all counts: {Path(output).resolve()}")
+    if input is None:
+        lines.append("counted: the sources of Python's standard library; --input 'books/*.txt' counts others")
+        lines.append(
+            "to see more: rayelastic demo (the papers' applications, live), docs/tutorial.md, examples/notebooks"
+        )
+    return "\n".join(lines)

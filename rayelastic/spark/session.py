@@ -33,6 +33,9 @@ YOUNG_GENERATION = "-XX:+UnlockExperimentalVMOptions -XX:G1MaxNewSizePercent=15"
 JAVA_END_TIMEOUT = 10.0  # seconds for a JVM that was told to end
 SPARE_CPUS = 2
 LOG_LEVEL = "ERROR"  # of the driver's JVM; what fails is told by the exception
+# Spark looks at the files of more than so many paths (32 by default) by a job with a task for each: 9.7 s for 561 local
+# files, where the driver itself takes 0.2 s.
+MOST_PATHS_OF_DRIVER = 1000
 JAVA_OPTION_SETTINGS = (
     "spark.driver.extraJavaOptions",
     "spark.executor.extraJavaOptions",
@@ -105,6 +108,7 @@ def _settings(configs: Mapping[str, str]) -> dict[str, str]:
     log_settings = str(Path(__file__).with_name("log4j2.properties"))
     settings = {
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": str(MOST_PATHS_OF_DRIVER),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log4j.config.file.name": log_settings,

@@ -211,6 +211,23 @@ def test_a_killed_driver_leaves_its_job_to_another_one(ray_cluster: str) -> None
     assert metrics.operator("endless").tuples_out == metrics.operator("out").tuples_in
 
 
+def test_the_shell_says_first_that_it_joins_a_cluster_that_nobody_named(
+    ray_cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "wrong.py"
+    path.write_text(
+        "import rayelastic as rel\ndef build() -> rel.Topology:\n    raise rel.errors.GraphError('wrong')\n"
+    )
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    assert main(["submit", str(path)]) == 2  # nothing was submitted to whatever cluster was found
+    first, second = capsys.readouterr().err.splitlines()
+    assert "joins the Ray cluster that runs here, at " in first
+    assert "wrong" in second
+    monkeypatch.setenv("RAY_ADDRESS", "local")
+    assert main(["submit", str(path)]) == 2
+    assert "joins" not in capsys.readouterr().err
+
+
 def test_a_raising_function_is_told_with_its_traceback(ray_cluster: None) -> None:
     topology = rel.Topology("raises")
     source = topology.source("numbers", rel.sequence(1000))

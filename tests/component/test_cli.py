@@ -44,6 +44,12 @@ def test_run_prints_the_report(text: str, tmp_path: Path, capsys: pytest.Capture
     assert shown.out.splitlines()[0].split() == ["be", "20"]
     assert f"60 words, 4 distinct; all counts: {output}" in shown.out
     assert "counts" in shown.err, "the progress line"
+    assert "elasticity: changed nothing in this time" in shown.err
+    assert "standard library" not in shown.out
+    assert main(["run", WORD_COUNT, "--output", str(output), "--top", "1", "--quiet"]) == 0
+    shown = capsys.readouterr()
+    assert "counted: the sources of Python's standard library" in shown.out
+    assert "elasticity" not in shown.err
 
 
 @pytest.mark.parametrize(

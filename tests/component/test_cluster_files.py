@@ -7,6 +7,9 @@ those of its commit feeaf72 (unknown fields being mistakes).
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +41,51 @@ def test_the_launchers_file_fits_rays_schema() -> None:
         jsonschema.validate(file | {"head_start_commands": []}, ray_schema())
 
 
+def test_what_the_launcher_submits_runs_in_the_environment_that_it_made(tmp_path: Path) -> None:
+    file = yaml.safe_load((CLUSTER / "launcher.yaml").read_text())
+    installs, on_path = file["setup_commands"][-2:]
+    assert file["file_mounts"]["~/rayelastic-wheels"] == "dist"  # where ./dev wheels leaves them
+    assert "--find-links ~/rayelastic-wheels" in installs
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    (tmp_path / ".bashrc").touch()
+    for _ in range(2):  # `ray up` again repeats it
+        subprocess.run(["bash", "-c", on_path], env=environment, check=True)
+    assert len((tmp_path / ".bashrc").read_text().splitlines()) == 1
+    python = tmp_path / "rayelastic-env" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to("/bin/true")
+    shell = ["bash", "-c", "source ~/.bashrc; command -v python; echo $RAY_AUTH_MODE"]  # as Ray's launcher does
+    done = subprocess.run(shell, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(python), "token"]
+
+
+def test_the_image_installs_what_its_first_stage_built() -> None:
+    text = (CLUSTER / "Dockerfile").read_text()
+    stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", text, re.MULTILINE)
+    assert stages == [("rayproject/ray:2.60.0-py311", "build"), ("rayproject/ray:2.60.0-py311", "")]
+    assert "COPY --chown=ray:users . " in text
+    assert "g++" not in text.split("FROM ")[2]
+    left_out = set((CLUSTER.parent / ".dockerignore").read_text().split())
+    assert {".git", ".venv", "build"} <= left_out
+    assert not {"native_sched", "rayelastic", "topologies", "examples", "pyproject.toml", "README.md"} & left_out
+    archived = kuberay("RayJob")["spec"]["runtimeEnvYAML"]
+    assert "file:///opt/rayelastic.zip" in archived
+    assert "/opt/rayelastic.zip" in text
+
+
 def test_the_kuberay_cluster_is_guarded_and_survives_its_head() -> None:
     spec = kuberay("RayCluster")["spec"]
+    assert spec["authOptions"] == {"mode": "token"}
+    redis = kuberay("Deployment")["spec"]["template"]["spec"]["containers"][0]
+    assert redis["env"][0]["valueFrom"] == spec["gcsFaultToleranceOptions"]["redisPassword"]["valueFrom"]
     assert spec["gcsFaultToleranceOptions"]["redisAddress"] == f"{kuberay('Service')['metadata']['name']}:6379"
     assert spec["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
     for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"]):
         (container,) = group["template"]["spec"]["containers"]
         variables = {one["name"]: one for one in container["env"]}
-        assert variables["RAY_AUTH_MODE"]["value"] == "token"
-        assert "secretKeyRef" in variables["RAY_AUTH_TOKEN"]["valueFrom"]
+        assert not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN"} & set(
+            variables
+        )  # the operator sets them, and knows the token then
         assert "RAY_health_check_failure_threshold" in variables
     job = kuberay("RayJob")
     assert job["apiVersion"] == kuberay("RayCluster")["apiVersion"] == "ray.io/v1"

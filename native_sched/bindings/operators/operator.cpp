@@ -12,7 +12,6 @@
 #include <stdexcept>
 
 #include "operators/aggregates.hpp"
-#include "python/python_concurrent.hpp"
 #include "python/python_lane.hpp"
 #include "python/python_stream.hpp"
 #include "rayelastic/arrow/arrow_feeder.hpp"
@@ -147,20 +146,6 @@ OperatorObject python_ports(std::string name, nb::object function, const std::ve
   return result;
 }
 
-OperatorObject concurrent(std::string name, nb::object calls, const SchemaObject& input, const std::vector<SchemaObject>& outputs,
-                          nb::object tuple_type, bool ordered) {
-  const ConcurrentCalls described{.name = name,
-                                  .calls = calls.ptr(),
-                                  .input = input.schema,
-                                  .outputs = schemas_of(outputs),
-                                  .input_type = tuple_type.is_none() ? nullptr : tuple_type.ptr(),
-                                  .ordered = ordered};
-  OperatorObject result;
-  result.failure = std::make_shared<PythonFailure>(std::move(name));
-  result.spec = make_concurrent(described, result.failure);
-  return result;
-}
-
 // Why a compiled function failed on a record: explain(tuple) -> str. The thread comes without the GIL.
 Explain explanation(const std::string& name, const std::shared_ptr<const Schema>& input, nb::object function) {
   struct Explaining {
@@ -280,12 +265,6 @@ void bind_operator(nb::module_& module) {
           "With SOURCE: function() -> iterator of tuples, read on a thread of its own. It may wait for things, and doesn't keep others "
           "from the\n"
           "token while it does; with NEEDS_TOKEN too it must never wait. A stop raises GeneratorExit where it waits in Python code.")
-      .def_static("concurrent", concurrent, nb::arg("name"), nb::arg("calls"), nb::arg("input"), nb::arg("outputs"),
-                  nb::arg("tuple_type").none() = nb::none(), nb::arg("ordered") = true,
-                  nb::sig("def concurrent(name: str, calls: typing.Any, input: Schema, outputs: collections.abc.Sequence[Schema], "
-                          "tuple_type: type | None = None, ordered: bool = True) -> Operator"),
-                  "Has `calls` deal with tuples elsewhere: room() -> int, begin(tuples), bar(), wait(), and collect() -> None or (list for "
-                  "each output, how\nmany tuples and bars, how many left out, ends with a bar). Poke it when something is done.")
       .def_static(
           "tolerant", tolerant, nb::arg("operator"), nb::arg("letters").none(), nb::arg("explain"),
           nb::sig("def tolerant(operator: Operator, letters: Schema | None, explain: collections.abc.Callable[[tuple[typing.Any, ...]], "

@@ -1,9 +1,8 @@
 #include "python/python_gate.hpp"
 
-#include <cxxabi.h>
-#include <unistd.h>
-
 #include <atomic>
+
+#include "python/restore_thread.hpp"
 
 namespace rayelastic::python {
 
@@ -26,10 +25,6 @@ struct KeptState {
 
 thread_local KeptState kept;
 
-[[noreturn]] void wait_for_the_end() noexcept {
-  for (;;) pause();
-}
-
 }  // namespace
 
 void enter_python() noexcept {
@@ -40,13 +35,7 @@ void enter_python() noexcept {
     if (state == nullptr) state = kept.state = PyThreadState_New(PyInterpreterState_Main());
     if (state == nullptr) Py_FatalError("rayelastic: no memory for a Python thread state");
   }
-  try {
-    PyEval_RestoreThread(state);
-  } catch (const abi::__forced_unwind&) {
-    // CPython before 3.14 ends a thread that wants the GIL of a finalised interpreter with pthread_exit, which would unwind
-    // through code that doesn't expect it. Wait for the end of the process instead, as 3.14 does.
-    wait_for_the_end();
-  }
+  restore_thread(state);
 }
 
 void leave_python() noexcept { PyEval_SaveThread(); }

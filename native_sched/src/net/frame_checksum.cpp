@@ -5,8 +5,10 @@
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
-#elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
+#elif defined(__aarch64__)
 #include <arm_acle.h>
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace rayelastic {
@@ -54,7 +56,7 @@ struct Shift {
   }
 };
 
-__attribute__((target("sse4.2"))) std::uint32_t by_instruction(std::uint32_t crc, const void* data, std::size_t bytes) noexcept {
+__attribute__((target("sse4.2,crc32"))) std::uint32_t by_instruction(std::uint32_t crc, const void* data, std::size_t bytes) noexcept {
   static const Shift shift;
   const auto* at = static_cast<const unsigned char*>(data);
   std::uint64_t state = ~crc;
@@ -78,8 +80,8 @@ __attribute__((target("sse4.2"))) std::uint32_t by_instruction(std::uint32_t crc
   for (; bytes > 0; ++at, --bytes) narrow = _mm_crc32_u8(narrow, *at);
   return ~narrow;
 }
-#elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
-std::uint32_t by_instruction(std::uint32_t crc, const void* data, std::size_t bytes) noexcept {
+#elif defined(__aarch64__)
+__attribute__((target("+crc"))) std::uint32_t by_instruction(std::uint32_t crc, const void* data, std::size_t bytes) noexcept {
   const auto* at = static_cast<const unsigned char*>(data);
   std::uint32_t state = ~crc;
   for (; bytes >= 8; at += 8, bytes -= 8) {
@@ -112,8 +114,9 @@ std::uint32_t crc32c(std::uint32_t crc, const void* data, std::size_t bytes) noe
 #if defined(__x86_64__)
   static const bool available = __builtin_cpu_supports("sse4.2");
   return available ? by_instruction(crc, data, bytes) : crc32c_by_table(crc, data, bytes);
-#elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
-  return by_instruction(crc, data, bytes);
+#elif defined(__aarch64__)
+  static const bool available = (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
+  return available ? by_instruction(crc, data, bytes) : crc32c_by_table(crc, data, bytes);
 #else
   return crc32c_by_table(crc, data, bytes);
 #endif

@@ -1,0 +1,172 @@
+"""Builds wheels that run on any Linux with glibc 2.28 or newer, and an sdist: `./dev wheels`.
+
+The compiler is zig's clang from PyPI: it brings the headers and symbols of any glibc and architecture and links its C++
+library in, so the wheels need neither a container to be built nor a library that a machine may lack. There is one for
+each Python: the stable ABI lacks datetime's C interface and takes a call for each item of a list. auditwheel checks
+what is linked, and names the wheel after it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tools.environment import PIP_OPTIONS, ROOT, WHEELS_LOCK, SetupError, say
+
+FOLDER = ROOT / "build" / "wheels"
+VERSIONS = ("3.11", "3.12", "3.13")
+MACHINES = ("x86_64", "aarch64")
+GLIBC = "2.28"  # RHEL 8, Debian 10, Ubuntu 20.04 and newer
+MOST_BYTES = 5_000_000
+
+FIRST_RUN = """
+import rayelastic as rel
+topology = rel.Topology("squares")
+numbers = topology.source("numbers", rel.sequence(1000))
+numbers.map("square", lambda t: t.value * t.value).filter("even", lambda t: t.value % 2 == 0).sink("out", rel.count())
+assert rel.run(topology)["out"] == 500
+"""
+
+
+def pythons(versions: Sequence[str]) -> dict[str, Path]:
+    """The interpreters of some versions, from PATH and pyenv."""
+    found = {}
+    for version in versions:
+        kept = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python3"))
+        named = [Path(path) for path in [shutil.which(f"python{version}")] if path and "shims" not in path]
+        if [*kept, *named]:
+            found[version] = [*kept, *named][-1]
+    return found
+
+
+def builder(version: str, python: Path) -> Path:
+    """The folder of programs of an environment with the tools, made the first time."""
+    folder = FOLDER / f"tools-{version}"
+    stamp = folder / "lock"
+    if not stamp.exists() or stamp.read_text() != WHEELS_LOCK.read_text():
+        say(f"tools for Python {version}")
+        shutil.rmtree(folder, ignore_errors=True)
+        _run([str(python), "-m", "venv", str(folder)])
+        _run([str(folder / "bin" / "pip"), "install", "-q", *PIP_OPTIONS, "--require-hashes", "-r", str(WHEELS_LOCK)])
+        stamp.write_text(WHEELS_LOCK.read_text())
+    return folder / "bin"
+
+
+def cross_tools(programs: Path, machine: str) -> dict[str, str]:
+    """Writes programs that are zig's compiler for a machine, and gives the variables by which CMake finds them."""
+    folder = FOLDER / f"zig-{machine}-{programs.parent.name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    target = f"-target {machine}-linux-gnu.{GLIBC}"
+    # nanobind's headers leave it to the C++ library to include <cstdio>, which libc++ doesn't.
+    words = {"cc": target, "c++": f"{target} -include stdio.h", "ar": "", "ranlib": ""}
+    for name, options in words.items():
+        (folder / name).write_text(f'#!/bin/sh\nexec {programs}/python -m ziglang {name} {options} "$@"\n')
+        (folder / name).chmod(0o755)
+    cache = str(FOLDER / "zig-cache")
+    return {
+        "CC": f"{folder}/cc",
+        "CXX": f"{folder}/c++",
+        "ZIG_GLOBAL_CACHE_DIR": cache,
+        "ZIG_LOCAL_CACHE_DIR": cache,
+        "CMAKE_ARGS": f"-DCMAKE_AR={folder}/ar -DCMAKE_RANLIB={folder}/ranlib",
+        "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 2),
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+    }
+
+
+def build(version: str, programs: Path, machine: str, output: Path) -> Path:
+    """Builds one wheel, has it audited, and gives its path."""
+    variables = cross_tools(programs, machine)
+    if machine != os.uname().machine:
+        tag = version.replace(".", "")
+        variables |= {
+            "_PYTHON_HOST_PLATFORM": f"linux-{machine}",
+            "SETUPTOOLS_EXT_SUFFIX": f".cpython-{tag}-{machine}-linux-gnu.so",
+        }
+        variables["CMAKE_ARGS"] += f" -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR={machine}"
+    with tempfile.TemporaryDirectory() as raw:
+        command = [
+            f"{programs}/pip",
+            "wheel",
+            *PIP_OPTIONS,
+            "--no-deps",
+            "--no-build-isolation",
+            "--no-cache-dir",
+            "-w",
+            raw,
+        ]
+        _run([*command, "-C", f"build-dir={FOLDER}/{machine}-{version}", str(ROOT)], variables)
+        (made,) = Path(raw).glob("*.whl")
+        with tempfile.TemporaryDirectory() as audited:
+            # auditwheel takes no name of another machine's policy: there it finds the oldest glibc that will do itself.
+            policy = f"manylinux_{GLIBC.replace('.', '_')}_{machine}" if machine == os.uname().machine else "auto"
+            audit = [f"{programs}/auditwheel", "repair", "--plat", policy, "--only-plat", "-w", audited]
+            _run([*audit, str(made)], variables)
+            (wheel,) = Path(audited).glob("*.whl")
+            output.mkdir(parents=True, exist_ok=True)
+            kept = Path(shutil.copy(wheel, output))
+    least = re.search(rf"manylinux_2_(\d+)_{machine}\.whl$", kept.name)
+    if least is None or int(least[1]) > int(GLIBC.removeprefix("2.")):
+        raise SetupError(f"{kept.name} wants a newer glibc than {GLIBC}")
+    if kept.stat().st_size > MOST_BYTES:
+        raise SetupError(f"{kept.name} has {kept.stat().st_size:,} bytes, more than {MOST_BYTES:,}")
+    say(f"{kept}: {kept.stat().st_size:,} bytes, named by auditwheel")
+    return kept
+
+
+def try_out(version: str, python: Path, wheel: Path) -> None:
+    """Installs a wheel in an empty environment in which no compiler is found, and runs a topology in it."""
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        _run([str(python), "-m", "venv", folder])
+        bare = {"PATH": f"{folder}/bin", "CC": "/bin/false", "CXX": "/bin/false"}
+        _run([f"{folder}/bin/pip", "install", "-q", *PIP_OPTIONS, "--only-binary=:all:", str(wheel)], bare)
+        _run([f"{folder}/bin/python", "-I", "-c", FIRST_RUN], bare)
+    say(f"{wheel.name} runs a topology on Python {version} without a compiler")
+
+
+def _run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
+    done = subprocess.run(
+        command, env={**os.environ, **(variables or {})}, cwd=FOLDER, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        lines = (done.stdout + done.stderr).splitlines()
+        raise SetupError("\n".join([f"failed: {' '.join(command)}", *lines[-40:]]))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Builds what is asked for."""
+    parser = argparse.ArgumentParser(prog="./dev wheels", description="Builds wheels for glibc 2.28, and an sdist.")
+    parser.add_argument("--python", nargs="+", choices=VERSIONS, default=list(VERSIONS), help="versions; default: all")
+    parser.add_argument("--machine", nargs="+", choices=MACHINES, default=list(MACHINES), help="default: all")
+    parser.add_argument("--output", type=Path, default=ROOT / "dist", help="a folder; default: dist")
+    parser.add_argument("--try-out", action="store_true", help="also install each in an empty environment, and run it")
+    given = parser.parse_args(arguments)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    output = given.output.resolve()
+    found = pythons(given.python)
+    try:
+        if missing := sorted(set(given.python) - set(found)):
+            raise SetupError(f"no Python {', '.join(missing)} on PATH or in ~/.pyenv; --python takes some of them")
+        for version, python in found.items():
+            programs = builder(version, python)
+            for machine in given.machine:
+                wheel = build(version, programs, machine, output)
+                if given.try_out and machine == os.uname().machine:
+                    try_out(version, python, wheel)
+        _run([f"{programs}/python", "-m", "build", "-q", "--sdist", "--no-isolation", "-o", str(output), str(ROOT)])
+        say(f"{output}: {', '.join(sorted(path.name for path in output.iterdir()))}")
+    except SetupError as error:
+        say(f"./dev wheels: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
