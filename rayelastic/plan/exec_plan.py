@@ -253,7 +253,7 @@ class ExecPlan:
         """
         planned = self.region(region)
         first = planned.region.operators[0]
-        if planned.region.kind is not RegionKind.DATA_PARALLEL and replicas != 1:
+        if not planned.region.kind.is_replicable and replicas != 1:
             raise ConfigError(
                 f"its region {region} is {planned.region.kind.value}, which can't be replicated",
                 operator=first,

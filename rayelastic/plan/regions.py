@@ -54,6 +54,11 @@ class RegionKind(Enum):
         """Whether it can't be parallelised at all."""
         return self in (RegionKind.SOURCE, RegionKind.LOOP, RegionKind.STAGE)
 
+    @property
+    def is_replicable(self) -> bool:
+        """Whether it can have several replicas."""
+        return self is RegionKind.DATA_PARALLEL
+
 
 @dataclass(frozen=True, slots=True)
 class Region:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import PELostError
 from rayelastic.plan.config import Regions
+from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
@@ -47,12 +48,14 @@ def region_level(
 
     path = Path(config.journal.format(pe=REGIONS)) if config.journal is not None else None
     return RegionLoop(
-        OrganicAdaptation(thresholds=OrganicThresholds.of_running_jobs(config.region_target)),
+        OrganicAdaptation(
+            thresholds=OrganicThresholds.of_running_jobs(config.region_target),
+            actuation=Actuation.of_running_jobs(cluster.elastic),
+        ),
         sample=lambda: {sample.pe: sample for sample in telemetry.metrics().pes},
         plan=lambda: plan.placed(life.elements()),
         change=rescaling.change,
         nodes=host.nodes,
-        elastic=cluster.elastic,
         period=config.region_period,
         reset=reset_levels,
         request=host.request,
