@@ -5,11 +5,13 @@ A policy that asks for what can't be had never sees its change in force, so it c
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 from rayelastic.plan.exec_plan import RegionPlan
+from rayelastic.plan.node_placement import Node
 
 __all__ = ["Actuation"]
 
@@ -22,7 +24,8 @@ class Actuation:
         regions: names of those that can get another number of replicas; None: all whose kind allows it.
         moves: whether a replica can go to another processing element.
         shares: whether two replicas can run in one processing element, or a new one in an element that runs already.
-        processes: the most processing elements of the job; None: any number.
+        processes: the most processing elements of the job; None: as many as there are CPUs, where replicas have
+            elements of their own.
 
     >>> live = Actuation.of_running_jobs(["r1"], processes=4)
     >>> live.moves, live.shares, live.processes
@@ -40,9 +43,15 @@ class Actuation:
 
         Args:
             elastic: names of the regions that can get another number of replicas.
-            processes: the most processing elements of the job; None: any number.
+            processes: the most processing elements of the job; None: as many as there are CPUs.
         """
         return cls(frozenset(elastic), moves=False, shares=False, processes=processes)
+
+    def most_processes(self, nodes: Sequence[Node]) -> int | None:
+        """Return the most processing elements on some nodes; None: any number."""
+        if self.processes is not None or self.shares or not nodes:
+            return self.processes
+        return max(1, math.floor(sum(node.cpus for node in nodes)))
 
     def replicates(self, planned: RegionPlan) -> bool:
         """Tell whether a region can get another number of replicas."""

@@ -66,7 +66,7 @@ def propose(
         aim=sizing.thresholds.aim,
         busy=sizing.thresholds.busy,
         shares=sizing.can.shares,
-        most=sizing.can.processes,
+        most=sizing.can.most_processes(nodes),
     )
     plan, missing = sizing.plan, 0.0
     actions: list[AdaptationAction] = []

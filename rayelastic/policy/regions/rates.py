@@ -255,7 +255,7 @@ class RateAdaptation:
 
     def _hold(self, seen: PlanObservation, reason: str, request: NodeRequest | None = None) -> AdaptationDecision:
         stable = "; stable" if self._stable >= self._t.stable_periods else ""  # J31
-        return AdaptationDecision(seen.plan, reason=reason + stable, request=request)
+        return AdaptationDecision(seen.plan, reason=reason + stable, request=request, grows_soon=self._grow > 0)
 
     def _why_not(self, sizing: Sizing, less: Mapping[str, Shape]) -> str:
         use = {planned.region.name: sizing.use(planned.region.name) for planned in sizing.sized}

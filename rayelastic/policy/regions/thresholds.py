@@ -10,6 +10,8 @@ from rayelastic.plan.hash_ring import MAX_REPLICAS
 
 __all__ = ["ActionOrder", "OrganicThresholds"]
 
+SETTLE_PERIODS = 3  # of running jobs: 6 s in which all local loops could have begun something
+
 
 class ActionOrder(Enum):
     """Which actions may be tried, and which first (Joker section 5.1, Fig. 5; J23)."""
@@ -114,6 +116,7 @@ class OrganicThresholds:
         factor = target / usual.aim
         return cls(
             order=ActionOrder.EXPAND_ONLY,
+            settle_periods=SETTLE_PERIODS,
             max_replicas=max_replicas,
             aim=target,
             grow_above=min(factor * usual.grow_above, (1.0 + target) / 2),

@@ -50,6 +50,7 @@ class RegionLoop:
         period: seconds between two decisions.
         reset: has the local levels forget what they learned.
         request: asks for so many CPUs in the whole cluster; 0: no longer.
+        prepare: makes ready what a growth takes that may come soon.
         journal: where each pass is kept.
         clock: seconds.
     """
@@ -65,6 +66,7 @@ class RegionLoop:
         period: float,
         reset: Callable[[], None] = lambda: None,
         request: Callable[[int], None] = lambda _: None,
+        prepare: Callable[[], None] = lambda: None,
         journal: RegionJournal | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -77,6 +79,7 @@ class RegionLoop:
         self._reset = reset
         self._request = request
         self._requested = 0
+        self._prepare = prepare
         self.journal = journal or RegionJournal()
         self._clock = clock
         self._number = 0
@@ -129,6 +132,8 @@ class RegionLoop:
         self._cost = None
         decision = self._policy.step(seen)
         self._ask_for(decision, nodes)
+        if decision.grows_soon:
+            self._prepare()
         seconds, problem = 0.0, ""
         if decision.changes:
             began, carried = self._clock(), _made(after)
