@@ -175,6 +175,12 @@ class Link:
         """Totals since the link was made; refused: frames by fault."""
 
     @property
+    def flow(self) -> tuple[int, int]:
+        """
+        (records and marks that were put in here, those that were given on from here): equal at its two ends, it is empty.
+        """
+
+    @property
     def failure(self) -> str:
         """What went wrong first; empty if nothing did."""
 
@@ -276,6 +282,10 @@ class Gather:
     @property
     def lost(self) -> list[str]:
         """Links that failed."""
+
+    @property
+    def flow(self) -> tuple[int, int]:
+        """In turn: what the replica in the same PE has handed over, and what of it has been passed on."""
 
 class Tap:
     """Behind a replica: passes everything on and notes Flush marks."""
@@ -731,6 +741,9 @@ class Scheduler:
         """
         All held operators go on. Idempotent; stop does it too. finish=False, after end_source of every source: as for stop.
         """
+
+    def let_go(self, operators: Sequence[int]) -> None:
+        """Some go on, the other held ones stay."""
 
     def stop(self, drain: bool = False, finish: bool = True) -> None:
         """

@@ -271,6 +271,13 @@ void bind_scheduler(nb::module_& module) {
           },
           nb::arg("finish") = true,
           "All held operators go on. Idempotent; stop does it too. finish=False, after end_source of every source: as for stop.")
+      .def(
+          "let_go",
+          [](const SchedulerObject& self, const std::vector<OperatorId>& operators) {
+            const nb::gil_scoped_release released;
+            self.scheduler().let_go(operators);
+          },
+          nb::arg("operators"), "Some go on, the other held ones stay.")
       .def("stop", &SchedulerObject::stop, nb::arg("drain") = false, nb::arg("finish") = true,
            "Ends all threads; with drain, sources end first and what is under way is processed. Idempotent. finish=False, with drain: the\n"
            "stream isn't at its end, it goes on elsewhere: only sinks get their call at the end of the input.");

@@ -59,6 +59,17 @@ class PEActor:
         self._element = self._class(spec, host=ray.util.get_node_ip_address())
         self._spec = spec
 
+    def clear(self) -> None:
+        """Ends the processing element: the process waits for another one.
+
+        Raises:
+            RuntimeError: a function of it doesn't return; the process is no good any more.
+        """
+        element, self._element, self._spec = self._element, None, None
+        element.close()
+        if element.left_behind:
+            raise RuntimeError(f"{', '.join(element.left_behind)} still run here")
+
     def about(self) -> tuple[str, int, str]:
         """Tells which element it hosts, since which epoch, and on which node; no name: none yet."""
         if self._lease is not None:
@@ -83,5 +94,7 @@ class PEActor:
 def own_process(config: Any) -> None:
     """Has a process of a job write its events, what operators print at a bounded rate, and where it crashed."""
     write_events(config.log_level, sys.stderr)
+    if isinstance(sys.stdout, RateLimited):  # another element was here before
+        return
     faulthandler.enable(sys.stderr)  # native code of users' libraries: the traceback has their function
     sys.stdout, sys.stderr = RateLimited(sys.stdout), RateLimited(sys.stderr)

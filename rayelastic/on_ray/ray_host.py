@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
     from rayelastic.runtime.element.api import ElementApi
+    from rayelastic.runtime.element.host import PEHandle
     from rayelastic.runtime.values.specs import PESpec
 
 CONTROL_THREADS = 16  # control calls that an actor answers at once; a watching call holds one
@@ -55,7 +56,7 @@ class RayHandle:
 
     def __init__(self, pe: str, actor: ActorHandle[PEActor]) -> None:
         self._pe = pe
-        self._actor = actor
+        self.actor = actor
 
     @property
     def pe(self) -> str:
@@ -70,7 +71,7 @@ class RayHandle:
         """
 
         def send(call: Call) -> Any:
-            reference = self._actor.call.remote(call)
+            reference = self.actor.call.remote(call)
             return answer(reference, f"processing element {self._pe!r}", call.method, timeout)
 
         return cast("ElementApi", Remote(send))
@@ -80,7 +81,7 @@ class RayHandle:
         from ray._private import state
 
         try:
-            held = state.actors(self._actor._actor_id.hex())
+            held = state.actors(self.actor._actor_id.hex())
         except Exception:  # Ray itself can't be reached: it isn't known to be dead
             return True
         return not held or held["State"] != "DEAD"
@@ -92,7 +93,7 @@ class RayHandle:
         if not at_once:
             with contextlib.suppress(Exception):  # it may be stuck, dead, or closed: its process ends in any case
                 self.within(CLOSE_TIMEOUT).close()
-        ray.kill(self._actor, no_restart=True)
+        ray.kill(self.actor, no_restart=True)
 
 
 class RayHost:
@@ -106,6 +107,11 @@ class RayHost:
         self._settings = settings
         self._spares = Spares(lambda: self._actor(None))
 
+    @property
+    def can_lose(self) -> bool:
+        """Each has a process of its own; a coordinator that can't be replaced takes them along."""
+        return bool(self._settings.job_id)
+
     def start_pe(self, spec: PESpec) -> RayHandle:
         """Has a spare host it, or asks Ray for an actor and returns at once; calls to that wait until it runs."""
         spare = self._spares.take(spec.node)
@@ -113,6 +119,16 @@ class RayHost:
             return RayHandle(spec.pe, self._actor(spec))
         answer(spare.host.remote(spec), f"the spare for {spec.pe}", "host", HOST_TIMEOUT)
         return RayHandle(spec.pe, spare)
+
+    def recycle(self, handle: PEHandle) -> None:
+        """Ends a processing element; if it ends by itself, and soon, its process is a spare from then on."""
+        assert isinstance(handle, RayHandle)
+        try:
+            answer(handle.actor.clear.remote(), f"processing element {handle.pe!r}", "clear", CLOSE_TIMEOUT)
+        except Exception:  # it is gone, or stuck, or something of it stays behind
+            handle.kill(at_once=True)
+        else:
+            self._spares.adopt(handle.actor)
 
     def make_ready(self, count: int) -> None:
         """Keeps so many processes ready for elements to come."""

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, Self
 
 from rayelastic.errors import ConfigError
+from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.plan.hash_ring import PARTITIONS
 
 __all__ = ["Elasticity", "JobConfig", "Regions", "ThreadingModel"]
@@ -83,6 +84,8 @@ class JobConfig:
         region_target: share of a CPU that a replica is to use, above 0 and below 1; less leaves more room for bursts.
         patience: seconds for which another processing element may say nothing, as behind a cut cable or on a machine
             that stands still, until it counts as lost; one whose process ends is missed at once. 2 or more.
+        checkpoint: how the running job saves itself and goes on after a loss, see Checkpoint; None: on Ray the defaults
+            of Checkpoint, in this process not at all; False: not at all.
         cpus_per_pe: CPUs that Ray counts for each processing element; a share, as their threads come and go.
 
     Raises:
@@ -117,6 +120,7 @@ class JobConfig:
     region_period: float = REGION_PERIOD
     region_target: float = REGION_TARGET
     patience: float = PATIENCE
+    checkpoint: Checkpoint | bool | None = None
     max_processes: int | None = None
     max_replicas: int | None = None
 
@@ -150,6 +154,7 @@ class JobConfig:
         _check_period("region_period", self.region_period)
         _check_share("region_target", self.region_target)
         _check_period("patience", self.patience, LEAST_PATIENCE)
+        object.__setattr__(self, "checkpoint", _checked_checkpoint(self.checkpoint))
         object.__setattr__(self, "elasticity", _checked_elasticity(self.elasticity))
         _check_level(self.log_level)
         object.__setattr__(self, "regions", None if self.regions is None else _checked_regions(self.regions))
@@ -187,6 +192,16 @@ class JobConfig:
         """Return the threading model that is pinned for an operator; None: elastic."""
         models: Any = self.threading
         return models.get(operator) if isinstance(models, Mapping) else models
+
+
+def _checked_checkpoint(value: object) -> Checkpoint | bool | None:
+    if value is None or value is False or isinstance(value, Checkpoint):
+        return value
+    if value is True:
+        return Checkpoint()
+    raise ConfigError(
+        f"JobConfig(checkpoint={value!r})", way_out="Give rel.Checkpoint(...), or False for a job without checkpoints"
+    )
 
 
 def _check_whole(name: str, value: object) -> None:

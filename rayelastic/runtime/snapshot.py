@@ -113,6 +113,7 @@ class Manifest:
         inputs: {source: what it read}.
         outputs: {sink: what it wrote}.
         signed: whether a key vouches for all of it.
+        plan: that was in force, as ExecPlan.to_dict gives it; empty: of a snapshot that has none.
     """
 
     job: str
@@ -122,6 +123,7 @@ class Manifest:
     inputs: Mapping[str, Input]
     outputs: Mapping[str, Output]
     signed: bool
+    plan: Mapping[str, Any] = field(default_factory=dict)
 
 
 def state_form(spec: OperatorSpec) -> str | None:
@@ -226,12 +228,19 @@ class SnapshotFolder:
         if held.st_uid != os.geteuid() or held.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise self._error("is a folder that others may write to", "Give one of your own, of mode 0700 or 0755")
 
+    def remove(self) -> None:
+        """Removes all of it."""
+        with contextlib.suppress(OSError):
+            self._files.delete_dir(self._folder)
+
     def discard(self) -> None:
         """Makes it no snapshot again."""
         with contextlib.suppress(OSError):
             self._files.delete_file(f"{self._folder}/{MANIFEST}")
 
-    def write_manifest(self, job: str, forms: Mapping[str, str], parts: Sequence[Part]) -> None:
+    def write_manifest(
+        self, job: str, forms: Mapping[str, str], parts: Sequence[Part], plan: Mapping[str, Any]
+    ) -> None:
         """Completes the snapshot."""
         files: dict[str, list[tuple[str, str]]] = {}
         for part in parts:
@@ -241,6 +250,7 @@ class SnapshotFolder:
             {
                 "format": FORMAT,
                 "job": job,
+                "plan": dict(plan),
                 "forms": dict(forms),
                 "positions": {source: at for part in parts for source, at in part.positions.items()},
                 "files": files,
@@ -287,7 +297,8 @@ class SnapshotFolder:
         outputs = {name: Output(**one) for name, one in held["outputs"].items()}
         positions = {name: int(at) for name, at in held["positions"].items()}
         signed = self._snapshot.key is not None
-        return Manifest(held["job"], dict(held["forms"]), positions, files, inputs, outputs, signed)
+        plan = held.get("plan", {})
+        return Manifest(held["job"], dict(held["forms"]), positions, files, inputs, outputs, signed, plan)
 
     def chunks(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
         """Reads files one after the other; raises StateError for one that isn't what was written."""

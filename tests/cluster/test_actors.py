@@ -89,7 +89,7 @@ def test_calls_answers_and_errors(handle: RayHandle, ray_cluster: str) -> None:
         element_at(handle, START).fail()
     assert caught.value.link == "a->b"
     with pytest.raises(AttributeError, match="_private is not a public method"):
-        answer(handle._actor.call.remote(Call("_private")), "it", "_private", START)
+        answer(handle.actor.call.remote(Call("_private")), "it", "_private", START)
     with pytest.raises(TimeoutError, match="'pe0' didn't answer 'wait'"):
         element_at(handle, 0.1).wait(10.0)
     element_at(handle, START).set()  # other calls run while one waits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -125,3 +126,26 @@ def test_what_has_no_replicas_says_why() -> None:
         job.wait()
     finally:
         job.close()
+
+
+def test_a_job_whose_replicas_take_turns_is_saved_at_one_moment_and_goes_on(tmp_path: Path) -> None:
+    def topology() -> rel.Topology:
+        made = rel.Topology("saved")
+        stream = made.source("numbers", rel.sequence(400_000)).flat_map("texts", several, schema=Text, lane="python")
+        stream.sink("out", rel.list())
+        return made
+
+    config = rel.JobConfig(regions="manual", elasticity="off")
+    rows: list[Text] = []
+    for _ in range(2):
+        saved = tmp_path / "saved" if rows else None
+        job = start(topology(), config, restore=saved)
+        try:
+            job.rescale("r1", 3)
+            flows(job, tuples=2000)
+            job.rescale("r1", 2)
+            flows(job, tuples=2000)
+            rows += (job.stop(tmp_path / "saved") if not rows else job.wait())["out"]
+        finally:
+            job.close()
+    assert rows == expected(400_000)

@@ -1,5 +1,6 @@
 // rayelastic._native.Link: a connected and authenticated socket as a stream between two PEs.
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <chrono>
@@ -76,6 +77,13 @@ void bind_link(nb::module_& module) {
           "Unblocks who waits in the link and closes it.")
       .def("counters", counters, nb::sig("def counters(self) -> dict[str, typing.Any]"),
            "Totals since the link was made; refused: frames by fault.")
+      .def_prop_ro(
+          "flow",
+          [](const LinkObject& self) {
+            const LinkCounters totals = self.link->counters();
+            return std::pair(totals.given, totals.passed);
+          },
+          "(records and marks that were put in here, those that were given on from here): equal at its two ends, it is empty.")
       .def_prop_ro("failure", [](const LinkObject& self) { return self.link->failure(); }, "What went wrong first; empty if nothing did.");
 }
 

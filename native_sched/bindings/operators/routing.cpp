@@ -1,4 +1,5 @@
 // rayelastic._native.Router, Gather, Tap: where streams part and meet when a region has several replicas.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -93,7 +94,8 @@ void bind_routing(nb::module_& module) {
             return wait_for_mark(self.marks(), mark, count, patience);
           },
           nb::arg("mark"), nb::arg("count"), nb::arg("patience"), "True once the mark came `count` times, or nothing more comes.")
-      .def_prop_ro("lost", &Gather::lost, "Links that failed.");
+      .def_prop_ro("lost", &Gather::lost, "Links that failed.")
+      .def_prop_ro("flow", &Gather::flow, "In turn: what the replica in the same PE has handed over, and what of it has been passed on.");
 
   nb::class_<Tap>(module, "Tap", "Behind a replica: passes everything on and notes Flush marks.")
       .def(

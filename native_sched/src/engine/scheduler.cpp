@@ -180,6 +180,13 @@ class Scheduler::State {
     safe_points_->release();
   }
 
+  void let_go(const std::vector<OperatorId>& ids) {
+    for (const OperatorId id : ids) {
+      if (id >= specs_.size()) throw std::invalid_argument("there is no operator " + std::to_string(id) + " to let go");
+      if (started_) graph_->contexts()[id]->safe_point().release();
+    }
+  }
+
   void stop(bool drain, bool finish) {
     if (!started_) return;
     if (drain && !is_over()) {
@@ -324,6 +331,7 @@ std::string Scheduler::hold(const std::vector<OperatorId>& ids, bool drain, std:
   return state_->hold(ids, drain, patience);
 }
 void Scheduler::release(bool finish) { state_->release(finish); }
+void Scheduler::let_go(const std::vector<OperatorId>& ids) { state_->let_go(ids); }
 void Scheduler::stop(bool drain, bool finish) { state_->stop(drain, finish); }
 
 }  // namespace rayelastic

@@ -90,7 +90,10 @@ std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* 
       if (piece.records != nullptr) piece_bytes_ -= piece.records->bytes();
       taken_.notify_all();
       lock.unlock();
-      return pass_local(std::move(piece), context);
+      const std::int64_t left = pass_local(std::move(piece), context);
+      lock.lock();
+      ++pieces_passed_;
+      return left;
     }
     const bool links_ended = std::ranges::all_of(arms_, [](const Arm& arm) { return arm.stage == Stage::Ended; });
     if (links_ended && pieces_.empty() && local_ended_ == options_.local_ends && arms_.size() + options_.local_ends > 0) {
@@ -119,6 +122,7 @@ std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* 
 std::int64_t Gather::pass(Arm& arm, std::byte* out, std::size_t capacity, rel_context* context) {
   if (arm.received.header.kind == FrameKind::Records) return arm.link->submit(arm.received, out, capacity, context);
   pass(arm, arm.received.mark(), context);
+  arm.link->mark_passed();
   return 0;
 }
 
@@ -176,6 +180,7 @@ bool Gather::put(const Run& run) {
   Piece& piece = pieces_.emplace_back(std::make_unique<RecordBuffer>(schema_->record_size()));
   piece.records->append(run, run.count);
   piece_bytes_ += piece.records->bytes();
+  ++pieces_put_;
   arrived_.notify_all();
   return true;
 }
@@ -183,8 +188,14 @@ bool Gather::put(const Run& run) {
 bool Gather::put(Mark mark) {
   const std::lock_guard guard(mutex_);
   pieces_.push_back({.records = nullptr, .mark = mark});
+  ++pieces_put_;
   arrived_.notify_all();
   return !stopping_;
+}
+
+std::pair<std::uint64_t, std::uint64_t> Gather::flow() const {
+  const std::lock_guard guard(mutex_);
+  return {pieces_put_, pieces_passed_};
 }
 
 std::int64_t Gather::pass_local(Piece piece, rel_context* context) {
@@ -278,6 +289,7 @@ OperatorSpec make_tap(std::string name, std::shared_ptr<const Schema> schema, st
   spec.process = process_tap;
   spec.marked = mark_tap;
   spec.flags = REL_ONE_TO_ONE | REL_FILTER | REL_IN_PLACE | REL_ON_FINISH;
+  spec.tells_end = true;
   spec.input = schema;
   spec.state = std::make_shared<TapState>(std::move(tap), schema->record_size());
   spec.output = std::move(schema);

@@ -183,6 +183,8 @@ LinkCounters Link::counters() const noexcept {
   counters.records_received = totals_.records_received.load(std::memory_order_relaxed);
   counters.credit_waits = totals_.credit_waits.load(std::memory_order_relaxed);
   counters.blocked_nanoseconds = totals_.blocked_nanoseconds.load(std::memory_order_relaxed);
+  counters.given = totals_.given.load(std::memory_order_relaxed);
+  counters.passed = totals_.passed.load(std::memory_order_relaxed);
   counters.unconsumed_bytes = totals_.unconsumed.load(std::memory_order_relaxed);
   tcp_info said{};
   socklen_t size = sizeof(said);

@@ -54,6 +54,7 @@ std::int64_t process_in(const void*, std::int64_t, void* out, std::int64_t capac
       return link.submit(received, static_cast<std::byte*>(out), static_cast<std::size_t>(capacity), context);
     const Mark mark = received.mark();
     if (mark.kind != MarkKind::Final) context->mark(mark);  // Final is the engine's to send, when this source has finished
+    link.mark_passed();
     return 0;
   });
 }
@@ -71,6 +72,7 @@ std::int64_t Link::submit(const Received& received, std::byte* out, std::size_t 
     if (!context->flush(static_cast<std::int64_t>(part))) return REL_STOPPED;
     done += part;
   }
+  totals_.passed.fetch_add(received.header.records, std::memory_order_relaxed);
   consumed(received.bytes);
   return 0;
 }

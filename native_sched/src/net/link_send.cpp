@@ -48,6 +48,7 @@ Link::Outcome Link::send(const std::byte* records, std::size_t count) {
   }
   const bool tell = (!open_->empty() && !told_) || (has_unsent() && !watched_);
   told_ = !open_->empty();
+  totals_.given.fetch_add(count, std::memory_order_relaxed);
   lock.unlock();
   if (tell) wake();
   return Outcome::Ok;
@@ -59,6 +60,7 @@ Link::Outcome Link::send(Mark mark) {
   if (outcome != Outcome::Ok) return outcome;
   mark_ = mark;
   mark_due_ = true;
+  totals_.given.fetch_add(1, std::memory_order_relaxed);
   pump(lock);
   lock.unlock();
   wake();

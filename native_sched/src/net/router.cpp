@@ -228,6 +228,7 @@ OperatorSpec make_router(std::shared_ptr<Router> router) {
     }
   };
   spec.commanded = true;
+  spec.tells_end = true;
   spec.interrupt = [](void* state) { self(state).interrupt(); };
   spec.flags = REL_ON_FINISH;
   spec.input = router->schema();

@@ -145,12 +145,32 @@ class ElementApi(Protocol):
         """Holds its sources at their positions."""
         ...
 
-    def hold_all(self, arriving: Mapping[str, int], /) -> dict[str, int]:
-        """Holds everything once what was sent by its links has been processed; returns what left by its own."""
+    def hold_all(self, patience: float, /) -> dict[str, tuple[int, int]]:
+        """Holds everything once what is there has been processed; returns the flow then."""
         ...
 
-    def save(self, snapshot: Snapshot, /) -> Part:
-        """Writes the state of its operators, which are all held."""
+    def let_go_on(self) -> None:
+        """Lets its operators go again but for the sources."""
+        ...
+
+    def flow(self) -> dict[str, tuple[int, int]]:
+        """{link: (records and marks that were put into it here, those that were given on from it here)}."""
+        ...
+
+    def check_savable(self) -> None:
+        """Refuses what can't be saved."""
+        ...
+
+    def save(self, snapshot: Snapshot, epoch: int = 0, /) -> Part:
+        """Writes the state of its operators, which are all held, for a checkpoint or (0) for the end of the job."""
+        ...
+
+    def commit(self, epoch: int, /) -> None:
+        """Shows what its sinks had prepared when a checkpoint was taken, which is complete now."""
+        ...
+
+    def discard_checkpoints(self) -> None:
+        """Removes the job's checkpoints from the local disk of its node."""
         ...
 
     def release(self, go_on: bool, /) -> None:

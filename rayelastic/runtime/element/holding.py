@@ -6,7 +6,6 @@ Knows its scheduler and operators; the order among processing elements is the co
 from __future__ import annotations
 
 import threading
-import time
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import StateError
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import PESpec
 
 HOLD_TIMEOUT = 60.0  # seconds for what is under way to be processed, before a snapshot
-HOLD_LOOK = 0.005  # seconds between two looks at what has arrived
+HOLD_LEASE = 600.0  # seconds for which operators are held at most: a coordinator that hangs mustn't hold a job for ever
 
 
 class Holding:
@@ -36,7 +35,6 @@ class Holding:
         scheduler: of it.
         hosted: its operators.
         ids: their numbers in the scheduler.
-        link_ends: the numbers of those that send and take links.
         skipped: records that each source hadn't to give again.
     """
 
@@ -46,18 +44,21 @@ class Holding:
         scheduler: _native.Scheduler,
         hosted: HostedOperators,
         ids: Mapping[str, int],
-        link_ends: Mapping[str, int],
         skipped: Mapping[str, int],
     ) -> None:
         self.spec = spec
         self.scheduler = scheduler
         self.hosted = hosted
         self.ids = ids
-        self.link_ends = link_ends
         self.skipped = skipped
         self._releases = 0  # guarded by _lock, which is held while state is written
         self._lock = threading.Lock()
         self._all_held = False
+        self._timer: threading.Timer | None = None
+
+    def check_savable(self) -> None:
+        """Raises StateError, naming the operator, if there is one whose state or position can't be saved."""
+        check_exportable(self.spec.operators, self.hosted.sources, self.hosted.natives)
 
     def hold_sources(self) -> None:
         """Holds its sources at their positions.
@@ -65,32 +66,34 @@ class Holding:
         Raises:
             StateError: an operator's state, or a source's position, can't be saved; names it.
         """
-        check_exportable(self.spec.operators, self.hosted.sources, self.hosted.natives)
+        self.check_savable()
         self._hold([self.ids[name] for name in self.hosted.sources], self._releases)
 
-    def hold_all(self, arriving: Mapping[str, int]) -> dict[str, int]:
-        """Holds all operators once everything that is under way has been processed.
+    def hold_all(self, patience: float) -> None:
+        """Holds all operators once everything that is here has been processed.
 
         Args:
-            arriving: {link: how many tuples its producer has sent}; the producers are held already.
-
-        Returns:
-            {link: how many tuples left by it}.
+            patience: seconds for that.
 
         Raises:
             StateError: that didn't happen in time, as the error says.
         """
-        deadline, releases = time.monotonic() + HOLD_TIMEOUT, self._releases
-        for link in self.spec.links_in:
-            while self._counted(self.link_ends[link.name]).tuples_out < arriving[link.name]:
-                if time.monotonic() > deadline or self.scheduler.wait(HOLD_LOOK):
-                    raise StateError(f"{self.spec.pe} still waits for what was sent by link {link.name}")
-        self._hold(list(range(len(self.ids) + len(self.link_ends))), releases)
+        self._hold(self._numbers(), self._releases, patience)
         self._all_held = True
-        return {link.name: self._counted(self.link_ends[link.name]).tuples_in for link in self.spec.links_out}
 
-    def save(self, snapshot: Snapshot) -> Part:
-        """Writes the state of the operators, which are all held.
+    def let_go_on(self) -> None:
+        """Lets all operators go again but for the sources: something is on its way yet."""
+        with self._lock:
+            self._all_held = False
+            sources = {self.ids[name] for name in self.hosted.sources}
+            self.scheduler.let_go([number for number in self._numbers() if number not in sources])
+
+    def save(self, snapshot: Snapshot, epoch: int) -> Part:
+        """Writes the state of the operators, which are all held; at a checkpoint they go on then.
+
+        Args:
+            snapshot: where to.
+            epoch: of the checkpoint; 0: the job is to end here.
 
         Raises:
             StateError: it can't be saved; names the operator.
@@ -98,20 +101,24 @@ class Holding:
         with self._lock:
             if not self._all_held:
                 raise StateError(f"{self.spec.pe} was released before it was saved: its coordinator has been replaced")
-            return self._saved(snapshot)
+            return self._saved(snapshot, epoch)
 
-    def _saved(self, snapshot: Snapshot) -> Part:
+    def _saved(self, snapshot: Snapshot, epoch: int) -> Part:
         final = frozenset(name for name, number in self.ids.items() if self._counted(number).final)
         folder, natives = SnapshotFolder(snapshot), self.hosted.natives
         files = save(self.spec.pe, folder, snapshot.key, self.spec.operators, natives, final)
         given = {name: self._counted(self.ids[name]).tuples_out for name in self.hosted.sources}
-        taken = {name: self._counted(self.ids[name]).tuples_in for name in self.hosted.sinks}
-        written = {name: sink.output(taken[name]) for name, sink in self.hosted.sinks.items()}
+        if epoch:
+            written = self.hosted.prepare(epoch, folder)
+        else:
+            taken = {name: self._counted(self.ids[name]).tuples_in for name in self.hosted.sinks}
+            left = {name: sink.output(taken[name]) for name, sink in self.hosted.sinks.items()}
+            written = {name: output for name, output in left.items() if output is not None}
         return Part(
             {name: self.skipped.get(name, 0) + count for name, count in given.items()},
             files,
             {name: self._input(name) for name in self.hosted.sources},
-            {name: output for name, output in written.items() if output is not None},
+            written,
         )
 
     def _input(self, source: str) -> Input:
@@ -131,6 +138,7 @@ class Holding:
         with self._lock:
             self._releases += 1
             self._all_held = False
+            self._ends_lease()
             if not go_on:
                 self.end_sources()
             self.scheduler.release(finish=go_on)
@@ -140,15 +148,33 @@ class Holding:
         for name in self.hosted.sources:
             self.scheduler.end_source(self.ids[name])
 
-    def _hold(self, numbers: list[int], releases: int) -> None:
+    def _numbers(self) -> list[int]:
+        """Of all operators, and of what brings and takes their tuples."""
+        return list(range(len(self.scheduler.sample().operators)))
+
+    def _hold(self, numbers: list[int], releases: int, patience: float = HOLD_TIMEOUT) -> None:
+        if self.scheduler.wait(0.0):  # it has ended: nothing moves there any more
+            return
+        self._lease()
         try:
-            self.scheduler.hold(numbers, drain=True, timeout=HOLD_TIMEOUT)
+            self.scheduler.hold(numbers, drain=True, timeout=patience)
         except TimeoutError as error:
             raise StateError(f"{self.spec.pe}: {error}", way_out="Try again when it is less busy") from None
         with self._lock:
             if self._releases != releases:
                 self.scheduler.release()
                 raise StateError(f"{self.spec.pe} was released while it was held: its coordinator has been replaced")
+
+    def _lease(self) -> None:
+        """Has everything go on by itself, should whoever holds it never come back."""
+        self._ends_lease()
+        self._timer = threading.Timer(HOLD_LEASE, self.release, (True,))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _ends_lease(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _counted(self, number: int) -> _native.OperatorSample:
         return self.scheduler.sample().operators[number]

@@ -53,8 +53,17 @@ class PEHandle(Protocol):
 class PEHost(Protocol):
     """Makes processing elements."""
 
+    @property
+    def can_lose(self) -> bool:
+        """Whether they live in processes of their own, which may be lost while the job's coordinator goes on."""
+        ...
+
     def start_pe(self, spec: PESpec) -> PEHandle:
         """Makes a processing element; it does nothing yet."""
+        ...
+
+    def recycle(self, handle: PEHandle) -> None:
+        """Ends a processing element, and keeps its process ready for another one if it is sound."""
         ...
 
     def make_ready(self, count: int) -> None:
@@ -108,10 +117,19 @@ class InProcessHost:
     def __init__(self) -> None:
         self._made: dict[str, InProcessHandle] = {}
 
+    @property
+    def can_lose(self) -> bool:
+        """They end with this process alone."""
+        return False
+
     def start_pe(self, spec: PESpec) -> InProcessHandle:
         """Makes a processing element in this process."""
         self._made[spec.pe] = InProcessHandle(ProcessingElement(spec))
         return self._made[spec.pe]
+
+    def recycle(self, handle: PEHandle) -> None:
+        """Ends a processing element."""
+        handle.kill()
 
     def make_ready(self, count: int) -> None:
         """Nothing has to be."""

@@ -21,6 +21,7 @@ from rayelastic.runtime.operators.timed import TIMED_OPERATORS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from rayelastic.runtime.files.blob_store import BlobStore
     from rayelastic.runtime.files.file_writer import Output
     from rayelastic.runtime.values.specs import PESpec
 
@@ -70,6 +71,13 @@ class HostedOperators:
     def build(self) -> None:
         """Makes the native operators."""
         self.natives = {operator.name: self._made(operator) for operator in self._spec.operators}
+
+    def prepare(self, epoch: int, store: BlobStore) -> dict[str, Output]:  # noqa: ARG002
+        """Has the sinks keep what they have taken until a checkpoint; their operators are held."""
+        return {}
+
+    def commit(self, epoch: int) -> None:
+        """Shows what was prepared until a checkpoint, which is complete."""
 
     def complete(self) -> None:
         """Completes what the sinks have written."""

@@ -138,7 +138,7 @@ class SavedState:
         snapshot = self._spec.restore
         if snapshot is None:
             return {}
-        saved = self._manifest = SnapshotFolder(snapshot).manifest()
+        saved = self._manifest = self._spec.manifest or SnapshotFolder(snapshot).manifest()
         for operator in self._spec.operators:
             if operator.name in saved.inputs and operator.name not in snapshot.drop:
                 check_input(operator, saved.inputs[operator.name], saved.positions[operator.name])
@@ -158,9 +158,10 @@ class SavedState:
             return {}
         for spec in operators:
             if spec.name not in snapshot.drop:
-                _restore(
-                    spec, SnapshotFolder(snapshot).chunks(saved.files.get(spec.name, ())), natives[spec.name].state
-                )
+                files = saved.files.get(spec.name, ())
+                if self._spec.manifest is not None:  # the plan is what it was; a local disk may have no others
+                    files = [(name, digest) for name, digest in files if name.startswith(f"{self._spec.pe}-")]
+                _restore(spec, SnapshotFolder(snapshot).chunks(files), natives[spec.name].state)
         sources = {spec.name for spec in operators if spec.kind is OperatorKind.SOURCE}.difference(snapshot.drop)
         return {name: at for name, at in saved.positions.items() if name in sources}
 

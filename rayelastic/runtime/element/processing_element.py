@@ -25,6 +25,7 @@ from rayelastic.runtime.element.running import Running
 from rayelastic.runtime.element.sampling import pe_sample
 from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchange
 from rayelastic.runtime.element.state_transfer import Ranges
+from rayelastic.runtime.files.local_checkpoints import discard_local
 from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, derive_secret, dial
 from rayelastic.runtime.snapshot import Part, Snapshot
 from rayelastic.runtime.values.adaptation import Adaptation
@@ -239,17 +240,40 @@ class ProcessingElement:
         """
         self._held().hold_sources()
 
-    def hold_all(self, arriving: Mapping[str, int]) -> dict[str, int]:
-        """Holds all operators once everything that is under way has been processed. See Holding.hold_all."""
-        return self._held().hold_all(arriving)
+    def hold_all(self, patience: float) -> dict[str, tuple[int, int]]:
+        """Holds all operators once everything that is here has been processed; returns the flow then."""
+        self._held().hold_all(patience)
+        return self.flow()
 
-    def save(self, snapshot: Snapshot) -> Part:
-        """Writes the state of its operators, which are all held.
+    def let_go_on(self) -> None:
+        """Lets all operators go again but for the sources."""
+        self._held().let_go_on()
 
-        Raises:
-            StateError: it can't be saved; names the operator.
-        """
-        return self._held().save(snapshot)
+    def flow(self) -> dict[str, tuple[int, int]]:
+        """{link: (records and marks that were put into it here, those that were given on from it here)}."""
+        links = {name: link.flow for name, link in {**self._links, **self._routing.links}.items()}
+        return links | self._routing.flow()
+
+    def check_savable(self) -> None:
+        """Raises StateError, naming the operator, if there is one whose state or position can't be saved."""
+        self._held().check_savable()
+
+    def save(self, snapshot: Snapshot, epoch: int = 0) -> Part:
+        """Writes the state of its operators, which are all held. See Holding.save."""
+        return self._held().save(snapshot, epoch)
+
+    def commit(self, epoch: int) -> None:
+        """Shows what its sinks had prepared when a checkpoint was taken, which is complete now; safe to repeat."""
+        self._hosted.commit(epoch)
+
+    @property
+    def left_behind(self) -> tuple[str, ...]:
+        """Operators whose functions didn't return when it was closed."""
+        return self._running.left_behind if self._running is not None else ()
+
+    def discard_checkpoints(self) -> None:
+        """Removes the job's checkpoints from the local disk of this node."""
+        discard_local(self.spec.job_id)
 
     def release(self, go_on: bool) -> None:
         """Lets all operators go again.
@@ -270,7 +294,7 @@ class ProcessingElement:
                 self._port.close()
             if self._running is not None:
                 self._running.stop(drain=False)
-            self._hosted.close(self._running.left_behind if self._running is not None else ())
+            self._hosted.close(self.left_behind)
             if not self._state.is_final:
                 self._state = State.CANCELLED
             for link in self._links.values():

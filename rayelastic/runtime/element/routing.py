@@ -224,6 +224,13 @@ class Routing:
         with self._lock:
             return {self._peers[name]: link.failure for name, link in self._links.items() if link.failure}
 
+    def flow(self) -> dict[str, tuple[int, int]]:
+        """What replicas here hand over in turn to gathers here, as if it were by links; both counts start at 1."""
+        ends = {
+            plan.edge.name: self._gathers[plan.edge.name].flow for plan in self._spec.routing.gathers if plan.in_turn
+        }
+        return {name: (put + 1, passed + 1) for name, (put, passed) in ends.items()}
+
     def close(self) -> None:
         """Unblocks whoever waits in a link."""
         for link in self.links.values():

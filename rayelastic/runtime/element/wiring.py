@@ -42,7 +42,7 @@ def connect_operators(
 
 def connect_links(
     scheduler: _native.Scheduler, spec: PESpec, numbers: Mapping[str, int], links: Mapping[str, _native.Link]
-) -> dict[str, int]:
+) -> None:
     """Adds the ends of the links that enter and leave a processing element, and connects them.
 
     Args:
@@ -50,23 +50,18 @@ def connect_links(
         spec: of the processing element.
         numbers: {operator: its number in the scheduler}.
         links: by name.
-
-    Returns:
-        {link: number of its end in the scheduler}.
     """
-    ends: dict[str, int] = {}
     by_name = {operator.name: operator for operator in spec.operators}
     for link in spec.links_in:
         port = input_number(by_name[link.target], link.input)
         schema = native_schema(by_name[link.target].inputs[port].schema)
-        ends[link.name] = arriving = scheduler.add(_native.Operator.link_in(link.name, schema, links[link.name]))
+        arriving = scheduler.add(_native.Operator.link_in(link.name, schema, links[link.name]))
         scheduler.connect(arriving, numbers[link.target], input_port=port)
     for link in spec.links_out:
         port = output_number(by_name[link.source], link.output)
         schema = native_schema(by_name[link.source].outputs[port].schema)
-        ends[link.name] = leaving = scheduler.add(_native.Operator.link_out(link.name, schema, links[link.name]))
+        leaving = scheduler.add(_native.Operator.link_out(link.name, schema, links[link.name]))
         scheduler.connect(numbers[link.source], leaving, output_port=port)
-    return ends
 
 
 def output_number(operator: OperatorSpec, port: str) -> int:

@@ -15,13 +15,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import JobExistsError, PELostError, RayelasticError
+from rayelastic.runtime.checkpoint.saving import check_savable, end_stop, save_job
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT, JobCluster
 from rayelastic.runtime.job.kept_results import decoded, encoded
 from rayelastic.runtime.job.life import JobLife
 from rayelastic.runtime.job.plan_in_force import PlanInForce
 from rayelastic.runtime.job.region_level import region_level
 from rayelastic.runtime.job.rescaling import Rescaling
-from rayelastic.runtime.job.saving import check_savable, end_stop, save_job
+from rayelastic.runtime.job.safety import safety_of
 from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
@@ -66,9 +67,12 @@ class Coordinator:
         self._life = JobLife(job.name, self._plan.now.pes, self._ending, clock)
         self._cluster = JobCluster(job, host, lambda handle: self._watchers.watch(handle))
         self._telemetry = JobTelemetry(job.name, self._cluster, self._life)
-        self._watchers = Watchers(self._cluster, self._life, self._plan, self._telemetry)
+        self._watchers = Watchers(self._cluster, self._life, self._plan, self._telemetry, self._lose)
         self._rescaling = Rescaling(
-            job, self._cluster, host, self._journal, self._life, self._plan, self._telemetry.regions, clock
+            job, self._cluster, host, self._journal, self._life, self._plan, self._telemetry.regions, clock, self._lose
+        )
+        self._safety = safety_of(
+            job, self._cluster, host, self._journal, self._life, self._plan, self._telemetry, self._rescaling, clock
         )
         self._regions = region_level(job, self._cluster, host, self._life, self._plan, self._telemetry, self._rescaling)
 
@@ -83,7 +87,9 @@ class Coordinator:
         plan = self._plan.now
         tell("job starts", job=self._job.name, pes=len(plan.pes))
         try:
-            self._cluster.start(plan, tuple(plan.pes))
+            self._cluster.start(plan, tuple(plan.pes), self._job.restore)
+            if self._safety is not None:
+                self._safety.check()
         except BaseException as error:
             self._life.fail(Failure(f"the job could not be started: {error}"))
             raise
@@ -106,12 +112,14 @@ class Coordinator:
                 return
             for pe in self._plan.now.pes:
                 if pe not in self._cluster.handles and not self._plan.is_dispensable(pe):
-                    self._life.fail(self._plan.loss(f"processing element {pe} was lost while nobody watched", pe))
+                    self._runs()
+                    self._lose(self._plan.loss(f"processing element {pe} was lost while nobody watched", pe))
                     return
             self._rescaling.take_over()
             end_stop(self._journal, list(self._cluster.handles.values()))
         except (RayelasticError, TimeoutError) as error:
-            self._life.fail(self._plan.loss(f"its coordinator died, and the next one can't go on: {error}"))
+            self._runs()
+            self._lose(self._plan.loss(f"its coordinator died, and the next one can't go on: {error}"))
             return
         self._runs()
 
@@ -154,8 +162,9 @@ class Coordinator:
         Raises:
             StateError: it can't be saved; names the operator.
         """
-        check_savable(self._job, self._life.state, self._cluster.elastic)
-        save_job(self._job, self._plan.now, self._cluster.handles, snapshot, self._journal)
+        check_savable(self._job, self._life.state)
+        with self._rescaling.standing_still():
+            save_job(self._job, self._plan.now, self._cluster.handles, snapshot, self._journal)
         return self.status()
 
     def close(self) -> None:
@@ -258,9 +267,20 @@ class Coordinator:
         if self._regions is not None:
             self._regions.start()
         self._life.runs()
+        if self._safety is not None:
+            self._safety.start()
+
+    def _lose(self, failure: Failure) -> None:
+        """Has the job go back to its last checkpoint, or fail if it has none to go back to."""
+        if self._safety is not None:
+            self._safety.lose(failure)
+        else:
+            self._life.fail(failure)
 
     def _ending(self, state: State, failure: Failure | None) -> None:
         """Notes that the job is over, and ends every processing element."""
+        if self._safety is not None:
+            self._safety.halt()
         if self._regions is not None:
             self._regions.halt()
         reason = failure.reason if failure is not None else ""

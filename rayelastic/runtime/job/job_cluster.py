@@ -20,12 +20,13 @@ from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import PEStatus, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.port.data_port import PortAddress
+    from rayelastic.runtime.snapshot import Manifest, Snapshot
     from rayelastic.runtime.values.specs import JobSpec
 
 CALL_TIMEOUT = 10.0  # seconds for a control call of which nothing else is said
@@ -65,20 +66,24 @@ class JobCluster:
         with self._lock:
             return dict(self._handles)
 
-    def start(self, plan: ExecPlan, pes: Sequence[str]) -> None:
+    def start(
+        self, plan: ExecPlan, pes: Sequence[str], restore: Snapshot | None = None, manifest: Manifest | None = None
+    ) -> None:
         """Starts elements of a plan: all open their ports, then connect, then run. Those that run are left alone.
 
         Args:
             plan: with them in it.
             pes: which.
+            restore: the snapshot that all of them go on from; None: nothing, as of replicas that come later, whose keys
+                others have.
+            manifest: of that snapshot, if it has been read.
 
         Raises:
             RayelasticError: one couldn't be started.
         """
         handles = self.handles
         specs = [self._spec(plan, pe) for pe in plan.pes if pe in pes and pe not in handles]
-        if handles:  # replicas that come later get their keys from others, not from the snapshot
-            specs = [replace(spec, restore=None) for spec in specs]
+        specs = [replace(spec, restore=restore, manifest=manifest) for spec in specs]
         fresh = [self._host.start_pe(spec) for spec in specs]
         with self._lock:
             self._handles.update({handle.pe: handle for handle in fresh})
@@ -193,6 +198,21 @@ class JobCluster:
             self._handles.pop(handle.pe, None)
         self._sweep(self._addresses.pop(handle.pe, None))
 
+    def give_up_all(self) -> None:
+        """Ends every element, sound or not, all at the same time: others take their places, in their processes."""
+        handles = self.handles
+
+        def end(handle: PEHandle) -> None:
+            with contextlib.suppress(PELostError):
+                self._host.recycle(handle)
+
+        in_threads(end, handles.values())
+        for handle in handles.values():
+            self.ends(handle.pe)
+            with self._lock:
+                self._handles.pop(handle.pe, None)
+            self._sweep(self._addresses.pop(handle.pe, None))
+
     def kill(self) -> None:
         """Ends every element, all at the same time: some may take a while."""
 
@@ -200,11 +220,7 @@ class JobCluster:
             with contextlib.suppress(PELostError):
                 handle.kill()
 
-        threads = [threading.Thread(target=end, args=(handle,), daemon=True) for handle in self.handles.values()]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(end, self.handles.values())
         for address in list(self._addresses.values()):
             self._sweep(address)
 
@@ -223,7 +239,6 @@ class JobCluster:
             config=job.config,
             epoch=plan.epoch,
             routing=routing,
-            restore=job.restore,
             node=plan.nodes.get(pe, ""),
         )
 
@@ -232,3 +247,12 @@ class JobCluster:
         """Removes the Unix socket that an element of this node left behind because it was killed."""
         if address is not None and address.unix_path:
             shutil.rmtree(Path(address.unix_path).parent, ignore_errors=True)
+
+
+def in_threads(work: Callable[[PEHandle], None], handles: Iterable[PEHandle]) -> None:
+    """Does something with each handle, all at the same time."""
+    threads = [threading.Thread(target=work, args=(handle,), daemon=True) for handle in handles]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -9,7 +9,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.runtime.values.status import Failure, JobStatus, PEStatus, State
+from rayelastic.runtime.values.status import CheckpointCounters, Failure, JobStatus, PEStatus, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -43,6 +43,7 @@ class JobLife:
         self._cancelling = False
         self._elements = {pe: PEStatus(pe, State.CREATED) for pe in pes}
         self._started_at = clock()
+        self.checkpoints = CheckpointCounters()  # whoever takes them writes here
 
     # --- what it tells ------------------------------------------------------------------------------------------
 
@@ -69,7 +70,8 @@ class JobLife:
     def status(self) -> JobStatus:
         """The state of the job and of each element."""
         with self._changed:
-            return JobStatus(self._job, self._state, self._failure, tuple(self._elements.values()))
+            elements = tuple(self._elements.values())
+            return JobStatus(self._job, self._state, self._failure, elements, self.checkpoints)
 
     def elements(self) -> dict[str, PEStatus]:
         """The states of the elements that there are, by id."""
@@ -113,9 +115,19 @@ class JobLife:
     def runs(self) -> None:
         """Notes that all elements run."""
         with self._changed:
+            if self._state is not State.RECOVERING:
+                self._started_at = self._clock()
             if not self._state.is_final:  # a short job may be over
                 self._state = State.RUNNING
-            self._started_at = self._clock()
+
+    def recovers(self) -> bool:
+        """Notes that all elements are given up for new ones; tells whether the job isn't over."""
+        with self._changed:
+            if self._state.is_final:
+                return False
+            self._state = State.RECOVERING
+            self._elements = {}
+            return True
 
     def cancels(self) -> bool:
         """Notes that the job is to stop; tells whether it wasn't over already."""
@@ -130,6 +142,8 @@ class JobLife:
 
     def end_if_finished(self) -> None:
         """Ends the job if all of its elements have finished."""
+        if self._state is State.RECOVERING:  # there are none, or not all
+            return
         if all(status.state is State.FINISHED for status in self.elements().values()):
             self.end(State.CANCELLED if self._cancelling else State.FINISHED)
 

@@ -6,6 +6,7 @@ Says which plan is wanted and where its elements belong; how keys move is the pe
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ChangeError, ConfigError, PELostError
@@ -16,7 +17,7 @@ from rayelastic.plan.routing import why_fixed
 from rayelastic.runtime.rescale.performer import AdaptationPerformer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, MutableMapping
+    from collections.abc import Callable, Iterator, MutableMapping
 
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.element.host import PEHost
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.plan_in_force import PlanInForce
     from rayelastic.runtime.rescale.change_journal import ChangeJournal
     from rayelastic.runtime.values.specs import JobSpec
-    from rayelastic.runtime.values.status import RegionCounters
+    from rayelastic.runtime.values.status import Failure, RegionCounters
 
 __all__ = ["Rescaling"]
 
@@ -44,6 +45,7 @@ class Rescaling:
         plan: in force, which a change replaces.
         counters: of regions, written to.
         clock: seconds, monotonic.
+        lost: is told where a change can neither be ended nor undone.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Rescaling:
         plan: PlanInForce,
         counters: MutableMapping[str, RegionCounters],
         clock: Callable[[], float],
+        lost: Callable[[Failure], None] | None = None,
     ) -> None:
         self._job = job
         self._cluster = cluster
@@ -65,6 +68,7 @@ class Rescaling:
         self._plan = plan
         self._counters = counters
         self._clock = clock
+        self._lost = lost or life.fail
         self._changing = threading.Lock()  # one change at a time
         self._performer = self._new_performer()
 
@@ -120,6 +124,16 @@ class Rescaling:
                     self._cluster.retire(pe)
             self._life.keeps(self._cluster.handles)
 
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Has the plan stay as it is meanwhile: a change that is under way is ended first, others wait."""
+        with self._changing:
+            yield
+
+    def forget(self) -> None:
+        """Begins anew, with other elements and nothing under way; to be called while the plan stands still."""
+        self._performer = self._new_performer()
+
     # -- how it is done -------------------------------------------------------------------------------------------
 
     def _change(self, wanted: ExecPlan) -> ExecPlan:
@@ -160,7 +174,7 @@ class Rescaling:
         return self._plan.now
 
     def _stuck(self, error: Exception) -> None:
-        self._life.fail(self._plan.loss(f"a change of plan can neither be ended nor undone: {error}"))
+        self._lost(self._plan.loss(f"a change of plan can neither be ended nor undone: {error}"))
 
     def _new_performer(self) -> AdaptationPerformer:
         return AdaptationPerformer(

@@ -66,6 +66,11 @@ class JobTelemetry:
         self._ended[pe] = legacy.adaptations
         self._results.update(legacy.results)
 
+    def forget(self) -> None:
+        """Forgets what elements have left: others take their places."""
+        self._ended.clear()
+        self._results.clear()
+
     def metrics(self) -> JobMetrics:
         """Counters of each element: fresh where it answers, the last ones where it doesn't."""
         elements = self._life.elements()

@@ -14,11 +14,14 @@ from rayelastic.runtime.values.status import PEStatus, State
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rayelastic.runtime.element.host import PEHandle
     from rayelastic.runtime.job.job_cluster import JobCluster
     from rayelastic.runtime.job.life import JobLife
     from rayelastic.runtime.job.plan_in_force import PlanInForce
     from rayelastic.runtime.job.telemetry import JobTelemetry
+    from rayelastic.runtime.values.status import Failure
 
 __all__ = ["Watchers"]
 
@@ -35,13 +38,22 @@ class Watchers:
         life: is told how they are.
         plan: says whether the job can go on without one.
         telemetry: keeps what those that finish leave.
+        lost: is told of a loss that the job can't go on without; it fails then, or goes back to a checkpoint.
     """
 
-    def __init__(self, cluster: JobCluster, life: JobLife, plan: PlanInForce, telemetry: JobTelemetry) -> None:
+    def __init__(
+        self,
+        cluster: JobCluster,
+        life: JobLife,
+        plan: PlanInForce,
+        telemetry: JobTelemetry,
+        lost: Callable[[Failure], None],
+    ) -> None:
         self._cluster = cluster
         self._life = life
         self._plan = plan
         self._telemetry = telemetry
+        self._lost = lost
         self._threads: list[threading.Thread] = []
 
     def watch(self, handle: PEHandle) -> None:
@@ -64,7 +76,7 @@ class Watchers:
             return  # it was retired, and its name may be another's
         self._cluster.ends(pe)
         if not self._plan.is_dispensable(pe) and self._life.loses(pe, reason):
-            self._life.fail(self._plan.loss(reason, pe))
+            self._lost(self._plan.loss(reason, pe))
 
     def join(self) -> None:
         """Waits until all threads have seen that the job is over."""
@@ -99,20 +111,26 @@ class Watchers:
             if legacy is not None:  # before the state: who hears that the job has finished asks for results
                 self._telemetry.keep(handle.pe, legacy)
             self._life.progresses(status)
-            if self._ends_job(status) or status.state.is_final:
+            if self._ends_job(handle, status) or status.state.is_final:
                 return
 
-    def _ends_job(self, status: PEStatus) -> bool:
-        """Ends the job if the state of one of its elements says so; tells whether it is over."""
+    def _ends_job(self, handle: PEHandle, status: PEStatus) -> bool:
+        """Ends the job, or has it go back, if the state of one of its elements says so; tells whether it has."""
         lost = [(peer, why) for peer, why in status.lost_peers.items() if not self._plan.is_dispensable(peer)]
+        failure = status.failure
         if lost:
             peer, why = lost[0]
-            self._life.wait(CAUSE_WAIT)  # for who broke the link to be found out: that ends the job
-            self._life.fail(replace(self._plan.loss(why, peer), lost_link=True))
-        elif status.state is not State.FAILED:
+            return self._loses_link(handle, replace(self._plan.loss(why, peer), lost_link=True))
+        if status.state is not State.FAILED:
             self._life.end_if_finished()
         elif not self._plan.is_dispensable(status.pe):
-            if status.failure is not None and status.failure.lost_link:
-                self._life.wait(CAUSE_WAIT)
-            self._life.fail(status.failure)
+            if failure is not None and failure.lost_link:
+                return self._loses_link(handle, failure)
+            self._life.fail(failure)
         return self._life.state.is_final
+
+    def _loses_link(self, handle: PEHandle, failure: Failure) -> bool:
+        self._life.wait(CAUSE_WAIT)  # for who broke the link to be found out: that ends the job
+        if self._cluster.handles.get(handle.pe) is handle:  # else the job has gone back meanwhile
+            self._lost(failure)
+        return True

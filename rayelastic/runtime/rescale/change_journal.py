@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["ChangeJournal", "FileStore", "JournalStore", "OpenChange", "OpenStop"]
+__all__ = ["ChangeJournal", "FileStore", "JournalStore", "OpenChange", "OpenStop", "SavedAt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,19 @@ class OpenStop:
 
     location: str
     saved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SavedAt:
+    """A complete checkpoint.
+
+    Args:
+        epoch: its number.
+        location: of it.
+    """
+
+    epoch: int
+    location: str
 
 
 class JournalStore(Protocol):
@@ -138,6 +151,7 @@ class ChangeJournal:
         self.plan: ExecPlan | None = None
         self.open_change: OpenChange | None = None
         self.open_stop: OpenStop | None = None
+        self.checkpoints: tuple[SavedAt, ...] = ()  # complete ones that are kept, the newest last
         self.over: tuple[str, str] | None = None
         self.results: Mapping[str, Mapping[str, Any]] = {}
         self.incarnation = 0
@@ -169,7 +183,7 @@ class ChangeJournal:
     def end(self, plan: ExecPlan) -> None:
         """Notes that nothing is under way, and which plan is in force."""
         if self.over is None:
-            self._write({"kind": "end", "plan": plan.to_dict(), "incarnation": self.incarnation}, alone=True)
+            self._write({"kind": "end", **self._all(plan, self.checkpoints)}, alone=True)
 
     def stops(self, location: str) -> None:
         """Notes that the job is about to be held, and saved there."""
@@ -179,6 +193,26 @@ class ChangeJournal:
         """Notes that it is saved: it ends where it is held."""
         self._write({"kind": "saved"})
 
+    def checkpointed(self, at: SavedAt, plan: ExecPlan, keep: int) -> tuple[SavedAt, ...]:
+        """Notes that a checkpoint is complete, under the plan in force, and that the job goes on.
+
+        Args:
+            at: the checkpoint.
+            plan: in force.
+            keep: how many are kept.
+
+        Returns:
+            Those that aren't kept any more.
+        """
+        all_of_them = (*self.checkpoints, at)
+        self._write({"kind": "checkpoint", **self._all(plan, all_of_them[-keep:])}, alone=True)
+        return all_of_them[:-keep]
+
+    def without(self, damaged: SavedAt, plan: ExecPlan) -> None:
+        """Notes that a checkpoint isn't whole any more: an earlier one counts."""
+        left = tuple(one for one in self.checkpoints if one != damaged)
+        self._write({"kind": "checkpoint", **self._all(plan, left)}, alone=True)
+
     def goes_on(self) -> None:
         """Notes that it couldn't be saved, and goes on."""
         self._write({"kind": "goes on"})
@@ -187,6 +221,15 @@ class ChangeJournal:
         """Notes that the job is over, in which state, why if it failed, and what its sinks left (kept_results.py)."""
         left = {"results": results} if results else {}
         self._write({"kind": "over", "state": state, "reason": reason, **left})
+
+    def _all(self, plan: ExecPlan, checkpoints: tuple[SavedAt, ...]) -> dict[str, Any]:
+        """What matters where no change is under way."""
+        told: dict[str, Any] = {"plan": plan.to_dict(), "incarnation": self.incarnation}
+        if checkpoints:
+            told["checkpoints"] = [[one.epoch, one.location] for one in checkpoints]
+        if self.open_stop is not None:
+            told["stop"] = [self.open_stop.location, self.open_stop.saved]
+        return told
 
     def _write(self, entry: dict[str, Any], *, alone: bool = False) -> None:
         with self._lock:
@@ -206,8 +249,10 @@ class ChangeJournal:
                 self.open_change = OpenChange(here.change, here.batch, entry["count"])
             case "undo" if here is not None:
                 self.open_change = OpenChange(here.change, here.batch, here.moved, entry["count"])
-            case "end":
+            case "end" | "checkpoint" as kind:
                 self.plan, self.open_change = ExecPlan.from_dict(entry["plan"]), None
+                self.open_stop = OpenStop(*entry["stop"]) if "stop" in entry and kind == "end" else None
+                self.checkpoints = tuple(SavedAt(*one) for one in entry.get("checkpoints", ()))
                 self.incarnation = max(self.incarnation, entry["incarnation"])
             case "stop":
                 self.open_stop = OpenStop(entry["location"])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.config import JobConfig
     from rayelastic.plan.exec_plan import ExecPlan, PlanLink
     from rayelastic.runtime.port.data_port import PortAddress
-    from rayelastic.runtime.snapshot import Snapshot
+    from rayelastic.runtime.snapshot import Manifest, Snapshot
 
 SECRET_BYTES = 32  # 256 bits, reliability rule D2
 
@@ -39,6 +39,7 @@ class PESpec:
         epoch: the routing epoch that its links are opened in.
         routing: what it hosts of elastic regions.
         restore: the snapshot that it goes on from.
+        manifest: of that snapshot, if it was written under this very plan: the element has its own files in it.
         node: the machine where it belongs; empty: any.
     """
 
@@ -53,6 +54,7 @@ class PESpec:
     epoch: int = 0
     routing: PERouting = field(default_factory=PERouting)
     restore: Snapshot | None = None
+    manifest: Manifest | None = None
     node: str = ""
 
 

@@ -18,6 +18,7 @@ class State(enum.Enum):
 
     CREATED = "created"
     RUNNING = "running"
+    RECOVERING = "recovering"  # of a job: something was lost, and it goes back to its last checkpoint
     FINISHED = "finished"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -205,6 +206,29 @@ class PEStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointCounters:
+    """What checkpoints a job took, and how often it went back to one.
+
+    Args:
+        taken: complete ones.
+        abandoned: that couldn't be completed; the job went on.
+        last: the number of the last complete one; 0: none yet.
+        seconds: that the last complete one took, all in all.
+        paused: of that, seconds for which sources stood still.
+        restarts: times that the job went back to one, or to its start.
+        problem: why there are none, or why the last one was abandoned; empty if all is well.
+    """
+
+    taken: int = 0
+    abandoned: int = 0
+    last: int = 0
+    seconds: float = 0.0
+    paused: float = 0.0
+    restarts: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class JobStatus:
     """The state of a job and of its processing elements.
 
@@ -213,12 +237,14 @@ class JobStatus:
         state: where it is in its life.
         failure: why it failed, if it did.
         pes: the state of each processing element.
+        checkpoints: those that it took, and its restarts from them.
     """
 
     name: str
     state: State
     failure: Failure | None = None
     pes: tuple[PEStatus, ...] = ()
+    checkpoints: CheckpointCounters = CheckpointCounters()
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ class Job:
         self.life.runs()
         self.telemetry = JobTelemetry("job", cast("Any", self.cluster), self.life)
         plan = cast("Any", Plan(dispensable or set()))
-        self.watchers = Watchers(cast("Any", self.cluster), self.life, plan, self.telemetry)
+        self.watchers = Watchers(cast("Any", self.cluster), self.life, plan, self.telemetry, self.life.fail)
 
     def _ending(self, state: State, failure: Failure | None) -> None:
         self.results_at_the_end = self.telemetry.results()

@@ -152,13 +152,15 @@ class Scheduler {
   [[nodiscard]] std::string hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience);
   // All go on. Idempotent; a stop does it too. finish = false, after end_source of every source: as for stop.
   void release(bool finish = true);
+  // Some go on, the others stay held. Throws std::invalid_argument for an unknown operator.
+  void let_go(const std::vector<OperatorId>& ids);
 
   // Soon calls an operator that takes commands (OperatorSpec::commanded) with a Command mark, after what waits at its port, as long as it
   // isn't final. Returns at once.
   void poke(OperatorId id);
   // drain: sources end, what is under way is processed, then threads end; otherwise what is under way is dropped. Blocks until
   // all threads have ended; may be called again, and stop(false) from another thread cuts a drain short. Call without the GIL.
-  // finish = false, with drain: only sinks get their call at the end of the input; the stream isn't at its end, it goes on elsewhere from
+  // finish = false, with drain: only sinks, and those who tell the end to others (tells_end), get their call at the end of the input; the stream isn't at its end, it goes on elsewhere from
   // the state that operators have now. What held sources hold back isn't submitted.
   void stop(bool drain, bool finish = true);
 

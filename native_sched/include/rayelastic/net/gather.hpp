@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rayelastic/net/link.hpp"
@@ -50,6 +51,8 @@ class Gather {
   // In turn, of the local replica. False: stop.
   [[nodiscard]] bool put(const Run& run);
   [[nodiscard]] bool put(Mark mark);
+  // In turn: what the local replica has handed over, and what of it has been passed on. Any thread.
+  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> flow() const;
   [[nodiscard]] bool speaks() const noexcept { return speaks_.load(); }  // a watermark has been passed on
   [[nodiscard]] std::vector<std::string> lost() const;                   // failures of links, tolerated or not
   void interrupt() noexcept;
@@ -96,6 +99,8 @@ class Gather {
   std::size_t local_ended_ = 0;
   std::deque<Piece> pieces_;
   std::size_t piece_bytes_ = 0;
+  std::uint64_t pieces_put_ = 0;
+  std::uint64_t pieces_passed_ = 0;
   Arm local_;
   const Arm* current_ = nullptr;  // whose turn it is
   std::int64_t due_ = 0;          // the next turn

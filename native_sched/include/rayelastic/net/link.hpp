@@ -49,6 +49,7 @@ struct LinkCounters {
   std::uint64_t frames_received = 0, bytes_received = 0, records_received = 0;
   std::uint64_t credit_waits = 0;                        // times that the sender had records and no credit
   std::uint64_t blocked_nanoseconds = 0;                 // the operator's thread waited for credit or for the socket
+  std::uint64_t given = 0, passed = 0;                   // records and marks: put into it; given on by its receiver
   std::uint64_t unconsumed_bytes = 0;                    // now: sent (or received) and not granted back
   std::uint64_t retransmits = 0;                         // segments that TCP sent again; 0 on a Unix socket
   std::array<std::uint64_t, kFrameFaults> refused = {};  // by FrameFault
@@ -93,6 +94,7 @@ class Link {
   // Submits all records of a frame through `out`, then grants its credit back: credit means that downstream has taken it. Returns what a
   // rel_process of a source returns.
   std::int64_t submit(const Received& received, std::byte* out, std::size_t capacity, rel_context* context);
+  void mark_passed() noexcept { totals_.passed.fetch_add(1, std::memory_order_relaxed); }  // the same of a frame that was a mark
 
  private:
   enum class Role : std::uint8_t { None, Out, In };
@@ -180,7 +182,7 @@ class Link {
 
   struct Totals {
     std::atomic<std::uint64_t> frames_sent{0}, bytes_sent{0}, records_sent{0}, frames_received{0}, bytes_received{0}, records_received{0};
-    std::atomic<std::uint64_t> credit_waits{0}, blocked_nanoseconds{0}, unconsumed{0};
+    std::atomic<std::uint64_t> credit_waits{0}, blocked_nanoseconds{0}, unconsumed{0}, given{0}, passed{0};
     std::array<std::atomic<std::uint64_t>, kFrameFaults> refused{};
   } totals_;
 

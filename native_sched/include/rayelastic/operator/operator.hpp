@@ -81,6 +81,7 @@ struct OperatorSpec {
   bool (*marked)(void* state, Mark mark, rel_context* context) = nullptr;
   std::shared_ptr<const Recovery> recovery = {};  // goes on behind a record that the function fails on; null: the failure is reported
   bool commanded = false;                         // Scheduler::poke may send it Command marks
+  bool tells_end = false;                         // is called at its end even if the stream goes on elsewhere (Scheduler::release)
   ThreadingModel model = ThreadingModel::Manual;
   std::vector<std::shared_ptr<const Schema>> further_inputs = {};   // of input ports 1, 2, ...
   std::vector<std::shared_ptr<const Schema>> further_outputs = {};  // of output ports 1, 2, ...: written to by rel_emit

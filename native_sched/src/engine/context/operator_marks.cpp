@@ -91,7 +91,7 @@ bool OperatorContext::show(Mark mark) {
 
 // All that was to come has come.
 bool OperatorContext::end() {
-  const bool finishing = (spec_.flags & REL_SINK) != 0 || engine_.finishing.load(std::memory_order_relaxed);
+  const bool finishing = (spec_.flags & REL_SINK) != 0 || spec_.tells_end || engine_.finishing.load(std::memory_order_relaxed);
   watermark_ = kEndOfTime;
   if ((spec_.flags & REL_ON_FINISH) != 0 && finishing && !call_and_submit()) return false;
   if (engine_.is_stopping() || !pass(Mark{MarkKind::Final, 0})) return false;

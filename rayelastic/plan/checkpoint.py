@@ -1,0 +1,70 @@
+"""How often a running job saves itself, where, and how often it may be restarted from there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rayelastic.errors import ConfigError
+
+__all__ = ["Checkpoint"]
+
+EVERY = 10.0  # seconds
+SHORTEST = 0.2  # seconds
+SHORTEST_KEY = 16  # bytes
+WINDOW = 600.0  # seconds in which so many restarts are too many
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Periodic checkpoints of a running job.
+
+    When a processing element is lost, with its process, its node or its links, all of them go back to the last complete
+    checkpoint and on from there: each row counts once in every state, in files and in results. A job on Ray takes
+    them by default, onto the local disk of each node: that survives processes, and nodes that come back.
+
+    Args:
+        location: a folder that every node sees, or a URI that pyarrow.fs knows; None: a folder of the job's own on the
+            local disk of each node, removed when the job has ended.
+        every: seconds between two checkpoints, 0.2 or more. They come less often where a checkpoint takes long: sources
+            stand still for at most a twentieth of the time.
+        keep: how many complete checkpoints are kept, 1 or more; the newest one that is whole is used.
+        restarts: how many times within ten minutes the job may go back to one, before it fails.
+        key: secret bytes (16 or more) that sign what is saved; None: the job's own secret, which another job hasn't.
+
+    Raises:
+        ConfigError: a value is out of range.
+
+    >>> Checkpoint(every=2.0).keep
+    2
+    >>> Checkpoint(every=0)
+    Traceback (most recent call last):
+    rayelastic.errors.ConfigError: Checkpoint(every=0). Give seconds, 0.2 or more
+    """
+
+    location: str | Path | None = None
+    every: float = EVERY
+    keep: int = 2
+    restarts: int = 10
+    key: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        every: object = self.every
+        if not isinstance(every, int | float) or isinstance(every, bool) or not SHORTEST <= every < float("inf"):
+            raise ConfigError(f"Checkpoint(every={every!r})", way_out=f"Give seconds, {SHORTEST:g} or more")
+        for name, least in (("keep", 1), ("restarts", 0)):
+            value: object = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise ConfigError(f"Checkpoint({name}={value!r})", way_out=f"Give a whole number, {least} or more")
+        location: object = self.location
+        if location is not None and not (isinstance(location, str | Path) and str(location)):
+            raise ConfigError(f"Checkpoint({location!r}): no location", way_out="Give a folder, a URI, or None")
+        if location is not None:
+            text = str(location)
+            object.__setattr__(self, "location", text if "://" in text else str(Path(text).absolute()))
+        key: object = self.key
+        if key is not None and not (isinstance(key, bytes) and len(key) >= SHORTEST_KEY):
+            raise ConfigError(
+                f"Checkpoint(key=...) has to be {SHORTEST_KEY} bytes or more",
+                way_out="Make one with secrets.token_bytes(32) and keep it where a later job can read it",
+            )

@@ -1,0 +1,196 @@
+"""Saves a job at one moment of its streams, when it is stopped into a snapshot or at a checkpoint.
+
+The journal tells each step before it is done, so that another coordinator ends what one that dies has begun. Knows the
+elements by their handles, and nothing of changes of plan.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import PELostError, StateError
+from rayelastic.runtime.checkpoint.standstill import Standstill
+from rayelastic.runtime.rescale.change_journal import SavedAt
+from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, state_form
+from rayelastic.runtime.values.status import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.element.host import PEHandle
+    from rayelastic.runtime.rescale.change_journal import ChangeJournal
+    from rayelastic.runtime.values.specs import JobSpec
+
+__all__ = ["COMMIT_TIMEOUT", "Taken", "check_savable", "commit", "end_stop", "save_job", "take_checkpoint"]
+
+STOP_PATIENCE = 60.0  # seconds for what is under way to be processed, before a snapshot
+CHECKPOINT_PATIENCE = 20.0  # the same before a checkpoint, which another one follows
+SAVE_TIMEOUT = 600.0  # seconds for a processing element to write its state
+COMMIT_TIMEOUT = 60.0  # seconds for its sinks to show what they prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A checkpoint that is complete.
+
+    Args:
+        epoch: its number.
+        seconds: that it took.
+        paused: of that, for which sources stood still.
+    """
+
+    epoch: int
+    seconds: float
+    paused: float
+
+
+def check_savable(job: JobSpec, state: State) -> None:
+    """Refuses a job that can't be saved now.
+
+    Args:
+        job: which.
+        state: where it is in its life.
+
+    Raises:
+        StateError: it can't.
+    """
+    if state is not State.RUNNING:
+        raise StateError(f"job '{job.name}' is {state.value}: there is nothing to save")
+
+
+def save_job(
+    job: JobSpec, plan: ExecPlan, running: Mapping[str, PEHandle], snapshot: Snapshot, journal: ChangeJournal
+) -> None:
+    """Holds a job, saves it and has its sources end where they are; it goes on if it can't be saved.
+
+    Args:
+        job: which.
+        plan: in force.
+        running: its elements.
+        snapshot: where to.
+        journal: of the job, so that another coordinator ends what this one has begun.
+
+    Raises:
+        StateError: it can't be saved; names the operator.
+    """
+    folder = SnapshotFolder(snapshot)
+    folder.prepare()
+    held = Standstill(job.name, {pe: running[pe] for pe in plan.pes}, STOP_PATIENCE)
+    journal.stops(str(snapshot.location))
+    try:
+        held.begin()
+        parts = list(held.each(lambda element: element.save(snapshot), SAVE_TIMEOUT).values())
+        folder.write_manifest(job.name, _forms(job), parts, plan.to_dict())
+        _read_back(folder, parts)
+        journal.saved()
+    except BaseException:
+        folder.discard()
+        held.end(go_on=True)
+        journal.goes_on()
+        raise
+    held.end(go_on=False)
+
+
+def take_checkpoint(
+    job: JobSpec,
+    plan: ExecPlan,
+    running: Mapping[str, PEHandle],
+    snapshot: Snapshot,
+    epoch: int,
+    keep: int,
+    journal: ChangeJournal,
+) -> Taken:
+    """Holds a job, saves it and lets it go on; it goes on as well if it can't be saved.
+
+    Args:
+        job: which.
+        plan: in force.
+        running: its elements.
+        snapshot: where to.
+        epoch: the number of the checkpoint.
+        keep: how many complete ones are kept.
+        journal: of the job; the checkpoint is complete once it is noted there.
+
+    Raises:
+        StateError: it can't be saved; names the operator.
+        PELostError: an element is lost.
+        TimeoutError: one doesn't answer.
+    """
+    folder, began = SnapshotFolder(snapshot), time.monotonic()
+    folder.prepare()
+    handles = {pe: running[pe] for pe in plan.pes if pe in running}
+    if len(handles) < len(plan.pes):
+        raise StateError(f"an element of job '{job.name}' is missing")
+    held = Standstill(job.name, handles, CHECKPOINT_PATIENCE)
+    journal.stops(str(snapshot.location))
+    try:
+        held.begin()
+        parts = list(held.each(lambda element: element.save(snapshot, epoch), SAVE_TIMEOUT).values())
+    except BaseException:
+        held.end(go_on=True)
+        folder.remove()
+        journal.goes_on()
+        raise
+    held.end(go_on=True)
+    paused = time.monotonic() - began
+    try:
+        folder.write_manifest(job.name, _forms(job), parts, plan.to_dict())
+        outdated = journal.checkpointed(SavedAt(epoch, str(snapshot.location)), plan, keep)
+    except BaseException:
+        folder.remove()
+        journal.goes_on()
+        raise
+    commit(handles.values(), epoch)
+    for one in outdated:
+        SnapshotFolder(Snapshot(one.location)).remove()
+    return Taken(epoch, time.monotonic() - began, paused)
+
+
+def commit(handles: Iterable[PEHandle], epoch: int) -> None:
+    """Has all sinks show what they prepared until a checkpoint, which is complete."""
+    for handle in handles:
+        with suppress(PELostError, TimeoutError):  # its watcher reports a loss; the next commit covers this one
+            handle.within(COMMIT_TIMEOUT).commit(epoch)
+
+
+def end_stop(journal: ChangeJournal, handles: Sequence[PEHandle]) -> None:
+    """Ends what a coordinator that died has begun: a job that was saved ends where it is held, another one goes on.
+
+    Args:
+        journal: of the job.
+        handles: its elements.
+    """
+    if journal.checkpoints:  # it may have died before the sinks heard of it
+        commit(handles, journal.checkpoints[-1].epoch)
+    if (stop := journal.open_stop) is None:
+        return
+    if not stop.saved:  # nobody has been told that it is a snapshot
+        SnapshotFolder(Snapshot(stop.location)).discard()
+    for handle in handles:
+        with suppress(PELostError, TimeoutError):  # its watcher reports a loss
+            handle.within(COMMIT_TIMEOUT).release(not stop.saved)
+    if not stop.saved:
+        journal.goes_on()
+
+
+def _read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
+    """Raises StateError unless a later run can read what was written: the job still has its state."""
+    try:
+        folder.manifest()
+        for part in parts:
+            written = next(iter(part.files.values()), ())
+            for _ in folder.chunks(written[:1]):
+                pass
+    except StateError as error:
+        raise StateError(
+            f"what was saved can't be read back: {error}", way_out="Give a folder that every node of the cluster sees"
+        ) from None
+
+
+def _forms(job: JobSpec) -> dict[str, str]:
+    forms = {name: state_form(spec) for name, spec in job.operators.items()}
+    return {name: form for name, form in forms.items() if form is not None}

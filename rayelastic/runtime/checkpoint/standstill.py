@@ -1,0 +1,117 @@
+"""Brings a job to one moment of its streams: its sources are held, what they sent is processed, then all is held.
+
+Elements may feed each other, as in front of and behind a replicated region: so nobody is first. Everything flows until
+each link has given on what was put into it; then all operators are held, and if something was still on its way, as
+behind a timer, they are let go on for a while, but for the sources. Knows elements by their handles.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from rayelastic.errors import PELostError, StateError
+
+if TYPE_CHECKING:
+    from rayelastic.runtime.element.api import ElementApi
+    from rayelastic.runtime.element.host import PEHandle
+
+__all__ = ["Flow", "Standstill", "is_empty"]
+
+Flow = Mapping[str, tuple[int, int]]  # {link: (put into it here, given on here)}
+LOOK = 0.005  # seconds between two looks at what is on its way
+MOST_CALLS = 16  # at once
+ANSWER_TIMEOUT = 10.0  # seconds for an answer beyond the time that what is asked for may take
+RELEASE_TIMEOUT = 10.0  # seconds for a processing element to go on, or to end
+
+T = TypeVar("T")
+
+
+class Standstill:
+    """The elements of a job, as they are held at one moment.
+
+    Args:
+        job: its name, for messages.
+        handles: of all elements, by id.
+        patience: seconds for what is under way to be processed.
+    """
+
+    def __init__(self, job: str, handles: Mapping[str, PEHandle], patience: float) -> None:
+        self._job = job
+        self._handles = dict(handles)
+        self._patience = patience
+
+    def begin(self) -> None:
+        """Holds all elements.
+
+        Raises:
+            StateError: what is under way isn't processed in time, or can't be saved; names the operator.
+        """
+        until = time.monotonic() + self._patience
+        self.each(lambda element: element.hold_sources(), self._patience)
+        while True:
+            self._await_empty_links(until)
+            left = max(LOOK, until - time.monotonic())
+            if is_empty(self.each(lambda element, left=left: element.hold_all(left), left)):  # type: ignore[misc]
+                return
+            self.each(lambda element: element.let_go_on(), RELEASE_TIMEOUT)
+
+    def each(self, ask: Callable[[ElementApi], T], patience: float) -> dict[str, T]:
+        """Asks all elements at once; {element: its answer}.
+
+        Args:
+            ask: a call of a method.
+            patience: seconds that it may take.
+        """
+        with ThreadPoolExecutor(min(MOST_CALLS, len(self._handles))) as calls:
+            asked = {
+                pe: calls.submit(lambda handle=handle: ask(handle.within(patience + ANSWER_TIMEOUT)))  # type: ignore[misc]
+                for pe, handle in self._handles.items()
+            }
+            return {pe: answer.result() for pe, answer in asked.items()}
+
+    def end(self, go_on: bool) -> None:
+        """Lets everything go, or has the sources end where they are; see ElementApi.release."""
+        for handle in self._handles.values():
+            with suppress(PELostError, TimeoutError):  # its watcher reports a loss
+                handle.within(RELEASE_TIMEOUT).release(go_on)
+
+    def _await_empty_links(self, until: float) -> None:
+        nobody = threading.Event()
+        while not is_empty(self.each(lambda element: element.flow(), ANSWER_TIMEOUT)):
+            if time.monotonic() > until:
+                raise StateError(
+                    f"what is under way in job '{self._job}' wasn't processed within {self._patience:g} s",
+                    way_out="Try again when it is less busy",
+                )
+            nobody.wait(LOOK)
+
+
+def is_empty(flows: Mapping[str, Flow]) -> bool:
+    """Tells whether nothing is on its way between elements.
+
+    A link of which only one knows one end is to one that has left, or from one: nothing comes there any more.
+
+    Args:
+        flows: {element: its links}.
+
+    >>> is_empty({"pe0": {"a->b": (5, 0)}, "pe1": {"a->b": (0, 5)}})
+    True
+    >>> is_empty({"pe0": {"a->b": (5, 0)}, "pe1": {"a->b": (0, 4)}})
+    False
+    >>> is_empty({"pe0": {"a->b": (5, 0), "c->c": (3, 2)}})
+    False
+    """
+    ends: dict[str, list[tuple[int, int]]] = {}
+    for flow in flows.values():
+        for link, counts in flow.items():
+            ends.setdefault(link, []).append(counts)
+    return all(
+        sum(put for put, _ in both) == sum(given for _, given in both)
+        for both in ends.values()
+        if len(both) > 1 or all(both[0])
+    )

@@ -1,0 +1,223 @@
+"""Goes back to the last complete checkpoint when a processing element is lost, and on from there with new ones.
+
+All elements go back: what they hold is newer than the checkpoint, and what was on its way between them is gone. Links
+of the new ones have a higher epoch, so that nobody takes what an old one may still send (D3).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import RayelasticError, StateError
+from rayelastic.plan.checkpoint import WINDOW
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.runtime.port.handshake import derive_secret
+from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
+from rayelastic.runtime.values.status import Failure
+from rayelastic.runtime.watch.event_log import tell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rayelastic.plan.checkpoint import Checkpoint
+    from rayelastic.runtime.element.host import PEHost
+    from rayelastic.runtime.job.job_cluster import JobCluster
+    from rayelastic.runtime.job.life import JobLife
+    from rayelastic.runtime.job.plan_in_force import PlanInForce
+    from rayelastic.runtime.job.rescaling import Rescaling
+    from rayelastic.runtime.job.telemetry import JobTelemetry
+    from rayelastic.runtime.rescale.change_journal import ChangeJournal, SavedAt
+    from rayelastic.runtime.snapshot import Manifest
+    from rayelastic.runtime.values.specs import JobSpec
+
+__all__ = ["Recovery"]
+
+FIRST_PAUSE = 0.25  # seconds before the second attempt in a row; twice as long before each further one
+LONGEST_PAUSE = 15.0  # seconds
+MOST_IN_VAIN = 3  # losses in a row with no complete checkpoint between them
+
+
+class Recovery:
+    """The restarts of one job.
+
+    Args:
+        job: what runs.
+        settings: how often it may go back, and the key of what is saved.
+        cluster: its elements.
+        host: says which nodes there are.
+        journal: knows the checkpoints.
+        life: of the job.
+        plan: in force.
+        telemetry: of elements that are given up.
+        rescaling: keeps the plan meanwhile.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        job: JobSpec,
+        settings: Checkpoint,
+        cluster: JobCluster,
+        host: PEHost,
+        journal: ChangeJournal,
+        life: JobLife,
+        plan: PlanInForce,
+        telemetry: JobTelemetry,
+        rescaling: Rescaling,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._job = job
+        self._settings = settings
+        self._cluster = cluster
+        self._host = host
+        self._journal = journal
+        self._life = life
+        self._plan = plan
+        self._telemetry = telemetry
+        self._rescaling = rescaling
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._restarts: deque[float] = deque()  # when, within the window
+        self._underway = False
+        self._again: Failure | None = None
+        self._taken_before = -1  # checkpoints, at the last loss
+        self._in_vain = 0  # losses in a row with no checkpoint between
+        self._closed = threading.Event()
+        self.enabled = True
+
+    def lose(self, failure: Failure) -> None:
+        """Has the job go back after a loss, or fail if it can't or mayn't; returns at once."""
+        with self._lock:
+            if self._underway:  # of the new ones, or one of the old that somebody noticed late
+                self._again = failure
+                return
+            if not self.enabled or self._life.is_cancelling or self._life.state.is_final or self._closed.is_set():
+                problem = failure
+            elif self._is_too_often() or self._is_in_vain():
+                problem = replace(failure, reason=f"{failure.reason}; it has gone back {len(self._restarts)} times")
+            else:
+                problem = None
+                self._underway = True
+        if problem is not None:
+            self._life.fail(problem)
+            return
+        threading.Thread(target=self._run, args=(failure,), name=f"recover-{self._job.name}", daemon=True).start()
+
+    def close(self) -> None:
+        """Has no attempt follow."""
+        self._closed.set()
+
+    # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _is_in_vain(self) -> bool:
+        """Whether something is lost each time before a checkpoint is complete: as where a tuple crashes its process."""
+        taken = self._life.checkpoints.taken
+        self._in_vain = self._in_vain + 1 if taken == self._taken_before else 0
+        self._taken_before = taken
+        return self._in_vain >= MOST_IN_VAIN
+
+    def _is_too_often(self) -> bool:
+        now = self._clock()
+        while self._restarts and self._restarts[0] < now - WINDOW:
+            self._restarts.popleft()
+        return len(self._restarts) >= self._settings.restarts
+
+    def _run(self, failure: Failure) -> None:
+        pause = 0.0
+        while self._life.recovers():
+            with self._lock:
+                self._again = None
+            self._restarts.append(self._clock())
+            self._count()
+            problem = self._attempt(failure)
+            with self._lock:
+                again: Failure | None = self._again
+                if problem is None and again is None:
+                    self._underway = False
+                    return
+            failure = again or Failure(f"{failure.reason}; and it couldn't go back: {problem}")
+            if self._is_too_often() or self._life.is_cancelling or self._closed.wait(pause):
+                self._life.fail(failure)
+                return
+            pause = min(LONGEST_PAUSE, 2 * pause or FIRST_PAUSE)
+
+    def _attempt(self, failure: Failure) -> Exception | None:
+        """Goes back once; why it couldn't, if so."""
+        began, at = self._clock(), None
+        try:
+            with self._rescaling.standing_still():
+                self._cluster.give_up_all()
+                self._telemetry.forget()
+                at, saved, manifest = self._last_whole()
+                plan = self._plan_of(manifest)
+                self._journal.end(plan)
+                self._rescaling.forget()
+                self._plan.now = plan
+                tell(
+                    "job goes back",
+                    job=self._job.name,
+                    level=logging.WARNING,
+                    reason=failure.reason,
+                    checkpoint=at.epoch if at is not None else 0,
+                )
+                self._cluster.start(plan, tuple(plan.pes), saved, manifest)
+                self._life.runs()
+        except (RayelasticError, TimeoutError, OSError) as error:
+            if isinstance(error, StateError) and at is not None:
+                self._leave_out(at, error)
+            return error
+        tell("job runs again", job=self._job.name, seconds=round(self._clock() - began, 3))
+        self._life.end_if_finished()
+        if not self._life.state.is_final:
+            self._host.make_ready(1)
+        return None
+
+    def _last_whole(self) -> tuple[SavedAt | None, Snapshot | None, Manifest | None]:
+        """The newest checkpoint whose manifest is as it was written; without any, where the job began.
+
+        Raises:
+            StateError: there were some, and none is whole.
+        """
+        while self._journal.checkpoints:
+            one = self._journal.checkpoints[-1]
+            saved = Snapshot(one.location, key=checkpoint_key(self._job, self._settings))
+            try:
+                return one, saved, SnapshotFolder(saved).manifest()
+            except StateError as error:
+                if not self._leave_out(one, error):
+                    raise
+        return None, self._job.restore, None
+
+    def _leave_out(self, damaged: SavedAt, error: StateError) -> bool:
+        """Has the checkpoint before a damaged one count; False: there is none, and the start is no substitute."""
+        if len(self._journal.checkpoints) < 2:
+            return False
+        tell("checkpoint damaged", job=self._job.name, level=logging.ERROR, number=damaged.epoch, reason=str(error))
+        self._journal.without(damaged, self._plan.now)
+        return True
+
+    def _plan_of(self, manifest: Manifest | None) -> ExecPlan:
+        """The plan of a checkpoint, in a new epoch, on nodes that there are."""
+        here = self._journal.open_change
+        epochs = [self._plan.now.epoch, here.change.epoch if here is not None else 0]
+        plan = ExecPlan.from_dict(manifest.plan) if manifest is not None else self._job.plan
+        alive = {node.name for node in self._host.nodes()}
+        nodes = {pe: node for pe, node in self._nodes(plan).items() if node in alive}
+        return replace(plan.with_nodes(nodes), epoch=max(epochs) + 1)
+
+    def _nodes(self, plan: ExecPlan) -> dict[str, str]:
+        return {pe: node for pe, node in {**plan.nodes, **self._plan.now.nodes}.items() if pe in plan.pes}
+
+    def _count(self) -> None:
+        counters = self._life.checkpoints
+        self._life.checkpoints = replace(counters, restarts=counters.restarts + 1)
+
+
+def checkpoint_key(job: JobSpec, settings: Checkpoint) -> bytes:
+    """The key that signs what a job saves: the user's, or one that only this job has."""
+    return settings.key or derive_secret(job.secret, "checkpoint")

@@ -1,0 +1,148 @@
+"""The checkpoints of a running job and its way back to them, put together; a job without has neither."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import PELostError, StateError
+from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.runtime.checkpoint.loop import CheckpointLoop
+from rayelastic.runtime.checkpoint.saving import Taken, take_checkpoint
+from rayelastic.runtime.files.local_checkpoints import discard_local, local_folder
+from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
+from rayelastic.runtime.job.recovery import Recovery, checkpoint_key
+from rayelastic.runtime.snapshot import Snapshot
+from rayelastic.runtime.watch.event_log import tell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rayelastic.runtime.element.host import PEHost
+    from rayelastic.runtime.job.job_cluster import JobCluster
+    from rayelastic.runtime.job.life import JobLife
+    from rayelastic.runtime.job.plan_in_force import PlanInForce
+    from rayelastic.runtime.job.rescaling import Rescaling
+    from rayelastic.runtime.job.telemetry import JobTelemetry
+    from rayelastic.runtime.rescale.change_journal import ChangeJournal
+    from rayelastic.runtime.values.specs import JobSpec
+    from rayelastic.runtime.values.status import CheckpointCounters, Failure
+
+__all__ = ["Safety", "safety_of"]
+
+
+class Safety:
+    """Checkpoints and recovery of one job.
+
+    Args:
+        job: what runs.
+        settings: of its checkpoints.
+        cluster: its elements.
+        host: keeps a process ready for one that is lost.
+        journal: where complete checkpoints are noted.
+        life: of the job.
+        plan: in force.
+        rescaling: keeps the plan while one is taken.
+        recovery: goes back to one.
+    """
+
+    def __init__(
+        self,
+        job: JobSpec,
+        settings: Checkpoint,
+        cluster: JobCluster,
+        host: PEHost,
+        journal: ChangeJournal,
+        life: JobLife,
+        plan: PlanInForce,
+        rescaling: Rescaling,
+        recovery: Recovery,
+    ) -> None:
+        self._job = job
+        self._host = host
+        self._settings = settings
+        self._cluster = cluster
+        self._journal = journal
+        self._life = life
+        self._plan = plan
+        self._rescaling = rescaling
+        self._recovery = recovery
+        last = max((one.epoch for one in journal.checkpoints), default=0)
+        # Numbers of another incarnation's attempts are left out: their folders may be there.
+        last = last + (SKIPPED * (journal.incarnation > 1))
+        self._loop = CheckpointLoop(job.name, settings.every, self._take, lambda: life.state, self._counters, last=last)
+
+    def check(self) -> None:
+        """Finds out whether the job can be saved; without an explicit wish it goes on without checkpoints if not.
+
+        Raises:
+            StateError: it can't, and JobConfig(checkpoint=...) asks for it; names the operator.
+        """
+        try:
+            for handle in self._cluster.handles.values():
+                handle.within(CALL_TIMEOUT).check_savable()
+        except StateError as error:
+            if isinstance(self._job.config.checkpoint, Checkpoint):
+                raise
+            self._recovery.enabled = False
+            self._counters(replace(self._life.checkpoints, problem=f"no checkpoints: {error}"))
+            tell("no checkpoints", job=self._job.name, reason=str(error))
+
+    def start(self) -> None:
+        """Begins to take checkpoints."""
+        if self._recovery.enabled:
+            self._host.make_ready(SPARES)
+            self._loop.start()
+
+    def lose(self, failure: Failure) -> None:
+        """Has the job go back after a loss, or fail."""
+        self._recovery.lose(failure)
+
+    def halt(self) -> None:
+        """Has no checkpoint and no attempt follow: the job is over. Removes those that no other job can go back to."""
+        self._loop.halt()
+        self._recovery.close()
+        if self._settings.location is None:
+            for handle in self._cluster.handles.values():
+                with suppress(PELostError, TimeoutError):
+                    handle.within(CALL_TIMEOUT).discard_checkpoints()
+            discard_local(self._job.job_id)
+
+    def _take(self, number: int) -> Taken:
+        location = self._settings.location
+        root = str(location) if location is not None else str(local_folder(self._job.job_id))
+        at = Snapshot(f"{root}/{number:08}", key=checkpoint_key(self._job, self._settings))
+        with self._rescaling.standing_still():
+            handles = self._cluster.handles
+            return take_checkpoint(self._job, self._plan.now, handles, at, number, self._settings.keep, self._journal)
+
+    def _counters(self, now: CheckpointCounters | None) -> CheckpointCounters:
+        if now is not None:
+            self._life.checkpoints = now
+        return self._life.checkpoints
+
+
+SPARES = 1  # processes that wait for an element that is lost
+SKIPPED = 1000  # numbers, by a coordinator that follows one that died
+
+
+def safety_of(
+    job: JobSpec,
+    cluster: JobCluster,
+    host: PEHost,
+    journal: ChangeJournal,
+    life: JobLife,
+    plan: PlanInForce,
+    telemetry: JobTelemetry,
+    rescaling: Rescaling,
+    clock: Callable[[], float],
+) -> Safety | None:
+    """Returns the safety over the parts of a coordinator; None for a job that takes no checkpoints."""
+    settings = job.config.checkpoint
+    if settings is None and host.can_lose:
+        settings = Checkpoint()
+    if not isinstance(settings, Checkpoint):
+        return None
+    recovery = Recovery(job, settings, cluster, host, journal, life, plan, telemetry, rescaling, clock)
+    return Safety(job, settings, cluster, host, journal, life, plan, rescaling, recovery)
