@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from rayelastic.job import start as start
     from rayelastic.job import submit as submit
     from rayelastic.on_ray.dataset import dataset as dataset
+    from rayelastic.plan.checkpoint import Checkpoint as Checkpoint
     from rayelastic.plan.config import JobConfig as JobConfig
     from rayelastic.runtime.snapshot import Snapshot as Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
@@ -83,6 +84,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.graph.fluent.stream": ("Stream",),
     "rayelastic.job": ("Job", "JobResult", "attach", "run", "start", "submit"),
     "rayelastic.on_ray.dataset": ("dataset",),
+    "rayelastic.plan.checkpoint": ("Checkpoint",),
     "rayelastic.plan.config": ("JobConfig",),
     "rayelastic.runtime.values.adaptation": ("Adaptation",),
     "rayelastic.runtime.snapshot": ("Snapshot",),

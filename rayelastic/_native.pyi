@@ -431,6 +431,11 @@ class Operator:
         by anybody. False: no thread is inside.
         """
 
+    def flush(self) -> None:
+        """
+        Has an arrow_sink give the rows that it has gathered, while it is held; nothing for other operators. RuntimeError: its function raised.
+        """
+
     @property
     def count(self) -> int | None:
         """Tuples that a count_sink has seen; None for other operators."""

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -81,6 +82,7 @@ struct OperatorObject {
   std::shared_ptr<PythonFailure> failure = nullptr;              // of operators that call Python
   std::shared_ptr<std::atomic<std::int64_t>> counter = nullptr;  // of count sinks
   std::shared_ptr<LatencyCounts> latency = nullptr;              // of sinks that with_latency made
+  std::function<std::string()> flush = {};                       // of sinks that gather rows: gives them now; why not, or empty
 };
 
 void bind_schema(nb::module_& module);

@@ -26,8 +26,8 @@ from rayelastic.graph.operators.event_time import EventTime
 from rayelastic.graph.operators.joins import Join, Merge
 from rayelastic.graph.operators.windows import Windowing
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
-from rayelastic.runtime.files.file_writer import Output
 from rayelastic.runtime.files.inputs import Input, Piece
+from rayelastic.runtime.files.outputs import Output
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -325,6 +325,12 @@ class SnapshotFolder:
 
     def _error(self, problem: str, way_out: str) -> StateError:
         return StateError(f"snapshot {self._snapshot.location} {problem}", way_out=way_out)
+
+
+def rows_folder(snapshot: Snapshot) -> SnapshotFolder:
+    """Where checkpoints keep rows that sinks have in memory: beside all of them, as one counts on those of others."""
+    parent, _, _ = str(snapshot.location).rstrip("/").rpartition("/")
+    return SnapshotFolder(Snapshot(f"{parent}/rows", key=snapshot.key))
 
 
 def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[str, OperatorSpec]) -> None:

@@ -15,6 +15,7 @@
 #include "python/python_lane.hpp"
 #include "python/python_stream.hpp"
 #include "rayelastic/arrow/arrow_feeder.hpp"
+#include "rayelastic/arrow/arrow_sink.hpp"
 #include "rayelastic/net/gather.hpp"
 #include "rayelastic/net/link.hpp"
 #include "rayelastic/net/router.hpp"
@@ -199,6 +200,7 @@ OperatorObject arrow_sink(std::string name, const SchemaObject& input, nb::objec
   described.function = function.ptr();
   described.input = input.schema;
   result.spec = make_batch_sink(described, batch_rows, result.failure);
+  result.flush = [sink = result.spec] { return flush_arrow_sink(sink); };
   return result;
 }
 
@@ -365,6 +367,19 @@ void bind_operator(nb::module_& module) {
           "interrupt", [](const OperatorObject& self) { return self.failure != nullptr && self.failure->interrupt(); },
           "Raises GeneratorExit in its Python function, where that is in Python code; a call that waits in C and never comes back can't be "
           "interrupted\nby anybody. False: no thread is inside.")
+      .def(
+          "flush",
+          [](const OperatorObject& self) {
+            if (!self.flush) return;
+            std::string refusal;
+            {
+              const nb::gil_scoped_release released;  // as the threads that run it
+              refusal = self.flush();
+            }
+            if (!refusal.empty()) throw std::runtime_error("operator '" + self.spec.name + "': " + refusal);
+          },
+          "Has an arrow_sink give the rows that it has gathered, while it is held; nothing for other operators. RuntimeError: its function "
+          "raised.")
       .def_prop_ro(
           "count",
           [](const OperatorObject& self) {

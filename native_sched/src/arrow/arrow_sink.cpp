@@ -21,7 +21,8 @@ struct ArrowSink {
   std::size_t batch_rows;
 };
 
-bool hand_over(ArrowSink& sink, rel_context* context) {
+// Why the batch was refused; empty if it wasn't.
+std::string hand_over(ArrowSink& sink) {
   ArrowSchema schema;
   ArrowArray array;
   export_schema(*sink.schema, &schema);
@@ -30,8 +31,14 @@ bool hand_over(ArrowSink& sink, rel_context* context) {
   const int failed = sink.consume(sink.user.get(), &array, &schema, error, sizeof error);
   if (array.release != nullptr) array.release(&array);
   if (schema.release != nullptr) schema.release(&schema);
-  if (failed != 0) context->fail(error);
-  return failed == 0;
+  return failed == 0 ? std::string() : std::string(error);
+}
+
+bool hand_over(ArrowSink& sink, rel_context* context) {
+  std::string refusal = hand_over(sink);
+  const bool taken = refusal.empty();
+  if (!taken) context->fail(std::move(refusal));
+  return taken;
 }
 
 std::int64_t write_batches(const void* in, std::int64_t n, void*, std::int64_t, void* state, rel_context* context) {
@@ -64,6 +71,11 @@ OperatorSpec make_arrow_sink(std::string name, std::shared_ptr<const Schema> inp
   spec.input = input;
   spec.state = std::make_shared<ArrowSink>(std::move(input), consume, std::move(user), batch_rows);
   return spec;
+}
+
+std::string flush_arrow_sink(const OperatorSpec& sink) {
+  auto& gathered = *static_cast<ArrowSink*>(sink.state.get());
+  return gathered.writer.rows() == 0 ? std::string() : hand_over(gathered);
 }
 
 }  // namespace rayelastic

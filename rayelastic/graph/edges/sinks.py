@@ -6,14 +6,25 @@ import builtins
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from rayelastic.errors import SinkError
 from rayelastic.graph.edges.paths import check_writable
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import Lane
 
-__all__ = ["ArrowSink", "CallSink", "CountSink", "CsvSink", "GrowingSink", "ListSink", "ParquetSink", "call", "list"]
+__all__ = [
+    "ArrowSink",
+    "CallSink",
+    "Committing",
+    "CountSink",
+    "CsvSink",
+    "GrowingSink",
+    "ListSink",
+    "ParquetSink",
+    "call",
+    "list",
+]
 
 
 LONGEST_PERIOD = 86_400.0  # seconds; a table that grows once a day is no longer growing
@@ -71,11 +82,38 @@ def _check_seconds(period: object, operator: str) -> None:
         raise SinkError(f"a period of {period!r} seconds", operator=operator, way_out="Give seconds, such as 5")
 
 
+@runtime_checkable
+class Committing(Protocol):
+    """What `rel.call` may be given instead of a function: an object that takes part in the checkpoints of the job.
+
+    It is called with each tuple, and keeps what it gets from whoever reads until it is told that a checkpoint is
+    complete; so each tuple is seen once, whatever is lost when. An epoch is the part of the stream between two
+    checkpoints. A job without checkpoints has one, which is prepared and committed at its end.
+    """
+
+    def __call__(self, t: Any, /) -> Any:
+        """Takes a tuple, of the epoch that is to be prepared next."""
+        ...
+
+    def prepare(self, epoch: int, /) -> None:
+        """Makes what came since the last call outlive this process, unseen, under the number of an epoch."""
+        ...
+
+    def commit(self, epoch: int, /) -> None:
+        """Shows what was prepared for an epoch and those before. May come twice, from another thread and process."""
+        ...
+
+    def abort(self) -> None:
+        """Drops what was prepared and isn't committed. Comes before the first tuple, after the commit of a restart."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class CallSink:
-    """Calls a Python function with each tuple."""
+    """Calls a Python function with each tuple; with `numbered` also with its epoch and its number in the stream."""
 
-    function: Callable[[Any], Any]
+    function: Callable[..., Any]
+    numbered: bool = False
     lane: Lane = Lane.PYTHON
     reason: str = "a Python function called with each tuple"
 
@@ -122,13 +160,28 @@ class ArrowSink:
         """Do nothing: a table can always be made."""
 
 
-def call(function: Callable[[Any], Any]) -> CallSink:
+def call(function: Callable[..., Any], *, numbered: bool = False) -> CallSink:
     """Call a Python function with each tuple, in order, never from two threads at once.
 
+    A job that goes on from a checkpoint calls it again with the tuples behind that: at least once. Whoever needs
+    exactly once drops what it has seen by the number of the tuple, or gives an object that also has the methods
+    `prepare`, `commit` and `abort`, and keeps what it gets to itself until a checkpoint is complete (`Committing`).
+
     Args:
-        function: of one tuple; what it returns is dropped.
+        function: of one tuple, or such an object; what it returns is dropped.
+        numbered: call it with the tuple, the number of its epoch (from 1, the part of the stream up to the next
+            checkpoint) and its own number in the stream (from 0, the same after a restart).
+
+    >>> import rayelastic as rel
+    >>> seen = {}
+    >>> topology = rel.Topology("once")
+    >>> letters = topology.source("letters", rel.rows([("a",), ("b",)], schema={"letter": str}))
+    >>> letters.sink("seen", rel.call(lambda t, epoch, number: seen.setdefault(number, t.letter), numbered=True))
+    <sink seen>
+    >>> rel.run(topology)["seen"], seen
+    (2, {0: 'a', 1: 'b'})
     """
-    return CallSink(function)
+    return CallSink(function, numbered)
 
 
 def list() -> ListSink:  # noqa: A001  (the public name is rel.list)

@@ -157,10 +157,6 @@ class ElementApi(Protocol):
         """{link: (records and marks that were put into it here, those that were given on from it here)}."""
         ...
 
-    def check_savable(self) -> None:
-        """Refuses what can't be saved."""
-        ...
-
     def save(self, snapshot: Snapshot, epoch: int = 0, /) -> Part:
         """Writes the state of its operators, which are all held, for a checkpoint or (0) for the end of the job."""
         ...

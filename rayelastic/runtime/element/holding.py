@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import StateError
 from rayelastic.runtime.element.live_state import check_exportable, save
 from rayelastic.runtime.files.inputs import Input, input_of
-from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
+from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,17 +56,13 @@ class Holding:
         self._all_held = False
         self._timer: threading.Timer | None = None
 
-    def check_savable(self) -> None:
-        """Raises StateError, naming the operator, if there is one whose state or position can't be saved."""
-        check_exportable(self.spec.operators, self.hosted.sources, self.hosted.natives)
-
     def hold_sources(self) -> None:
         """Holds its sources at their positions.
 
         Raises:
             StateError: an operator's state, or a source's position, can't be saved; names it.
         """
-        self.check_savable()
+        check_exportable(self.spec.operators)
         self._hold([self.ids[name] for name in self.hosted.sources], self._releases)
 
     def hold_all(self, patience: float) -> None:
@@ -109,7 +105,9 @@ class Holding:
         files = save(self.spec.pe, folder, snapshot.key, self.spec.operators, natives, final)
         given = {name: self._counted(self.ids[name]).tuples_out for name in self.hosted.sources}
         if epoch:
-            written = self.hosted.prepare(epoch, folder)
+            store = rows_folder(snapshot)
+            store.prepare()
+            written = self.hosted.prepare(epoch, store)
         else:
             taken = {name: self._counted(self.ids[name]).tuples_in for name in self.hosted.sinks}
             left = {name: sink.output(taken[name]) for name, sink in self.hosted.sinks.items()}

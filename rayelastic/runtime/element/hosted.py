@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.compile import PortsCode, PortsFunction
+from rayelastic.errors import SinkError
 from rayelastic.graph.operators.channels import Channels
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.runtime.operators.channels import channels_operator, in_turn_operator
 from rayelastic.runtime.operators.classes import class_operator
 from rayelastic.runtime.operators.functions import aggregate_operator, function_operator, split_operator
-from rayelastic.runtime.operators.sinks import SinkOperator, sink_operator
+from rayelastic.runtime.operators.sink_operator import Past, SinkOperator
+from rayelastic.runtime.operators.sinks import sink_operator
 from rayelastic.runtime.operators.sources import SourceOperator, source_operator
 from rayelastic.runtime.operators.timed import TIMED_OPERATORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from rayelastic.runtime.files.blob_store import BlobStore
-    from rayelastic.runtime.files.file_writer import Output
+    from rayelastic.runtime.files.outputs import BlobStore, Output
     from rayelastic.runtime.values.specs import PESpec
 
 MARK_PERIOD = 0.1  # seconds between two marks by which a source has its latency sampled
@@ -56,28 +57,63 @@ class HostedOperators:
         """What they are."""
         return {operator.name: operator for operator in self._spec.operators}
 
-    def open(self, outputs: Mapping[str, Output]) -> None:
+    def open(self, outputs: Mapping[str, Output], store: BlobStore | None = None, *, by_epoch: bool = False) -> None:
         """Makes the sources and sinks.
 
         Args:
             outputs: what the sinks of the run that this one goes on from have written.
+            store: reads the blobs of the checkpoint that has them.
+            by_epoch: whether the job makes checkpoints: what sinks write stays hidden until one is complete.
+
+        Raises:
+            SinkError: something can't be written where a sink is to write.
+            StateError: what is there isn't what the earlier run left; names the sink.
         """
-        for operator in self._spec.operators:
+        past = Past(outputs, store, by_epoch)
+        for number, operator in enumerate(self._spec.operators):
             if operator.kind is OperatorKind.SOURCE:
                 self.sources[operator.name] = source_operator(operator)
             elif operator.kind is OperatorKind.SINK:
-                self.sinks[operator.name] = sink_operator(operator, outputs)
+                self.sinks[operator.name] = sink_operator(operator, past, f"{self._spec.pe}-{number:04}")
 
     def build(self) -> None:
         """Makes the native operators."""
         self.natives = {operator.name: self._made(operator) for operator in self._spec.operators}
 
-    def prepare(self, epoch: int, store: BlobStore) -> dict[str, Output]:  # noqa: ARG002
-        """Has the sinks keep what they have taken until a checkpoint; their operators are held."""
-        return {}
+    def prepare(self, epoch: int, store: BlobStore) -> dict[str, Output]:
+        """Makes all that the sinks have taken outlive the process. Every operator is held, and nothing is under way.
+
+        Args:
+            epoch: of the checkpoint, 1 and up; each is larger than the one before.
+            store: takes what isn't written anywhere else.
+
+        Returns:
+            {sink: what it has written}, for the checkpoint. A sink that is made with that goes on there, and removes
+            what was written behind it.
+
+        Raises:
+            SinkError: a sink can't write; names it. It refuses to go on.
+            StateError: the checkpoint can't be written.
+        """
+        outputs = {}
+        for name, sink in self.sinks.items():
+            try:
+                outputs[name] = sink.prepare(epoch, store)
+            except SinkError as error:
+                raise error.at(name, self.by_name[name].location) from error.__cause__
+        return outputs
 
     def commit(self, epoch: int) -> None:
-        """Shows what was prepared until a checkpoint, which is complete."""
+        """Shows what was prepared for an epoch, whose checkpoint is complete, and those before.
+
+        From any thread, while the operators run; safe to repeat. If it is left out, the next one does it, or whoever
+        goes on from the checkpoint.
+
+        Raises:
+            SinkError: a file can't be shown.
+        """
+        for sink in self.sinks.values():
+            sink.commit(epoch)
 
     def complete(self) -> None:
         """Completes what the sinks have written."""
@@ -85,7 +121,7 @@ class HostedOperators:
             sink.close()
 
     def close(self, left_behind: Collection[str] = ()) -> None:
-        """Frees what sources and classes hold; safe to repeat.
+        """Frees what sources, sinks and classes hold; safe to repeat. What sinks have hidden stays hidden.
 
         Args:
             left_behind: operators that a thread is still in.
@@ -93,6 +129,8 @@ class HostedOperators:
         for name, function in self._classes.items():
             if name not in left_behind:
                 function.close()
+        for sink in self.sinks.values():
+            sink.abandon()
         for name, source in self.sources.items():
             source.close()
             source.tell_left_out(name, self._spec.job, self._spec.pe)

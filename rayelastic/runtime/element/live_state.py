@@ -5,21 +5,22 @@ Knows the native operators and a snapshot's folder, neither threads nor other pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.errors import StateError
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.runtime.files.inputs import check_input
-from rayelastic.runtime.operators.sources import SourceOperator
+from rayelastic.runtime.ingest.external_source import IngestSource
 from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, state_form
 
 if TYPE_CHECKING:
     from rayelastic._native import KeyedState
-    from rayelastic.runtime.files.file_writer import Output
+    from rayelastic.runtime.files.outputs import Output
     from rayelastic.runtime.values.specs import PESpec
 
+USERS_CODE = (OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP, OperatorKind.OPERATOR)
 EVERYTHING = ((0, (1 << 64) - 1),)  # all hashes
 
 
@@ -40,34 +41,37 @@ def export_chunks(state: KeyedState, max_bytes: int = CHUNK_BYTES) -> Iterator[b
             return
 
 
-def check_exportable(
-    operators: Sequence[OperatorSpec], sources: Mapping[str, SourceOperator], natives: Mapping[str, _native.Operator]
-) -> None:
+def check_exportable(operators: Iterable[OperatorSpec]) -> None:
     """Raises StateError, naming the operator, if there is one whose state or position can't be had."""
     for spec in operators:
-        if spec.kind is OperatorKind.SOURCE and sources[spec.name].ingest is not None:
-            raise StateError(
-                "it is fed from outside and can't be read again from where it was",
-                operator=spec.name,
-                location=spec.location,
-                way_out="Use a source that gives the same rows again: a file, rows, generate",
-            )
-        if spec.kind in (OperatorKind.SOURCE, OperatorKind.SINK) or spec.kind.is_passage:
-            continue
-        if spec.state_kind is StateKind.STATELESS:
-            continue
-        if natives[spec.name].state is None or any(port.demand is not None for port in spec.inputs):
-            delays = spec.kind is OperatorKind.DELAY
-            raise StateError(
-                "the tuples that it delays can't be saved"
-                if delays
-                else "what it keeps can't be saved: only the state of keys, aggregates, windows and joins can",
-                operator=spec.name,
-                location=spec.location,
-                way_out="Stop the job with job.cancel(), which lets them out, or leave the delay out"
-                if delays
-                else "Keep it in state by key, declare the operator stateless, or stop the job with job.cancel()",
-            )
+        problem, way_out = _why_not_exportable(spec)
+        if problem:
+            raise StateError(problem, operator=spec.name, location=spec.location, way_out=way_out)
+
+
+def _why_not_exportable(spec: OperatorSpec) -> tuple[str, str]:
+    if spec.kind is OperatorKind.SOURCE and isinstance(spec.body, IngestSource):
+        return (
+            "it is fed from outside and can't be read again from where it was",
+            "Use a source that gives the same rows again: a file, rows, generate",
+        )
+    if spec.kind in (OperatorKind.SOURCE, OperatorKind.SINK) or spec.kind.is_passage:
+        return "", ""
+    if spec.state_kind is StateKind.STATELESS:
+        return "", ""
+    if spec.kind is OperatorKind.DELAY:
+        return (
+            "the tuples that it delays can't be saved",
+            "Stop the job with job.cancel(), which lets them out, or leave the delay out",
+        )
+    body: Any = spec.body
+    of_users = spec.kind in USERS_CODE and getattr(body, "state_schema", None) is None and body.state is None
+    if of_users or any(port.demand is not None for port in spec.inputs):
+        return (
+            "what it keeps can't be saved: only the state of keys, aggregates, windows and joins can",
+            "Keep it in state by key, declare the operator stateless, or stop the job with job.cancel()",
+        )
+    return "", ""
 
 
 def save(

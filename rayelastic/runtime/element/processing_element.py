@@ -27,7 +27,7 @@ from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchan
 from rayelastic.runtime.element.state_transfer import Ranges
 from rayelastic.runtime.files.local_checkpoints import discard_local
 from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, derive_secret, dial
-from rayelastic.runtime.snapshot import Part, Snapshot
+from rayelastic.runtime.snapshot import Part, Snapshot, rows_folder
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.specs import IngestAddress, PESpec
 from rayelastic.runtime.values.status import Failure, PESample, PEStatus, SinkResult, State
@@ -76,7 +76,8 @@ class ProcessingElement:
         Raises:
             StateError: what its sources read, or its sinks have written, isn't what it was at the snapshot.
         """
-        self._hosted.open(self._saved.read())
+        store = rows_folder(self.spec.restore) if self.spec.restore is not None else None
+        self._hosted.open(self._saved.read(), store, by_epoch=self.spec.by_epoch)
         if (
             self._expected
             or self.spec.routing.taps
@@ -160,7 +161,8 @@ class ProcessingElement:
     def results(self) -> dict[str, SinkResult]:
         """What the sinks of a finished PE left, by operator."""
         taken = {operator.name: operator.tuples_in for operator in self.sample().operators}
-        return {name: SinkResult(name, taken[name], sink.close()) for name, sink in self._hosted.sinks.items()}
+        sinks = self._hosted.sinks.items()
+        return {name: SinkResult(name, sink.before + taken[name], sink.close()) for name, sink in sinks}
 
     def ingest_address(self, source: str) -> IngestAddress:
         """Where the rows of a source that is fed from outside are to be pushed to."""
@@ -253,10 +255,6 @@ class ProcessingElement:
         """{link: (records and marks that were put into it here, those that were given on from it here)}."""
         links = {name: link.flow for name, link in {**self._links, **self._routing.links}.items()}
         return links | self._routing.flow()
-
-    def check_savable(self) -> None:
-        """Raises StateError, naming the operator, if there is one whose state or position can't be saved."""
-        self._held().check_savable()
 
     def save(self, snapshot: Snapshot, epoch: int = 0) -> Part:
         """Writes the state of its operators, which are all held. See Holding.save."""

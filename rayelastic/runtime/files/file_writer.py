@@ -1,150 +1,200 @@
-"""A sink's file, or its part file in a folder: shown when it is complete, gone on with where an earlier run stopped.
+"""Where the batches of a sink go: a folder of part files, or a single file; epoch by epoch, if there are checkpoints.
 
-A job that goes on from a snapshot must leave what one run would have left. In a folder its part is the next one; a
-single file is begun anew with the rows that the first run left in it, and takes its place at the end.
+A file is hidden until what it has is final: at the end of the stream, or when a checkpoint is complete that counts on
+it. So a job that goes on from a snapshot or checkpoint leaves what one run would have left, whenever that ended.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+import threading
+from typing import TYPE_CHECKING
 
 from rayelastic.errors import SinkError, StateError
 from rayelastic.graph.edges.locations import shown_location
 from rayelastic.runtime.files.output_folder import OutputFolder
+from rayelastic.runtime.files.outputs import MOVED, BlobStore, HiddenFile, Output, check_left, rows_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rayelastic.graph.records.schema import Schema
+    from rayelastic.runtime.files.file_formats import FileFormat
 
-COPY_BYTES = 4 << 20  # of a file that is gone on with, copied at once
-MOVED = "Put back what the first run left, or give the sink another path"
+__all__ = ["PartFolder", "SingleFile"]
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What a sink has written when its job is stopped.
+class _HiddenPart:
+    """A file that is being written, and its rows so far."""
+
+    def __init__(self, folder: OutputFolder, name: str, form: FileFormat) -> None:
+        self._folder = folder
+        self._name = name
+        self._file = folder.open(name)
+        self.writer = form.begin(self._file)
+        self.rows = 0
+        self._form = form
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.writer.write_batch(batch)
+        self.rows += batch.num_rows
+
+    def copy(self, name: str, rows: int) -> None:
+        """Puts in the first rows of a file that is there."""
+        with self._folder.read(name) as before:
+            self._form.copy(before, rows, self.writer, self._file)
+        self.rows += rows
+
+    def end(self, shown: str) -> HiddenFile:
+        self.writer.close()
+        self._folder.close(self._file, self._name)
+        return HiddenFile(self._folder.hidden_name(self._name), shown, self.rows)
+
+
+class PartFolder:
+    """Part files in a folder, numbered: one for a run, or one for each epoch in which there were rows.
+
+    Its methods but `commit` are called by one thread at a time.
 
     Args:
-        location: the file or folder, without what is secret in a URI.
-        rows: in it, of this job and of those that it went on from.
-        first: the number of the first part file that is theirs; 0 of a single file.
+        location: a path or URI of the folder.
+        form: how rows become a file.
+        before: what an earlier run wrote there, if this one goes on from it.
+        digits: of the numbers, at least.
+        behind: whether parts of other jobs stay, and numbers go on behind them. Otherwise one first part is replaced.
+
+    Raises:
+        SinkError: the folder has parts of other runs, whose rows would be mixed with these.
+        StateError: what is there isn't what the earlier run left.
     """
 
-    location: str
-    rows: int
-    first: int = 0
+    def __init__(
+        self, location: str, form: FileFormat, before: Output | None = None, *, digits: int = 1, behind: bool = False
+    ) -> None:
+        self._location = location
+        self._folder = OutputFolder(location)
+        self._form = form
+        self._pattern = re.compile(rf"part-(\d{{{digits},}}){re.escape(form.suffix)}")
+        self._digits = digits
+        self._lock = threading.Lock()  # guards _hidden
+        self._hidden: list[tuple[int, HiddenFile]] = []  # by the epoch that they were prepared for; 0: for none yet
+        self._part: _HiddenPart | None = None
+        parts = self._parts()
+        if before is None:
+            self._next = max(parts, default=-1) + 1 if behind else 0
+            if not behind and max(parts, default=-1) > 0:
+                raise SinkError(
+                    f"{shown_location(location)!r} has {max(parts) + 1} part files of a job that was stopped and went "
+                    "on, whose rows would be mixed with those of this one",
+                    way_out="Remove them, or name another folder",
+                )
+            self._first, self._rows_before = self._next, 0
+        else:
+            self._first, self._rows_before = before.first, before.rows
+            self._next = self._taken_up(before, parts) if before.epoch else self._checked(before, parts)
+        self._rows = self._rows_before
+        self._folder.discard_hidden(self._pattern)
 
-    @staticmethod
-    def at(location: str, outputs: Mapping[str, Output]) -> Output | None:
-        """Returns what was written to a location, by whichever sink."""
-        shown = shown_location(location)
-        return next((output for output in outputs.values() if output.location == shown), None)
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes a batch.
+
+        Raises:
+            SinkError: it can't be written.
+        """
+        if self._part is None:
+            self._part = self._begun()
+        self._part.write(batch)
+        self._rows += batch.num_rows
+
+    def end_part(self) -> None:
+        """Ends the file that is being written, if there is one; it stays hidden."""
+        if self._part is not None:
+            ended = self._part.end(self._name())
+            with self._lock:
+                self._hidden.append((0, ended))
+            self._part = None
+            self._next += 1
+
+    def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (the rows are in files of their own)
+        """Ends the file that is being written, to be shown when the checkpoint of an epoch is complete."""
+        self.end_part()
+        with self._lock:
+            self._hidden = [(prepared or epoch, file) for prepared, file in self._hidden]
+            waiting = tuple(file for _, file in self._hidden)
+        return Output(shown_location(self._location), self._rows, self._first, epoch, self._next, hidden=waiting)
+
+    def commit(self, epoch: int) -> None:
+        """Shows what was prepared for an epoch and those before; safe to repeat, from any thread."""
+        with self._lock:
+            for prepared, file in list(self._hidden):
+                if 0 < prepared <= epoch:
+                    self._folder.show(file.hidden, file.name)
+                    self._hidden.remove((prepared, file))
+
+    def show(self) -> None:
+        """Ends the file that is being written, and shows all there are."""
+        self.end_part()
+        with self._lock:
+            while self._hidden:
+                _, file = self._hidden[0]
+                self._folder.show(file.hidden, file.name)
+                del self._hidden[0]
+
+    def close(self) -> str:
+        """Shows what there is; gives the folder. If that is no file at all, an empty one, which has the columns."""
+        if self._part is None and self._next == 0:
+            self._part = self._begun()
+        self.show()
+        return self._location
+
+    def output(self, rows: int) -> Output:
+        """What is written when this run has taken so many rows and is closed."""
+        return Output(shown_location(self._location), rows + self._rows_before, self._first)
+
+    def _begun(self) -> _HiddenPart:
+        return _HiddenPart(self._folder, self._name(), self._form)
+
+    def _name(self) -> str:
+        return f"part-{self._next:0{self._digits}}{self._form.suffix}"
+
+    def _parts(self) -> dict[int, str]:
+        return {int(found[1]): name for name in self._folder.names() if (found := self._pattern.fullmatch(name))}
+
+    def _checked(self, before: Output, parts: dict[int, str]) -> int:
+        """The next number behind what a job left that was stopped."""
+        ours = [name for number, name in parts.items() if number >= before.first]
+        check_left(before, rows_of(self._folder, ours, self._form.rows))
+        return max(parts, default=-1) + 1
+
+    def _taken_up(self, before: Output, parts: dict[int, str]) -> int:
+        """Brings the folder to where it was at a checkpoint; gives the next number."""
+        there = set(self._folder.names())
+        for file in before.hidden:
+            if file.hidden in there:
+                self._folder.show(file.hidden, file.name)
+        left = sorted(number for number in self._parts() if before.first <= number < before.end)
+        if left != list(range(before.first, before.end)):
+            raise StateError(
+                f"up to the checkpoint {before.end - before.first} part files were written to {before.location!r}, "
+                f"of which {len(left)} are there",
+                way_out=MOVED,
+            )
+        for number, name in parts.items():
+            if number >= before.end:  # by the run that was lost, behind this checkpoint
+                self._folder.delete(name)
+        return before.end
 
 
-class FileFormat(Protocol):
-    """How rows become a file."""
+class SingleFile:
+    """One file, which appears at the end. Until then each epoch has a hidden file of its own.
 
-    suffix: str
-
-    def begin(self, file: Any) -> Any:
-        """Returns pyarrow's writer, with `write_batch` and `close`, on a file that was just opened."""
-        ...
-
-    def rows(self, file: Any) -> int:
-        """Counts the rows of a file that is there."""
-        ...
-
-    def go_on(self, before: Any, file: Any) -> Any:
-        """The same as `begin` with the rows of a file that is there in front."""
-        ...
-
-
-class ParquetFormat:
-    """Parquet, a row group for each batch.
+    Its methods but `commit` are called by one thread at a time.
 
     Args:
-        schema: of the rows.
-    """
-
-    suffix = ".parquet"
-
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema.to_arrow()
-
-    def begin(self, file: Any) -> Any:
-        """Returns a writer."""
-        from pyarrow.parquet import ParquetWriter
-
-        return ParquetWriter(file, self._schema)
-
-    def rows(self, file: Any) -> int:
-        """Reads the number of rows in the footer."""
-        from pyarrow.parquet import ParquetFile
-
-        metadata = ParquetFile(file).metadata
-        count: int = metadata.num_rows
-        return count
-
-    def go_on(self, before: Any, file: Any) -> Any:
-        """Returns a writer that has the row groups of another file already."""
-        from pyarrow.parquet import ParquetFile
-
-        writer, old = self.begin(file), ParquetFile(before)
-        for number in range(old.num_row_groups):
-            writer.write_table(old.read_row_group(number).cast(self._schema))
-        return writer
-
-
-class CsvFormat:
-    """CSV with a header.
-
-    Args:
-        schema: of the rows.
-    """
-
-    suffix = ".csv"
-
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema.to_arrow()
-
-    def begin(self, file: Any) -> Any:
-        """Returns a writer."""
-        from pyarrow.csv import CSVWriter
-
-        return CSVWriter(file, self._schema)
-
-    def rows(self, file: Any) -> int:
-        """Reads them all: only a reader of CSV knows which line ends are inside a text."""
-        import pyarrow as pa
-        from pyarrow import csv
-
-        quoted = csv.ParseOptions(newlines_in_values=True)
-        as_text = csv.ConvertOptions(column_types={name: pa.string() for name in self._schema.names})
-        return sum(batch.num_rows for batch in csv.open_csv(file, parse_options=quoted, convert_options=as_text))
-
-    def go_on(self, before: Any, file: Any) -> Any:
-        """Returns a writer behind the bytes of another file."""
-        from pyarrow.csv import CSVWriter, WriteOptions
-
-        while piece := before.read(COPY_BYTES):
-            file.write(piece)
-        return CSVWriter(file, self._schema, write_options=WriteOptions(include_header=False))
-
-
-class FileWriter:
-    """Writes to a file, or to a part file in a folder, and shows it only when it is complete.
-
-    Args:
-        location: a path or URI of a file, or of a folder if it has no suffix.
+        location: a path or URI of the file.
         form: how rows become a file.
         before: what an earlier run wrote there, if this one goes on from it.
 
     Raises:
-        SinkError: the folder has parts of other runs, whose rows would be mixed with these.
         StateError: what is there isn't what the earlier run left.
     """
 
@@ -152,81 +202,78 @@ class FileWriter:
         self._location = location
         self._folder = OutputFolder(location, is_file=True)
         self._form = form
-        self._before = before
-        self._file: Any = None
-        self._writer: Any = None
-        self._name = self._folder.file
+        self._part: _HiddenPart | None = None
+        self._base = 0  # rows of the visible file, which come first
+        self._hidden: list[HiddenFile] = []  # what comes then
+        self._rows = self._rows_before = 0 if before is None else before.rows
         if before is not None:
-            check_left(before, self._left(before))
-        if not self._name:
-            last = max(self._parts(), default=-1)
-            if before is None and last > 0:
-                raise SinkError(
-                    f"{shown_location(location)!r} has {last + 1} part files of a job that was stopped and went on, "
-                    "whose rows would be mixed with those of this one",
-                    way_out="Remove them, or name another folder",
-                )
-            self._name = f"part-{0 if before is None else last + 1}{form.suffix}"
+            self._take_up(before)
+        ours = re.compile(rf"{re.escape(self._folder.file)}(\.part-\d+)?")
+        self._folder.discard_hidden(ours, {file.hidden for file in self._hidden})
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes a batch."""
-        self._opened().write_batch(batch)
+        """Takes a batch.
+
+        Raises:
+            SinkError: it can't be written.
+        """
+        if self._part is None:
+            self._part = self._begun()
+        self._part.write(batch)
+        self._rows += batch.num_rows
+
+    def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (the rows are in files of their own)
+        """Ends the hidden file that is being written, for a checkpoint."""
+        self._end_part()
+        where, waiting = shown_location(self._location), tuple(self._hidden)
+        return Output(where, self._rows, epoch=epoch, base=self._base, hidden=waiting)
+
+    def commit(self, epoch: int) -> None:
+        """Does nothing: the file appears at the end."""
 
     def close(self) -> str:
-        """Ends; gives the location."""
-        self._opened().close()  # an empty stream leaves a file with a schema and no rows
-        self._folder.close(self._file, self._name)
+        """Shows the file; gives its location."""
+        self._end_part()
+        if not self._hidden:  # an empty stream leaves a file with columns and no rows
+            self._hidden = [self._begun().end(self._folder.file)]
+        if self._base or len(self._hidden) > 1:
+            whole = _HiddenPart(self._folder, self._folder.file, self._form)
+            if self._base:
+                whole.copy(self._folder.file, self._base)
+            for file in self._hidden:
+                whole.copy(file.hidden, file.rows)
+            joined = whole.end(self._folder.file)
+        else:
+            joined = self._hidden[0]
+        self._folder.show(joined.hidden, joined.name)
+        for file in self._hidden:
+            self._folder.delete(file.hidden)
         return self._location
 
     def output(self, rows: int) -> Output:
-        """What is written when this writer has taken so many rows and is closed."""
-        return Output(shown_location(self._location), rows + (self._before.rows if self._before is not None else 0))
+        """What is written when this run has taken so many rows and is closed."""
+        return Output(shown_location(self._location), rows + self._rows_before)
 
-    def _opened(self) -> Any:
-        if self._writer is None:
-            self._file = self._folder.open(self._name)
-            if self._before is None or not self._folder.file:
-                self._writer = self._form.begin(self._file)
-            else:
-                with self._folder.read(self._name) as before:
-                    self._writer = self._form.go_on(before, self._file)
-        return self._writer
+    def _begun(self) -> _HiddenPart:
+        return _HiddenPart(self._folder, f"{self._folder.file}.part-{len(self._hidden)}", self._form)
 
-    def _parts(self) -> dict[int, str]:
-        part = re.compile(rf"part-(0|[1-9]\d*){re.escape(self._form.suffix)}")
-        return {int(found[1]): name for name in self._folder.names() if (found := part.fullmatch(name))}
+    def _end_part(self) -> None:
+        if self._part is not None:
+            self._hidden.append(self._part.end(self._folder.file))
+            self._part = None
 
-    def _left(self, before: Output) -> Iterator[int]:
-        """The rows of each file that belongs to an output."""
-        names = (
-            [self._name] if self._name else [name for number, name in self._parts().items() if number >= before.first]
-        )
-        return rows_of(self._folder, names, self._form.rows)
-
-
-def rows_of(folder: OutputFolder, names: list[str], count: Callable[[Any], int]) -> Iterator[int]:
-    """Counts the rows of files; none of one that isn't there."""
-    there = set(folder.names())
-    for name in names:
-        if name in there:
-            with folder.read(name) as file:
-                yield count(file)
-
-
-def check_left(before: Output, left: Iterator[int]) -> None:
-    """Raises StateError unless what is there is what an earlier run left."""
-    try:
-        files = list(left)
-    except (OSError, ValueError) as error:  # pyarrow's own are of these
-        raise StateError(
-            f"what the first run wrote to {before.location!r} can't be read: {error}", way_out=MOVED
-        ) from None
-    if not files:
-        raise StateError(
-            f"the first run wrote {before.rows} rows to {before.location!r}, which isn't there", way_out=MOVED
-        )
-    if sum(files) != before.rows:
-        raise StateError(
-            f"the first run left {before.rows} rows in {before.location!r}, where {sum(files)} are now",
-            way_out=f"{MOVED}; a later run's files have to go before the same snapshot is restored again",
-        )
+    def _take_up(self, before: Output) -> None:
+        name, there = [self._folder.file], set(self._folder.names())
+        if before.epoch == 0:
+            check_left(before, rows_of(self._folder, name, self._form.rows))
+            self._base = before.rows
+        elif all(file.hidden in there for file in before.hidden) and (not before.base or name[0] in there):
+            self._base, self._hidden = before.base, list(before.hidden)
+        elif sum(rows_of(self._folder, name, self._form.rows)) >= before.rows:
+            self._base = before.rows  # the lost run came to its end, and what it left begins with these
+        else:
+            raise StateError(
+                f"up to the checkpoint {before.rows} rows were written to hidden files beside {before.location!r}, "
+                "which aren't all there",
+                way_out=MOVED,
+            )

@@ -1,26 +1,26 @@
 """A sink whose result grows while the job runs: a folder of Parquet files, each of which appears when it is complete.
 
-Whoever reads the folder (Spark, DuckDB, pyarrow) sees whole files only: a file is written under a name that starts with
-a dot, which readers leave out, and renamed. What is in the folder already stays, and numbering goes on behind it.
+Whoever reads the folder (Spark, DuckDB, pyarrow) sees whole files only. What is in it already stays, and numbering goes
+on behind it. With checkpoints a file appears when one is complete that counts on it.
 """
 
 from __future__ import annotations
 
-import re
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rayelastic.graph.edges.locations import shown_location
-from rayelastic.runtime.files.file_writer import Output, check_left, rows_of
-from rayelastic.runtime.files.output_folder import OutputFolder
+from rayelastic.runtime.files.file_formats import ParquetFormat
+from rayelastic.runtime.files.file_writer import PartFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from rayelastic.graph.records.schema import Schema
+    from rayelastic.runtime.files.outputs import BlobStore, Output
 
 PART_ROWS = 1_000_000  # rows after which a file is written at once: what waits stays in memory
-_PART = re.compile(r"part-(\d+)\.parquet")
+JOIN_TIMEOUT = 5.0  # seconds for a file that is being written
+DIGITS = 6  # of a part's number
 
 
 class GrowingTable:
@@ -32,32 +32,33 @@ class GrowingTable:
         period: seconds after which rows that wait are written.
         before: what an earlier run wrote there, if this one goes on from it.
         part_rows: rows after which they are written at once.
+        by_epoch: whether files stay hidden until a checkpoint is complete.
 
     Raises:
         StateError: what is there isn't what the earlier run left.
     """
 
     def __init__(
-        self, location: str, schema: Schema, period: float, before: Output | None = None, part_rows: int = PART_ROWS
+        self,
+        location: str,
+        schema: Schema,
+        period: float,
+        before: Output | None = None,
+        part_rows: int = PART_ROWS,
+        *,
+        by_epoch: bool = False,
     ) -> None:
-        self._location = location
-        self._folder = OutputFolder(location)
-        self._schema = schema.to_arrow()
+        self._parts = PartFolder(location, ParquetFormat(schema), before, digits=DIGITS, behind=True)
         self._period = period
         self._part_rows = part_rows
+        self._by_epoch = by_epoch
         self._lock = threading.Lock()  # guards what follows
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
         self._writing = threading.Lock()  # one file at a time, in the order in which rows came
         self._failure: Exception | None = None
         self._closed = threading.Event()
-        parts = {int(found[1]): name for name in self._folder.names() if (found := _PART.fullmatch(name))}
-        self._next = max(parts, default=-1) + 1
-        self._first, self._rows_before = (self._next, 0) if before is None else (before.first, before.rows)
-        if before is not None:
-            ours = [name for number, name in parts.items() if number >= before.first]
-            check_left(before, rows_of(self._folder, ours, _rows))
-        self._thread = threading.Thread(target=self._run, name=f"table-{self._next}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="growing-table", daemon=True)
         self._thread.start()
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -75,6 +76,22 @@ class GrowingTable:
         if full:
             self._write_part()
 
+    def prepare(self, epoch: int, store: BlobStore) -> Output:
+        """Writes what still waits, to be shown when the checkpoint of an epoch is complete.
+
+        Raises:
+            OSError: rows couldn't be written.
+        """
+        self._write_part()
+        with self._writing:
+            if self._failure is not None:
+                raise self._failure
+            return self._parts.prepare(epoch, store)
+
+    def commit(self, epoch: int) -> None:
+        """Shows what was prepared for an epoch and those before; safe to repeat, from any thread."""
+        self._parts.commit(epoch)
+
     def close(self) -> str:
         """Writes what still waits; gives the folder. A table without rows gets one file, for its columns.
 
@@ -85,12 +102,17 @@ class GrowingTable:
         self._thread.join()
         if self._failure is not None:
             raise self._failure
-        self._write_part(even_if_empty=self._next == 0)
-        return self._location
+        self._write_part()
+        return self._parts.close()
+
+    def abandon(self) -> None:
+        """Begins no more files: somebody else goes on from the last checkpoint, or nobody does."""
+        self._closed.set()
+        self._thread.join(JOIN_TIMEOUT)
 
     def output(self, rows: int) -> Output:
         """What is written when this table has taken so many rows and is closed."""
-        return Output(shown_location(self._location), rows + self._rows_before, self._first)
+        return self._parts.output(rows)
 
     def _run(self) -> None:
         while not self._closed.wait(self._period):
@@ -101,24 +123,12 @@ class GrowingTable:
                     self._failure = error
                 return
 
-    def _write_part(self, *, even_if_empty: bool = False) -> None:
-        import pyarrow as pa
-        from pyarrow import parquet
-
+    def _write_part(self) -> None:
         with self._writing:
             with self._lock:
                 batches, self._waiting, self._rows = self._waiting, [], 0
-            if not batches and not even_if_empty:
-                return
-            name = f"part-{self._next:06d}.parquet"
-            file = self._folder.open(name)
-            parquet.write_table(pa.Table.from_batches(batches, self._schema), file)
-            self._folder.close(file, name)
-            self._next += 1
-
-
-def _rows(file: Any) -> int:
-    from pyarrow.parquet import ParquetFile
-
-    rows: int = ParquetFile(file).metadata.num_rows
-    return rows
+            for batch in batches:
+                self._parts.write(batch)
+            self._parts.end_part()
+            if not self._by_epoch:
+                self._parts.show()

@@ -20,9 +20,10 @@ from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT, JobCluster
 from rayelastic.runtime.job.kept_results import decoded, encoded
 from rayelastic.runtime.job.life import JobLife
 from rayelastic.runtime.job.plan_in_force import PlanInForce
+from rayelastic.runtime.job.recovery import Recovery
 from rayelastic.runtime.job.region_level import region_level
 from rayelastic.runtime.job.rescaling import Rescaling
-from rayelastic.runtime.job.safety import safety_of
+from rayelastic.runtime.job.safety import Safety, settings_of
 from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
@@ -65,15 +66,32 @@ class Coordinator:
         self._journal = journal or ChangeJournal()
         self._plan = PlanInForce(job, self._journal)
         self._life = JobLife(job.name, self._plan.now.pes, self._ending, clock)
-        self._cluster = JobCluster(job, host, lambda handle: self._watchers.watch(handle))
+        settings = settings_of(job, host, self._life)
+        self._cluster = JobCluster(
+            job, host, lambda handle: self._watchers.watch(handle), by_epoch=settings is not None
+        )
         self._telemetry = JobTelemetry(job.name, self._cluster, self._life)
         self._watchers = Watchers(self._cluster, self._life, self._plan, self._telemetry, self._lose)
         self._rescaling = Rescaling(
             job, self._cluster, host, self._journal, self._life, self._plan, self._telemetry.regions, clock, self._lose
         )
-        self._safety = safety_of(
-            job, self._cluster, host, self._journal, self._life, self._plan, self._telemetry, self._rescaling, clock
-        )
+        self._safety = None
+        if settings is not None:
+            recovery = Recovery(
+                job,
+                settings,
+                self._cluster,
+                host,
+                self._journal,
+                self._life,
+                self._plan,
+                self._telemetry,
+                self._rescaling,
+                clock,
+            )
+            self._safety = Safety(
+                job, settings, self._cluster, host, self._journal, self._life, self._plan, self._rescaling, recovery
+            )
         self._regions = region_level(job, self._cluster, host, self._life, self._plan, self._telemetry, self._rescaling)
 
     # --- the life of the job --------------------------------------------------------------------------------------
@@ -88,8 +106,6 @@ class Coordinator:
         tell("job starts", job=self._job.name, pes=len(plan.pes))
         try:
             self._cluster.start(plan, tuple(plan.pes), self._job.restore)
-            if self._safety is not None:
-                self._safety.check()
         except BaseException as error:
             self._life.fail(Failure(f"the job could not be started: {error}"))
             raise

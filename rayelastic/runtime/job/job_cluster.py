@@ -47,12 +47,16 @@ class JobCluster:
         job: what they run.
         host: makes them.
         started: called with the handle of each one that has been started.
+        by_epoch: whether the job takes checkpoints.
     """
 
-    def __init__(self, job: JobSpec, host: PEHost, started: Callable[[PEHandle], None]) -> None:
+    def __init__(
+        self, job: JobSpec, host: PEHost, started: Callable[[PEHandle], None], *, by_epoch: bool = False
+    ) -> None:
         self._job = job
         self._host = host
         self._started = started
+        self._by_epoch = by_epoch
         self._lock = threading.Lock()
         self._handles: dict[str, PEHandle] = {}
         self._addresses: dict[str, PortAddress | None] = {}
@@ -239,6 +243,7 @@ class JobCluster:
             config=job.config,
             epoch=plan.epoch,
             routing=routing,
+            by_epoch=self._by_epoch,
             node=plan.nodes.get(pe, ""),
         )
 

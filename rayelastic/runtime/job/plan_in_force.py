@@ -59,4 +59,5 @@ class PlanInForce:
         operators = next((plan.pes[pe] for plan in plans if pe in plan.pes), ())
         keeping = [repr(name) for name in operators if state_form(self._operators[name]) is not None]
         what = f"the state of {', '.join(keeping)} there" if keeping else "what was in it"
-        return Failure(f"{reason}; {what} is lost: there is no checkpoint to go on from")
+        no_way_back = "" if self._journal.checkpoints else ": there is no checkpoint to go on from"
+        return Failure(f"{reason}; {what} is lost{no_way_back}")

@@ -88,7 +88,6 @@ class Recovery:
         self._taken_before = -1  # checkpoints, at the last loss
         self._in_vain = 0  # losses in a row with no checkpoint between
         self._closed = threading.Event()
-        self.enabled = True
 
     def lose(self, failure: Failure) -> None:
         """Has the job go back after a loss, or fail if it can't or mayn't; returns at once."""
@@ -96,7 +95,7 @@ class Recovery:
             if self._underway:  # of the new ones, or one of the old that somebody noticed late
                 self._again = failure
                 return
-            if not self.enabled or self._life.is_cancelling or self._life.state.is_final or self._closed.is_set():
+            if self._life.is_cancelling or self._life.state.is_final or self._closed.is_set():
                 problem = failure
             elif self._is_too_often() or self._is_in_vain():
                 problem = replace(failure, reason=f"{failure.reason}; it has gone back {len(self._restarts)} times")
@@ -140,9 +139,10 @@ class Recovery:
                 if problem is None and again is None:
                     self._underway = False
                     return
-            failure = again or Failure(f"{failure.reason}; and it couldn't go back: {problem}")
+            failure = again or failure
             if self._is_too_often() or self._life.is_cancelling or self._closed.wait(pause):
-                self._life.fail(failure)
+                why = f"{failure.reason}; it has gone back {len(self._restarts)} times"
+                self._life.fail(replace(failure, reason=why if problem is None else f"{why}, the last time: {problem}"))
                 return
             pause = min(LONGEST_PAUSE, 2 * pause or FIRST_PAUSE)
 

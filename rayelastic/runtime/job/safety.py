@@ -10,6 +10,7 @@ from rayelastic.errors import PELostError, StateError
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.saving import Taken, take_checkpoint
+from rayelastic.runtime.element.live_state import check_exportable
 from rayelastic.runtime.files.local_checkpoints import discard_local, local_folder
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
 from rayelastic.runtime.job.recovery import Recovery, checkpoint_key
@@ -17,19 +18,16 @@ from rayelastic.runtime.snapshot import Snapshot
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rayelastic.runtime.element.host import PEHost
     from rayelastic.runtime.job.job_cluster import JobCluster
     from rayelastic.runtime.job.life import JobLife
     from rayelastic.runtime.job.plan_in_force import PlanInForce
     from rayelastic.runtime.job.rescaling import Rescaling
-    from rayelastic.runtime.job.telemetry import JobTelemetry
     from rayelastic.runtime.rescale.change_journal import ChangeJournal
     from rayelastic.runtime.values.specs import JobSpec
     from rayelastic.runtime.values.status import CheckpointCounters, Failure
 
-__all__ = ["Safety", "safety_of"]
+__all__ = ["Safety", "settings_of"]
 
 
 class Safety:
@@ -73,27 +71,10 @@ class Safety:
         last = last + (SKIPPED * (journal.incarnation > 1))
         self._loop = CheckpointLoop(job.name, settings.every, self._take, lambda: life.state, self._counters, last=last)
 
-    def check(self) -> None:
-        """Finds out whether the job can be saved; without an explicit wish it goes on without checkpoints if not.
-
-        Raises:
-            StateError: it can't, and JobConfig(checkpoint=...) asks for it; names the operator.
-        """
-        try:
-            for handle in self._cluster.handles.values():
-                handle.within(CALL_TIMEOUT).check_savable()
-        except StateError as error:
-            if isinstance(self._job.config.checkpoint, Checkpoint):
-                raise
-            self._recovery.enabled = False
-            self._counters(replace(self._life.checkpoints, problem=f"no checkpoints: {error}"))
-            tell("no checkpoints", job=self._job.name, reason=str(error))
-
     def start(self) -> None:
         """Begins to take checkpoints."""
-        if self._recovery.enabled:
-            self._host.make_ready(SPARES)
-            self._loop.start()
+        self._host.make_ready(SPARES)
+        self._loop.start()
 
     def lose(self, failure: Failure) -> None:
         """Has the job go back after a loss, or fail."""
@@ -127,22 +108,22 @@ SPARES = 1  # processes that wait for an element that is lost
 SKIPPED = 1000  # numbers, by a coordinator that follows one that died
 
 
-def safety_of(
-    job: JobSpec,
-    cluster: JobCluster,
-    host: PEHost,
-    journal: ChangeJournal,
-    life: JobLife,
-    plan: PlanInForce,
-    telemetry: JobTelemetry,
-    rescaling: Rescaling,
-    clock: Callable[[], float],
-) -> Safety | None:
-    """Returns the safety over the parts of a coordinator; None for a job that takes no checkpoints."""
+def settings_of(job: JobSpec, host: PEHost, life: JobLife) -> Checkpoint | None:
+    """How a job takes checkpoints; None: not at all, and `life` says why, if it can't.
+
+    Raises:
+        StateError: it is to, and can't; names the operator.
+    """
     settings = job.config.checkpoint
     if settings is None and host.can_lose:
-        settings = Checkpoint()
+        try:
+            check_exportable(job.operators.values())
+        except StateError as error:
+            life.checkpoints = replace(life.checkpoints, problem=f"no checkpoints: {error}")
+            tell("no checkpoints", job=job.name, reason=str(error))
+            return None
+        return Checkpoint()
     if not isinstance(settings, Checkpoint):
         return None
-    recovery = Recovery(job, settings, cluster, host, journal, life, plan, telemetry, rescaling, clock)
-    return Safety(job, settings, cluster, host, journal, life, plan, rescaling, recovery)
+    check_exportable(job.operators.values())
+    return settings

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.compile import Flags
-from rayelastic.compile.lanes.python_lane import call_each
+from rayelastic.compile.lanes.python_lane import error_text
 from rayelastic.errors import SinkError, StateError
 from rayelastic.graph.edges.sinks import ArrowSink, CallSink, CountSink, CsvSink, GrowingSink, ListSink, ParquetSink
-from rayelastic.runtime.files.file_writer import CsvFormat, FileFormat, FileWriter, Output, ParquetFormat
+from rayelastic.runtime.files.file_formats import CsvFormat, FileFormat, ParquetFormat
+from rayelastic.runtime.files.file_writer import PartFolder, SingleFile
 from rayelastic.runtime.files.growing_table import GrowingTable
+from rayelastic.runtime.files.kept_rows import KeptRows
+from rayelastic.runtime.files.output_folder import OutputFolder
+from rayelastic.runtime.files.outputs import Output
+from rayelastic.runtime.operators.called import Called
 from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.operators.sink_operator import Counted, Past, SinkOperator
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,118 +29,73 @@ if TYPE_CHECKING:
 BATCH_ROWS = 65_536  # rows of one Arrow batch that a sink gets
 
 
-class BatchWriter(Protocol):
-    """Takes the batches of a sink, one at a time."""
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Takes a batch."""
-        ...
-
-    def close(self) -> Any:
-        """Ends, and gives what the sink leaves."""
-        ...
-
-
-def _nothing(rows: int) -> Output | None:  # noqa: ARG001  (what is kept in memory isn't there for a later run)
-    return None
-
-
-class SinkOperator:
-    """A sink, ready to be added to a scheduler.
-
-    Args:
-        native: the operator.
-        close: ends the sink and gives what it leaves; called once, when its stream is final.
-        output: what it will have written once it is closed, when it has taken so many rows.
-    """
-
-    def __init__(
-        self,
-        native: _native.Operator,
-        close: Callable[[], Any] = lambda: None,
-        output: Callable[[int], Output | None] = _nothing,
-    ) -> None:
-        self.native = native
-        self.output = output
-        self._close = close
-        self._lock = threading.Lock()
-        self._closed = False
-        self._value: Any = None
-
-    def close(self) -> Any:
-        """Ends the sink, once, and gives what it leaves."""
-        with self._lock:
-            if not self._closed:
-                self._closed = True
-                self._value = self._close()
-            return self._value
-
-
-def sink_operator(spec: OperatorSpec, outputs: Mapping[str, Output]) -> SinkOperator:
+def sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
     """Makes the native operator of a sink.
 
     Args:
         spec: the sink.
-        outputs: what the run to go on from has written; a sink that writes to the same place goes on there.
+        past: what it goes on from.
+        blobs: what the names of its blobs in a checkpoint begin with: safe as a file's, and no other sink's.
 
     Raises:
         SinkError: nobody knows how to write such a description, or it can't be written there.
         StateError: what is there isn't what the earlier run left.
     """
     try:
-        return _sink_operator(spec, outputs)
+        return _sink_operator(spec, past, blobs)
     except (SinkError, StateError) as error:
         raise error.at(spec.name, spec.location) from error.__cause__
 
 
-def _sink_operator(spec: OperatorSpec, outputs: Mapping[str, Output]) -> SinkOperator:
+def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
     assert spec.input_schema is not None
-    name, body, schema = spec.name, spec.body, native_schema(spec.input_schema)
+    name, body, schema = spec.name, spec.body, spec.input_schema
     match body:
         case CountSink():
-            return SinkOperator(_native.Operator.count_sink(name, schema))
+            native = _native.Operator.count_sink(name, native_schema(schema))
+            return SinkOperator(native, Counted(lambda: native.count or 0, past.taken(name)), past.taken(name))
         case CallSink():
-            function, flags = call_each(body.function), Flags.SINK | Flags.NEEDS_TOKEN
-            shown = spec.input_schema.tuple_type
-            return SinkOperator(_native.Operator.python(name, function, schema, None, shown, flags=flags))
+            return _called(spec, body, past)
         case ArrowSink() | ListSink():
-            return _batch_sink(name, schema, _TableWriter(spec.input_schema))
+            rows = KeptRows(schema, blobs, past.kept(name), past.store)
+            return SinkOperator(_batches(name, schema, rows.write), rows, past.taken(name))
         case GrowingSink():
-            table = GrowingTable(body.path, spec.input_schema, body.period, Output.at(body.path, outputs))
+            before = Output.at(body.path, past.outputs)
+            table = GrowingTable(body.path, schema, body.period, before, by_epoch=past.by_epoch)
             flags = Flags.SINK | Flags.NEEDS_TOKEN
-            native = _native.Operator.python(name, table.write, schema, None, view="arrow", flags=flags)
-            return SinkOperator(native, table.close, table.output)
+            native = _native.Operator.python(name, table.write, native_schema(schema), None, view="arrow", flags=flags)
+            return SinkOperator(native, table, past.taken(name), table.abandon)
         case ParquetSink():
-            form: FileFormat = ParquetFormat(spec.input_schema)
+            return _filed(spec, body.path, ParquetFormat(schema), past)
         case CsvSink():
-            form = CsvFormat(spec.input_schema)
-        case _:
-            raise SinkError(
-                f"{type(body).__name__} can't be written here",
-                operator=name,
-                way_out="Use one of the sinks of rayelastic",
-            )
-    writer = FileWriter(body.path, form, Output.at(body.path, outputs))
-    return _batch_sink(name, schema, writer, writer.output)
+            return _filed(spec, body.path, CsvFormat(schema), past)
+    raise SinkError(
+        f"{type(body).__name__} can't be written here", operator=name, way_out="Use one of the sinks of rayelastic"
+    )
 
 
-def _batch_sink(
-    name: str, schema: _native.Schema, writer: BatchWriter, output: Callable[[int], Output | None] = _nothing
-) -> SinkOperator:
-    return SinkOperator(_native.Operator.arrow_sink(name, schema, writer.write, BATCH_ROWS), writer.close, output)
+def _called(spec: OperatorSpec, body: CallSink, past: Past) -> SinkOperator:
+    assert spec.input_schema is not None
+    try:
+        called = Called(body, past.kept(spec.name))
+    except Exception as error:  # whatever the user's object raises
+        raise SinkError(
+            f"it can't be brought to where it was: {error_text(error)}",
+            way_out="Look at what its methods commit and abort do",
+        ) from error
+    flags = Flags.SINK | Flags.NEEDS_TOKEN
+    schema, shown = native_schema(spec.input_schema), spec.input_schema.tuple_type
+    native = _native.Operator.python(spec.name, called.run, schema, None, shown, flags=flags)
+    return SinkOperator(native, called, past.taken(spec.name))
 
 
-class _TableWriter:
-    """Collects a table."""
+def _filed(spec: OperatorSpec, path: str, form: FileFormat, past: Past) -> SinkOperator:
+    assert spec.input_schema is not None
+    before = Output.at(path, past.outputs)
+    is_file = bool(OutputFolder(path, is_file=True).file)
+    writer = SingleFile(path, form, before) if is_file else PartFolder(path, form, before)
+    return SinkOperator(_batches(spec.name, spec.input_schema, writer.write), writer, past.taken(spec.name))
 
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema.to_arrow()
-        self._batches: list[pa.RecordBatch] = []
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._batches.append(batch)
-
-    def close(self) -> pa.Table:
-        import pyarrow as pa
-
-        return pa.Table.from_batches(self._batches, self._schema)
+def _batches(name: str, schema: Schema, write: Callable[[pa.RecordBatch], Any]) -> _native.Operator:
+    return _native.Operator.arrow_sink(name, native_schema(schema), write, BATCH_ROWS)

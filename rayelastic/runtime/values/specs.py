@@ -40,6 +40,7 @@ class PESpec:
         routing: what it hosts of elastic regions.
         restore: the snapshot that it goes on from.
         manifest: of that snapshot, if it was written under this very plan: the element has its own files in it.
+        by_epoch: whether the job takes checkpoints: what sinks write is hidden until one that counts on it is complete.
         node: the machine where it belongs; empty: any.
     """
 
@@ -55,6 +56,7 @@ class PESpec:
     routing: PERouting = field(default_factory=PERouting)
     restore: Snapshot | None = None
     manifest: Manifest | None = None
+    by_epoch: bool = False
     node: str = ""
 
 

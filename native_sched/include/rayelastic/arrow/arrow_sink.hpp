@@ -18,4 +18,7 @@ using ArrowConsumer = int (*)(void* user, ArrowArray* array, ArrowSchema* schema
 [[nodiscard]] OperatorSpec make_arrow_sink(std::string name, std::shared_ptr<const Schema> input, ArrowConsumer consume,
                                            std::shared_ptr<void> user, std::size_t batch_rows);
 
+// Has such a sink hand over the rows that it has gathered so far, at once. It has to be held, or to have ended. Why that failed, or empty.
+[[nodiscard]] std::string flush_arrow_sink(const OperatorSpec& sink);
+
 }  // namespace rayelastic

@@ -1,0 +1,116 @@
+"""How rows become a Parquet or CSV file, how many one has, and how the rows of one are put into another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rayelastic.graph.records.schema import Schema
+
+__all__ = ["CsvFormat", "FileFormat", "ParquetFormat"]
+
+COPY_BYTES = 1 << 20  # of a file that is copied, at once
+
+
+class FileFormat(Protocol):
+    """How rows become a file."""
+
+    suffix: str
+
+    def begin(self, file: Any) -> Any:
+        """Returns pyarrow's writer, with `write_batch` and `close`, on a file that was just opened."""
+        ...
+
+    def rows(self, file: Any) -> int:
+        """Counts the rows of a file that is there."""
+        ...
+
+    def copy(self, before: Any, rows: int, writer: Any, file: Any) -> None:
+        """Puts the first rows of another file behind what a writer on a file has written."""
+        ...
+
+
+class ParquetFormat:
+    """Parquet, a row group for each batch.
+
+    Args:
+        schema: of the rows.
+    """
+
+    suffix = ".parquet"
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema.to_arrow()
+
+    def begin(self, file: Any) -> Any:
+        """Returns a writer."""
+        from pyarrow.parquet import ParquetWriter
+
+        return ParquetWriter(file, self._schema)
+
+    def rows(self, file: Any) -> int:
+        """Reads the number of rows in the footer."""
+        from pyarrow.parquet import ParquetFile
+
+        metadata = ParquetFile(file).metadata
+        count: int = metadata.num_rows
+        return count
+
+    def copy(self, before: Any, rows: int, writer: Any, file: Any) -> None:  # noqa: ARG002  (the writer has the file)
+        """Copies row group by row group; of the last one as many rows as are asked for."""
+        from pyarrow.parquet import ParquetFile
+
+        old = ParquetFile(before)
+        for number in range(old.num_row_groups):
+            if rows > 0 and old.metadata.row_group(number).num_rows > 0:
+                group = old.read_row_group(number).cast(self._schema).slice(0, rows)
+                writer.write_table(group)
+                rows -= group.num_rows
+
+
+class CsvFormat:
+    """CSV with a header, as pyarrow writes it: quotes inside a text are doubled, a row ends with a line feed.
+
+    Args:
+        schema: of the rows.
+    """
+
+    suffix = ".csv"
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema.to_arrow()
+
+    def begin(self, file: Any) -> Any:
+        """Returns a writer, which has written the header."""
+        from pyarrow.csv import CSVWriter
+
+        return CSVWriter(file, self._schema)
+
+    def rows(self, file: Any) -> int:
+        """Counts line ends that aren't inside a text."""
+        return _end_of(file, None)[1]
+
+    def copy(self, before: Any, rows: int, writer: Any, file: Any) -> None:  # noqa: ARG002  (it keeps nothing back)
+        """Copies bytes, without the header."""
+        start, _ = _end_of(before, 0)
+        before.seek(0)
+        end, _ = _end_of(before, rows)
+        before.seek(start)
+        while start < end and (piece := before.read(min(COPY_BYTES, end - start))):
+            file.write(piece)
+            start += len(piece)
+
+
+def _end_of(file: Any, rows: int | None) -> tuple[int, int]:
+    """Where the header and so many rows of CSV end, all if none are given; in bytes, and how many rows these are."""
+    at, seen, quotes, last = 0, -1, 0, b"\n"
+    while piece := file.read(COPY_BYTES):
+        codes = np.frombuffer(piece, np.uint8)
+        before = quotes + np.cumsum(codes == ord('"'))
+        ends = np.flatnonzero((codes == ord("\n")) & (before % 2 == 0))
+        if rows is not None and seen + len(ends) >= rows:
+            return at + int(ends[rows - seen - 1]) + 1, rows
+        at, seen, quotes, last = at + len(piece), seen + len(ends), int(before[-1]), piece[-1:]
+    return at, max(seen + (last != b"\n"), 0)  # the last row may lack its line end

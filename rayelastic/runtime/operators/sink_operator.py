@@ -1,0 +1,152 @@
+"""A sink that is ready to run: its native operator, what that writes to, and how both go through checkpoints."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rayelastic.errors import SinkError, StateError
+from rayelastic.runtime.files.outputs import BlobStore, Output
+
+if TYPE_CHECKING:
+    from rayelastic import _native
+
+__all__ = ["Counted", "Past", "SinkOperator", "Writer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What sinks go on from, and how.
+
+    Args:
+        outputs: what the run to go on from has written, by sink; a sink that writes to the same place goes on there.
+        store: the blobs of the checkpoint to go on from.
+        by_epoch: whether the job makes checkpoints: what sinks write stays hidden until one is complete.
+    """
+
+    outputs: Mapping[str, Output] = field(default_factory=dict)
+    store: BlobStore | None = None
+    by_epoch: bool = False
+
+    def kept(self, sink: str) -> Output | None:
+        """What a sink had taken up to the checkpoint that keeps its rows in memory."""
+        output = self.outputs.get(sink)
+        return output if output is not None and output.epoch and not output.location else None
+
+    def taken(self, sink: str) -> int:
+        """How many rows a sink had taken up to the checkpoint."""
+        output = self.outputs.get(sink)
+        return output.rows if output is not None and output.epoch else 0
+
+
+class Writer(Protocol):
+    """Takes what a sink gets, epoch by epoch. One thread at a time calls it, but for `commit`."""
+
+    def prepare(self, epoch: int, store: BlobStore) -> Output:
+        """Makes everything so far outlive the process; a checkpoint counts on it."""
+        ...
+
+    def commit(self, epoch: int) -> None:
+        """The checkpoint is complete. May come late, twice or not at all, from any thread."""
+        ...
+
+    def close(self) -> Any:
+        """Ends, and gives what the sink leaves."""
+        ...
+
+    def output(self, rows: int) -> Output | None:
+        """What is written when this run has taken so many rows and is closed; None: nothing that a later run meets."""
+        ...
+
+
+class SinkOperator:
+    """A sink, ready to be added to a scheduler.
+
+    Args:
+        native: the operator.
+        writer: what it gives its rows to.
+        before: rows that it had taken up to the checkpoint that it goes on from.
+        abandon: ends what the writer does by itself.
+    """
+
+    def __init__(
+        self, native: _native.Operator, writer: Writer, before: int, abandon: Callable[[], None] = lambda: None
+    ) -> None:
+        self.native = native
+        self.before = before
+        self.abandon = abandon
+        self._writer = writer
+        self._lock = threading.Lock()
+        self._closed = False
+        self._value: Any = None
+        self._failure: Exception | None = None
+
+    def prepare(self, epoch: int, store: BlobStore) -> Output:
+        """Makes all that it has taken outlive the process, while it is held.
+
+        Args:
+            epoch: of the checkpoint; each is larger than the one before.
+            store: takes what isn't written anywhere else.
+
+        Raises:
+            SinkError: it can't be written. The sink may have lost rows: neither another checkpoint nor the job's end
+                gets past it.
+            StateError: the checkpoint can't be written.
+        """
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            try:
+                self.native.flush()
+                return self._writer.prepare(epoch, store)
+            except StateError:
+                raise
+            except Exception as error:
+                self._failure = SinkError(f"it can't be written: {error}", way_out="Check rights, space and connection")
+                raise self._failure from error
+
+    def commit(self, epoch: int) -> None:
+        """Shows what was prepared for an epoch, whose checkpoint is complete, and those before; safe to repeat."""
+        self._writer.commit(epoch)
+
+    def output(self, rows: int) -> Output | None:
+        """What it will have written once it is closed, when it has taken so many rows in this run."""
+        return self._writer.output(rows)
+
+    def close(self) -> Any:
+        """Ends the sink, once, and gives what it leaves."""
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            if not self._closed:
+                self._closed = True
+                self._value = self._writer.close()
+            return self._value
+
+
+class Counted:
+    """Of a sink that leaves nothing but a number.
+
+    Args:
+        taken: rows that it has taken in this run.
+        before: and before it.
+    """
+
+    def __init__(self, taken: Callable[[], int], before: int) -> None:
+        self._taken = taken
+        self._before = before
+
+    def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (a number needs no blob)
+        """Tells the number."""
+        return Output("", self._before + self._taken(), epoch=epoch)
+
+    def commit(self, epoch: int) -> None:
+        """Has nothing to show."""
+
+    def close(self) -> None:
+        """Leaves nothing."""
+
+    def output(self, rows: int) -> None:
+        """Leaves nothing that a later run meets."""
