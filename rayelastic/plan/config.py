@@ -161,7 +161,7 @@ class JobConfig:
         if self.regions not in (None, Regions.FIXED) and self.journal is not None and "{pe}" not in self.journal:
             raise ConfigError(
                 f"JobConfig(journal={self.journal!r}): replicas would overwrite each other's",
-                way_out="Have {pe} in it, such as '{pe}.jsonl'",
+                way_out="Have {pe} in it, such as '{pe}.jsonl', or set regions='fixed', which isn't the default on Ray",
             )
         object.__setattr__(self, "pins", _checked_pins(self.pins, self.pes))
         object.__setattr__(self, "threading", _checked_threading(self.threading))
