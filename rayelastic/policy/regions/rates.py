@@ -267,5 +267,5 @@ class RateAdaptation:
             return f"{what}; less would do for {', '.join(less)}, if it lasts"
         short = ", ".join(planned.region.name for planned in sizing.short())
         if short:
-            return f"{what}; {short} can't be made faster"
+            return f"{what}; {short} can't be made faster{f': {sizing.hot}' if sizing.hot else ''}"
         return f"{what}; {busiest} is the busiest at {use.get(busiest, 0.0):.0%}"

@@ -6,10 +6,12 @@ run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
+from rayelastic.plan.hash_ring import PARTITIONS
 from rayelastic.plan.node_placement import Node
 from rayelastic.policy.regions.actions import NodeRequest
 from rayelastic.policy.regions.actuation import Actuation
@@ -20,6 +22,7 @@ from rayelastic.policy.regions.thresholds import OrganicThresholds
 __all__ = ["Sizing", "threads"]
 
 TRIES = 2  # rejected shapes after which a region counts as one that doesn't get better
+SURPLUS = 0.12  # of what can't be divided, that the busiest replica has besides: all that more replicas can take away
 NEGLIGIBLE = 1e-3  # relative, and CPUs
 
 
@@ -112,6 +115,18 @@ class Sizing:
         return self.carried < self.thresholds.carried * self.offered
 
     @property
+    def hot(self) -> str:
+        """What keeps short regions from gaining by more replicas, in words; empty if nothing does."""
+        shares = {p.region.name: self.models[p.region.name].hot for p in self.short()}
+        told = [
+            f"what can't be divided, as one key, has {share:.0%} of the load of {name}: more than "
+            f"{_useful(share)} replicas hardly help"
+            for name, share in shares.items()
+            if _useful(share) < self.thresholds.max_replicas
+        ]
+        return "; ".join(told)
+
+    @property
     def request(self) -> NodeRequest | None:
         """The machines that are missing."""
         if self.missing <= NEGLIGIBLE:
@@ -194,7 +209,7 @@ class Sizing:
         model, rejected = self.models[name], self.rejected.get(name, set())
         if len(rejected) >= TRIES:
             return None
-        allowed = replicas_allowed(planned, self.thresholds, self.can)
+        allowed = replicas_allowed(planned, model, self.thresholds, self.can)
         # A region that will be the limit can't be kept below full use.
         most = widest(model, now, allowed, cut=self.thresholds.cuts)
         capacity = min(self.need[name] / self.thresholds.aim, most) * (1.0 - NEGLIGIBLE)
@@ -220,9 +235,16 @@ def threads(shape: Shape) -> int:
     return (len(shape[0]) + 1) * shape[1]
 
 
-def replicas_allowed(planned: RegionPlan, thresholds: OrganicThresholds, can: Actuation) -> int:
-    """Return how many replicas a region may have."""
-    return max(thresholds.max_replicas, planned.replicas) if can.replicates(planned) else planned.replicas
+def replicas_allowed(planned: RegionPlan, model: RegionModel, thresholds: OrganicThresholds, can: Actuation) -> int:
+    """Return how many replicas a region may have: what one key has of the load no further one takes from its owner."""
+    if not can.replicates(planned):
+        return planned.replicas
+    return max(min(thresholds.max_replicas, _useful(model.hot)), planned.replicas)
+
+
+def _useful(hot: float) -> int:
+    """Return the replicas from which on the busiest one has little more than what can't be divided."""
+    return math.ceil((1.0 - hot) / (SURPLUS * hot)) if hot > 0 else PARTITIONS
 
 
 def _most(
@@ -234,4 +256,4 @@ def _most(
 ) -> float:
     if planned.region.kind.is_fixed or len(rejected.get(planned.region.name, ())) >= TRIES:
         return model.capacity(shape_of(planned))
-    return widest(model, shape_of(planned), replicas_allowed(planned, thresholds, can), cut=thresholds.cuts)
+    return widest(model, shape_of(planned), replicas_allowed(planned, model, thresholds, can), cut=thresholds.cuts)

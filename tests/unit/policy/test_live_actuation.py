@@ -100,6 +100,17 @@ def test_two_python_regions_in_one_process_are_not_moved_in_vain() -> None:
     assert not any(step.decision.changes for step in simulation.trace[60:])
 
 
+@pytest.mark.parametrize("law", [2.0, 3.0])
+def test_a_hot_key_stops_the_growth_and_is_told(law: float) -> None:
+    """What one partition has of the load no replica takes from its owner: a few are tried, not all there may be."""
+    region = SimulatedRegion((SimulatedOperator("o", 20 * MICRO),), skew=law)
+    simulation = simulated(ClusterJob.chain("hot", 1e-7, region), 300e3, nodes=16)
+    simulation.run(100)
+    assert max(step.plan.region("r1").replicas for step in simulation.trace) <= 7
+    assert not any(step.decision.changes for step in simulation.trace[50:])
+    assert "of the load of r1: more than" in simulation.trace[-1].decision.reason
+
+
 def test_what_could_not_be_carried_out_is_asked_for_twice_at_most_until_the_load_changes() -> None:
     job = ClusterJob.chain("stuck", 1e-7, [20 * MICRO])
     simulation = simulated(job, 80e3)
