@@ -249,9 +249,10 @@ class Router:
     after Scheduler.poke, wait(ticket) tells how it went.
     """
 
-    def __init__(self, name: str, schema: Schema, keys: Sequence[str], owners: Sequence[int], locals: Sequence[int], hold_bytes: int = 67108864) -> None:
+    def __init__(self, name: str, schema: Schema, keys: Sequence[str], owners: Sequence[int], locals: Sequence[int], hold_bytes: int = 67108864, in_turn: bool = False) -> None:
         """
-        owners: the target of each partition; locals: targets behind output ports 0, 1, ...; hold_bytes: of records that may wait.
+        owners: the target of each partition; locals: targets behind output ports 0, 1, ...; hold_bytes: of records that may wait; in_turn: deal
+        records out in turns, whatever their keys.
         """
 
     def hold(self, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> int:
@@ -278,9 +279,9 @@ class Gather:
     Where a stream comes in by any number of links, more and fewer while it runs.
     """
 
-    def __init__(self, name: str, schema: Schema, local_ends: int = 0, tolerant: bool = False) -> None:
+    def __init__(self, name: str, schema: Schema, local_ends: int = 0, tolerant: bool = False, in_turn: bool = False) -> None:
         """
-        local_ends: taps that end into it; tolerant: a link that is lost doesn't fail the PE.
+        local_ends: taps that end into it; tolerant: a link that is lost doesn't fail the PE; in_turn: in the order of a router's turns.
         """
 
     def add(self, link: Link) -> bool:
@@ -293,11 +294,19 @@ class Gather:
     def lost(self) -> list[str]:
         """Links that failed."""
 
+    @property
+    def flow(self) -> tuple[int, int]:
+        """
+        In turn: what the replica in the same PE has handed over, and what of it has been passed on.
+        """
+
 class Tap:
     """Behind a replica: passes everything on and notes Flush marks."""
 
-    def __init__(self, gathers: Sequence[Gather] = ()) -> None:
-        """gathers: hear of its end."""
+    def __init__(self, gathers: Sequence[Gather] = (), in_turn: Gather | None = None) -> None:
+        """
+        gathers: hear of its end; in_turn: takes what comes from the first turn on.
+        """
 
     def wait_mark(self, mark: int, count: int, patience: float) -> bool:
         """True once the mark came `count` times, or nothing more comes."""

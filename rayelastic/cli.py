@@ -96,8 +96,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         command.add_argument(
             "--regions",
             choices=[one.value for one in Regions],
-            default=Regions.FIXED.value,
-            help="who finds replicas of data-parallel regions: nobody, rayelastic rescale, or the job itself",
+            help="who finds replicas of regions: nobody, rayelastic rescale, or the job (default: the job on Ray)",
         )
         command.add_argument("--journal", help="append each decision, with what was seen, to this file as JSON")
     for command in (run, submit, demo):
@@ -174,7 +173,7 @@ def _config(options: argparse.Namespace) -> JobConfig:
         threading=getattr(options, "threading", None),
         elasticity=getattr(options, "elasticity", Elasticity.GUIDED),
         journal=getattr(options, "journal", None),
-        regions=getattr(options, "regions", Regions.FIXED),
+        regions=getattr(options, "regions", None),
     )
 
 

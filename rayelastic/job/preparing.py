@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import ConfigError, GraphError
 from rayelastic.graph.fluent.topology import Topology as GraphTopology
 from rayelastic.graph.records.shown import shown
-from rayelastic.plan.config import JobConfig
+from rayelastic.plan.config import JobConfig, Regions
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.runtime.ingest.external_source import DriverSink, ExternalSource
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, check_restorable, checked
@@ -29,6 +29,7 @@ def prepare(
     *,
     name: str | None = None,
     restore: Snapshot | str | Path | None = None,
+    regions: Regions = Regions.FIXED,
 ) -> JobSpec:
     """Validates and plans a topology without starting anything.
 
@@ -37,13 +38,14 @@ def prepare(
         config: `JobConfig()` if not given.
         name: the name of the job; the topology's if not given.
         restore: the snapshot to go on from.
+        regions: what becomes of them if the configuration doesn't say.
 
     Raises:
         DeclarationError: the topology, a source, a sink or the configuration is wrong.
         StateError: the snapshot is damaged, or the topology can't go on from it.
     """
     _check_given(topology, config)
-    config = config or JobConfig()
+    config = (config or JobConfig()).or_regions(regions)
     topology.validate(shipped=False)
     saved = None if restore is None else checked(restore)
     if saved is not None:

@@ -9,6 +9,7 @@ from rayelastic.job.job import Job
 from rayelastic.job.preparing import prepare
 from rayelastic.job.uninterrupted import uninterrupted
 from rayelastic.on_ray.jobs import find_coordinator, start_coordinator
+from rayelastic.plan.config import Regions
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
 
@@ -95,7 +96,8 @@ def submit(
 ) -> Job:
     """Starts a topology on Ray and returns at once.
 
-    One actor hosts each processing element; a detached coordinator actor watches them.
+    One actor hosts each processing element; a detached coordinator actor watches them. Where a load is too much for one
+    there come to be more, on any node, and fewer again (`JobConfig(regions=, max_processes=)`).
 
     Args:
         topology: what to run.
@@ -108,7 +110,7 @@ def submit(
         DeclarationError: the topology is wrong; nothing was started.
         RayUnreachableError: there is no Ray at the address.
     """
-    spec = prepare(topology, config, name=name, restore=restore)
+    spec = prepare(topology, config, name=name, restore=restore, regions=Regions.ELASTIC)
     job = Job(spec.name, start_coordinator(spec, address=address), topology)
     try:
         job._start()

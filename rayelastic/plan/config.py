@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, Self
 
 from rayelastic.errors import ConfigError
 from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.plan.hash_ring import PARTITIONS
 
 __all__ = ["Elasticity", "JobConfig", "Regions", "ThreadingModel"]
 
@@ -18,7 +19,7 @@ RUN_RECORDS = 256
 RUN_BYTES = 16384  # half of a first-level data cache
 LOG_LEVELS = ("debug", "info", "warning", "error")
 ADAPTATION_PERIOD = 1.0  # seconds; the papers take 5 and 10, whose tests need them
-REGION_PERIOD = 5.0  # seconds; Joker takes 30 (section 4.1), whose averages need them
+REGION_PERIOD = 2.0  # seconds: 200 looks of the profiler; Joker takes 30 (section 4.1), whose averages need them
 PATIENCE = 30.0  # seconds; Flink's heartbeats take 50, and lose a moment of work where here all state goes
 LEAST_PATIENCE = 2.0  # seconds: four heartbeats of a link
 REGION_TARGET = 0.8  # of a CPU: Joker's bottleneck threshold (section 5.1)
@@ -37,9 +38,9 @@ class Elasticity(Enum):
 class Regions(Enum):
     """Whether regions can get more and fewer replicas while the job runs."""
 
-    FIXED = "fixed"  # no: the default
-    MANUAL = "manual"  # data-parallel ones do when Job.rescale says so
-    ELASTIC = "elastic"  # organic adaptation does it too
+    FIXED = "fixed"  # no: the default in this process
+    MANUAL = "manual"  # data-parallel and stateless ones do when Job.rescale says so
+    ELASTIC = "elastic"  # organic adaptation does it too: the default on Ray
 
 
 class ThreadingModel(Enum):
@@ -74,8 +75,12 @@ class JobConfig:
             the processing element, and for 'regions' where these are decided on. None: the last ones are kept in memory
             alone.
         log_level: 'debug', 'info', 'warning' or 'error': the lowest that the actors of a job on Ray log.
-        regions: 'fixed'; 'manual': data-parallel regions can get other numbers of replicas, each in a processing
-            element of its own (`Job.rescale`); 'elastic': they get as many as the load needs by themselves, too.
+        regions: 'fixed'; 'manual': data-parallel and stateless regions can get other numbers of replicas, each in a
+            processing element of its own (`Job.rescale`); 'elastic': they get as many as the load needs by themselves,
+            too. None: 'elastic' on Ray, 'fixed' in this process.
+        max_processes: the most processing elements that an elastic job may grow to; None: as many as the cluster has
+            CPUs.
+        max_replicas: the most replicas that a region may grow to by itself; None: 16, as in Joker.
         region_period: seconds between two decisions on regions.
         region_target: share of a CPU that a replica is to use, above 0 and below 1; less leaves more room for bursts.
         patience: seconds for which another processing element may say nothing, as behind a cut cable or on a machine
@@ -113,18 +118,20 @@ class JobConfig:
     adaptation_period: float = ADAPTATION_PERIOD
     journal: str | None = None
     cpus_per_pe: float = 0.25
-    regions: Regions | str = Regions.FIXED
+    regions: Regions | str | None = None
     log_level: str = "info"
     region_period: float = REGION_PERIOD
     region_target: float = REGION_TARGET
     patience: float = PATIENCE
     checkpoint: Checkpoint | bool | None = None
     web_port: int | None = None
+    max_processes: int | None = None
+    max_replicas: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("pes", "queue_records", "queue_bytes", "run_records", "run_bytes"):
             _check_whole(name, getattr(self, name))
-        for name in ("threads", "max_threads"):
+        for name in ("threads", "max_threads", "max_processes", "max_replicas"):
             if getattr(self, name) is not None:
                 _check_whole(name, getattr(self, name))
         if self.threads is not None and self.max_threads is not None and self.threads > self.max_threads:
@@ -132,6 +139,7 @@ class JobConfig:
                 f"JobConfig(threads={self.threads}) is more than max_threads={self.max_threads}",
                 way_out="Set one of them only",
             )
+        self._check_bounds()
         if self.run_records > self.queue_records:
             raise ConfigError(
                 f"JobConfig(run_records={self.run_records}) is more than queue_records={self.queue_records}",
@@ -155,14 +163,36 @@ class JobConfig:
             _check_port(self.web_port)
         object.__setattr__(self, "elasticity", _checked_elasticity(self.elasticity))
         _check_level(self.log_level)
-        object.__setattr__(self, "regions", _checked_regions(self.regions))
-        if self.regions is not Regions.FIXED and self.journal is not None and "{pe}" not in self.journal:
+        object.__setattr__(self, "regions", None if self.regions is None else _checked_regions(self.regions))
+        if self.regions not in (None, Regions.FIXED) and self.journal is not None and "{pe}" not in self.journal:
             raise ConfigError(
                 f"JobConfig(journal={self.journal!r}): replicas would overwrite each other's",
-                way_out="Have {pe} in it, such as '{pe}.jsonl'",
+                way_out="Have {pe} in it, such as '{pe}.jsonl', or set regions='fixed', which isn't the default on Ray",
             )
         object.__setattr__(self, "pins", _checked_pins(self.pins, self.pes))
         object.__setattr__(self, "threading", _checked_threading(self.threading))
+
+    def or_regions(self, regions: Regions) -> Self:
+        """Return the same with regions that are like this if nothing is said of them."""
+        return self if self.regions is not None else replace(self, regions=regions)
+
+    def _check_bounds(self) -> None:
+        if self.max_processes is not None and self.max_processes < self.pes:
+            raise ConfigError(
+                f"JobConfig(pes={self.pes}, max_processes={self.max_processes}): it starts with more than it may have",
+                way_out="Give a larger max_processes, or fewer pes",
+            )
+        if self.max_replicas is not None and self.max_replicas > PARTITIONS:
+            raise ConfigError(
+                f"JobConfig(max_replicas={self.max_replicas}): there are {PARTITIONS} partitions of keys",
+                way_out=f"Give {PARTITIONS} or less",
+            )
+        bounded = self.max_processes is not None or self.max_replicas is not None
+        if bounded and self.regions in (Regions.FIXED, Regions.FIXED.value):
+            raise ConfigError(
+                "JobConfig(regions='fixed') with max_processes or max_replicas: nothing would grow",
+                way_out="Leave regions out, or give 'elastic'",
+            )
 
     def model_of(self, operator: str) -> ThreadingModel | None:
         """Return the threading model that is pinned for an operator; None: elastic."""

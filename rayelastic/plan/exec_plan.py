@@ -130,6 +130,15 @@ class ExecPlan:
         """Return the processing element of a replica of an operator; KeyError if the plan doesn't have it."""
         return self.pipeline_of(operator).pes[replica]
 
+    def senders(self, operator: str) -> tuple[str, ...]:
+        """List the elements that the output of an operator leaves from; KeyError if the plan doesn't have it.
+
+        One for each replica; but what replicas without state give is brought together in the element of the first.
+        """
+        planned, pes = self.region_of(operator), self.pipeline_of(operator).pes
+        together = planned.region.kind is RegionKind.STATELESS and operator == planned.region.operators[-1]
+        return pes[:1] if together else tuple(dict.fromkeys(pes))
+
     def instances(self, pe: str) -> tuple[tuple[str, int], ...]:
         """List what a processing element runs: (operator, replica), in topological order, replica by replica."""
         return tuple(
@@ -173,7 +182,7 @@ class ExecPlan:
                 ends = dict.fromkeys(pair for pair in pairs if pair[0] != pair[1])
             else:
                 to = dict.fromkeys(taking.pes)
-                ends = dict.fromkeys((a, b) for a in dict.fromkeys(sending.pes) for b in to if a != b)
+                ends = dict.fromkeys((a, b) for a in self.senders(source) for b in to if a != b)
             first = (sending.pe, taking.pe)
             for pair in ends:
                 output, entry = port_of(stream, OUT), port_of(end, IN)
@@ -253,11 +262,12 @@ class ExecPlan:
         """
         planned = self.region(region)
         first = planned.region.operators[0]
-        if planned.region.kind is not RegionKind.DATA_PARALLEL and replicas != 1:
+        if not planned.region.kind.is_replicable and replicas != 1:
             raise ConfigError(
                 f"its region {region} is {planned.region.kind.value}, which can't be replicated",
                 operator=first,
-                way_out="Only regions with a keyed operator can be: group the stream with key_by",
+                way_out="Regions with a keyed operator can be, and functions without state right behind a source: "
+                "group the stream with key_by",
             )
         if not 1 <= replicas <= PARTITIONS:
             raise ConfigError(

@@ -14,6 +14,7 @@ __all__ = ["explain"]
 _WHY = {
     RegionKind.SOURCE: "a source stands alone",
     RegionKind.DATA_PARALLEL: "can be split into pipelines and replicated by key",
+    RegionKind.STATELESS: "can be split into pipelines and replicated, in turn",
     RegionKind.PIPELINE: "can be split into pipelines",
     RegionKind.LOOP: "what goes round stays together",
     RegionKind.STAGE: "has as many channels as pay",

@@ -16,6 +16,10 @@ of its region; tuples of each port are dealt out by that port's keys.
 Beyond the paper: the operators of a loop are one region, which isn't parallelised; so are the operator that deals
 tuples out to the channels of an elastic stage and the first operator of each channel.
 
+Beyond the paper, too: functions without state right behind a source are a region of their own. Any replica may take any
+tuple of it, and what the replicas give is brought together in the order of the source again. That needs one place that
+deals out, so only the first region behind a source is like that.
+
 Within a chain the search goes from the source on, so early regions get as much as they can. Stateless operators in
 front of the first partitioned operator belong to its region as far back as they hold its keys.
 
@@ -45,6 +49,7 @@ class RegionKind(Enum):
 
     SOURCE = "source"  # not at all
     DATA_PARALLEL = "data-parallel"  # into pipelines and into replicas by key
+    STATELESS = "stateless"  # into pipelines and into replicas that take turns
     PIPELINE = "pipeline"  # into pipelines only
     LOOP = "loop"  # not at all: what goes round stays in one processing element
     STAGE = "elastic stage"  # it does that itself, in one processing element
@@ -53,6 +58,11 @@ class RegionKind(Enum):
     def is_fixed(self) -> bool:
         """Whether it can't be parallelised at all."""
         return self in (RegionKind.SOURCE, RegionKind.LOOP, RegionKind.STAGE)
+
+    @property
+    def is_replicable(self) -> bool:
+        """Whether it can have several replicas."""
+        return self in (RegionKind.DATA_PARALLEL, RegionKind.STATELESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +113,7 @@ def regions(graph: Graph) -> tuple[Region, ...]:
         if chain[0].kind is OperatorKind.SOURCE:
             parts.append((RegionKind.SOURCE, chain))
         else:
-            parts.extend(_split(chain))
+            parts.extend(_split(chain, behind_source=_is_behind_source(operators, chain[0])))
     rank = {name: i for i, name in enumerate(order)}
     parts.sort(key=lambda part: rank[part[1][0].name])
     return tuple(_region(f"r{i}", kind, members) for i, (kind, members) in enumerate(parts))
@@ -135,7 +145,28 @@ def _chains(operators: Mapping[str, OperatorSpec], order: list[str], kept: Conta
     return found
 
 
-def _split(chain: list[OperatorSpec]) -> list[tuple[RegionKind, list[OperatorSpec]]]:
+def _is_behind_source(operators: Mapping[str, OperatorSpec], first: OperatorSpec) -> bool:
+    """Tell whether an operator takes one stream, of a source."""
+    edges = first.edges
+    return len(edges) == 1 and operators[first.upstream[0]].kind is OperatorKind.SOURCE
+
+
+def _rest(chain: list[OperatorSpec], *, behind_source: bool) -> list[tuple[RegionKind, list[OperatorSpec]]]:
+    """Cut what has no keys: functions without state right behind a source, and others."""
+    at = 0
+    while behind_source and at < len(chain) and _is_free(chain[at]):
+        at += 1
+    parts = [(RegionKind.STATELESS, chain[:at]), (RegionKind.PIPELINE, chain[at:])]
+    return [(kind, members) for kind, members in parts if members]
+
+
+def _is_free(spec: OperatorSpec) -> bool:
+    """Tell whether any replica may run an operator on any tuple."""
+    functions = (OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP)
+    return spec.kind in functions and spec.state_kind is StateKind.STATELESS and len(spec.outputs) == 1
+
+
+def _split(chain: list[OperatorSpec], *, behind_source: bool) -> list[tuple[RegionKind, list[OperatorSpec]]]:
     """Cut a chain into data-parallel regions and the rest: rules 3 to 5."""
     found: list[tuple[RegionKind, list[OperatorSpec]]] = []
     rest_from = at = 0
@@ -159,11 +190,11 @@ def _split(chain: list[OperatorSpec]) -> list[tuple[RegionKind, list[OperatorSpe
                 break
             end += 1
         if start > rest_from:
-            found.append((RegionKind.PIPELINE, chain[rest_from:start]))
+            found += _rest(chain[rest_from:start], behind_source=behind_source and rest_from == 0)
         found.append((RegionKind.DATA_PARALLEL, chain[start:end]))
         rest_from = at = end
     if rest_from < len(chain):
-        found.append((RegionKind.PIPELINE, chain[rest_from:]))
+        found += _rest(chain[rest_from:], behind_source=behind_source and rest_from == 0)
     return found
 
 

@@ -1,6 +1,8 @@
 """Where the streams of an elastic region part and meet: what each processing element hosts of it, derived from a plan.
 
-Joker section 3.2 (J11, J12): tuples go to the replicas of a region by their keys, and there are no mergers. In front of
+Joker section 3.2 (J11, J12): tuples go to the replicas of a region by their keys, and there are no mergers. Replicas
+without state get theirs in turns, and what they give comes *home* to the element of the first one, where the order is
+restored; nobody downstream knows of them. In front of
 an elastic region each element that feeds it has a router; where its streams come in from other elements there is a
 gather; behind each replica there is a tap. Who moves keys, and how, is not known here.
 """
@@ -23,6 +25,7 @@ __all__ = [
     "RouterPlan",
     "elastic_regions",
     "exits_of",
+    "home_edge",
     "routed_link",
     "routers_of",
     "routing_of",
@@ -64,6 +67,7 @@ class RouterPlan:
         owners: the replica of each partition.
         local: the replica that is in the same processing element; None if there is none.
         links: {replica: link}, of the others.
+        in_turn: whether it deals out in turns instead.
     """
 
     edge: Edge
@@ -72,6 +76,7 @@ class RouterPlan:
     owners: tuple[int, ...]
     local: int | None
     links: Mapping[int, PlanLink]
+    in_turn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +87,13 @@ class GatherPlan:
         edge: which.
         links: those that there are.
         local: whether it has a source in the same processing element too, a replica of an elastic region.
+        in_turn: whether it restores the order of the turns that replicas without state got; its edge leads home.
     """
 
     edge: Edge
     links: tuple[PlanLink, ...]
     local: bool
+    in_turn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +138,11 @@ def why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec]) -> str
 def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken: frozenset[str]) -> str:
     region = planned.region
     members = [operators[name] for name in region.operators]
-    if region.kind is not RegionKind.DATA_PARALLEL:
+    if not region.kind.is_replicable:
         return f"it is {region.kind.value}"
-    if not region.keys:
+    if region.kind is RegionKind.STATELESS and taken.isdisjoint(members[-1].streams):
+        return "nobody takes what it gives"
+    if region.kind is RegionKind.DATA_PARALLEL and not region.keys:
         return "it has one group of all tuples"
     several = [m for m in members if len(m.inputs) != 1]
     if several not in ([], members[:1]) or any(m.kind is not OperatorKind.JOIN for m in several):
@@ -173,18 +182,26 @@ def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
     for edge in (Edge(stream, end) for stream, end in plan.edges):
         upstream, downstream = plan.region_of(edge.source), plan.region_of(edge.target)
         leaves, enters = upstream.region.name in elastic, downstream.region.name in elastic
+        parts = leaves and upstream.region.kind is not RegionKind.STATELESS  # comes from any number of elements
         if upstream is downstream or not (leaves or enters):
             continue
-        sending, taking = plan.pipeline_of(edge.source).pes, plan.pipeline_of(edge.target).pes
+        sending, taking = plan.senders(edge.source), plan.pipeline_of(edge.target).pes
         if pe in sending or pe in taking:
             routed.add(edge)
         if pe in sending and enters:
             routers.append(_router(edge, pe, downstream, taking))
         elif pe in sending and pe not in taking:
             links_out.append(routed_link(edge, pe, taking[0]))
-        if pe in taking and (leaves or pe not in sending):
-            elsewhere = tuple(routed_link(edge, other, pe) for other in dict.fromkeys(sending) if other != pe)
+        if pe in taking and (parts or pe not in sending):
+            elsewhere = tuple(routed_link(edge, other, pe) for other in sending if other != pe)
             gathers.append(GatherPlan(edge, elsewhere, local=pe in sending))
+    for planned in plan.regions:
+        if planned.region.name in elastic and planned.region.kind is RegionKind.STATELESS:
+            edge, (first, *others) = home_edge(planned), planned.pipelines[-1].pes
+            if pe == first:
+                gathers.append(GatherPlan(edge, tuple(routed_link(edge, o, pe) for o in others), True, in_turn=True))
+            elif pe in others:
+                links_out.append(routed_link(edge, pe, first))
     taps = {
         planned.region.name: planned.region.operators[-1]
         for planned in plan.regions
@@ -197,7 +214,14 @@ def _router(edge: Edge, pe: str, region: RegionPlan, taking: tuple[str, ...]) ->
     local = taking.index(pe) if pe in taking else None
     links = {replica: routed_link(edge, pe, other) for replica, other in enumerate(taking) if other != pe}
     keys = region.region.keys_at(port_of(edge.end, IN))
-    return RouterPlan(edge, region.region.name, keys, region.ring.owners, local, links)
+    in_turn = region.region.kind is RegionKind.STATELESS
+    return RouterPlan(edge, region.region.name, keys, region.ring.owners, local, links, in_turn)
+
+
+def home_edge(planned: RegionPlan) -> Edge:
+    """Return the way home of what replicas without state give: from the last operator to where the first one's is."""
+    last = planned.region.operators[-1]
+    return Edge(last, last)
 
 
 def routers_of(plan: ExecPlan, region: str) -> Iterator[tuple[str, Edge]]:
@@ -210,7 +234,7 @@ def routers_of(plan: ExecPlan, region: str) -> Iterator[tuple[str, Edge]]:
     first = plan.region(region).region.operators[0]
     for edge in (Edge(stream, end) for stream, end in plan.edges):
         if edge.target == first:
-            for pe in dict.fromkeys(plan.pipeline_of(edge.source).pes):
+            for pe in plan.senders(edge.source):
                 yield pe, edge
 
 
@@ -221,5 +245,9 @@ def exits_of(plan: ExecPlan, region: str) -> Iterator[Edge]:
         plan: in force.
         region: its name.
     """
-    last = plan.region(region).region.operators[-1]
+    planned = plan.region(region)
+    if planned.region.kind is RegionKind.STATELESS:
+        yield home_edge(planned)
+        return
+    last = planned.region.operators[-1]
     yield from (Edge(stream, end) for stream, end in plan.edges if operator_of(stream) == last)

@@ -67,16 +67,26 @@ def service() -> Iterator[Service]:
         made.close()
 
 
-def asking(address: tuple[str, int]) -> Callable[[Event, Seen], Counted]:
-    """The operator: each thread that runs it has a connection."""
+def questions(address: tuple[str, int]) -> Callable[[], None]:
+    """Asks the service; each thread that does has a connection."""
     here = threading.local()
 
-    def ask(t: Event, s: Seen) -> Counted:
+    def question() -> None:
         if not hasattr(here, "connection"):
             here.connection = socket.create_connection(address)
         here.connection.sendall(b"?")
         if here.connection.recv(1) != b"?":
             raise ConnectionError("no answer")
+
+    return question
+
+
+def asking(address: tuple[str, int]) -> Callable[[Event, Seen], Counted]:
+    """The operator with state."""
+    question = questions(address)
+
+    def ask(t: Event, s: Seen) -> Counted:
+        question()
         s.count += 1
         s.digest = (s.digest * 31 + t.sequence + 1) % 1000000007
         return Counted(t.key, t.sequence, s.count, s.digest)
@@ -106,6 +116,34 @@ def test_a_region_that_waits_follows_its_load_up_and_down() -> None:
             job.close()
     assert any("from 1 replica to" in str(one) for one in done), done
     assert ask.waited_seconds > 4 * ask.cpu_seconds  # it was no CPU that was short
+
+
+@pytest.mark.timeout(200)
+def test_one_without_state_gets_replicas_too_and_keeps_the_order() -> None:
+    """The commonest job: a service is asked for each tuple, and nothing is kept."""
+    feed = PacedFeed(keys=1)
+    with service() as remote:
+        question = questions(remote.address)
+
+        def ask(t: Event) -> Event:
+            question()
+            return t
+
+        topology = rel.Topology("asking")
+        events = topology.source("events", rel.callable(feed, Event))
+        events.map("ask", ask, lane="python").sink("out", rel.list())
+        job = start(topology, rel.JobConfig(regions="elastic", region_period=PERIOD, elasticity="off"))
+        try:
+            feed.rate = 1.8 * ONE
+            reaches(job, range(2, 17))
+            feed.rate = 0.2 * ONE
+            reaches(job, range(1, 2))
+            feed.enough.set()
+            rows = job.wait(timeout=PATIENCE)["out"]
+        finally:
+            feed.enough.set()
+            job.close()
+    assert [t.sequence for t in rows] == list(range(feed.next[0]))
 
 
 class Meeting:

@@ -1,4 +1,5 @@
 // rayelastic._native.Router, Gather, Tap: where streams part and meet when a region has several replicas.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -45,16 +46,18 @@ void bind_routing(nb::module_& module) {
       .def(
           "__init__",
           [](Router* self, std::string name, const SchemaObject& schema, std::vector<std::string> keys, std::vector<std::uint16_t> owners,
-             std::vector<std::uint16_t> locals, std::size_t hold_bytes) {
+             std::vector<std::uint16_t> locals, std::size_t hold_bytes, bool in_turn) {
             new (self) Router(schema.schema, RouterOptions{.name = std::move(name),
                                                            .keys = std::move(keys),
                                                            .owners = std::move(owners),
                                                            .locals = std::move(locals),
-                                                           .hold_bytes = hold_bytes});
+                                                           .hold_bytes = hold_bytes,
+                                                           .in_turn = in_turn});
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("keys"), nb::arg("owners"), nb::arg("locals"),
-          nb::arg("hold_bytes") = RouterOptions().hold_bytes,
-          "owners: the target of each partition; locals: targets behind output ports 0, 1, ...; hold_bytes: of records that may wait.")
+          nb::arg("hold_bytes") = RouterOptions().hold_bytes, nb::arg("in_turn") = false,
+          "owners: the target of each partition; locals: targets behind output ports 0, 1, ...; hold_bytes: of records that may wait; "
+          "in_turn: deal\nrecords out in turns, whatever their keys.")
       .def("hold", &Router::hold, nb::arg("partitions"), nb::arg("owner"), nb::arg("mark"), nb::arg("epoch"),
            "From now on their records wait; a Flush mark follows the last one that went to their owner.")
       .def("route", &Router::route, nb::arg("partitions"), nb::arg("target"), nb::arg("epoch"),
@@ -75,11 +78,13 @@ void bind_routing(nb::module_& module) {
   nb::class_<Gather>(module, "Gather", "Where a stream comes in by any number of links, more and fewer while it runs.")
       .def(
           "__init__",
-          [](Gather* self, std::string name, const SchemaObject& schema, std::size_t local_ends, bool tolerant) {
-            new (self) Gather(schema.schema, GatherOptions{.name = std::move(name), .local_ends = local_ends, .tolerant = tolerant});
+          [](Gather* self, std::string name, const SchemaObject& schema, std::size_t local_ends, bool tolerant, bool in_turn) {
+            new (self) Gather(schema.schema,
+                              GatherOptions{.name = std::move(name), .local_ends = local_ends, .tolerant = tolerant, .in_turn = in_turn});
           },
-          nb::arg("name"), nb::arg("schema"), nb::arg("local_ends") = 0, nb::arg("tolerant") = false,
-          "local_ends: taps that end into it; tolerant: a link that is lost doesn't fail the PE.")
+          nb::arg("name"), nb::arg("schema"), nb::arg("local_ends") = 0, nb::arg("tolerant") = false, nb::arg("in_turn") = false,
+          "local_ends: taps that end into it; tolerant: a link that is lost doesn't fail the PE; in_turn: in the order of a router's "
+          "turns.")
       .def(
           "add", [](Gather& self, const LinkObject& link) { return self.add(link.link); }, nb::arg("link"),
           nb::call_guard<nb::gil_scoped_release>(), "False: too late, the stream has ended.")
@@ -89,14 +94,18 @@ void bind_routing(nb::module_& module) {
             return wait_for_mark(self.marks(), mark, count, patience);
           },
           nb::arg("mark"), nb::arg("count"), nb::arg("patience"), "True once the mark came `count` times, or nothing more comes.")
-      .def_prop_ro("lost", &Gather::lost, "Links that failed.");
+      .def_prop_ro("lost", &Gather::lost, "Links that failed.")
+      .def_prop_ro("flow", &Gather::flow, "In turn: what the replica in the same PE has handed over, and what of it has been passed on.");
 
   nb::class_<Tap>(module, "Tap", "Behind a replica: passes everything on and notes Flush marks.")
       .def(
           "__init__",
-          [](Tap* self, std::vector<std::shared_ptr<Gather>> gathers) { new (self) Tap{.marks = {}, .gathers = std::move(gathers)}; },
-          nb::arg("gathers") = std::vector<std::shared_ptr<Gather>>(),
-          nb::sig("def __init__(self, gathers: collections.abc.Sequence[Gather] = ()) -> None"), "gathers: hear of its end.")
+          [](Tap* self, std::vector<std::shared_ptr<Gather>> gathers, std::shared_ptr<Gather> in_turn) {
+            new (self) Tap{.marks = {}, .gathers = std::move(gathers), .in_turn = std::move(in_turn)};
+          },
+          nb::arg("gathers") = std::vector<std::shared_ptr<Gather>>(), nb::arg("in_turn").none() = nb::none(),
+          nb::sig("def __init__(self, gathers: collections.abc.Sequence[Gather] = (), in_turn: Gather | None = None) -> None"),
+          "gathers: hear of its end; in_turn: takes what comes from the first turn on.")
       .def(
           "wait_mark",
           [](Tap& self, std::int64_t mark, unsigned count, double patience) { return wait_for_mark(self.marks, mark, count, patience); },

@@ -5,7 +5,15 @@
 #include <limits>
 #include <utility>
 
+#include "operator/record_buffer.hpp"
+
 namespace rayelastic {
+
+namespace {
+
+constexpr std::size_t kMostAhead = 4U << 20;  // bytes that the local replica may be ahead of the others
+
+}  // namespace
 
 Gather::Gather(std::shared_ptr<const Schema> schema, GatherOptions options) : schema_(std::move(schema)), options_(std::move(options)) {}
 
@@ -73,17 +81,28 @@ std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* 
     }
     for (std::size_t tried = 0; found == nullptr && tried < arms_.size(); ++tried) {
       Arm& arm = arms_[next_++ % arms_.size()];
-      if (arm.stage == Stage::Arrived) found = &arm;
+      if (arm.stage == Stage::Arrived && is_due(arm)) found = &arm;
     }
     if (found != nullptr) break;
+    if (!pieces_.empty() && is_due(local_, pieces_.front().records != nullptr, pieces_.front().mark)) {
+      Piece piece = std::move(pieces_.front());
+      pieces_.pop_front();
+      if (piece.records != nullptr) piece_bytes_ -= piece.records->bytes();
+      taken_.notify_all();
+      lock.unlock();
+      const std::int64_t left = pass_local(std::move(piece), context);
+      lock.lock();
+      ++pieces_passed_;
+      return left;
+    }
     const bool links_ended = std::ranges::all_of(arms_, [](const Arm& arm) { return arm.stage == Stage::Ended; });
-    if (links_ended && local_ended_ == options_.local_ends && arms_.size() + options_.local_ends > 0) {
+    if (links_ended && pieces_.empty() && local_ended_ == options_.local_ends && arms_.size() + options_.local_ends > 0) {
       ended_ = true;
       marks_.close();
       context->finish();
       return 0;
     }
-    if (links_ended && !idle_) {  // as long as there is no link nothing comes from here
+    if (links_ended && !idle_ && !local_.watermark.has_value()) {  // as long as there is no link nothing comes from here
       idle_ = true;
       lock.unlock();
       context->mark({MarkKind::Watermark, kIdle});
@@ -109,6 +128,13 @@ std::int64_t Gather::pass(Arm& arm, std::byte* out, std::size_t capacity, rel_co
 
 void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
   if (mark.kind == MarkKind::Final) return;  // the engine sends it, when this source has finished
+  if (options_.in_turn && mark.kind == MarkKind::Turn) {
+    const std::lock_guard guard(mutex_);
+    const bool begins = mark.value % 2 == 0;
+    current_ = begins ? &arm : nullptr;
+    if (!begins) ++due_;
+    return;
+  }
   if (mark.kind == MarkKind::Flush) marks_.note(mark.value);
   if (mark.kind != MarkKind::Watermark) {
     context->mark(mark);
@@ -124,11 +150,68 @@ void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
       if (!other.watermark.has_value()) return;
       lowest = std::min(lowest, *other.watermark);
     }
+    if (local_.watermark.has_value() && local_ended_ == 0) lowest = std::min(lowest, *local_.watermark);
   }
   const bool was_idle = std::exchange(idle_, false);
   if (watermark_.has_value() && lowest <= *watermark_ && !was_idle) return;
   watermark_ = std::max(watermark_.value_or(lowest), lowest);
   context->mark({MarkKind::Watermark, *watermark_});
+  speaks_.store(true);
+}
+
+// --- in turn
+
+bool Gather::is_due(const Arm& arm, bool records, Mark mark) const noexcept {
+  if (!options_.in_turn) return true;
+  if (records) return current_ == &arm || (current_ == nullptr && due_ == 0);  // before the first turn there is one replica
+  if (mark.kind != MarkKind::Turn) return true;
+  return mark.value % 2 == 0 ? current_ == nullptr && mark.value == 2 * due_ : current_ == &arm;
+}
+
+bool Gather::is_due(const Arm& arm) const noexcept {
+  const bool records = arm.received.header.kind == FrameKind::Records;
+  return is_due(arm, records, records ? Mark{} : arm.received.mark());
+}
+
+bool Gather::put(const Run& run) {
+  std::unique_lock lock(mutex_);
+  taken_.wait(lock, [this] { return piece_bytes_ <= kMostAhead || stopping_; });
+  if (stopping_) return false;
+  Piece& piece = pieces_.emplace_back(std::make_unique<RecordBuffer>(schema_->record_size()));
+  piece.records->append(run, run.count);
+  piece_bytes_ += piece.records->bytes();
+  ++pieces_put_;
+  arrived_.notify_all();
+  return true;
+}
+
+bool Gather::put(Mark mark) {
+  const std::lock_guard guard(mutex_);
+  pieces_.push_back({.records = nullptr, .mark = mark});
+  ++pieces_put_;
+  arrived_.notify_all();
+  return !stopping_;
+}
+
+std::pair<std::uint64_t, std::uint64_t> Gather::flow() const {
+  const std::lock_guard guard(mutex_);
+  return {pieces_put_, pieces_passed_};
+}
+
+std::int64_t Gather::pass_local(Piece piece, rel_context* context) {
+  if (piece.records == nullptr) {
+    pass(local_, piece.mark, context);
+    return 0;
+  }
+  while (!piece.records->empty()) {
+    const Run run = piece.records->front(piece.records->size());
+    std::vector<Chunk*> chunks;
+    piece.records->chunks_of(run.count, chunks);
+    for (Chunk* chunk : chunks) context->attach(chunk);
+    if (!context->emit(0, run.records, static_cast<std::int64_t>(run.count))) return REL_STOPPED;
+    piece.records->pop(run.count);
+  }
+  return 0;
 }
 
 OperatorSpec make_gather(std::shared_ptr<Gather> gather) {
@@ -150,29 +233,66 @@ OperatorSpec make_gather(std::shared_ptr<Gather> gather) {
   return spec;
 }
 
+namespace {
+
+struct TapState {
+  std::shared_ptr<Tap> tap;
+  std::size_t stride;
+
+  // What the tap itself has passed on keeps nobody waiting any more, once the gather has passed on what is as late.
+  void fall_silent(rel_context* context) {
+    if (tap->silent || !tap->in_turn->speaks()) return;
+    tap->silent = true;
+    context->mark({MarkKind::Watermark, kIdle});
+  }
+};
+
+TapState& tapped(void* state) noexcept { return *static_cast<TapState*>(state); }
+
+std::int64_t process_tap(const void* in, std::int64_t n, void* out, std::int64_t, void* state, rel_context* context) {
+  auto& [tap, stride] = tapped(state);
+  const auto count = static_cast<std::size_t>(n);
+  if (n == 0) {
+    tap->marks.close();
+    for (const auto& gather : tap->gathers) gather->end_local();
+  } else if (tap->turning) {
+    tapped(state).fall_silent(context);
+    return tap->in_turn->put({static_cast<const std::byte*>(in), count, stride, context->input_chunks()}) ? 0 : REL_STOPPED;
+  } else if (in != out) {
+    std::memcpy(out, in, count * stride);
+  }
+  return n;
+}
+
+bool mark_tap(void* state, Mark mark, rel_context* context) {
+  Tap& tap = *tapped(state).tap;
+  if (mark.kind == MarkKind::Flush) tap.marks.note(mark.value);
+  if (tap.in_turn == nullptr) return true;
+  if (!tap.turning && mark.kind == MarkKind::Turn) {
+    tap.turning = true;
+    if (tap.watermark.has_value()) (void)tap.in_turn->put(*tap.watermark);
+  }
+  if (!tap.turning) {
+    if (mark.kind == MarkKind::Watermark) tap.watermark = mark;
+    return true;
+  }
+  tapped(state).fall_silent(context);
+  if (mark.kind != MarkKind::Final) (void)tap.in_turn->put(mark);
+  return mark.kind == MarkKind::Final;
+}
+
+}  // namespace
+
 OperatorSpec make_tap(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Tap> tap) {
   OperatorSpec spec;
   spec.name = std::move(name);
-  const std::size_t stride = schema->record_size();
-  spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* state, rel_context*) -> std::int64_t {
-    auto& [self, size] = *static_cast<std::pair<std::shared_ptr<Tap>, std::size_t>*>(state);
-    if (n == 0) {
-      self->marks.close();
-      for (const auto& gather : self->gathers) gather->end_local();
-    } else if (in != out) {
-      std::memcpy(out, in, static_cast<std::size_t>(n) * size);
-    }
-    return n;
-  };
-  spec.marked = [](void* state, Mark mark, rel_context*) {
-    if (mark.kind == MarkKind::Flush) static_cast<std::pair<std::shared_ptr<Tap>, std::size_t>*>(state)->first->marks.note(mark.value);
-    return true;
-  };
+  spec.process = process_tap;
+  spec.marked = mark_tap;
   spec.flags = REL_ONE_TO_ONE | REL_FILTER | REL_IN_PLACE | REL_ON_FINISH;
   spec.tells_others = true;
   spec.input = schema;
+  spec.state = std::make_shared<TapState>(std::move(tap), schema->record_size());
   spec.output = std::move(schema);
-  spec.state = std::make_shared<std::pair<std::shared_ptr<Tap>, std::size_t>>(std::move(tap), stride);
   return spec;
 }
 

@@ -93,6 +93,11 @@ void Link::consumed(std::size_t bytes) {
   if (has_unsent() && !watched_) wake();
 }
 
+bool Link::has_room() const {
+  const Lock lock(mutex_);
+  return has_credit();
+}
+
 bool Link::has_credit() const noexcept {
   return window_ > 0 && (outstanding_ <= window_ / 2 || outstanding_ + open_->frame_bytes() <= window_);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -44,7 +45,10 @@ Router::Router(std::shared_ptr<const Schema> schema, RouterOptions options)
   for (const std::uint16_t owner : owners_) {
     if (owner == kHeld) refuse("a partition without owner");
   }
+  whole_ = owners_[0];
   set_owner(0, owners_[0]);
+  stride_ = std::max<std::size_t>(1, owners_.size() * 5 / 8);  // about the golden section: of any owners, each comes evenly
+  while (std::gcd(stride_, owners_.size()) != 1) ++stride_;
   publish();
 }
 
@@ -65,6 +69,7 @@ void Router::set_owner(std::uint16_t partition, std::uint16_t target) {
   owners_[partition] = target;
   const bool all = std::ranges::all_of(owners_, [target](std::uint16_t owner) { return owner == target; });
   sole_ = all ? target : kHeld;
+  if (sole_ != kHeld) whole_ = sole_;
 }
 
 std::int64_t Router::process(const std::byte* in, std::int64_t n, std::byte* out, rel_context* context) {
@@ -72,7 +77,7 @@ std::int64_t Router::process(const std::byte* in, std::int64_t n, std::byte* out
   if (in == nullptr) return finish(context) ? 0 : REL_STOPPED;
   const auto count = static_cast<std::size_t>(n);
   // Everything goes one way, and on in this thread: nothing is looked at.
-  if (sole_ != kHeld && targets_.size() > sole_ && targets_[sole_].port == 0) {
+  if (sole_ != kHeld && targets_.size() > sole_ && targets_[sole_].port == 0 && turns_ == 0) {
     if (out != in) std::memcpy(out, in, count * schema_->record_size());
     return n;
   }
@@ -87,6 +92,7 @@ std::int64_t Router::process(const std::byte* in, std::int64_t n, std::byte* out
 
 // Each record to the target of its partition, or among those that wait.
 bool Router::scatter(const Run& run, rel_context* context) {
+  if (options_.in_turn) return deal(run, context);
   const std::size_t stride = schema_->record_size();
   for (std::size_t first = 0; first < run.count; first += kBatch) {
     const std::size_t count = std::min(kBatch, run.count - first);

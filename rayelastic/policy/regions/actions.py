@@ -181,6 +181,7 @@ class AdaptationDecision:
         rule: where the rule is written, such as "Joker Algorithm 6".
         reset: whether local levels are to forget what they learned (architecture, section 1).
         request: machines that are missing.
+        grows_soon: whether replicas may be wanted next, so that processes for them can be made ready.
 
     >>> AdaptationDecision(ExecPlan("t", ()), reason="no bottleneck").as_dict()["verdict"]
     'hold'
@@ -194,6 +195,7 @@ class AdaptationDecision:
     rule: str = ""
     reset: bool = False
     request: NodeRequest | None = None
+    grows_soon: bool = False
 
     @property
     def changes(self) -> bool:
@@ -211,6 +213,7 @@ class AdaptationDecision:
             "reason": self.reason,
             "rule": self.rule,
             "reset": self.reset,
+            "grows_soon": self.grows_soon,
             "request": request and {f.name: getattr(request, f.name) for f in fields(request)},
         }
 
@@ -227,4 +230,5 @@ class AdaptationDecision:
             values["rule"],
             values["reset"],
             request and NodeRequest(**request),
+            values["grows_soon"],
         )

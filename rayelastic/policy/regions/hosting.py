@@ -27,6 +27,8 @@ class Hosting:
         used: {processing element: CPUs that its replicas will use}.
         aim: share of a node's CPUs that is used by choice.
         busy: share of them that may be used if need be.
+        shares: whether replicas may run beside others in one processing element.
+        most: processing elements that there may be; None: any number.
 
     >>> hosting = Hosting(ExecPlan("t", ()), [Node("a", 2), Node("b", 2)], {"front": 1.0}, aim=0.8, busy=1.0)
     >>> hosting.host(["front"], 4, cpus=0.8, own_process=False), hosting.started
@@ -34,16 +36,26 @@ class Hosting:
     """
 
     def __init__(
-        self, plan: ExecPlan, nodes: Sequence[Node], used: Mapping[str, float], *, aim: float, busy: float
+        self,
+        plan: ExecPlan,
+        nodes: Sequence[Node],
+        used: Mapping[str, float],
+        *,
+        aim: float,
+        busy: float,
+        shares: bool = True,
+        most: int | None = None,
     ) -> None:
         self._plan = plan
         self._home = nodes[0].name if nodes else ""
-        shares = dict.fromkeys((aim, max(aim, busy)))
-        self._free = [FreeNodes([replace(node, cpus=node.cpus * share) for node in nodes]) for share in shares]
+        usable = dict.fromkeys((aim, max(aim, busy)))
+        self._free = [FreeNodes([replace(node, cpus=node.cpus * share) for node in nodes]) for share in usable]
         self._nodes = self._free[0].nodes
         self.started: dict[str, str] = {}  # new processing element -> node
         self._native: dict[str, str] = {}  # node -> new processing element for native replicas
         self._names = 0
+        self._shares = shares
+        self._left = float("inf") if most is None else max(0, most - len(plan.pes))
         for pe, cpus in used.items():
             if self.node_of(pe) in self._nodes:
                 self._take(self.node_of(pe), Demand(cpus))
@@ -86,6 +98,7 @@ class Hosting:
         return None
 
     def _another(self, present: Sequence[str], cpus: float, *, own_process: bool) -> str | None:
+        own_process = own_process or not self._shares
         if not self._nodes:
             return self._fresh() if own_process else present[0]
         for free in self._free:
@@ -103,10 +116,13 @@ class Hosting:
         node = node or free.freest(demand)
         if node is None:
             return None
-        self._take(node, demand)
         if native and node in self._native:
+            self._take(node, demand)
             return self._native[node]
         pe = self._fresh()
+        if pe is None:
+            return None
+        self._take(node, demand)
         self.started[pe] = node
         if native:
             self._native[node] = pe
@@ -124,7 +140,10 @@ class Hosting:
         for free in self._free:
             free.take(node, demand)
 
-    def _fresh(self) -> str:
+    def _fresh(self) -> str | None:
+        if self._left < 1:
+            return None
+        self._left -= 1
         while f"pe{self._names}" in self._plan.pes:
             self._names += 1
         self._names += 1

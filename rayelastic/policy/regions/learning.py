@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
+from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.model import RegionModel, shape_of
 from rayelastic.policy.regions.observation import ExponentialAverage, PlanObservation, RegionObservation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
@@ -222,12 +223,14 @@ class Known:
             busiest = max(known.replicas) / mean if mean > 0 else 1.0
             few = max(1.0, FEW / math.sqrt(known.count))  # the busiest of young averages is busy by noise
             skew = busiest if busiest > 1.0 + self._t.skew * few else 1.0
+        keyed = known.planned.region.kind is RegionKind.DATA_PARALLEL
         model = RegionModel(
             known.planned.region,
             tuple(cpus / known.taken for cpus in known.busy),
             known.overhead / known.taken,
             known.given / known.taken,
             skew,
+            (skew - 1.0) / (replicas - 1) if keyed and replicas > 1 else 0.0,
             waits=tuple(sleeping / known.taken for sleeping in known.waits),
         )
         if not known.limit.count or known.planned.region.token_bound:

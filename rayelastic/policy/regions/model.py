@@ -32,6 +32,8 @@ class RegionModel:
         selectivity: tuples that it gives.
         skew: load of the busiest replica relative to the mean, where there are several: hot keys, or a slow node. Taken
             to stay as it is; if it doesn't, because one key is too hot, growing fails its trial.
+        hot: share of the load that can't be divided if all of the skew is due to one key: the busiest of n replicas
+            has that and an n-th of the rest. It bounds how many replicas are tried at all.
         efficiency: what it carried as a bottleneck, relative to what its useful time says; below 1, its threads wait.
         waits: of each operator, s that its thread sleeps inside it, for an answer from outside; empty: none.
 
@@ -45,6 +47,7 @@ class RegionModel:
     overhead: float
     selectivity: float = 1.0
     skew: float = 1.0
+    hot: float = 0.0
     efficiency: float = 1.0
     waits: tuple[float, ...] = ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rayelastic.policy.regions.actions import AdaptationDecision
+from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.policy.regions.paper.algorithms import PaperAdaptation
 from rayelastic.policy.regions.rates import RateAdaptation
@@ -18,6 +19,7 @@ class OrganicAdaptation:
         variant: "rates": jumps to the shapes that true processing rates ask for, shrinks too, knows nodes; the default.
             "paper": Algorithms 1 to 7 as printed.
         thresholds: constants.
+        actuation: what of a plan can be changed; "rates" asks for nothing else.
 
     Raises:
         ValueError: there is no such variant.
@@ -28,11 +30,18 @@ class OrganicAdaptation:
     False
     """
 
-    def __init__(self, variant: str = "rates", *, thresholds: OrganicThresholds | None = None) -> None:
+    def __init__(
+        self,
+        variant: str = "rates",
+        *,
+        thresholds: OrganicThresholds | None = None,
+        actuation: Actuation | None = None,
+    ) -> None:
         if variant not in ("rates", "paper"):
             raise ValueError(f"OrganicAdaptation(variant={variant!r}): choose 'rates' or 'paper'")
-        chosen = PaperAdaptation if variant == "paper" else RateAdaptation
-        self._algorithm: RateAdaptation | PaperAdaptation = chosen(thresholds)
+        self._algorithm: RateAdaptation | PaperAdaptation = (
+            PaperAdaptation(thresholds) if variant == "paper" else RateAdaptation(thresholds, actuation)
+        )
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
         """Take one period's averages and return the plan for the next one, with the reason."""

@@ -59,7 +59,15 @@ def propose(
             plan = plan.with_replicas(name, replicas)
     used = load_of(plan, each)
     may_take = [node for node in nodes if node.name not in relieve] or nodes
-    hosting = Hosting(sizing.plan, may_take, used, aim=sizing.thresholds.aim, busy=sizing.thresholds.busy)
+    hosting = Hosting(
+        sizing.plan,
+        may_take,
+        used,
+        aim=sizing.thresholds.aim,
+        busy=sizing.thresholds.busy,
+        shares=sizing.can.shares,
+        most=sizing.can.most_processes(nodes),
+    )
     plan, missing = sizing.plan, 0.0
     actions: list[AdaptationAction] = []
     for name, shape in wanted.items():
@@ -68,12 +76,13 @@ def propose(
         for action in made:
             plan = action.apply(plan)
         actions += made
-    for action in _relieved(sizing, plan, hosting, {n: sizing.full_nodes[n] for n in relieve}, wanted):
-        plan = action.apply(plan)
-        actions.append(action)
-    for action in _apart(sizing, plan, hosting, each):
-        plan = action.apply(plan)
-        actions.append(action)
+    if sizing.can.moves:
+        for action in _relieved(sizing, plan, hosting, {n: sizing.full_nodes[n] for n in relieve}, wanted):
+            plan = action.apply(plan)
+            actions.append(action)
+        for action in _apart(sizing, plan, hosting, each):
+            plan = action.apply(plan)
+            actions.append(action)
     placed = {pe: node for pe, node in {**plan.nodes, **hosting.started}.items() if pe in plan.pes}
     request = NodeRequest(missing, reason=f"{missing:.1f} CPUs for replicas have no room") if missing else None
     return Proposal(plan.with_nodes(placed), tuple(actions), request or sizing.request)

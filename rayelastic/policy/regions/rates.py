@@ -20,11 +20,13 @@ from dataclasses import dataclass
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.node_placement import Demand, place
 from rayelastic.policy.regions.actions import AdaptationAction, AdaptationDecision, NodeRequest, Verdict
+from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.hosting import load_of
 from rayelastic.policy.regions.learning import Known
 from rayelastic.policy.regions.model import Shape, shape_of
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.policy.regions.proposal import propose
+from rayelastic.policy.regions.rejections import Rejections
 from rayelastic.policy.regions.sizing import Sizing
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 
@@ -50,10 +52,12 @@ class RateAdaptation:
 
     Args:
         thresholds: its constants.
+        actuation: what of a plan can be changed; nothing else is asked for.
     """
 
-    def __init__(self, thresholds: OrganicThresholds | None = None) -> None:
+    def __init__(self, thresholds: OrganicThresholds | None = None, actuation: Actuation | None = None) -> None:
         self._t = thresholds or OrganicThresholds()
+        self._can = actuation or Actuation()
         self.reset()
 
     def reset(self) -> None:
@@ -61,7 +65,8 @@ class RateAdaptation:
         self._known = Known(self._t)
         self._trial: _Trial | None = None
         self._plan: ExecPlan | None = None  # in force, or asked for
-        self._rejected: dict[str, set[Shape]] = {}
+        self._rejected = Rejections(self._t.reject_periods)
+        self._missed: set[tuple[str, Shape]] = set()  # that were asked for, and undone once
         self._in_vain: set[str] = set()  # nodes whose relief didn't help
         self._costs = {"split": self._t.split_cost, "merge": self._t.split_cost, "rebalance": self._t.rebalance_cost}
         self._age = self._waited = self._doubts = self._grow = self._shrink = self._stable = 0
@@ -72,7 +77,7 @@ class RateAdaptation:
             return self._hold(seen, "the plan that was asked for is not in force yet")
         unasked = self._plan is not None and seen.plan.regions != self._plan.regions
         if unasked:
-            self._trial = None
+            self._undone(seen.plan)
             self._started(seen.plan)
         self._plan = seen.plan
         lost = self._replace_lost(seen)
@@ -81,12 +86,13 @@ class RateAdaptation:
         if unasked:
             return self._hold(seen, "another plan is in force than was asked for: rolled back, or changed by others")
         self._age += 1
+        self._rejected.tick()
         self._charge(seen)
         if self._age <= self._t.warm_up:
             return self._hold(seen, "warming up after the change")
         self._known.learn(seen)
         if self._known.load_changed:
-            self._rejected.clear()
+            self._rejected.load_changed()
             self._in_vain.clear()
         if self._age < self._t.warm_up + self._t.verify:
             return self._hold(seen, "measuring")
@@ -105,13 +111,16 @@ class RateAdaptation:
     # --- deciding ---------------------------------------------------------------------------------------------------
 
     def _sizing(self, seen: PlanObservation) -> Sizing:
-        return Sizing.of(seen.plan, self._known, seen.nodes, self._rejected, self._t)
+        return Sizing.of(seen.plan, self._known, seen.nodes, self._rejected.shapes, self._t, self._can)
 
     def _decide(self, seen: PlanObservation) -> AdaptationDecision:
         sizing = self._sizing(seen)
         wanted = sizing.larger(stable=self._stable >= self._t.stable_periods)
-        relieve = [node for node in sizing.full_nodes if node not in self._in_vain] if sizing.held_back else []
-        self._grow = self._grow + 1 if wanted or relieve or sizing.crowded() else 0
+        relieve, crowded = [], False
+        if self._can.moves:
+            relieve = [node for node in sizing.full_nodes if node not in self._in_vain] if sizing.held_back else []
+            crowded = sizing.crowded()
+        self._grow = self._grow + 1 if wanted or relieve or crowded else 0
         if self._grow >= self._t.grow_periods:
             return self._change(seen, sizing, wanted, relieve, grows=True)
         less = {} if self._grow or sizing.held_back else sizing.smaller()
@@ -167,6 +176,8 @@ class RateAdaptation:
             good = share >= self._t.carried * min(1.0, trial.share)
         measured = f"{sizing.carried:.4g} of {sizing.offered:.4g} tuples/s, {gain:+.0%}"
         if good:
+            for name in trial.shapes if trial.grows else ():
+                self._rejected.kept(name)
             return AdaptationDecision(seen.plan, Verdict.KEEP, reason=f"{measured}: kept", rule="Joker 4.3")
         plan = seen.plan
         undone = tuple(reversed(trial.actions))
@@ -175,7 +186,7 @@ class RateAdaptation:
         self._in_vain |= set(trial.relieved)
         for name, shape in trial.shapes.items():
             if shape != shape_of(trial.before.region(name)):
-                self._rejected.setdefault(name, set()).add(shape)
+                self._rejected.add(name, shape)
         nodes = {pe: node for pe, node in {**seen.plan.nodes, **trial.before.nodes}.items() if pe in plan.pes}
         self._started(plan)
         return AdaptationDecision(
@@ -186,6 +197,15 @@ class RateAdaptation:
             rule="Joker 4.3",
             reset=True,
         )
+
+    def _undone(self, plan: ExecPlan) -> None:
+        """What was asked for isn't in force: it may have been bad luck once, and twice it is a rule."""
+        shapes = self._trial.shapes if self._trial is not None else {}
+        for missed in [(name, shape) for name, shape in shapes.items() if shape != shape_of(plan.region(name))]:
+            if missed in self._missed:
+                self._rejected.add(*missed)
+            self._missed ^= {missed}
+        self._trial = None
 
     def _started(self, plan: ExecPlan) -> None:
         """Another plan comes into force: what was measured belongs to the old one."""
@@ -235,7 +255,7 @@ class RateAdaptation:
 
     def _hold(self, seen: PlanObservation, reason: str, request: NodeRequest | None = None) -> AdaptationDecision:
         stable = "; stable" if self._stable >= self._t.stable_periods else ""  # J31
-        return AdaptationDecision(seen.plan, reason=reason + stable, request=request)
+        return AdaptationDecision(seen.plan, reason=reason + stable, request=request, grows_soon=self._grow > 0)
 
     def _why_not(self, sizing: Sizing, less: Mapping[str, Shape]) -> str:
         use = {planned.region.name: sizing.use(planned.region.name) for planned in sizing.sized}
@@ -247,5 +267,5 @@ class RateAdaptation:
             return f"{what}; less would do for {', '.join(less)}, if it lasts"
         short = ", ".join(planned.region.name for planned in sizing.short())
         if short:
-            return f"{what}; {short} can't be made faster"
+            return f"{what}; {short} can't be made faster{f': {sizing.hot}' if sizing.hot else ''}"
         return f"{what}; {busiest} is the busiest at {use.get(busiest, 0.0):.0%}"

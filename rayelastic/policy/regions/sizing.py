@@ -6,13 +6,15 @@ run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
+from rayelastic.plan.hash_ring import PARTITIONS
 from rayelastic.plan.node_placement import Node
-from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.actions import NodeRequest
+from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.learning import Known
 from rayelastic.policy.regions.model import RegionModel, Shape, affordable, demands, shape_of, shapes, widest
 from rayelastic.policy.regions.thresholds import OrganicThresholds
@@ -20,6 +22,7 @@ from rayelastic.policy.regions.thresholds import OrganicThresholds
 __all__ = ["Sizing", "threads"]
 
 TRIES = 2  # rejected shapes after which a region counts as one that doesn't get better
+SURPLUS = 0.12  # of what can't be divided, that the busiest replica has besides: all that more replicas can take away
 NEGLIGIBLE = 1e-3  # relative, and CPUs
 
 
@@ -39,6 +42,7 @@ class Sizing:
         full_nodes: CPUs of the nodes whose replicas were seen to use more of them than may be: stragglers, or crowded.
         rejected: shapes that were tried in vain.
         thresholds: of the policy.
+        can: what of the plan can be changed.
     """
 
     plan: ExecPlan
@@ -52,6 +56,7 @@ class Sizing:
     full_nodes: Mapping[str, float]
     rejected: Mapping[str, set[Shape]]
     thresholds: OrganicThresholds
+    can: Actuation = Actuation()  # noqa: RUF009  (it is frozen)
 
     @classmethod
     def of(
@@ -61,6 +66,7 @@ class Sizing:
         nodes: Sequence[Node],
         rejected: Mapping[str, set[Shape]],
         thresholds: OrganicThresholds,
+        can: Actuation,
     ) -> Sizing:
         """Work it out.
 
@@ -70,13 +76,14 @@ class Sizing:
             nodes: empty: one host without bounds.
             rejected: shapes that were tried in vain.
             thresholds: of the policy.
+            can: what of the plan can be changed.
         """
         models, offered, replica_cpus = known.models(), known.offered, known.replica_cpus()
         most = {}
         for planned in plan.regions:
             model = models.get(planned.region.name)
             if model is not None:
-                most[planned.region.name] = _most(model, planned, rejected, thresholds)
+                most[planned.region.name] = _most(model, planned, rejected, thresholds, can)
         cpus = sum(node.cpus for node in nodes) * thresholds.busy if nodes else float("inf")
         wished = affordable(plan, models, offered, most)
         need = demands(plan, models, wished)
@@ -94,6 +101,7 @@ class Sizing:
             _full_nodes(plan, replica_cpus, nodes, thresholds.grow_above),
             rejected,
             thresholds,
+            can,
         )
 
     @property
@@ -105,6 +113,18 @@ class Sizing:
     def held_back(self) -> bool:
         """Whether sources make less than they are offered."""
         return self.carried < self.thresholds.carried * self.offered
+
+    @property
+    def hot(self) -> str:
+        """What keeps short regions from gaining by more replicas, in words; empty if nothing does."""
+        shares = {p.region.name: self.models[p.region.name].hot for p in self.short()}
+        told = [
+            f"what can't be divided, as one key, has {share:.0%} of the load of {name}: more than "
+            f"{_useful(share)} replicas hardly help"
+            for name, share in shares.items()
+            if _useful(share) < self.thresholds.max_replicas
+        ]
+        return "; ".join(told)
 
     @property
     def request(self) -> NodeRequest | None:
@@ -137,7 +157,7 @@ class Sizing:
         found: dict[str, Shape] = {}
         for planned in self.sized:
             name, now = planned.region.name, shape_of(planned)
-            if planned.threads == 1:
+            if planned.threads == 1 or (planned.replicas > 1 and not self.can.replicates(planned)):
                 continue
             roomy = self.need[name] / self.thresholds.shrink_below
             enough = next(shapes(self.models[name], now, roomy, planned.replicas, cut=self.thresholds.cuts), None)
@@ -189,7 +209,7 @@ class Sizing:
         model, rejected = self.models[name], self.rejected.get(name, set())
         if len(rejected) >= TRIES:
             return None
-        allowed = replicas_allowed(planned, self.thresholds)
+        allowed = replicas_allowed(planned, model, self.thresholds, self.can)
         # A region that will be the limit can't be kept below full use.
         most = widest(model, now, allowed, cut=self.thresholds.cuts)
         capacity = min(self.need[name] / self.thresholds.aim, most) * (1.0 - NEGLIGIBLE)
@@ -215,14 +235,25 @@ def threads(shape: Shape) -> int:
     return (len(shape[0]) + 1) * shape[1]
 
 
-def replicas_allowed(planned: RegionPlan, thresholds: OrganicThresholds) -> int:
-    """Return how many replicas a region may have."""
-    return thresholds.max_replicas if planned.region.kind is RegionKind.DATA_PARALLEL else 1
+def replicas_allowed(planned: RegionPlan, model: RegionModel, thresholds: OrganicThresholds, can: Actuation) -> int:
+    """Return how many replicas a region may have: what one key has of the load no further one takes from its owner."""
+    if not can.replicates(planned):
+        return planned.replicas
+    return max(min(thresholds.max_replicas, _useful(model.hot)), planned.replicas)
+
+
+def _useful(hot: float) -> int:
+    """Return the replicas from which on the busiest one has little more than what can't be divided."""
+    return math.ceil((1.0 - hot) / (SURPLUS * hot)) if hot > 0 else PARTITIONS
 
 
 def _most(
-    model: RegionModel, planned: RegionPlan, rejected: Mapping[str, set[Shape]], thresholds: OrganicThresholds
+    model: RegionModel,
+    planned: RegionPlan,
+    rejected: Mapping[str, set[Shape]],
+    thresholds: OrganicThresholds,
+    can: Actuation,
 ) -> float:
     if planned.region.kind.is_fixed or len(rejected.get(planned.region.name, ())) >= TRIES:
         return model.capacity(shape_of(planned))
-    return widest(model, shape_of(planned), replicas_allowed(planned, thresholds), cut=thresholds.cuts)
+    return widest(model, shape_of(planned), replicas_allowed(planned, model, thresholds, can), cut=thresholds.cuts)

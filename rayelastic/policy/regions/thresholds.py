@@ -10,6 +10,8 @@ from rayelastic.plan.hash_ring import MAX_REPLICAS
 
 __all__ = ["ActionOrder", "OrganicThresholds"]
 
+SETTLE_PERIODS = 3  # of running jobs: 6 s in which all local loops could have begun something
+
 
 class ActionOrder(Enum):
     """Which actions may be tried, and which first (Joker section 5.1, Fig. 5; J23)."""
@@ -59,6 +61,8 @@ class OrganicThresholds:
         cost_weight: share of a new measurement in the cost of a kind of change.
         payback: seconds in which a change has to earn what it costs.
         busy: share of the CPUs of all nodes that may be planned for.
+        reject_periods: periods that the second rejection of a region's shape lasts at least; further ones twice as long
+            as the one before.
     """
 
     cpu_bottleneck: float = 0.8
@@ -89,6 +93,7 @@ class OrganicThresholds:
     cost_weight: float = 0.5
     payback: float = 60.0
     busy: float = 0.95
+    reject_periods: int = 24
 
     @property
     def cuts(self) -> bool:
@@ -96,11 +101,12 @@ class OrganicThresholds:
         return self.order is not ActionOrder.EXPAND_ONLY
 
     @classmethod
-    def of_running_jobs(cls, target: float) -> Self:
+    def of_running_jobs(cls, target: float, max_replicas: int = MAX_REPLICAS) -> Self:
         """Return those for jobs whose local levels decide on pipelines: where queues go is where pipelines are cut.
 
         Args:
             target: utilisation that a change of plan sizes for, 0..1; what lies around it keeps its distance.
+            max_replicas: of a region.
 
         >>> made = OrganicThresholds.of_running_jobs(0.8)
         >>> round(made.grow_above, 3), round(made.grow_stable_above, 3), round(made.shrink_below, 3)
@@ -110,6 +116,8 @@ class OrganicThresholds:
         factor = target / usual.aim
         return cls(
             order=ActionOrder.EXPAND_ONLY,
+            settle_periods=SETTLE_PERIODS,
+            max_replicas=max_replicas,
             aim=target,
             grow_above=min(factor * usual.grow_above, (1.0 + target) / 2),
             grow_stable_above=min(factor * usual.grow_stable_above, (3.0 + target) / 4),

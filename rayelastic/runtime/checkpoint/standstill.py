@@ -94,7 +94,7 @@ class Standstill:
 def is_empty(flows: Mapping[str, Flow]) -> bool:
     """Tells whether nothing is on its way between elements.
 
-    A link that only one of them knows is to one that has left, or from one: nothing comes there any more.
+    A link of which only one knows one end is to one that has left, or from one: nothing comes there any more.
 
     Args:
         flows: {element: its links}.
@@ -103,11 +103,15 @@ def is_empty(flows: Mapping[str, Flow]) -> bool:
     True
     >>> is_empty({"pe0": {"a->b": (5, 0)}, "pe1": {"a->b": (0, 4)}})
     False
+    >>> is_empty({"pe0": {"a->b": (5, 0), "c->c": (3, 2)}})
+    False
     """
     ends: dict[str, list[tuple[int, int]]] = {}
     for flow in flows.values():
         for link, counts in flow.items():
             ends.setdefault(link, []).append(counts)
     return all(
-        sum(put for put, _ in both) == sum(given for _, given in both) for both in ends.values() if len(both) > 1
+        sum(put for put, _ in both) == sum(given for _, given in both)
+        for both in ends.values()
+        if len(both) > 1 or all(both[0])
     )

@@ -253,7 +253,8 @@ class ProcessingElement:
 
     def flow(self) -> dict[str, tuple[int, int]]:
         """{link: (records and marks that were put into it here, those that were given on from it here)}."""
-        return {name: link.flow for name, link in {**self._links, **self._routing.links}.items()}
+        links = {name: link.flow for name, link in {**self._links, **self._routing.links}.items()}
+        return links | self._routing.flow()
 
     def save(self, snapshot: Snapshot, epoch: int = 0) -> Part:
         """Writes the state of its operators, which are all held. See Holding.save."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rayelastic.plan.exec_plan import PlanLink
+    from rayelastic.plan.routing import GatherPlan
     from rayelastic.runtime.port.data_port import Hello, PortAddress
     from rayelastic.runtime.values.specs import PESpec
 
@@ -41,6 +42,10 @@ def address_of(peers: Mapping[str, PortAddress | None], link: PlanLink) -> PortA
     if address is None:
         raise LinkError(f"{link.to_pe} has no data port", link=link.name)
     return address
+
+
+def _is_home(plan: GatherPlan, last: str) -> bool:
+    return plan.in_turn and plan.edge.source == last
 
 
 class Routing:
@@ -63,7 +68,11 @@ class Routing:
         self._numbers: dict[str, int] = {}  # of routers in the scheduler
         self._gathers = {
             plan.edge.name: _native.Gather(
-                f"{plan.edge.name} in", self._target_schema(plan.edge), int(plan.local), tolerant=True
+                f"{plan.edge.name} in",
+                self._source_schema(plan.edge) if plan.in_turn else self._target_schema(plan.edge),
+                int(plan.local),
+                tolerant=True,
+                in_turn=plan.in_turn,
             )
             for plan in spec.routing.gathers
         }
@@ -74,12 +83,14 @@ class Routing:
                 list(plan.keys),
                 list(plan.owners),
                 [] if plan.local is None else [plan.local],
+                in_turn=plan.in_turn,
             )
             for plan in spec.routing.routers
         }
         self._taps = {
             region: _native.Tap(
-                [self._gathers[plan.edge.name] for plan in spec.routing.gathers if plan.edge.source == last]
+                [self._gathers[plan.edge.name] for plan in spec.routing.gathers if plan.edge.source == last],
+                next((self._gathers[plan.edge.name] for plan in spec.routing.gathers if _is_home(plan, last)), None),
             )
             for region, last in spec.routing.taps.items()
         }
@@ -128,18 +139,21 @@ class Routing:
         """
         routing = self._spec.routing
         self._scheduler = scheduler
-        taps: dict[str, int] = {}
+        taps: dict[str, tuple[int, ...]] = {}
+        in_turn = {plan.edge.source: self._gathers[plan.edge.name] for plan in routing.gathers if plan.in_turn}
         for region, last in routing.taps.items():
             schema = self._operators[last].output_schema
             if schema is not None:
                 native = _native.Operator.tap(f"{region} tap", native_schema(schema), self._taps[region])
-                taps[last] = scheduler.add(native)
-                scheduler.connect(numbers[last], taps[last])
+                tap = scheduler.add(native)
+                scheduler.connect(numbers[last], tap)
+                home = in_turn.get(last)
+                taps[last] = (tap,) if home is None else (tap, scheduler.add(_native.Operator.gather(home)))
 
         def lead(edge: Edge, to: int, input_port: int = 0) -> None:
-            if edge.source in taps:
-                scheduler.connect(taps[edge.source], to, 0, input_port)
-            else:
+            for tap in taps.get(edge.source, ()):
+                scheduler.connect(tap, to, 0, input_port)
+            if edge.source not in taps:
                 output = output_number(self._operators[edge.source], port_of(edge.stream, OUT))
                 scheduler.connect(numbers[edge.source], to, output, input_port)
 
@@ -156,7 +170,7 @@ class Routing:
             lead(plan.edge, number)
             if plan.local is not None:
                 scheduler.connect(number, numbers[plan.edge.target], 0, entries[plan.edge])
-        for gather in routing.gathers:
+        for gather in [plan for plan in routing.gathers if not plan.in_turn]:
             number = scheduler.add(_native.Operator.gather(self._gathers[gather.edge.name]))
             scheduler.connect(number, numbers[gather.edge.target], 0, entries[gather.edge])
         for link in routing.links_out:
@@ -209,6 +223,13 @@ class Routing:
         """Returns {processing element: why} of links that broke; whether that matters is the coordinator's to say."""
         with self._lock:
             return {self._peers[name]: link.failure for name, link in self._links.items() if link.failure}
+
+    def flow(self) -> dict[str, tuple[int, int]]:
+        """What replicas here hand over in turn to gathers here, as if it were by links; both counts start at 1."""
+        ends = {
+            plan.edge.name: self._gathers[plan.edge.name].flow for plan in self._spec.routing.gathers if plan.in_turn
+        }
+        return {name: (put + 1, passed + 1) for name, (put, passed) in ends.items()}
 
     def close(self) -> None:
         """Unblocks whoever waits in a link."""

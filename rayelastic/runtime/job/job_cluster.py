@@ -61,7 +61,7 @@ class JobCluster:
         self._handles: dict[str, PEHandle] = {}
         self._addresses: dict[str, PortAddress | None] = {}
         self._ended: set[str] = set()
-        elastic = Regions(job.config.regions) is not Regions.FIXED
+        elastic = job.config.regions not in (None, Regions.FIXED)
         self.elastic = elastic_regions(job.plan, job.operators) if elastic else ()
 
     @property

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import PELostError
 from rayelastic.plan.config import Regions
+from rayelastic.plan.hash_ring import MAX_REPLICAS
+from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
@@ -37,7 +39,7 @@ def region_level(
 ) -> RegionLoop | None:
     """Returns the loop over the parts of a coordinator; None if nothing is to be adapted."""
     config = job.config
-    if Regions(config.regions) is not Regions.ELASTIC or not cluster.elastic:
+    if config.regions is not Regions.ELASTIC or not cluster.elastic:
         return None
 
     def reset_levels() -> None:
@@ -47,14 +49,17 @@ def region_level(
 
     path = Path(config.journal.format(pe=REGIONS)) if config.journal is not None else None
     return RegionLoop(
-        OrganicAdaptation(thresholds=OrganicThresholds.of_running_jobs(config.region_target)),
+        OrganicAdaptation(
+            thresholds=OrganicThresholds.of_running_jobs(config.region_target, config.max_replicas or MAX_REPLICAS),
+            actuation=Actuation.of_running_jobs(cluster.elastic, config.max_processes),
+        ),
         sample=lambda: {sample.pe: sample for sample in telemetry.metrics().pes},
         plan=lambda: plan.placed(life.elements()),
         change=rescaling.change,
         nodes=host.nodes,
-        elastic=cluster.elastic,
         period=config.region_period,
         reset=reset_levels,
         request=host.request,
+        prepare=rescaling.prepare,
         journal=RegionJournal(path),
     )

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ChangeError, ConfigError, PELostError
+from rayelastic.plan.config import Regions
 from rayelastic.plan.node_placement import place
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.routing import why_fixed
@@ -72,9 +73,13 @@ class Rescaling:
         self._performer = self._new_performer()
 
     def make_ready(self) -> None:
-        """Has processes wait for the next replica, in a job that may get one."""
-        if self._cluster.elastic:
-            self._host.make_ready(SPARES)
+        """Has a process wait for the next replica, in a job that may be told to start one at any moment."""
+        if self._cluster.elastic and self._job.config.regions is Regions.MANUAL:
+            self.prepare()
+
+    def prepare(self) -> None:
+        """Has a process wait for a replica that is likely to be wanted soon."""
+        self._host.make_ready(SPARES)
 
     def rescale(self, region: str, replicas: int) -> ExecPlan:
         """Gives a region another number of replicas; see Coordinator.rescale."""
@@ -155,7 +160,7 @@ class Rescaling:
             raise
         finally:
             self._life.keeps(self._cluster.handles)
-        self._host.make_ready(SPARES)
+        self.make_ready()
         return self._plan.now
 
     def _recover(self) -> ExecPlan:

@@ -1,7 +1,7 @@
 """The coordinator's loop: sample all processing elements, observe, step, change the plan, journal (architecture 1).
 
-The policy decides, the performer carries out; here is only the clock between them. What can't be carried out on a live
-job is left out of the plan that was asked for, and the next observation tells what is in force.
+The policy decides, the performer carries out; here is only the clock between them. The policy asks for nothing that
+can't be carried out on a live job (`Actuation`), and the next observation tells what is in force.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
     from rayelastic.plan.node_placement import Node
     from rayelastic.runtime.values.status import PESample
 
-__all__ = ["RegionLoop", "performable"]
+__all__ = ["RegionLoop"]
 
 _log = logging.getLogger(__name__)
-
-NOT_LIVE = "replicas that run can't change their processing elements"
 
 
 class Policy(Protocol):
@@ -38,32 +36,6 @@ class Policy(Protocol):
     def step(self, seen: PlanObservation) -> AdaptationDecision:
         """Take one period and return the plan for the next one, with the reason."""
         ...
-
-
-def performable(wanted: ExecPlan, in_force: ExecPlan, elastic: tuple[str, ...]) -> ExecPlan:
-    """Return what of a plan can be carried out while the job runs.
-
-    Each new replica gets an element of its own, for two of a region can't share one; replicas stay where they are;
-    other regions than elastic ones keep theirs.
-
-    Args:
-        wanted: the plan that was asked for.
-        in_force: the one that there is.
-        elastic: regions whose replicas can change.
-    """
-    made, nodes = in_force, dict(in_force.nodes)
-    for planned in wanted.regions:
-        name = planned.region.name
-        if name not in elastic or planned.replicas == made.region(name).replicas:
-            continue
-        pes = list(in_force.region(name).pipelines[0].pes[: planned.replicas])
-        for pe in planned.pipelines[0].pes[len(pes) :]:
-            taken = pe in pes or pe in made.pes
-            pes.append(next(n for n in made.fresh_pes(len(pes) + 1) if n not in pes) if taken else pe)
-            if pe in wanted.nodes:
-                nodes.setdefault(pes[-1], wanted.nodes[pe])
-        made = made.with_replicas(name, planned.replicas, tuple(pes))
-    return made.with_nodes({pe: node for pe, node in nodes.items() if pe in made.pes})
 
 
 class RegionLoop:
@@ -75,10 +47,10 @@ class RegionLoop:
         plan: gives the plan in force.
         change: carries out another plan and gives the one in force then.
         nodes: gives what may be used.
-        elastic: regions whose replicas can change.
         period: seconds between two decisions.
         reset: has the local levels forget what they learned.
         request: asks for so many CPUs in the whole cluster; 0: no longer.
+        prepare: makes ready what a growth takes that may come soon.
         journal: where each pass is kept.
         clock: seconds.
     """
@@ -91,10 +63,10 @@ class RegionLoop:
         plan: Callable[[], ExecPlan],
         change: Callable[[ExecPlan], ExecPlan],
         nodes: Callable[[], tuple[Node, ...]],
-        elastic: tuple[str, ...],
         period: float,
         reset: Callable[[], None] = lambda: None,
         request: Callable[[int], None] = lambda _: None,
+        prepare: Callable[[], None] = lambda: None,
         journal: RegionJournal | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -103,11 +75,11 @@ class RegionLoop:
         self._plan = plan
         self._change = change
         self._nodes = nodes
-        self._elastic = elastic
         self._period = period
         self._reset = reset
         self._request = request
         self._requested = 0
+        self._prepare = prepare
         self.journal = journal or RegionJournal()
         self._clock = clock
         self._number = 0
@@ -160,12 +132,13 @@ class RegionLoop:
         self._cost = None
         decision = self._policy.step(seen)
         self._ask_for(decision, nodes)
+        if decision.grows_soon:
+            self._prepare()
         seconds, problem = 0.0, ""
-        wanted = performable(decision.plan, plan, self._elastic) if decision.changes else plan
-        if wanted.regions != plan.regions:
+        if decision.changes:
             began, carried = self._clock(), _made(after)
             try:
-                plan = self._change(wanted)
+                plan = self._change(decision.plan)
             except (RayelasticError, TimeoutError) as error:
                 plan, problem = self._plan(), str(error)
             seconds = self._clock() - began
@@ -174,8 +147,6 @@ class RegionLoop:
             self._cost = max(0.0, missing)
             if decision.reset:
                 self._reset()
-        elif decision.changes:
-            problem = NOT_LIVE
         adaptation = RegionAdaptation(self._number, seen, decision, plan, seconds, problem)
         self.journal.add(adaptation)
         if adaptation.changed:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.errors import ChangeError, LinkError, PELostError, RayelasticError, StateError
+from rayelastic.plan.regions import RegionKind
 from rayelastic.plan.routing import Edge, elastic_regions, exits_of, routed_link, routers_of
 from rayelastic.runtime.rescale.batches import Batch, batches_of, plan_pe
 from rayelastic.runtime.rescale.router_at import RouterAt, StreamEndedError
@@ -227,7 +228,10 @@ class AdaptationPerformer:
         operators = list(plan.region(batch.region).region.operators)
         routers = [(pe, edge) for pe, edge in routers_of(plan, batch.region) if self._cluster.is_running(pe)]
         began, keys, size = self._clock(), 0, 0
-        if done is not None:
+        if done is not None and plan.region(batch.region).region.kind is RegionKind.STATELESS:
+            self._passing("commit")
+            done()  # what is under way stays where it is: the order is restored behind all replicas
+        elif done is not None:
             mark = self._next_mark(change)
             self._hold(routers, batch, mark, change)
             self._passing("flush")
@@ -269,7 +273,7 @@ class AdaptationPerformer:
         elastic = elastic_regions(plan, self._operators)
         for edge in exits_of(plan, region):
             taking = plan.region_of(edge.target)
-            if taking.region.name in elastic:
+            if taking.region.name in elastic and taking.region.name != region:
                 points += [(pe, taking.region.name) for pe in taking.pipelines[0].pes]
             elif (pe := taking.pipelines[0].pe) != source:
                 points.append((pe, edge.name))

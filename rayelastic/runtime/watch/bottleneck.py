@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from rayelastic.graph.spec.ports import operator_of
 from rayelastic.plan.regions import RegionKind
+from rayelastic.runtime.values.region_adaptation import REGIONS
 
 if TYPE_CHECKING:
-    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.runtime.values.status import JobMetrics, OperatorSample
@@ -116,7 +117,7 @@ def find_bottleneck(
         return skewed
     stalled = max((use for use in inner if _stalls(use, limits)), key=lambda use: use.waiting, default=None)
     if stalled is not None and stalled.sample.lane != "python":
-        return _stall(stalled, upstream)
+        return _stall(stalled, upstream, plan, adaptations)
     token = _token(before, after)
     python = max((use for use in inner if use.sample.lane == "python"), key=lambda use: use.inside, default=None)
     if python is not None and token >= limits.token and python.inside >= limits.full and not _stalls(python, limits):
@@ -126,7 +127,7 @@ def find_bottleneck(
         rule = "one Python function at a time in a process; a compiled lane, or a PE of its own, would free the others"
         return Bottleneck(python.sample.name, python.pe, Cause.TOKEN, reason, rule)
     if stalled is not None:
-        return _stall(stalled, upstream)
+        return _stall(stalled, upstream, plan, adaptations)
     busiest = max(inner, key=lambda use: use.inside, default=None)
     if busiest is not None and (busiest.inside >= limits.full or blocked >= limits.full):
         reason = f"it runs {busiest.inside:.0%} of the time, of what one thread has; {upstream}"
@@ -186,9 +187,13 @@ def _stalls(use: _Use, limits: Thresholds) -> bool:
     return use.inside >= limits.full and use.waiting >= limits.waiting * use.inside
 
 
-def _stall(use: _Use, upstream: str) -> Bottleneck:
+def _stall(
+    use: _Use, upstream: str, plan: ExecPlan, adaptations: Sequence[Adaptation | RegionAdaptation]
+) -> Bottleneck:
     reason = f"its function waits {use.waiting:.0%} of the time and computes {use.cpu:.0%}"
-    return Bottleneck(use.sample.name, use.pe, Cause.WAITING, reason, f"back-pressure: {upstream}")
+    planned = plan.region_of(use.sample.name)
+    held = f"; {_held(planned, adaptations)}" if planned.region.kind.is_replicable else ""
+    return Bottleneck(use.sample.name, use.pe, Cause.WAITING, reason, f"back-pressure: {upstream}{held}")
 
 
 def _token(before: JobMetrics, after: JobMetrics) -> float:
@@ -202,16 +207,25 @@ def _token(before: JobMetrics, after: JobMetrics) -> float:
     return max(waits, default=0.0)
 
 
-def _rule(use: _Use, plan: ExecPlan, adaptations: Sequence[Adaptation | RegionAdaptation]) -> str:
-    """What keeps a dear operator from being helped."""
-    planned = plan.region_of(use.sample.name)
+def _held(planned: RegionPlan, adaptations: Sequence[Adaptation | RegionAdaptation]) -> str:
+    """What keeps a region from getting more replicas."""
     region = planned.region
     if region.kind is RegionKind.PIPELINE:
-        held = (
+        return (
             f"its region {region.name} has no keys: it can be split into pipelines, but one operator not into replicas"
         )
-    else:
-        held = f"its region {region.name} runs as {planned.replicas} replica{'s' * (planned.replicas != 1)}"
+    runs = f"its region {region.name} runs as {planned.replicas} replica{'s' * (planned.replicas != 1)}"
+    if not region.kind.is_replicable:
+        return runs
+    last = next((one for one in reversed(adaptations) if one.pe == REGIONS), None)
+    if last is None:
+        return f"{runs}, which nobody changes: it grows by itself with JobConfig(regions='elastic'), the default on Ray"
+    return f"{runs}, the last word on them: {last.decision.reason}"
+
+
+def _rule(use: _Use, plan: ExecPlan, adaptations: Sequence[Adaptation | RegionAdaptation]) -> str:
+    """What keeps a dear operator from being helped."""
+    held = _held(plan.region_of(use.sample.name), adaptations)
     last = next((one for one in reversed(adaptations) if one.pe == use.pe), None)
     if last is None:
         return f"{held}; threads and queues are set by JobConfig, nobody adapts them"

@@ -179,6 +179,13 @@ def test_a_config_that_doesnt_fit_the_topology(config: dict[str, object], says: 
         ({"adaptation_period": SHORTEST_PERIOD / 2}, f"Give seconds, {SHORTEST_PERIOD} or more"),
         ({"region_period": float("inf")}, "region_period=inf"),
         ({"regions": "elastic", "journal": "all.jsonl"}, "overwrite each other's. Have {pe} in it"),
+        ({"max_processes": 0}, "max_processes=0"),
+        ({"max_replicas": 272}, "271 partitions of keys. Give 271 or less"),
+        (
+            {"pes": 3, "max_processes": 2},
+            "starts with more than it may have. Give a larger max_processes, or fewer pes",
+        ),
+        ({"regions": "fixed", "max_replicas": 2}, "nothing would grow. Leave regions out, or give 'elastic'"),
         ({"pes": 2, "pins": {"a": 1}}, "says twice where to cut. Give pes or pins"),
     ],
 )
@@ -191,6 +198,7 @@ def test_a_config_at_its_borders() -> None:
     assert JobConfig(adaptation_period=SHORTEST_PERIOD).adaptation_period == SHORTEST_PERIOD
     assert JobConfig(regions="elastic", journal="{pe}.jsonl").journal == "{pe}.jsonl"
     assert JobConfig(journal="all.jsonl").journal == "all.jsonl"
+    assert JobConfig(pes=2, max_processes=2, max_replicas=271).max_processes == 2
     assert JobConfig(queue_records=64, run_records=64).run_records == 64
 
 

@@ -22,7 +22,13 @@ def formed(*lines: str) -> list[str]:
 
 
 def _shown(region: Region) -> str:
-    letter = {RegionKind.SOURCE: "S", RegionKind.DATA_PARALLEL: "D", RegionKind.PIPELINE: "P"}[region.kind]
+    letters = {
+        RegionKind.SOURCE: "S",
+        RegionKind.DATA_PARALLEL: "D",
+        RegionKind.PIPELINE: "P",
+        RegionKind.STATELESS: "N",
+    }
+    letter = letters[region.kind]
     return f"{letter}{''.join(region.keys)}:{'+'.join(region.operators)}"
 
 
@@ -33,32 +39,34 @@ def test_figure_3() -> None:
 def test_word_count() -> None:
     """The lines don't have the words, so splitting them can't share the counter's region."""
     assert formed("lines source", "words map <- lines | l", "counts part[w] <- words | w", "o sink <- counts") == [
-        "S:lines", "P:words", "Dw:counts", "P:o",
+        "S:lines", "N:words", "Dw:counts", "P:o",
     ]  # fmt: skip
 
 
 def test_a_source_stands_alone() -> None:
-    assert formed("s source", "t source", "m map <- s", "n map <- t") == ["S:s", "S:t", "P:m", "P:n"]
+    assert formed("s source", "t source", "m map <- s", "n map <- t") == ["S:s", "S:t", "N:m", "N:n"]
 
 
 def test_stateless_and_stateful_operators_share_a_pipeline_region() -> None:
-    assert formed("s source", "a map <- s", "b state <- a", "c map <- b", "o sink <- c") == ["S:s", "P:a+b+c+o"]
+    assert formed("s source", "a state <- s", "b map <- a", "c map <- b", "o sink <- c") == ["S:s", "P:a+b+c+o"]
 
 
-def test_a_stateless_chain_alone_is_not_data_parallel() -> None:
-    """Order is kept per key only, so there has to be a key."""
-    assert formed("s source", "a map <- s", "b filter <- a") == ["S:s", "P:a+b"]
+def test_a_stateless_chain_right_behind_a_source_is_one_of_its_own() -> None:
+    """Without a key all order counts, and where tuples come from one place it can be restored."""
+    assert formed("s source", "a map <- s", "b filter <- a") == ["S:s", "N:a+b"]
+    assert formed("s source", "a map <- s", "b state <- a", "c map <- b") == ["S:s", "N:a", "P:b+c"]
+    assert formed("s source", "a map <- s", "o sink <- a") == ["S:s", "N:a", "P:o"]
 
 
 def test_a_branch_ends_a_region_and_each_consumer_starts_one() -> None:
     assert formed(
         "s source", "a map <- s", "b map <- a", "c map <- b", "d map <- b", "e map <- d"
-    ) == ["S:s", "P:a+b", "P:c", "P:d+e"]  # fmt: skip
+    ) == ["S:s", "N:a+b", "P:c", "P:d+e"]  # fmt: skip
 
 
 def test_a_union_starts_a_region() -> None:
     assert formed("s source", "a map <- s", "t source", "b map <- t", "c map <- a b", "d map <- c") == [
-        "S:s", "P:a", "S:t", "P:b", "P:c+d",
+        "S:s", "N:a", "S:t", "N:b", "P:c+d",
     ]  # fmt: skip
 
 
@@ -99,7 +107,7 @@ def test_a_key_of_another_type_is_another_key() -> None:
 
 def test_stateless_operators_before_belong_as_far_back_as_they_hold_the_keys() -> None:
     assert formed("s source", "l map <- s | b", "m map <- l | a b", "n filter <- m | a", "p part[a] <- n | a") == [
-        "S:s", "P:l", "Da:m+n+p",
+        "S:s", "N:l", "Da:m+n+p",
     ]  # fmt: skip
 
 
@@ -113,7 +121,7 @@ def test_early_regions_take_what_they_can() -> None:
 
 
 def test_a_function_that_may_change_the_keys_stays_in_front() -> None:
-    assert formed("s source", "m change <- s | a", "n map <- m | a", "p part[a] <- n | a") == ["S:s", "P:m", "Da:n+p"]
+    assert formed("s source", "m change <- s | a", "n map <- m | a", "p part[a] <- n | a") == ["S:s", "N:m", "Da:n+p"]
 
 
 def test_behind_a_function_that_may_change_the_keys_there_are_others() -> None:

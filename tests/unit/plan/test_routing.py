@@ -64,7 +64,7 @@ def test_a_join_of_a_stream_with_itself_deals_both_out_in_front_of_it() -> None:
     same.key_by("item").join("pairs", same.key_by("item")).sink("out", rel.count())
     plan = plan_topology(topology)
     assert plan.region_of("pairs").region.operators == ("pairs",)
-    assert plan.region_of("some").region.kind is RegionKind.PIPELINE
+    assert plan.region_of("some").region.kind is RegionKind.STATELESS
 
 
 def test_late_tuples_that_somebody_takes_keep_a_join_as_it_is() -> None:

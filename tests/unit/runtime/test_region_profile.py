@@ -8,13 +8,11 @@ import pytest
 
 from rayelastic.errors import ChangeError
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
-from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import Region, RegionKind
 from rayelastic.policy.regions.actions import AdaptationDecision, RebalanceRegion, Verdict
 from rayelastic.policy.regions.observation import PlanObservation
-from rayelastic.runtime.loops.region_loop import RegionLoop, performable
+from rayelastic.runtime.loops.region_loop import RegionLoop
 from rayelastic.runtime.loops.region_profile import observe_regions
-from rayelastic.runtime.rescale.performer import check_performable
 from rayelastic.runtime.values.status import OperatorSample, PESample
 
 SOURCE = RegionPlan(Region("r0", RegionKind.SOURCE, ("lines",)), (Pipeline(("lines",), ("pe0",)),))
@@ -93,19 +91,6 @@ def test_replicas_are_summed_and_a_new_one_starts_at_nothing() -> None:
     assert region.pipelines[0].emitted == 4.0
 
 
-def test_only_replicas_of_their_own_are_carried_out() -> None:
-    wanted = PLAN.with_replicas("r1", 3, ("pe0", "pe0", "pe7")).with_split("r1", "count")
-    made = performable(wanted, PLAN, ("r1",))
-    assert made.region("r1").pipelines == (Pipeline(("parse", "count"), ("pe0", "pe1", "pe7")),)
-    check_performable(plan_change(PLAN, made))
-    placed = performable(wanted.with_nodes({"pe0": "a", "pe7": "b"}), PLAN.with_nodes({"pe0": "a"}), ("r1",))
-    assert dict(placed.nodes) == {"pe0": "a", "pe1": "a", "pe7": "b"}
-    assert performable(wanted, PLAN, ()).regions == PLAN.regions
-    assert performable(PLAN, made, ("r1",)).regions == PLAN.regions
-    with pytest.raises(ChangeError, match="share"):
-        check_performable(plan_change(PLAN, PLAN.with_replicas("r1", 2)))
-
-
 class Grows:
     """Wants two replicas, whatever it sees."""
 
@@ -137,7 +122,6 @@ def test_a_pass_is_kept_with_what_it_cost_and_why_it_failed() -> None:
         plan=lambda: plans[-1],
         change=change,
         nodes=tuple,
-        elastic=("r1",),
         period=5.0,
         clock=lambda: next(clock),
     )

@@ -160,7 +160,7 @@ class Scheduler {
   void poke(OperatorId id);
   // drain: sources end, what is under way is processed, then threads end; otherwise what is under way is dropped. Blocks until
   // all threads have ended; may be called again, and stop(false) from another thread cuts a drain short. Call without the GIL.
-  // finish = false, with drain: only sinks get their call at the end of the input; the stream isn't at its end, it goes on elsewhere from
+  // finish = false, with drain: only sinks, and those who tell the end to others (tells_others), get their call at the end of the input; the stream isn't at its end, it goes on elsewhere from
   // the state that operators have now. What held sources hold back isn't submitted.
   void stop(bool drain, bool finish = true);
 

@@ -2,10 +2,16 @@
 // the Flush marks (router.hpp). And the tap, behind each replica of a region: an operator that passes everything on and notes them too.
 //
 // A thread per link receives (P08) and hands each frame to the one that runs the source; credit is given back when that has passed it on.
+// In turn, a gather brings together what the replicas of a region without state give, in the order in which its router has dealt it out: an arm
+// waits with its frame until the turn is due that the frame belongs to. The replica in the same PE is an arm of it, too, once there are
+// turns: its tap hands over what comes; before the first turn the tap passes everything on itself.
+// It can't stand still: of the turns that aren't through, the lowest one is all in its replica, and nobody else is waited for meanwhile.
+//
 // A gather ends when all links that it knows and all local ends (replicas in the same PE) have ended, and there is at least one. A link that
 // comes after that is refused: its sender learns it by the loss of the link.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -14,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rayelastic/net/link.hpp"
@@ -22,10 +29,13 @@
 
 namespace rayelastic {
 
+class RecordBuffer;
+
 struct GatherOptions {
   std::string name;
   std::size_t local_ends = 0;  // taps that will say end_local()
   bool tolerant = false;       // a link that is lost ends like one that said goodbye; else the source fails
+  bool in_turn = false;
 };
 
 class Gather {
@@ -38,7 +48,13 @@ class Gather {
   // --- any thread. False: too late.
   [[nodiscard]] bool add(std::shared_ptr<Link> link);
   void end_local();
-  [[nodiscard]] std::vector<std::string> lost() const;  // failures of links, tolerated or not
+  // In turn, of the local replica. False: stop.
+  [[nodiscard]] bool put(const Run& run);
+  [[nodiscard]] bool put(Mark mark);
+  // In turn: what the local replica has handed over, and what of it has been passed on. Any thread.
+  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> flow() const;
+  [[nodiscard]] bool speaks() const noexcept { return speaks_.load(); }  // a watermark has been passed on
+  [[nodiscard]] std::vector<std::string> lost() const;                   // failures of links, tolerated or not
   void interrupt() noexcept;
   [[nodiscard]] MarkLog& marks() noexcept { return marks_; }
 
@@ -57,7 +73,15 @@ class Gather {
     std::optional<std::int64_t> watermark = {};
   };
 
+  struct Piece {  // of what the local replica gives
+    std::unique_ptr<RecordBuffer> records;
+    Mark mark = {};
+  };
+
   void receive(Arm& arm);
+  [[nodiscard]] bool is_due(const Arm& arm, bool records, Mark mark) const noexcept;
+  [[nodiscard]] bool is_due(const Arm& arm) const noexcept;
+  [[nodiscard]] std::int64_t pass_local(Piece piece, rel_context* context);
   [[nodiscard]] std::int64_t pass(Arm& arm, std::byte* out, std::size_t capacity, rel_context* context);
   void pass(Arm& arm, Mark mark, rel_context* context);
 
@@ -73,6 +97,14 @@ class Gather {
   std::deque<Arm> arms_;  // never moves
   std::size_t next_ = 0;  // turn and turn about
   std::size_t local_ended_ = 0;
+  std::deque<Piece> pieces_;
+  std::size_t piece_bytes_ = 0;
+  std::uint64_t pieces_put_ = 0;
+  std::uint64_t pieces_passed_ = 0;
+  Arm local_;
+  const Arm* current_ = nullptr;  // whose turn it is
+  std::int64_t due_ = 0;          // the next turn
+  std::atomic<bool> speaks_{false};
   std::vector<std::string> lost_;
   bool ended_ = false;
   bool stopping_ = false;
@@ -82,6 +114,10 @@ class Gather {
 struct Tap {
   MarkLog marks;
   std::vector<std::shared_ptr<Gather>> gathers;
+  std::shared_ptr<Gather> in_turn = {};  // takes what comes from the first turn on
+  bool turning = false;                  // whoever runs the tap
+  bool silent = false;                   // has said that it waits for nothing
+  std::optional<Mark> watermark = {};    // the last one
 };
 
 [[nodiscard]] OperatorSpec make_gather(std::shared_ptr<Gather> gather);

@@ -77,7 +77,8 @@ class Link {
   // Throws std::length_error for a tuple with more than most_text; the link is as it was.
   [[nodiscard]] Outcome send(const std::byte* records, std::size_t count);
   [[nodiscard]] Outcome send(Mark mark);
-  [[nodiscard]] Outcome finish();  // Final and Goodbye; waits until the receiver has consumed everything
+  [[nodiscard]] bool has_room() const;  // whether records would go out now, or soon
+  [[nodiscard]] Outcome finish();       // Final and Goodbye; waits until the receiver has consumed everything
 
   void open_in(std::shared_ptr<const Schema> schema);
   struct Received {

@@ -15,6 +15,9 @@
 //     by whoever runs it: at the next run, at a Command mark (Scheduler::poke), or while it waits.
 //   A router waits when it holds back more than hold_bytes, and at the end of its input while anything is held: then only a command
 //     or a stop gets it on. Its input's end is passed on after that: no key moves behind it.
+//   A router that deals in turns (a region without state, where any replica may have any record) looks at no key: parts of runs go to the
+//     replicas in turn, each to one that has room, between two Turn marks of its own; so what comes behind it is put in order again
+//     (gather.hpp). The first turn is an empty one of the replica that had everything before: it stands behind all of that.
 //   Commands of an older epoch than one that was carried out are refused: they come from a coordinator that was replaced.
 #pragma once
 
@@ -44,6 +47,7 @@ struct RouterOptions {
   std::vector<std::uint16_t> owners;   // target of each partition: a partition is a range of hashes (plan/hash_ring.py)
   std::vector<std::uint16_t> locals;   // targets that are reached by the output ports 0, 1, ...; others by links
   std::size_t hold_bytes = 64U << 20;  // of records that wait for their keys; beyond it everything waits
+  bool in_turn = false;                // deal in turns, whatever the keys
 };
 
 struct RouterCounters {
@@ -116,6 +120,10 @@ class Router {
   [[nodiscard]] bool release(rel_context* context);
   [[nodiscard]] bool scatter(const Run& run, rel_context* context);
   [[nodiscard]] bool send(Target& target, std::uint16_t number, rel_context* context);
+  [[nodiscard]] bool deal(const Run& run, rel_context* context);
+  [[nodiscard]] bool send_turn(std::uint16_t number, const Run& run, rel_context* context);
+  [[nodiscard]] bool send_all(std::uint16_t number, const Run& run, rel_context* context);
+  [[nodiscard]] std::uint16_t next_in_turn();
   void break_target(std::uint16_t number);
   [[nodiscard]] bool finish(rel_context* context);
   [[nodiscard]] Answer add_target(const Command& command);
@@ -137,7 +145,12 @@ class Router {
   std::vector<StringView> keys_;
   std::optional<Mark> watermark_;  // the last one: it mustn't overtake records that are held, and a new target wants it too
   bool watermark_due_ = false;
-  std::size_t turn_ = 0;  // which target gets the next Time mark
+  std::size_t turn_ = 0;           // which target gets the next Time mark
+  std::int64_t turns_ = 0;         // that were dealt
+  std::size_t turn_records_ = 16;  // of a turn: more as long as there is room, fewer when there is none
+  std::size_t cursor_ = 0;         // the partition whose owner gets the next turn
+  std::size_t stride_ = 1;         // to the next one: neighbours have the same owner
+  std::uint16_t whole_ = 0;        // who had everything last
   std::uint64_t epoch_ = 0;
   bool ended_ = false;
   std::uint64_t ever_held_ = 0;

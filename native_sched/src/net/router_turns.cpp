@@ -1,0 +1,86 @@
+// How a router deals records out in turns: to replicas of a region without state, any of which may have any record.
+#include <algorithm>
+
+#include "operator/record_buffer.hpp"
+#include "rayelastic/net/router.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+constexpr std::size_t kFewestInTurn = 4;  // records
+constexpr std::size_t kMostInTurn = 256;
+
+}  // namespace
+
+bool Router::deal(const Run& run, rel_context* context) {
+  const std::size_t stride = schema_->record_size();
+  std::size_t first = 0;
+  while (first < run.count) {
+    const std::byte* records = run.records + first * stride;
+    if (held_partitions_ == owners_.size()) {  // all replicas are gone
+      const std::size_t rest = run.count - first;
+      ever_held_ += rest;
+      held_->append({records, rest, stride, run.chunks}, rest);
+      publish();
+      return true;
+    }
+    if (turns_ == 0 && sole_ != kHeld) return send_all(sole_, {records, run.count - first, stride, run.chunks}, context);
+    if (turns_ == 0 && !send_turn(whole_, {records, 0, stride, {}}, context)) return false;
+    const std::uint16_t number = next_in_turn();
+    const std::size_t count = std::min(turn_records_, run.count - first);
+    if (!send_turn(number, {records, count, stride, run.chunks}, context)) return false;
+    first += count;
+  }
+  return true;
+}
+
+// The next one that has room, by the partitions that each has; if none has, the next one: it is waited for.
+std::uint16_t Router::next_in_turn() {
+  std::uint16_t found = kHeld;
+  for (std::size_t tried = 0; tried < owners_.size(); ++tried) {
+    cursor_ = (cursor_ + stride_) % owners_.size();
+    const std::uint16_t owner = owners_[cursor_];
+    if (owner == kHeld) continue;
+    const Target& target = targets_[owner];
+    if (target.port >= 0 || target.broken || target.link->has_room()) {
+      turn_records_ = std::min(turn_records_ + 1, kMostInTurn);
+      return owner;
+    }
+    if (found == kHeld) found = owner;
+    if (tried > 2 * targets_.size()) break;  // each was looked at, most likely
+  }
+  turn_records_ = std::max(turn_records_ / 2, kFewestInTurn);
+  return found;
+}
+
+bool Router::send_turn(std::uint16_t number, const Run& run, rel_context* context) {
+  const Mark begin{MarkKind::Turn, 2 * turns_};
+  const Mark end{MarkKind::Turn, 2 * turns_ + 1};
+  ++turns_;
+  Target& target = targets_[number];
+  if (target.port >= 0) {
+    context->mark(begin);
+    if (run.count > 0 && !send_all(number, run, context)) return false;
+    context->mark(end);
+    return true;
+  }
+  if (target.broken) return run.count == 0 || send_all(number, run, context);
+  if (target.link->send(begin) == Link::Outcome::Stopped) return false;
+  if (run.count > 0 && !send_all(number, run, context)) return false;
+  return target.broken || target.link->send(end) != Link::Outcome::Stopped;
+}
+
+bool Router::send_all(std::uint16_t number, const Run& run, rel_context* context) {
+  Target& target = targets_[number];
+  if (target.port >= 0) return context->emit(target.port, run.records, static_cast<std::int64_t>(run.count));
+  const Link::Outcome outcome = target.broken ? Link::Outcome::Failed : target.link->send(run.records, run.count);
+  if (outcome != Link::Outcome::Failed) return outcome != Link::Outcome::Stopped;
+  break_target(number);
+  ever_held_ += run.count;
+  held_->append(run, run.count);
+  publish();
+  return true;
+}
+
+}  // namespace rayelastic

@@ -1,0 +1,58 @@
+"""What whoever carries a plan out can change of it: the vocabulary of the plans that may be asked for.
+
+A policy that asks for what can't be had never sees its change in force, so it can neither judge nor revert it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from rayelastic.plan.exec_plan import RegionPlan
+from rayelastic.plan.node_placement import Node
+
+__all__ = ["Actuation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Actuation:
+    """What can be changed.
+
+    Args:
+        regions: names of those that can get another number of replicas; None: all whose kind allows it.
+        moves: whether a replica can go to another processing element.
+        shares: whether two replicas can run in one processing element, or a new one in an element that runs already.
+        processes: the most processing elements of the job; None: as many as there are CPUs, where replicas have
+            elements of their own.
+
+    >>> live = Actuation.of_running_jobs(["r1"], processes=4)
+    >>> live.moves, live.shares, live.processes
+    (False, False, 4)
+    """
+
+    regions: frozenset[str] | None = None
+    moves: bool = True
+    shares: bool = True
+    processes: int | None = None
+
+    @classmethod
+    def of_running_jobs(cls, elastic: Collection[str], processes: int | None = None) -> Self:
+        """Return that of a live job, whose replicas stay where they start, each in an element of its own.
+
+        Args:
+            elastic: names of the regions that can get another number of replicas.
+            processes: the most processing elements of the job; None: as many as there are CPUs.
+        """
+        return cls(frozenset(elastic), moves=False, shares=False, processes=processes)
+
+    def most_processes(self, nodes: Sequence[Node]) -> int | None:
+        """Return the most processing elements on some nodes; None: any number."""
+        if self.processes is not None or self.shares or not nodes:
+            return self.processes
+        return max(1, math.floor(sum(node.cpus for node in nodes)))
+
+    def replicates(self, planned: RegionPlan) -> bool:
+        """Tell whether a region can get another number of replicas."""
+        return planned.region.kind.is_replicable and (self.regions is None or planned.region.name in self.regions)

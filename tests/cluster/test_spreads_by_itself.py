@@ -1,0 +1,72 @@
+"""With nothing but defaults, a job on Ray grows over processes while its load is too much for one, and shrinks then."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.job import Job
+from tests.cluster.conftest import CPUS
+
+pytestmark = pytest.mark.timeout(240)
+
+ANSWER = 0.004  # seconds that each tuple waits for its answer
+LULL = 0.05  # seconds between two tuples when there is little to do
+PATIENCE = 90.0  # seconds for the job to find what it needs, on a machine with other work
+LOOK = 0.5  # seconds
+
+
+class Number(NamedTuple):
+    value: int
+
+
+def numbers(folder: Path) -> Iterator[Number]:
+    """0, 1, 2, ... as fast as they are taken, few once 'lull' is there, until 'enough' is."""
+    pause, value = threading.Event(), 0
+    while not (folder / "enough").exists():
+        for _ in range(1 if (folder / "lull").exists() else 100):
+            yield Number(value)
+            value += 1
+        if (folder / "lull").exists():
+            pause.wait(LULL)
+
+
+def ask(t: Number) -> Number:
+    threading.Event().wait(ANSWER)
+    return t
+
+
+def reaches(job: Job, replicas: range) -> None:
+    """Waits until a number of replicas ask."""
+    until = time.monotonic() + PATIENCE
+    while job.plan().region_of("ask").replicas not in replicas:
+        assert not job.status.state.is_final, job.status
+        assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
+        job.pause(LOOK)
+
+
+def test_a_stateless_job_that_waits_spreads_and_comes_back_with_all_defaults(ray_cluster: str, tmp_path: Path) -> None:
+    topology = rel.Topology("asks")
+    stream = topology.source("numbers", rel.callable(lambda: numbers(tmp_path), Number))
+    stream.map("ask", ask, lane="python").sink("out", rel.list())
+    job = rel.submit(topology, address=ray_cluster)
+    try:
+        assert len(job.status.pes) == 1
+        reaches(job, range(2, CPUS + 1))
+        assert 2 <= len({status.pid for status in job.status.pes}) <= CPUS
+        (tmp_path / "lull").touch()
+        reaches(job, range(1, 2))
+        assert len(job.status.pes) == 1
+        (tmp_path / "enough").touch()
+        rows = job.wait(timeout=60)["out"]
+        made = job.metrics().operator("numbers").tuples_out
+    finally:
+        (tmp_path / "enough").touch()
+        job.close()
+    assert [t.value for t in rows] == list(range(made))

@@ -1,0 +1,151 @@
+"""Regions without state get replicas that take turns; what they give comes out in the order of the source (J11)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import ConfigError
+from rayelastic.job import start
+from tests.component.rescaling import flows
+
+
+class Number(NamedTuple):
+    value: int
+
+
+class Text(NamedTuple):
+    value: int
+    text: str
+
+
+def several(t: Number) -> Iterator[Text]:
+    """None, one or two tuples, some with more text than fits a record."""
+    for turn in range(t.value % 3):
+        yield Text(t.value * 2 + turn, "x" * (t.value % 40))
+
+
+class Numbers:
+    """0, 1, 2, ... as fast as Python makes them, until told to end."""
+
+    def __init__(self) -> None:
+        self.enough = threading.Event()
+        self.made = 0
+
+    def __call__(self) -> Iterator[Number]:
+        while not self.enough.is_set():
+            for _ in range(64):
+                yield Number(self.made)
+                self.made += 1
+
+
+def expected(made: int) -> list[Text]:
+    return [text for value in range(made) for text in several(Number(value))]
+
+
+@pytest.mark.parametrize("lane", ["compiled", "python"])
+@pytest.mark.parametrize("model", [None, "dynamic"])
+def test_replicas_come_and_go_and_the_order_stays(lane: str, model: str | None) -> None:
+    numbers = Numbers()
+    topology = rel.Topology("turns")
+    stream = topology.source("numbers", rel.callable(numbers, Number)).flat_map(
+        "texts", several, schema=Text, lane=lane
+    )
+    stream.sink("out", rel.list())
+    job = start(topology, rel.JobConfig(regions="manual", elasticity="off", threading=model, threads=2))
+    try:
+        for replicas in (2, 3, 1, 2, 1):
+            flows(job)
+            assert job.rescale("r1", replicas).region("r1").replicas == replicas
+            assert len(job.status.pes) == replicas
+        flows(job)
+        numbers.enough.set()
+        assert job.wait()["out"] == expected(numbers.made)
+    finally:
+        numbers.enough.set()
+        job.close()
+
+
+class Kept(NamedTuple):
+    key: int
+    value: int
+
+
+def seen_in_order(t: Kept, s: dict[str, int]) -> Kept:
+    """Each key's values ascend, whichever replicas they have passed."""
+    assert s.get("last", -1) < t.value, f"{t} came behind {s['last']}"
+    s["last"] = t.value
+    return t
+
+
+class Last(dict[str, int]):
+    """The last value of a key."""
+
+
+def watch(t: Kept, s: Last) -> Kept:
+    return seen_in_order(t, s)
+
+
+def test_a_keyed_region_behind_it_changes_too_and_a_fork_gets_all_twice() -> None:
+    """Replicas come home before keys are dealt out: to a sink in another element, and to keys that move."""
+    numbers = Numbers()
+    topology = rel.Topology("mixed")
+    stream = topology.source("numbers", rel.callable(numbers, Number))
+    tagged = stream.map("tag", lambda t: (t.value * 7919 % 50, t.value), schema=Kept, lane="python")
+    tagged.sink("all", rel.list())
+    tagged.key_by("key").map("watch", watch, state=Last, schema=Kept, lane="python").sink("out", rel.list())
+    job = start(topology, rel.JobConfig(regions="manual", elasticity="off", pins={"all": 1}))
+    try:
+        stateless, keyed = (job.plan().region_of(name).region.name for name in ("tag", "watch"))
+        for region, replicas in ((stateless, 2), (keyed, 2), (stateless, 3), (keyed, 1), (stateless, 1)):
+            flows(job)
+            job.rescale(region, replicas)
+        flows(job)
+        numbers.enough.set()
+        results = job.wait()
+    finally:
+        numbers.enough.set()
+        job.close()
+    assert [t.value for t in results["all"]] == list(range(numbers.made))
+    assert sorted(t.value for t in results["out"]) == list(range(numbers.made))
+
+
+def test_what_has_no_replicas_says_why() -> None:
+    topology = rel.Topology("others")
+    stream = topology.source("numbers", rel.sequence(10))
+    stream.aggregate("sum", n=rel.count()).sink("out", rel.list())
+    job = start(topology, rel.JobConfig(regions="manual"))
+    try:
+        with pytest.raises(ConfigError, match="region r1 keeps its replicas: it is pipeline"):
+            job.rescale("r1", 2)
+        job.wait()
+    finally:
+        job.close()
+
+
+def test_a_job_whose_replicas_take_turns_is_saved_at_one_moment_and_goes_on(tmp_path: Path) -> None:
+    def topology() -> rel.Topology:
+        made = rel.Topology("saved")
+        stream = made.source("numbers", rel.sequence(400_000)).flat_map("texts", several, schema=Text, lane="python")
+        stream.sink("out", rel.list())
+        return made
+
+    config = rel.JobConfig(regions="manual", elasticity="off")
+    rows: list[Text] = []
+    for _ in range(2):
+        saved = tmp_path / "saved" if rows else None
+        job = start(topology(), config, restore=saved)
+        try:
+            job.rescale("r1", 3)
+            flows(job, tuples=2000)
+            job.rescale("r1", 2)
+            flows(job, tuples=2000)
+            rows += (job.stop(tmp_path / "saved") if not rows else job.wait())["out"]
+        finally:
+            job.close()
+    assert rows == expected(400_000)

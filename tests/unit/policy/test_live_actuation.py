@@ -1,0 +1,134 @@
+"""The policy under the rules of the performer, on simulated clusters: what is asked for can be done, and is judged."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.plant.cluster.job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
+from bench.plant.cluster.plant import ClusterPlant
+from bench.plant.cluster.random_jobs import random_job
+from bench.plant.cluster.run import ClusterSimulation
+from rayelastic.errors import ChangeError
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.plan_change import plan_change
+from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
+from rayelastic.policy.regions.actuation import Actuation
+from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
+from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.runtime.rescale.performer import check_performable
+
+GRAPHS = 60
+NOISE = 0.05
+PERIOD = 5.0  # s
+MICRO = 1e-6
+PROCESSES = 20
+
+
+class Performed:
+    """The policy of running jobs; what it asks for is checked by the performer's own rules."""
+
+    def __init__(self, plan: ExecPlan, target: float = 0.8) -> None:
+        elastic = [p.region.name for p in plan.regions if p.region.kind.is_replicable]
+        self.policy = OrganicAdaptation(
+            thresholds=OrganicThresholds.of_running_jobs(target),
+            actuation=Actuation.of_running_jobs(elastic, PROCESSES),
+        )
+
+    def step(self, seen: PlanObservation) -> AdaptationDecision:
+        decision = self.policy.step(seen)
+        if decision.changes:
+            check_performable(plan_change(seen.plan, decision.plan))
+            assert len(decision.plan.pes) <= PROCESSES
+            assert decision.plan.regions != seen.plan.regions
+        return decision
+
+
+def simulated(
+    job: ClusterJob,
+    load: float,
+    nodes: int = 3,
+    cpus: float = 4,
+    constants: ClusterConstants | None = None,
+    seed: int = 0,
+) -> ClusterSimulation:
+    plant = ClusterPlant(job, [SimulatedNode(f"n{i}", cpus) for i in range(nodes)], constants or ClusterConstants())
+    return ClusterSimulation(
+        plant, Performed(job.plan()), lambda time: {"r0": load}, period=PERIOD, noise=NOISE, seed=seed,
+        offered_known=False,
+    )  # fmt: skip
+
+
+def verdicts(simulation: ClusterSimulation) -> list[Verdict]:
+    return [step.decision.verdict for step in simulation.trace if step.decision.verdict is not Verdict.HOLD]
+
+
+def test_every_change_of_random_graphs_is_performable_and_judged_and_then_it_is_quiet() -> None:
+    """F2, F3: each try is followed by its verdict, and at constant load nothing is asked for again and again."""
+    restless = 0
+    for seed in range(GRAPHS):
+        job = random_job(seed)
+        simulation = simulated(job, 150e3, seed=seed)
+        simulation.run(120)
+        told = verdicts(simulation)
+        if told[-1:] == [Verdict.TRY]:  # is being judged
+            told.pop()
+        for tried, judged in zip(told[::2], told[1::2], strict=True):
+            assert (tried, judged) in [(Verdict.TRY, Verdict.KEEP), (Verdict.TRY, Verdict.REVERT)], (seed, told)
+        restless += any(step.decision.changes for step in simulation.trace[60:])
+    assert restless <= 0.05 * GRAPHS
+
+
+@pytest.mark.parametrize("contention", [0.1, 1.0, 5.0])
+def test_a_native_region_whose_replicas_hurt_each_other_is_reverted_and_left_alone(contention: float) -> None:
+    job = ClusterJob.chain("contended", 1e-7, [20 * MICRO])
+    simulation = simulated(job, 300e3, nodes=1, cpus=16, constants=ClusterConstants(contention=contention))
+    simulation.run(240)
+    alone = simulation.trace[0].throughput
+    assert Verdict.REVERT in verdicts(simulation) or simulation.trace[-1].throughput > 2 * alone
+    assert simulation.trace[-1].throughput >= 0.95 * alone
+    assert len([step for step in simulation.trace if step.decision.changes]) <= 8
+    assert not any(step.decision.changes for step in simulation.trace[120:])
+
+
+def test_two_python_regions_in_one_process_are_not_moved_in_vain() -> None:
+    token = [SimulatedRegion((SimulatedOperator(f"o{i}", 10 * MICRO, token=True),), inputs=(i,)) for i in range(2)]
+    job = ClusterJob.chain("two", 1e-7, *token)
+    simulation = simulated(job, 75e3)
+    simulation.run(120)
+    assert simulation.trace[-1].throughput >= 0.95 * 75e3
+    assert not any(step.decision.changes for step in simulation.trace[60:])
+
+
+@pytest.mark.parametrize("law", [2.0, 3.0])
+def test_a_hot_key_stops_the_growth_and_is_told(law: float) -> None:
+    """What one partition has of the load no replica takes from its owner: a few are tried, not all there may be."""
+    region = SimulatedRegion((SimulatedOperator("o", 20 * MICRO),), skew=law)
+    simulation = simulated(ClusterJob.chain("hot", 1e-7, region), 300e3, nodes=16)
+    simulation.run(100)
+    assert max(step.plan.region("r1").replicas for step in simulation.trace) <= 7
+    assert not any(step.decision.changes for step in simulation.trace[50:])
+    assert "of the load of r1: more than" in simulation.trace[-1].decision.reason
+
+
+def test_what_could_not_be_carried_out_is_asked_for_twice_at_most_until_the_load_changes() -> None:
+    job = ClusterJob.chain("stuck", 1e-7, [20 * MICRO])
+    simulation = simulated(job, 80e3)
+    asked = []
+    for _ in range(100):
+        done = simulation.step()
+        if done.decision.changes:
+            asked.append(done.decision.plan.region("r1").replicas)
+            simulation.plan = done.plan  # it was undone
+    assert 1 <= len(asked) <= 4
+    assert all(asked.count(replicas) <= 2 for replicas in asked)  # once may be bad luck
+
+
+def test_rules_of_the_performer() -> None:
+    plan = ClusterJob.chain("plain", 1e-7, [MICRO]).plan()
+    with pytest.raises(ChangeError, match="share"):
+        check_performable(plan_change(plan, plan.with_replicas("r1", 2)))
+    wide = plan.with_replicas("r1", 2, ("pe0", "pe1"))
+    check_performable(plan_change(plan, wide))
+    with pytest.raises(ChangeError, match="while they run"):
+        check_performable(plan_change(wide, plan.with_replicas("r1", 2, ("pe0", "pe2"))))
