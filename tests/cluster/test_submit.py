@@ -155,9 +155,9 @@ def left_sockets() -> set[Path]:
 
 
 @pytest.mark.parametrize("pes", [1, 2])
-def test_killed_process_fails_the_job_within_five_seconds(ray_cluster: None, pes: int) -> None:
+def test_killed_process_fails_a_job_without_checkpoints_within_five_seconds(ray_cluster: None, pes: int) -> None:
     sockets_before = left_sockets()
-    job = rel.submit(endless(f"killed{pes}"), rel.JobConfig(pes=pes))
+    job = rel.submit(endless(f"killed{pes}"), rel.JobConfig(pes=pes, checkpoint=False))
     victim = job.status.pes[-1]
     while job.status.pes[-1].pid == 0:
         job.metrics()
