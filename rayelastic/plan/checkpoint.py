@@ -29,7 +29,8 @@ class Checkpoint:
         every: seconds between two checkpoints, 0.2 or more. They come less often where a checkpoint takes long: sources
             stand still for at most a twentieth of the time.
         keep: how many complete checkpoints are kept, 1 or more; the newest one that is whole is used.
-        restarts: how many times within ten minutes the job may go back to one, before it fails.
+        restarts: how many times within ten minutes the job may go back to one, before it fails; a third of that in a
+            row with no complete checkpoint between, as where a tuple crashes its process.
         key: secret bytes (16 or more) that sign what is saved; None: the job's own secret, which another job hasn't.
 
     Raises:

@@ -23,7 +23,7 @@ from rayelastic.on_ray.jobs import start_coordinator
 from tests.cluster.mortal import COORDINATOR_PATH, ITSELF, OUTSIDE, MortalCoordinator, Shot
 from tests.cluster.oracle import KEYS, Load, flows, topology
 
-CONFIG = rel.JobConfig(regions="manual", elasticity="off")
+CONFIG = rel.JobConfig(regions="manual", elasticity="off", checkpoint=False)  # what becomes of the change alone
 REGION = "r1"
 RATE = 5000.0  # tuples/s, which is little: what is tested is the protocol
 SETTLED = 10.0  # seconds until a change has been ended or undone (R11)

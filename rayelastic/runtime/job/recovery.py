@@ -39,7 +39,7 @@ __all__ = ["Recovery"]
 
 FIRST_PAUSE = 0.25  # seconds before the second attempt in a row; twice as long before each further one
 LONGEST_PAUSE = 15.0  # seconds
-MOST_IN_VAIN = 3  # losses in a row with no complete checkpoint between them
+IN_VAIN_SHARE = 3  # of its restarts a job may lose one part in so many in a row, with no complete checkpoint between
 
 
 class Recovery:
@@ -118,7 +118,7 @@ class Recovery:
         taken = self._life.checkpoints.taken
         self._in_vain = self._in_vain + 1 if taken == self._taken_before else 0
         self._taken_before = taken
-        return self._in_vain >= MOST_IN_VAIN
+        return self._in_vain >= max(1, self._settings.restarts // IN_VAIN_SHARE)
 
     def _is_too_often(self) -> bool:
         now = self._clock()
