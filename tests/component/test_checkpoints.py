@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 
 import rayelastic as rel
 from rayelastic import testing
-from rayelastic.errors import StateError
+from rayelastic.errors import JobCancelledError, JobFailedError, StateError
 from rayelastic.job import LocalControl, prepare
 from rayelastic.job.job import Job
 from rayelastic.runtime.checkpoint.standstill import is_empty
@@ -164,6 +165,40 @@ def test_of_two_checkpoints_the_earlier_one_counts_if_the_newer_is_damaged(
         file.write_bytes(data)
     made.lose(gates[1])
     check(made.job.wait(PATIENCE)["out"], feed)
+
+
+def test_an_element_that_has_ended_takes_part(tmp_path: Path) -> None:
+    gate = testing.Gate()
+    topology = rel.Topology("ends")
+    topology.source("few", rel.rows([(n,) for n in range(10)], schema={"n": int})).sink("first", rel.list())
+    many = topology.source("many", testing.script([*([(n,) for n in range(100)]), gate, (100,)], {"n": int}))
+    many.sink("second", rel.parquet(str(tmp_path / "out")))
+    config = rel.JobConfig(pins={"few": 0, "many": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
+    made = Losing(topology, config)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        while not any(pe.state.is_final for pe in made.job.status.pes):
+            made.job.pause(0.01)
+        made.take()
+        counted = made.job.status.checkpoints
+        assert (counted.taken, counted.last, counted.problem) == (1, 1, "")
+        made.lose(gate)
+        result = made.job.wait(PATIENCE)
+    finally:
+        gate.open()
+        made.job.close()
+    assert [t.n for t in result["first"]] == list(range(10))
+    assert sorted(parquet.read_table(tmp_path / "out").column("n").to_pylist()) == list(range(101))
+
+
+def test_a_job_that_is_cancelled_while_it_goes_back_ends(losing: tuple[Losing, Feed, list[testing.Gate]]) -> None:
+    made, _, gates = losing
+    assert gates[0].wait_reached(PATIENCE)
+    made.coordinator._lose(Failure("processing element pe1 was lost"))
+    made.job.cancel()
+    gates[0].open()
+    with pytest.raises((JobCancelledError, JobFailedError)):
+        made.job.wait(PATIENCE)
 
 
 def test_what_cannot_be_saved_is_refused_where_checkpoints_are_asked_for(tmp_path: Path) -> None:

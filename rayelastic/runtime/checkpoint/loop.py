@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["CheckpointLoop"]
 
 STANDSTILL_SHARE = 20  # sources stand still for at most one part in so many of the time
+FIRST = 1.0  # seconds until the first one: before it the job could only begin anew
 LONGEST_WAIT = 600.0  # seconds between two checkpoints, however long they take
 MOST_BACKOFF = 16  # periods after failures in a row
 
@@ -99,6 +100,8 @@ class CheckpointLoop:
 
     def wait_before_next(self) -> float:
         """Seconds until the next one is due."""
+        if not self._counters(None).taken and not self._failed:
+            return min(FIRST, self._every)
         backoff = self._every * min(MOST_BACKOFF, 1 << self._failed)
         return min(LONGEST_WAIT, max(backoff, STANDSTILL_SHARE * self._counters(None).paused))
 

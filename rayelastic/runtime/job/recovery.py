@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import RayelasticError, StateError
 from rayelastic.plan.checkpoint import WINDOW
 from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
 from rayelastic.runtime.port.handshake import derive_secret
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
 from rayelastic.runtime.values.status import Failure
@@ -167,6 +168,9 @@ class Recovery:
                 )
                 self._cluster.start(plan, tuple(plan.pes), saved, manifest)
                 self._life.runs()
+                if self._life.is_cancelling:  # the old ones were told
+                    for handle in self._cluster.handles.values():
+                        handle.within(CALL_TIMEOUT).stop(True)
         except (RayelasticError, TimeoutError, OSError) as error:
             if isinstance(error, StateError) and at is not None:
                 self._leave_out(at, error)

@@ -95,8 +95,8 @@ class Safety:
         root = str(location) if location is not None else str(local_folder(self._job.job_id))
         at = Snapshot(f"{root}/{number:08}", key=checkpoint_key(self._job, self._settings))
         with self._rescaling.standing_still():
-            handles = self._cluster.handles
-            return take_checkpoint(self._job, self._plan.now, handles, at, number, self._settings.keep, self._journal)
+            plan, handles = self._plan.placed(self._life.elements()), self._cluster.handles
+            return take_checkpoint(self._job, plan, handles, at, number, self._settings.keep, self._journal)
 
     def _counters(self, now: CheckpointCounters | None) -> CheckpointCounters:
         if now is not None:

@@ -61,7 +61,7 @@ def test_none_is_taken_of_a_job_that_does_not_run(state: State) -> None:
 
 def test_they_come_less_often_where_they_fail_or_sources_stand_still_for_long() -> None:
     one = Taking()
-    assert one.loop.wait_before_next() == 2.0
+    assert one.loop.wait_before_next() == 1.0  # the first one soon
     one.loop.take()
     assert one.loop.wait_before_next() == 4.0  # 20 times the 0.2 s for which sources stood still
     one.problem = StateError("full disk")
