@@ -17,9 +17,9 @@ __all__ = ["as_json", "plain"]
 def plain(value: Any) -> Any:
     """A value as dicts, lists, strings and numbers; plans as their `to_dict`, what JSON has no number for as None.
 
-    >>> from rayelastic.runtime.values.status import JobStatus, State
-    >>> plain(JobStatus("words", State.RUNNING))
-    {'name': 'words', 'state': 'running', 'failure': None, 'pes': []}
+    >>> from rayelastic.runtime.values.status import PEStatus, State
+    >>> plain(PEStatus("pe0", State.RUNNING))["state"]
+    'running'
     """
     if isinstance(value, ExecPlan):
         return value.to_dict()

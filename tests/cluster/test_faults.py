@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -99,13 +100,17 @@ def test_a_driver_that_ends_while_it_submits_leaves_no_name_behind(ray_cluster: 
     assert rel.submit(numbers("interrupted", lambda t: t.value)).wait(PATIENCE)["out"][-1].n == 9
 
 
-def sleeps_with_the_gil(t: Any) -> int:
-    if t.value == 500:
-        ctypes.PyDLL(None).sleep(14)  # as a library that loads a model; longer than a call of the coordinator waits
-    return int(t.value)
+def test_a_held_gil_and_a_process_that_stands_still_lose_nothing(ray_cluster: None, tmp_path: Path) -> None:
+    go = tmp_path / "go"
 
+    def sleeps_with_the_gil(t: Any) -> int:
+        nobody = threading.Event()
+        while t.value == 500 and not go.exists():
+            nobody.wait(0.01)
+        if t.value == 500:
+            ctypes.PyDLL(None).sleep(14)  # as a library that loads a model; longer than a call of the coordinator waits
+        return int(t.value)
 
-def test_a_held_gil_and_a_process_that_stands_still_lose_nothing(ray_cluster: None) -> None:
     topology = rel.Topology("still")
     source = topology.source("numbers", rel.sequence(1000))
     held = source.map("held", sleeps_with_the_gil, schema={"n": int}, lane="python")
@@ -113,6 +118,7 @@ def test_a_held_gil_and_a_process_that_stands_still_lose_nothing(ray_cluster: No
     job = rel.submit(topology, rel.JobConfig(pins={"numbers": 0, "next": 1}))
     stopped = next(status.pid for status in job.status.pes if status.pe == "pe1")
     os.kill(stopped, signal.SIGSTOP)
+    go.touch()
     try:
         job.pause(6)  # links that say nothing for so long were lost
         assert not job.status.state.is_final

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 import rayelastic as rel
+from rayelastic import testing
 from rayelastic.errors import ConfigError
 from rayelastic.job import start
 from tests.component.rescaling import flows
@@ -129,23 +130,30 @@ def test_what_has_no_replicas_says_why() -> None:
 
 
 def test_a_job_whose_replicas_take_turns_is_saved_at_one_moment_and_goes_on(tmp_path: Path) -> None:
+    gates = [testing.Gate(), testing.Gate()]
+    numbers: list[Any] = [(n,) for n in range(20_000)]
+    numbers[15_000:15_000], numbers[5_000:5_000] = [gates[1]], [gates[0]]
+
     def topology() -> rel.Topology:
         made = rel.Topology("saved")
-        stream = made.source("numbers", rel.sequence(400_000)).flat_map("texts", several, schema=Text, lane="python")
-        stream.sink("out", rel.list())
+        source = made.source("numbers", testing.script(numbers, {"value": int}))
+        source.flat_map("texts", several, schema=Text, lane="python").sink("out", rel.list())
         return made
 
     config = rel.JobConfig(regions="manual", elasticity="off")
     rows: list[Text] = []
-    for _ in range(2):
-        saved = tmp_path / "saved" if rows else None
-        job = start(topology(), config, restore=saved)
+    for gate in gates:
+        job = start(topology(), config, restore=tmp_path / "saved" if rows else None)
         try:
             job.rescale("r1", 3)
-            flows(job, tuples=2000)
+            assert gate.wait_reached(60)
             job.rescale("r1", 2)
-            flows(job, tuples=2000)
-            rows += (job.stop(tmp_path / "saved") if not rows else job.wait())["out"]
+            if gate is gates[0]:
+                rows += job.stop(tmp_path / "saved")["out"]
+            else:
+                gate.open()
+                rows += job.wait()["out"]
         finally:
+            gate.open()
             job.close()
-    assert rows == expected(400_000)
+    assert rows == expected(20_000)
