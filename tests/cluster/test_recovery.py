@@ -118,7 +118,7 @@ def test_a_tuple_that_crashes_its_process_each_time_fails_the_job(ray_cluster: N
         "out", rel.parquet(str(tmp_path / "out"))
     )
     with pytest.raises(JobFailedError, match="has gone back 2 times"):
-        rel.submit(topology, rel.JobConfig(checkpoint=rel.Checkpoint(restarts=2))).wait(PATIENCE)
+        rel.submit(topology, rel.JobConfig(checkpoint=rel.Checkpoint(restarts=6))).wait(PATIENCE)
 
 
 KILLS = 20
