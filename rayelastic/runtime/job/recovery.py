@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import RayelasticError, StateError
+from rayelastic.errors import StateError
 from rayelastic.plan.checkpoint import WINDOW
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
@@ -171,7 +171,7 @@ class Recovery:
                 if self._life.is_cancelling:  # the old ones were told
                     for handle in self._cluster.handles.values():
                         handle.within(CALL_TIMEOUT).stop(True)
-        except (RayelasticError, TimeoutError, OSError) as error:
+        except Exception as error:  # whatever it is, the job must not hang
             if isinstance(error, StateError) and at is not None:
                 self._leave_out(at, error)
             return error

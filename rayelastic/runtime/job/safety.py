@@ -12,13 +12,13 @@ from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.saving import Taken, take_checkpoint
 from rayelastic.runtime.element.live_state import check_exportable
 from rayelastic.runtime.files.local_checkpoints import discard_local, local_folder
-from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
+from rayelastic.runtime.job.job_cluster import in_threads
 from rayelastic.runtime.job.recovery import Recovery, checkpoint_key
 from rayelastic.runtime.snapshot import Snapshot
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
-    from rayelastic.runtime.element.host import PEHost
+    from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.job.job_cluster import JobCluster
     from rayelastic.runtime.job.life import JobLife
     from rayelastic.runtime.job.plan_in_force import PlanInForce
@@ -73,7 +73,6 @@ class Safety:
 
     def start(self) -> None:
         """Begins to take checkpoints."""
-        self._host.make_ready(SPARES)
         self._loop.start()
 
     def lose(self, failure: Failure) -> None:
@@ -85,9 +84,7 @@ class Safety:
         self._loop.halt()
         self._recovery.close()
         if self._settings.location is None:
-            for handle in self._cluster.handles.values():
-                with suppress(PELostError, TimeoutError):
-                    handle.within(CALL_TIMEOUT).discard_checkpoints()
+            in_threads(_discard, self._cluster.handles.values())
             discard_local(self._job.job_id)
 
     def _take(self, number: int) -> Taken:
@@ -96,7 +93,9 @@ class Safety:
         at = Snapshot(f"{root}/{number:08}", key=checkpoint_key(self._job, self._settings))
         with self._rescaling.standing_still():
             plan, handles = self._plan.placed(self._life.elements()), self._cluster.handles
-            return take_checkpoint(self._job, plan, handles, at, number, self._settings.keep, self._journal)
+            taken = take_checkpoint(self._job, plan, handles, at, number, self._settings.keep, self._journal)
+        self._host.make_ready(SPARES)  # a job that is over before its first checkpoint needs none
+        return taken
 
     def _counters(self, now: CheckpointCounters | None) -> CheckpointCounters:
         if now is not None:
@@ -104,6 +103,12 @@ class Safety:
         return self._life.checkpoints
 
 
+def _discard(handle: PEHandle) -> None:
+    with suppress(PELostError, TimeoutError):  # its node may be gone, and its disk with it
+        handle.within(DISCARD_TIMEOUT).discard_checkpoints()
+
+
+DISCARD_TIMEOUT = 2.0  # seconds for an element to remove files
 SPARES = 1  # processes that wait for an element that is lost
 SKIPPED = 1000  # numbers, by a coordinator that follows one that died
 
