@@ -236,7 +236,7 @@ TEST(one_thread_is_replaced_while_it_waits) {
     state->scheduler = &scheduler;
     state->last = last;
     OperatorSpec spec{.name = "gentle", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(state), .output = row_schema()};
-    spec.process = [](const void*, std::int64_t, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
+    spec.process = [](const void*, std::int64_t, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
       auto& self = *static_cast<Gentle*>(static_cast<Guarded*>(opaque));
       const bool may = eventually([&] {
         if (context->stopping()) return true;
@@ -245,7 +245,7 @@ TEST(one_thread_is_replaced_while_it_waits) {
       });
       if (!may) return REL_FAILED(0);
       if (self.last) rel_finish(context);
-      const std::int64_t count = self.last ? 10 : 1;
+      const std::int64_t count = self.last ? std::min<std::int64_t>(10, capacity) : 1;
       for (std::int64_t index = 0; index < count; ++index) static_cast<Row*>(out)[index] = {0, self.sent++};
       return count;
     };

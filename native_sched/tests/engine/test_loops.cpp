@@ -259,16 +259,17 @@ TEST(texts_live_as_long_as_stages_and_loops_keep_them) {
   };
   const auto maker = [&schema] {
     OperatorSpec spec{.name = "words", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(std::make_shared<Words>()), .output = schema};
-    spec.process = [](const void*, std::int64_t, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
+    spec.process = [](const void*, std::int64_t, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
       auto& self = *static_cast<Words*>(static_cast<Guarded*>(opaque));
-      for (int index = 0; index < 50; ++index) {
+      const std::int64_t count = std::min({std::int64_t{50}, capacity, 5'000 - self.made});  // runs are as short as the work asks for
+      for (std::int64_t index = 0; index < count; ++index) {
         const std::string word = Words::word(self.made++);
         void* memory = rel_allocate(context, static_cast<std::int64_t>(word.size()));
         std::memcpy(memory, word.data(), word.size());
         static_cast<StringView*>(out)[index] = StringView(static_cast<const char*>(memory), static_cast<std::uint32_t>(word.size()));
       }
       if (self.made == 5'000) rel_finish(context);
-      return 50;
+      return count;
     };
     return spec;
   };

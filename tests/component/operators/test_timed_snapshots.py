@@ -61,8 +61,16 @@ def declare(rows: Any) -> rel.Topology:
     return topology
 
 
+TWO_STREAMS = ("interval late", "latest late", "same late", "merged late")
+
+
 def outputs(result: Mapping[str, Any], names: list[str]) -> Outputs:
     return {name: [tuple(row) for row in result[name]] for name in names}
+
+
+def comparable(left: Outputs) -> Outputs:
+    """What came late by either of two streams has an order in each of them, and none between them."""
+    return {name: sorted(rows, key=repr) if name in TWO_STREAMS else rows for name, rows in left.items()}
 
 
 def interrupted(rows: list[Row], cuts: list[int], folder: Path, config: rel.JobConfig, names: list[str]) -> Outputs:
@@ -95,7 +103,7 @@ def test_stopped_anywhere_they_give_what_one_run_gives(seed: int, tmp_path: Path
     assert all(expected[name] for name in names if not name.startswith("coarse late")), "nothing to compare"
     dice = random.Random(seed)
     cuts = sorted(dice.randrange(ROWS + 1) for _ in range(4))
-    assert interrupted(rows, cuts, tmp_path, MANUAL, names) == expected
+    assert comparable(interrupted(rows, cuts, tmp_path, MANUAL, names)) == comparable(expected)
 
 
 def test_they_go_on_in_other_processing_elements(tmp_path: Path) -> None:
@@ -103,7 +111,7 @@ def test_they_go_on_in_other_processing_elements(tmp_path: Path) -> None:
     names = ["counts out", *(f"{n} {port}" for n in ("tumbling", "sliding", "sessions") for port in ("out", "late"))]
     expected = outputs(rel.run(declare(rows), MANUAL), names)
     config = rel.JobConfig(pes=2, threading="dynamic", threads=2)
-    assert interrupted(rows, [123, 456], tmp_path, config, names) == expected
+    assert comparable(interrupted(rows, [123, 456], tmp_path, config, names)) == comparable(expected)
 
 
 def windowed(stream: Stream) -> Stream:
