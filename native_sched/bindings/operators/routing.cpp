@@ -94,6 +94,8 @@ void bind_routing(nb::module_& module) {
             return wait_for_mark(self.marks(), mark, count, patience);
           },
           nb::arg("mark"), nb::arg("count"), nb::arg("patience"), "True once the mark came `count` times, or nothing more comes.")
+      .def("abandon_epochs", &Gather::abandon_epochs, nb::arg("epoch"), nb::call_guard<nb::gil_scoped_release>(),
+           "Marks of epochs up to that one mean nothing any more.")
       .def_prop_ro("lost", &Gather::lost, "Links that failed.")
       .def_prop_ro("flow", &Gather::flow, "In turn: what the replica in the same PE has handed over, and what of it has been passed on.");
 

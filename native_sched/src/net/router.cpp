@@ -178,6 +178,7 @@ bool Router::marked(Mark mark, rel_context* context) {
     (void)carry_out(context);
     return false;
   }
+  if (mark.kind == MarkKind::Epoch && held_partitions_ > 0) return false;  // it mustn't overtake what is held: nothing is saved this time
   if (mark.kind == MarkKind::Watermark) {
     watermark_ = mark;
     watermark_due_ = held_partitions_ > 0;

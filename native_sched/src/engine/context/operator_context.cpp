@@ -354,6 +354,7 @@ bool OperatorContext::emit(std::int32_t output, const void* records, std::int64_
     const Run run{static_cast<const std::byte*>(records), static_cast<std::size_t>(n), further == nullptr ? out_stride_ : further->stride,
                   has_text ? output_chunks() : std::span<Chunk* const>{}};
     ok = inside_if_source([&] {
+      if (!await_alignment()) return false;
       tuples_out_.add(static_cast<std::uint64_t>(n));
       if (further != nullptr && further->consumers.empty()) further->untaken.add(static_cast<std::uint64_t>(n));
       const std::vector<Port*>& consumers = further == nullptr ? consumers_ : further->consumers;
@@ -377,6 +378,7 @@ bool OperatorContext::submit(std::byte* out, std::size_t count) {
 bool OperatorContext::deliver(std::byte* out, std::size_t count) {
   bool ok = true;
   if (count > 0 && out_stride_ != 0) {
+    if (!await_alignment()) return false;
     tuples_out_.add(count);
     Run run{out, count, out_stride_, text_out_ ? output_chunks() : std::span<Chunk* const>{}};
     const std::size_t last = consumers_.size() - 1;

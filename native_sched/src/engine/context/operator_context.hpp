@@ -42,6 +42,11 @@ class alignas(64) OperatorContext final : public rel_context {
   // Its inputs meet in a junction: there are several, or it is conjunctive.
   void meet(std::vector<Junction::Input> inputs);
   [[nodiscard]] Junction* junction() noexcept { return junction_.get(); }
+  // One of its consumers has several edges: see operator_epochs.cpp.
+  void align_with(OperatorContext& consumer) { meetings_.push_back(&consumer); }
+  [[nodiscard]] std::size_t inputs() const noexcept { return inputs_; }
+  // It is to be held where its mark of an epoch is.
+  void stop_at_epochs() noexcept { stops_at_epochs_ = true; }
 
   // Processes a run and submits what comes out. writable: the records are the callee's to overwrite. token_held: the caller
   // entered the token for this operator; it is left again here. False: stop.
@@ -76,6 +81,16 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] std::vector<std::uint64_t> untaken() const;
   // Calls the operator's interrupt hook, the first time. A source ends then.
   void interrupt();
+  // Epochs (operator_epochs.cpp).
+  // Of a source that is held: its mark goes out, at its position. False: stop.
+  [[nodiscard]] bool send_epoch(std::int64_t epoch) { return is_final() || pass({MarkKind::Epoch, epoch}); }
+  // It is held at the mark of that epoch, and nobody is inside.
+  [[nodiscard]] bool is_held_at(std::int64_t epoch) const noexcept {
+    return held_at_.load(std::memory_order_acquire) == epoch && safe_point_.is_held() && safe_point_.settled();
+  }
+  // After Engine::abandoned or `stopping` is set: nobody waits for an older epoch any more, nor is held at one.
+  void give_epochs_up() noexcept;
+
   // Its safe point: entered around every run, firing and mark; by a source around what it submits, which may wait inside for ever.
   [[nodiscard]] Hold& safe_point() noexcept { return safe_point_; }
 
@@ -154,6 +169,13 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool pass(std::size_t output, Mark mark);
   [[nodiscard]] bool show(Mark mark);
   [[nodiscard]] bool advance(std::uint32_t edge, std::int64_t watermark);
+  [[nodiscard]] bool take_epoch(Mark mark);
+  [[nodiscard]] bool align();
+  void hold_here();
+  [[nodiscard]] bool is_aligned(std::int64_t epoch) const noexcept;
+  // Before anything is submitted behind a mark.
+  [[nodiscard]] bool await_alignment() { return unaligned_ == 0 || wait_aligned(); }
+  [[nodiscard]] bool wait_aligned();
   [[nodiscard]] bool send_probe();
   [[nodiscard]] bool take_probe();
   [[nodiscard]] bool end();
@@ -228,6 +250,14 @@ class alignas(64) OperatorContext final : public rel_context {
   std::size_t feedbacks_ = 0;              // edges
   std::size_t probes_ = 0;                 // of this round
   std::size_t returned_ = 0;               // records that came back since the probe was sent
+  std::vector<OperatorContext*> meetings_;  // consumers that have several edges
+  std::int64_t unaligned_ = 0;              // the epoch whose mark it has passed on to meetings_, until these have aligned; 0: none
+  std::int64_t epoch_ = 0;                  // whose marks are coming in
+  std::size_t epochs_ = 0;                  // edges by which its mark has come; 0: none, or it has aligned
+  bool stops_at_epochs_ = false;
+  std::atomic<std::int64_t> held_at_{0};           // the last epoch at whose mark it was held
+  std::atomic<std::int64_t> aligned_{0};           // the last epoch whose mark has come by all edges
+  std::atomic<std::uint32_t> alignments_{0};       // changes when aligned_ does, and when waiting for that is vain
   std::atomic<bool> waits_{false};         // the profiler's
   std::atomic<bool> final_{false};         // release: everything that the operator did is done
   std::atomic<bool> interrupted_{false};
