@@ -290,6 +290,9 @@ class Gather:
     def wait_mark(self, mark: int, count: int, patience: float) -> bool:
         """True once the mark came `count` times, or nothing more comes."""
 
+    def abandon_epochs(self, epoch: int) -> None:
+        """Marks of epochs up to that one mean nothing any more."""
+
     @property
     def lost(self) -> list[str]:
         """Links that failed."""
@@ -784,6 +787,31 @@ class Scheduler:
 
     def let_go(self, operators: Sequence[int]) -> None:
         """Some go on, the other held ones stay."""
+
+    def stop_at_epochs(self, operators: Sequence[int]) -> None:
+        """
+        Before the start: which operators are held where the mark of an epoch is, until let_go.
+        """
+
+    def send_epoch(self, sources: Sequence[int], epoch: int) -> bool:
+        """
+        Has sources that are held send the mark of an epoch, 1 and up, and go on. False: the marks of the last one are still being sent.
+        """
+
+    def wait_sent(self, timeout: float) -> bool:
+        """
+        True once the marks of the last epoch have been sent: ask before its sources are held for the next one.
+        """
+
+    def wait_epoch(self, operators: Sequence[int], epoch: int, timeout: float) -> list[int]:
+        """
+        Those that are held at the mark, or have ended before it; waits until there is one, or timeout seconds.
+        """
+
+    def abandon_epochs(self, epoch: int) -> None:
+        """
+        Marks up to that one mean nothing any more, and who is held at one goes on.
+        """
 
     def stop(self, drain: bool = False, finish: bool = True) -> None:
         """

@@ -289,7 +289,15 @@ void bind_scheduler(nb::module_& module) {
             return self.scheduler().send_epoch(sources, epoch);
           },
           nb::arg("sources"), nb::arg("epoch"),
-          "Has sources that are held send the mark of an epoch, 1 and up, and go on. False: the marks of the last one are still being sent.")
+          "Has sources that are held send the mark of an epoch, 1 and up, and go on. False: the marks of the last one are still being "
+          "sent.")
+      .def(
+          "wait_sent",
+          [](const SchedulerObject& self, double timeout) {
+            const nb::gil_scoped_release released;
+            return self.scheduler().wait_sent(nanoseconds(timeout));
+          },
+          nb::arg("timeout"), "True once the marks of the last epoch have been sent: ask before its sources are held for the next one.")
       .def(
           "wait_epoch",
           [](SchedulerObject& self, const std::vector<OperatorId>& operators, std::int64_t epoch, double timeout) {

@@ -182,7 +182,7 @@ class Scheduler::State {
   void let_go(const std::vector<OperatorId>& ids) {
     check(ids, "to let go");
     for (const OperatorId id : ids) {
-      if (started_) graph_->contexts()[id]->safe_point().release();
+      if (started_) graph_->contexts()[id]->let_go();
     }
   }
 
@@ -197,7 +197,10 @@ class Scheduler::State {
     return !started_ || epochs_->send(sources, epoch);
   }
 
-  [[nodiscard]] std::vector<OperatorId> wait_epoch(const std::vector<OperatorId>& ids, std::int64_t epoch, std::chrono::nanoseconds patience) {
+  [[nodiscard]] bool wait_sent(std::chrono::nanoseconds patience) const { return !started_ || epochs_->sent(std::min(patience, kLongest)); }
+
+  [[nodiscard]] std::vector<OperatorId> wait_epoch(const std::vector<OperatorId>& ids, std::int64_t epoch,
+                                                   std::chrono::nanoseconds patience) {
     check(ids, "to wait for");
     return started_ ? epochs_->wait(ids, epoch, std::min(patience, kLongest)) : std::vector<OperatorId>();
   }
@@ -330,7 +333,7 @@ class Scheduler::State {
   std::unique_ptr<Errands> errands_;
   std::unique_ptr<Epochs> epochs_;
   std::vector<OperatorId> stops_;  // at epochs
-  TokenWaits token_waits_;  // the profiler's thread's
+  TokenWaits token_waits_;         // the profiler's thread's
   std::atomic<bool> started_{false};
 
   std::mutex hold_mutex_;
@@ -366,6 +369,7 @@ void Scheduler::release(bool finish) { state_->release(finish); }
 void Scheduler::let_go(const std::vector<OperatorId>& ids) { state_->let_go(ids); }
 void Scheduler::stop_at_epochs(std::vector<OperatorId> ids) { state_->stop_at_epochs(std::move(ids)); }
 bool Scheduler::send_epoch(const std::vector<OperatorId>& sources, std::int64_t epoch) { return state_->send_epoch(sources, epoch); }
+bool Scheduler::wait_sent(std::chrono::nanoseconds patience) const { return state_->wait_sent(patience); }
 std::vector<OperatorId> Scheduler::wait_epoch(const std::vector<OperatorId>& ids, std::int64_t epoch, std::chrono::nanoseconds patience) {
   return state_->wait_epoch(ids, epoch, patience);
 }

@@ -24,19 +24,21 @@ struct Cut {
 
 // Takes rows by one port or two, in any order.
 OperatorSpec taker(const std::string& name, bool two_ports, bool is_sink) {
-  OperatorSpec spec = is_sink ? OperatorSpec{.name = name, .flags = REL_SINK, .state = std::make_shared<Guarded>(), .input = row_schema()}
-                              : pass(name, 0);
-  if (is_sink) spec.process = [](const void*, std::int64_t, void*, std::int64_t, void* state, rel_context*) -> std::int64_t {
-    const Inside inside(*static_cast<Guarded*>(state));
-    return 0;
-  };
+  OperatorSpec spec =
+      is_sink ? OperatorSpec{.name = name, .flags = REL_SINK, .state = std::make_shared<Guarded>(), .input = row_schema()} : pass(name, 0);
+  if (is_sink)
+    spec.process = [](const void*, std::int64_t, void*, std::int64_t, void* state, rel_context*) -> std::int64_t {
+      const Inside inside(*static_cast<Guarded*>(state));
+      return 0;
+    };
   if (two_ports) spec.further_inputs = {row_schema()};
   return spec;
 }
 
 class RandomGraph {
  public:
-  explicit RandomGraph(std::uint64_t seed) : dice_(seed), rig_({.queue_records = pick(2) == 0 ? 8U : 64U, .run_records = 64, .profile_period = {}}) {
+  explicit RandomGraph(std::uint64_t seed)
+      : dice_(seed), rig_({.queue_records = pick(2) == 0 ? 8U : 64U, .run_records = 64, .profile_period = {}}) {
     const std::size_t sources = 1 + pick(3);
     for (std::size_t index = 0; index < sources; ++index) {
       const bool ends = index > 0 && pick(3) == 0;
@@ -110,10 +112,11 @@ class RandomGraph {
   }
 
   void begin(std::int64_t epoch, std::vector<Cut>& cuts) {
+    CHECK(rig_.scheduler.wait_sent(kPatience));
     CHECK_EQ(rig_.scheduler.hold(sources_, false, kPatience), "");
     cuts.resize(rig_.specs.size());
     for (const OperatorId id : sources_) cuts[id].out = rig_.scheduler.sample().operators[id].tuples_out;
-    while (!rig_.scheduler.send_epoch(sources_, epoch)) std::this_thread::yield();
+    CHECK(rig_.scheduler.send_epoch(sources_, epoch));
   }
 
   void cut(std::int64_t epoch) {
@@ -160,6 +163,25 @@ void random_graphs(unsigned threads, std::uint64_t seeds) {
 TEST(marks_cut_the_streams_of_random_graphs_with_one_thread) { random_graphs(1, 60); }
 TEST(marks_cut_the_streams_of_random_graphs_with_two_threads) { random_graphs(2, 60); }
 TEST(marks_cut_the_streams_of_random_graphs_with_eight_threads) { random_graphs(8, 40); }
+
+// As when a mark comes over a link before the coordinator's call, which begins by giving up what was before.
+TEST(who_is_held_at_a_mark_stays_when_older_ones_are_given_up) {
+  Rig rig({.profile_period = {}});
+  rig.chain(-1, 1, "m");
+  rig.scheduler.stop_at_epochs({1});
+  rig.scheduler.start({.thread_count = 1});
+  for (std::int64_t epoch = 1; epoch <= 100; ++epoch) {
+    CHECK(rig.scheduler.wait_sent(kPatience));
+    CHECK_EQ(rig.scheduler.hold({0}, false, kPatience), "");
+    CHECK(rig.scheduler.send_epoch({0}, epoch));
+    rig.scheduler.abandon_epochs(epoch - 1);
+    CHECK(!rig.scheduler.wait_epoch({1}, epoch, kPatience).empty());
+    rig.scheduler.abandon_epochs(epoch - 1);
+    CHECK(!rig.scheduler.wait_epoch({1}, epoch, {}).empty());
+    rig.scheduler.let_go({1});
+  }
+  rig.scheduler.stop(false);
+}
 
 TEST(who_is_held_at_a_mark_ends_when_all_stops) {
   Rig rig({.profile_period = {}});

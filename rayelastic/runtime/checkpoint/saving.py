@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import PELostError, StateError
-from rayelastic.runtime.checkpoint.standstill import Standstill
+from rayelastic.runtime.checkpoint.alignment import why_standstill
+from rayelastic.runtime.checkpoint.standstill import Standstill, ask_all
 from rayelastic.runtime.rescale.change_journal import SavedAt
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, state_form
 from rayelastic.runtime.values.status import State
@@ -21,15 +22,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHandle
     from rayelastic.runtime.rescale.change_journal import ChangeJournal
     from rayelastic.runtime.values.specs import JobSpec
 
-__all__ = ["COMMIT_TIMEOUT", "Taken", "check_savable", "commit", "end_stop", "save_job", "take_checkpoint"]
+__all__ = [
+    "COMMIT_TIMEOUT",
+    "Taken",
+    "check_savable",
+    "commit",
+    "end_stop",
+    "first_number",
+    "save_job",
+    "take_checkpoint",
+]
 
 STOP_PATIENCE = 60.0  # seconds for what is under way to be processed, before a snapshot
 CHECKPOINT_PATIENCE = 20.0  # the same before a checkpoint, which another one follows
 SAVE_TIMEOUT = 600.0  # seconds for a processing element to write its state
+MARK_PATIENCE = 60.0  # seconds for marks to come to all operators; nobody stands still meanwhile
+SKIPPED = 1000  # numbers, by a coordinator that follows one that died: their folders and marks may be there
 COMMIT_TIMEOUT = 60.0  # seconds for its sinks to show what they prepared
 
 
@@ -104,7 +117,9 @@ def take_checkpoint(
     keep: int,
     journal: ChangeJournal,
 ) -> Taken:
-    """Holds a job, saves it and lets it go on; it goes on as well if it can't be saved.
+    """Saves a job at one moment of its streams; it goes on, also if it can't be saved.
+
+    That moment goes through the streams with the records, as a mark; where it can't (alignment.py), all stand still.
 
     Args:
         job: which.
@@ -125,19 +140,10 @@ def take_checkpoint(
     handles = {pe: running[pe] for pe in plan.pes if pe in running}
     if len(handles) < len(plan.pes):
         raise StateError(f"an element of job '{job.name}' is missing")
-    held = Standstill(job.name, handles, CHECKPOINT_PATIENCE)
     journal.stops(str(snapshot.location))
     try:
-        held.begin()
-        parts = list(held.each(lambda element: element.save(snapshot, epoch), SAVE_TIMEOUT).values())
-    except BaseException:
-        held.end(go_on=True)
-        folder.remove()
-        journal.goes_on()
-        raise
-    held.end(go_on=True)
-    paused = time.monotonic() - began
-    try:
+        cut = _standing_still if why_standstill(job) else _at_marks
+        parts, paused = cut(job, handles, snapshot, epoch)
         folder.write_manifest(job.name, _forms(job), parts, plan.to_dict())
         outdated = journal.checkpointed(SavedAt(epoch, str(snapshot.location)), plan, keep)
     except BaseException:
@@ -148,6 +154,55 @@ def take_checkpoint(
     for one in outdated:
         SnapshotFolder(Snapshot(one.location)).remove()
     return Taken(epoch, time.monotonic() - began, paused)
+
+
+def _standing_still(
+    job: JobSpec, handles: Mapping[str, PEHandle], snapshot: Snapshot, epoch: int
+) -> tuple[list[Part], float]:
+    began = time.monotonic()
+    held = Standstill(job.name, handles, CHECKPOINT_PATIENCE)
+    try:
+        held.begin()
+        parts = list(held.each(lambda element: element.save(snapshot, epoch), SAVE_TIMEOUT).values())
+    finally:
+        held.end(go_on=True)
+    return parts, time.monotonic() - began
+
+
+def _at_marks(
+    job: JobSpec, handles: Mapping[str, PEHandle], snapshot: Snapshot, epoch: int
+) -> tuple[list[Part], float]:
+    problems: list[BaseException] = []
+
+    def save(element: ElementApi) -> tuple[Part, float] | None:
+        try:
+            return element.save_at_marks(snapshot, epoch, MARK_PATIENCE)
+        except BaseException as problem:
+            problems.append(problem)
+            abandon(handles.values(), epoch)  # the marks that the others wait for won't come
+            return None
+
+    # All at once: none has its marks before the others have sent theirs.
+    saved = [part for part in ask_all(handles, save, SAVE_TIMEOUT, len(handles)).values() if part is not None]
+    if problems:
+        raise problems[0]
+    lost = ask_all(handles, lambda element: element.status().lost_peers, COMMIT_TIMEOUT)
+    for pe, peers in lost.items():
+        for peer in handles.keys() & peers.keys():  # a mark may have overtaken what was lost there
+            raise StateError(f"the link between {pe} and {peer} of job '{job.name}' was lost: {peers[peer]}")
+    return [part for part, _ in saved], max(held for _, held in saved)
+
+
+def abandon(handles: Iterable[PEHandle], epoch: int) -> None:
+    """Has marks of epochs up to one mean nothing any more; what is held at them goes on."""
+    for handle in handles:
+        with suppress(PELostError, TimeoutError):  # its watcher reports a loss; the next epoch ends this one, too
+            handle.within(COMMIT_TIMEOUT).abandon_epochs(epoch)
+
+
+def first_number(journal: ChangeJournal) -> int:
+    """The number behind which those of this coordinator's checkpoints begin: no earlier one has used any of these."""
+    return max((one.epoch for one in journal.checkpoints), default=0) + SKIPPED * max(0, journal.incarnation - 1)
 
 
 def commit(handles: Iterable[PEHandle], epoch: int) -> None:
@@ -173,6 +228,7 @@ def end_stop(journal: ChangeJournal, handles: Sequence[PEHandle]) -> None:
     for handle in handles:
         with suppress(PELostError, TimeoutError):  # its watcher reports a loss
             handle.within(COMMIT_TIMEOUT).release(not stop.saved)
+    abandon(handles, first_number(journal))
     if not stop.saved:
         journal.goes_on()
 

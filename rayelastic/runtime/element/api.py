@@ -161,6 +161,17 @@ class ElementApi(Protocol):
         """Writes the state of its operators, which are all held, for a checkpoint or (0) for the end of the job."""
         ...
 
+    def save_at_marks(self, snapshot: Snapshot, epoch: int, patience: float, /) -> tuple[Part, float]:
+        """Writes the state of its operators while they run, each where the mark of an epoch has come to it.
+
+        Its sources send that; all elements are asked at once. Returns also the seconds for which sources were held.
+        """
+        ...
+
+    def abandon_epochs(self, epoch: int, /) -> None:
+        """Has marks up to that of an epoch mean nothing any more; who is held at one goes on."""
+        ...
+
     def commit(self, epoch: int, /) -> None:
         """Shows what its sinks had prepared when a checkpoint was taken, which is complete now."""
         ...

@@ -125,13 +125,14 @@ class HostedOperators:
             SinkError: a sink can't write; names it. It refuses to go on.
             StateError: the checkpoint can't be written.
         """
-        outputs = {}
-        for name, sink in self.sinks.items():
-            try:
-                outputs[name] = sink.prepare(epoch, store)
-            except SinkError as error:
-                raise error.at(name, self.by_name[name].location) from error.__cause__
-        return outputs
+        return {name: self.prepare_sink(name, epoch, store) for name in self.sinks}
+
+    def prepare_sink(self, name: str, epoch: int, store: BlobStore) -> Output:
+        """The same of one sink, which is held, or has ended."""
+        try:
+            return self.sinks[name].prepare(epoch, store)
+        except SinkError as error:
+            raise error.at(name, self.by_name[name].location) from error.__cause__
 
     def commit(self, epoch: int) -> None:
         """Shows what was prepared for an epoch, whose checkpoint is complete, and those before.

@@ -97,26 +97,50 @@ def save(
     """
     files: dict[str, list[tuple[str, str]]] = {}
     for number, spec in enumerate(operators):
-        state, form = natives[spec.name].state, state_form(spec)
-        if state is None or form is None or spec.name in final:
-            continue
-        if form.endswith("python values") and key is None:
-            raise StateError(
-                "it keeps Python values, which are saved in signed snapshots only",
-                operator=spec.name,
-                location=spec.location,
-                way_out="Give Snapshot(..., key=...), or keep a NamedTuple of numbers and texts",
-            )
-        try:
-            files[spec.name] = [
-                (name := f"{pe}-{number:04}-{chunk:06}.state", folder.write(name, data))
-                for chunk, data in enumerate(export_chunks(state))
-            ]
-        except _native.StateError as error:
-            raise StateError(
-                str(error), operator=spec.name, location=spec.location, way_out="Keep values that can be pickled"
-            ) from None
+        if spec.name not in final:
+            saved = save_operator(f"{pe}-{number:04}", folder, key, spec, natives[spec.name])
+            if saved is not None:
+                files[spec.name] = saved
     return files
+
+
+def save_operator(
+    prefix: str, folder: SnapshotFolder, key: bytes | None, spec: OperatorSpec, native: _native.Operator
+) -> list[tuple[str, str]] | None:
+    """Writes the state of an operator, which is held.
+
+    Args:
+        prefix: of the names of its files.
+        folder: where to.
+        key: that the snapshot is signed with.
+        spec: what it is.
+        native: the operator.
+
+    Returns:
+        Its files; None: it keeps nothing.
+
+    Raises:
+        StateError: it can't be saved; names it.
+    """
+    state, form = native.state, state_form(spec)
+    if state is None or form is None:
+        return None
+    if form.endswith("python values") and key is None:
+        raise StateError(
+            "it keeps Python values, which are saved in signed snapshots only",
+            operator=spec.name,
+            location=spec.location,
+            way_out="Give Snapshot(..., key=...), or keep a NamedTuple of numbers and texts",
+        )
+    try:
+        return [
+            (name := f"{prefix}-{chunk:06}.state", folder.write(name, data))
+            for chunk, data in enumerate(export_chunks(state))
+        ]
+    except _native.StateError as error:
+        raise StateError(
+            str(error), operator=spec.name, location=spec.location, way_out="Keep values that can be pickled"
+        ) from None
 
 
 class SavedState:

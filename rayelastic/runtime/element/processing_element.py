@@ -260,6 +260,15 @@ class ProcessingElement:
         """Writes the state of its operators, which are all held. See Holding.save."""
         return self._held().save(snapshot, epoch)
 
+    def save_at_marks(self, snapshot: Snapshot, epoch: int, patience: float) -> tuple[Part, float]:
+        """Saves its operators while they run, each at the mark of an epoch. See MarkedSaving.save."""
+        return self._started().marked.save(snapshot, epoch, patience)
+
+    def abandon_epochs(self, epoch: int) -> None:
+        """Has marks of epochs up to one mean nothing any more: nobody is held at them, or waits for them."""
+        if self._running is not None:
+            self._running.marked.abandon(epoch)
+
     def commit(self, epoch: int) -> None:
         """Shows what its sinks had prepared when a checkpoint was taken, which is complete now; safe to repeat."""
         self._hosted.commit(epoch)
@@ -301,10 +310,13 @@ class ProcessingElement:
 
     # -- how it is done -------------------------------------------------------------------------------------------
 
-    def _held(self) -> Holding:
+    def _started(self) -> Running:
         if self._running is None:
             raise StateError(f"{self.spec.pe} hasn't been started: there is nothing to save")
-        return self._running.holding
+        return self._running
+
+    def _held(self) -> Holding:
+        return self._started().holding
 
     def _dial(self, link: PlanLink, address: PortAddress, epoch: int) -> socket.socket:
         return self._dial_channel(f"link:{link.name}", link.to_pe, address, epoch)

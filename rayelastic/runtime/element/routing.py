@@ -101,6 +101,11 @@ class Routing:
         with self._lock:
             return dict(self._links)
 
+    @property
+    def gathers(self) -> Sequence[_native.Gather]:
+        """Where streams come in by any number of links."""
+        return tuple(self._gathers.values())
+
     # --- how it starts ------------------------------------------------------------------------------------------
 
     def connect(self, peers: Mapping[str, PortAddress | None]) -> None:

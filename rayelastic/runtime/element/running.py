@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.runtime.element.ending import end_scheduler
-from rayelastic.runtime.element.holding import Holding
+from rayelastic.runtime.element.holding import Holding, MarkedSaving, operators_with_state
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
 from rayelastic.runtime.element.wiring import connect_links, connect_operators
 from rayelastic.runtime.loops.alarm import alarm_of
@@ -90,6 +90,8 @@ class Running:
         connect_links(self.scheduler, spec, self.ids, links)
         pinned = pinned_models(spec.operators, config)
         self.holding = Holding(spec, self.scheduler, hosted, self.ids, skipped)
+        self.marked = MarkedSaving(self.holding, routing.gathers)
+        self.scheduler.stop_at_epochs(operators_with_state(hosted, self.ids))
         self._adaptation = adaptation_loop(spec, self.scheduler, self.ids, frozenset(pinned))
         self._channels = channel_loop(spec, self.scheduler.sample, self.ids, hosted.widths)
         hosted.wakes(self.scheduler.poke, self.ids)

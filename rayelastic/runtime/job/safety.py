@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import PELostError, StateError
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
-from rayelastic.runtime.checkpoint.saving import Taken, take_checkpoint
+from rayelastic.runtime.checkpoint.saving import Taken, first_number, take_checkpoint
 from rayelastic.runtime.element.live_state import check_exportable
 from rayelastic.runtime.files.local_checkpoints import discard_local, local_folder
 from rayelastic.runtime.job.job_cluster import in_threads
@@ -66,10 +66,9 @@ class Safety:
         self._plan = plan
         self._rescaling = rescaling
         self._recovery = recovery
-        last = max((one.epoch for one in journal.checkpoints), default=0)
-        # Numbers of another incarnation's attempts are left out: their folders may be there.
-        last = last + (SKIPPED * (journal.incarnation > 1))
-        self._loop = CheckpointLoop(job.name, settings.every, self._take, lambda: life.state, self._counters, last=last)
+        self._loop = CheckpointLoop(
+            job.name, settings.every, self._take, lambda: life.state, self._counters, last=first_number(journal)
+        )
 
     def start(self) -> None:
         """Begins to take checkpoints."""
@@ -110,7 +109,6 @@ def _discard(handle: PEHandle) -> None:
 
 DISCARD_TIMEOUT = 2.0  # seconds for an element to remove files
 SPARES = 1  # processes that wait for an element that is lost
-SKIPPED = 1000  # numbers, by a coordinator that follows one that died
 
 
 def settings_of(job: JobSpec, host: PEHost, life: JobLife) -> Checkpoint | None:

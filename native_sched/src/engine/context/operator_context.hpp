@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -88,8 +89,10 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool is_held_at(std::int64_t epoch) const noexcept {
     return held_at_.load(std::memory_order_acquire) == epoch && safe_point_.is_held() && safe_point_.settled();
   }
-  // After Engine::abandoned or `stopping` is set: nobody waits for an older epoch any more, nor is held at one.
-  void give_epochs_up() noexcept;
+  // After Engine::abandoned or `stopping` is set: nobody waits for an epoch up to that one any more, nor is held at one.
+  void give_epochs_up(std::int64_t epoch) noexcept;
+  // It is held, and goes on.
+  void let_go() noexcept;
 
   // Its safe point: entered around every run, firing and mark; by a source around what it submits, which may wait inside for ever.
   [[nodiscard]] Hold& safe_point() noexcept { return safe_point_; }
@@ -244,22 +247,23 @@ class alignas(64) OperatorContext final : public rel_context {
   std::size_t turn_ = 0;                // which way the next Time mark takes
   std::size_t inputs_ = 0;              // edges that aren't feedback
   std::size_t finals_ = 0;
-  bool idle_ = false;                      // all inputs are
-  std::int64_t watermark_ = kNoWatermark;  // the least of
-  std::vector<std::int64_t> watermarks_;   // by edge that isn't feedback
-  std::size_t feedbacks_ = 0;              // edges
-  std::size_t probes_ = 0;                 // of this round
-  std::size_t returned_ = 0;               // records that came back since the probe was sent
+  bool idle_ = false;                       // all inputs are
+  std::int64_t watermark_ = kNoWatermark;   // the least of
+  std::vector<std::int64_t> watermarks_;    // by edge that isn't feedback
+  std::size_t feedbacks_ = 0;               // edges
+  std::size_t probes_ = 0;                  // of this round
+  std::size_t returned_ = 0;                // records that came back since the probe was sent
   std::vector<OperatorContext*> meetings_;  // consumers that have several edges
   std::int64_t unaligned_ = 0;              // the epoch whose mark it has passed on to meetings_, until these have aligned; 0: none
   std::int64_t epoch_ = 0;                  // whose marks are coming in
   std::size_t epochs_ = 0;                  // edges by which its mark has come; 0: none, or it has aligned
   bool stops_at_epochs_ = false;
-  std::atomic<std::int64_t> held_at_{0};           // the last epoch at whose mark it was held
-  std::atomic<std::int64_t> aligned_{0};           // the last epoch whose mark has come by all edges
-  std::atomic<std::uint32_t> alignments_{0};       // changes when aligned_ does, and when waiting for that is vain
-  std::atomic<bool> waits_{false};         // the profiler's
-  std::atomic<bool> final_{false};         // release: everything that the operator did is done
+  std::mutex held_mutex_;                     // innermost: it is held for an epoch, or that is given up, not both
+  std::atomic<std::int64_t> held_at_{0};      // the epoch at whose mark it is held; 0: none
+  std::atomic<std::int64_t> aligned_{0};      // the last epoch whose mark has come by all edges
+  std::atomic<std::uint32_t> alignments_{0};  // changes when aligned_ does, and when waiting for that is vain
+  std::atomic<bool> waits_{false};            // the profiler's
+  std::atomic<bool> final_{false};            // release: everything that the operator did is done
   std::atomic<bool> interrupted_{false};
 };
 

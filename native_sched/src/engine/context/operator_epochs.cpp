@@ -11,6 +11,7 @@
 // these hold belong to operators that have aligned. What is missing is a thread at most: waiting counts as starving, so it is replaced. Loops
 // are not aligned, nor are operators that somebody pokes in front of a meeting: the plan doesn't send marks there (saving.py).
 #include <atomic>
+#include <mutex>
 
 #include "engine/context/operator_context.hpp"
 #include "engine/context/port.hpp"
@@ -40,17 +41,29 @@ bool OperatorContext::align() {
   return ok;
 }
 
-// From when it leaves its safe point. Whoever gives epochs up, or stops, releases after saying so: one of us sees the other.
+// From when it leaves its safe point. Whoever gives epochs up, or stops, has said so before it comes here.
 void OperatorContext::hold_here() {
+  const std::lock_guard guard(held_mutex_);
+  if (engine_.stopping.load(std::memory_order_seq_cst) || epoch_ <= engine_.abandoned.load(std::memory_order_seq_cst)) return;
   held_at_.store(epoch_, std::memory_order_release);
   safe_point_.hold();
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (engine_.is_stopping() || epoch_ <= engine_.abandoned.load(std::memory_order_seq_cst)) safe_point_.release();
 }
 
-void OperatorContext::give_epochs_up() noexcept {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (held_at_.load(std::memory_order_acquire) != 0) safe_point_.release();
+void OperatorContext::let_go() noexcept {
+  const std::lock_guard guard(held_mutex_);
+  held_at_.store(0, std::memory_order_relaxed);
+  safe_point_.release();
+}
+
+void OperatorContext::give_epochs_up(std::int64_t epoch) noexcept {
+  {
+    const std::lock_guard guard(held_mutex_);
+    const std::int64_t at = held_at_.load(std::memory_order_relaxed);
+    if (at != 0 && at <= epoch) {
+      held_at_.store(0, std::memory_order_relaxed);
+      safe_point_.release();
+    }
+  }
   alignments_.fetch_add(1, std::memory_order_seq_cst);
   alignments_.notify_all();
 }

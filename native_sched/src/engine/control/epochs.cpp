@@ -27,6 +27,15 @@ bool Epochs::send(std::vector<OperatorId> sources, std::int64_t epoch) {
   return true;
 }
 
+bool Epochs::sent(std::chrono::nanoseconds patience) const {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (sending_.load(std::memory_order_acquire)) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(kLook);
+  }
+  return true;
+}
+
 void Epochs::run(const std::vector<OperatorId>& sources, std::int64_t epoch) {
   for (const OperatorId id : sources) {
     OperatorContext& source = *contexts_[id];
@@ -53,11 +62,11 @@ void Epochs::abandon(std::int64_t epoch) noexcept {
   std::int64_t before = engine_.abandoned.load(std::memory_order_seq_cst);
   while (before < epoch && !engine_.abandoned.compare_exchange_weak(before, epoch, std::memory_order_seq_cst)) {
   }
-  for (const auto& context : contexts_) context->give_epochs_up();
+  for (const auto& context : contexts_) context->give_epochs_up(epoch);
 }
 
 void Epochs::halt() noexcept {
-  for (const auto& context : contexts_) context->give_epochs_up();
+  for (const auto& context : contexts_) context->give_epochs_up(INT64_MAX);
 }
 
 void Epochs::join() {

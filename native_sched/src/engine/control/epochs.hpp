@@ -25,8 +25,11 @@ class Epochs {
   // Each of the sources, which are held, sends the mark, and goes on. A thread of its own does it: it may have to wait for room. False:
   // the one of an earlier epoch still waits.
   [[nodiscard]] bool send(std::vector<OperatorId> sources, std::int64_t epoch);
+  // Whether nothing is being sent; waits for that. Sources are held for the next epoch only then: who sends lets them go.
+  [[nodiscard]] bool sent(std::chrono::nanoseconds patience) const;
   // Those among `ids` that are held at the mark, or at their end; waits until there is one.
-  [[nodiscard]] std::vector<OperatorId> wait(const std::vector<OperatorId>& ids, std::int64_t epoch, std::chrono::nanoseconds patience) const;
+  [[nodiscard]] std::vector<OperatorId> wait(const std::vector<OperatorId>& ids, std::int64_t epoch,
+                                             std::chrono::nanoseconds patience) const;
   // Marks up to that one mean nothing any more; whoever is held at one goes on.
   void abandon(std::int64_t epoch) noexcept;
   // After the engine's `stopping` is set.
