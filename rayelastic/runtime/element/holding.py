@@ -115,14 +115,14 @@ class Holding:
         return Part(
             {name: self.skipped.get(name, 0) + count for name, count in given.items()},
             files,
-            {name: self._input(name) for name in self.hosted.sources},
+            {name: self._input(name, count) for name, count in given.items()},
             written,
         )
 
-    def _input(self, source: str) -> Input:
-        spec = self.hosted.by_name[source]
+    def _input(self, source: str, given: int) -> Input:
+        spec, operator = self.hosted.by_name[source], self.hosted.sources[source]
         try:
-            return input_of(spec, self.hosted.sources[source].place())
+            return input_of(spec, operator.place(), operator.position(given))
         except OSError as error:
             raise StateError(
                 f"what it reads can't be looked at, so that it is known again: {error}",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, PortsCode, PortsFunction
-from rayelastic.errors import SinkError, SourceError
+from rayelastic.errors import SinkError, SourceError, StateError
 from rayelastic.graph.operators.channels import Channels
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.runtime.loops.event_loop import EventLoop
@@ -101,12 +101,13 @@ class HostedOperators:
 
         Raises:
             SourceError: a file can't be looked at; names the source.
+            StateError: what was saved is damaged; names the source.
         """
         again = {}
         for name, position in positions.items():
             try:
-                again[name] = self.sources[name].seek(position, inputs[name].place if name in inputs else None)
-            except SourceError as error:
+                again[name] = self.sources[name].seek(position, inputs.get(name))
+            except (SourceError, StateError) as error:
                 raise error.at(name, self.by_name[name].location) from error.__cause__
         return again
 

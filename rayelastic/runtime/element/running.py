@@ -109,6 +109,10 @@ class Running:
         """What was adapted, from pass `number` on, as far as it is kept; nothing if elasticity is off."""
         return self._adaptation.journal.since(number) if self._adaptation is not None else ()
 
+    def given(self, source: str) -> int:
+        """Rows that a source has given in this run."""
+        return self.scheduler.sample().operators[self.ids[source]].tuples_out
+
     def reset_levels(self) -> None:
         """Has its adaptation loop forget what it learned."""
         if self._adaptation is not None:
