@@ -13,6 +13,7 @@ from rayelastic.compile import OperatorCode, PortsCode, PortsFunction
 from rayelastic.errors import SinkError, SourceError, StateError
 from rayelastic.graph.operators.channels import Channels
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.loops.event_loop import EventLoop
 from rayelastic.runtime.operators.channels import channels_operator, in_turn_operator
 from rayelastic.runtime.operators.classes import class_operator
@@ -78,7 +79,9 @@ class HostedOperators:
             SinkError: something can't be written where a sink is to write.
             StateError: what is there isn't what the earlier run left; names the sink.
         """
-        past = Past(outputs, store, by_epoch)
+        settings = self._spec.config.checkpoint
+        keep = settings.keep if isinstance(settings, Checkpoint) else Checkpoint().keep
+        past = Past(outputs, store, by_epoch, keep)
         for number, operator in enumerate(self._spec.operators):
             if operator.kind is OperatorKind.SOURCE:
                 self.sources[operator.name] = source_operator(operator)
