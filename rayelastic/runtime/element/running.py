@@ -5,6 +5,7 @@ Made when the element starts, whole or not at all; so whoever has one needn't as
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import TYPE_CHECKING
 
@@ -93,6 +94,8 @@ class Running:
         self._adaptation = adaptation_loop(spec, self.scheduler, self.ids, frozenset(pinned))
         self._channels = channel_loop(spec, self.scheduler.sample, self.ids, hosted.widths)
         hosted.wakes(self.scheduler.poke, self.ids)
+        for name, source in hosted.sources.items():
+            source.watch(functools.partial(self.given, name))
         self._alarm = alarm_of(spec, self.scheduler.poke, self.ids)
         # Last of all: operators run from here on, and what an interrupt leaves half made nobody could end.
         self.started_at = time.monotonic()

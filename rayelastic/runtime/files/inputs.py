@@ -16,6 +16,7 @@ from rayelastic.errors import StateError
 from rayelastic.graph.edges.csv_files import BadRows, CsvSource
 from rayelastic.graph.edges.locations import file_system, local_path
 from rayelastic.graph.edges.parquet_files import ParquetSource
+from rayelastic.graph.edges.polled import PolledSource
 from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.edges.sources import (
     ArrowSource,
@@ -40,6 +41,7 @@ KINDS = {
     GenerateSource: "Python tuples",  # whoever makes them: tests give by rows what a script gave before
     CallableSource: "Python tuples",
     IngestSource: "rows that are pushed",
+    PolledSource: "what an object is asked for",
 }
 
 

@@ -114,6 +114,7 @@ class Accepted:
             given: rows that the source has given, in this run.
         """
         with self._lock:
+            self._advance(given)
             return self._logged - given
 
     @property
@@ -178,7 +179,7 @@ class Accepted:
     # -- how it is done -------------------------------------------------------------------------------------------
 
     def _advance(self, given: int) -> None:
-        left = given - self._given
+        left = max(0, given - self._given)
         while left and self._log:
             partition, rows = self._log[0]
             count = min(left, rows)
@@ -188,7 +189,7 @@ class Accepted:
                 self._log[0] = (partition, rows - count)
             else:
                 self._log.popleft()
-        self._given = given - left
+        self._given = max(self._given, given - left)
 
     def _is_given(self, epoch: Epoch) -> bool:
         return all(one.given == one.rows for (of, _), one in self._partitions.items() if of == epoch)

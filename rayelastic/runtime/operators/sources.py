@@ -18,6 +18,7 @@ from rayelastic.errors import SourceError
 from rayelastic.graph.edges.byte_streams import content_of
 from rayelastic.graph.edges.csv_files import BadRows, CsvSource
 from rayelastic.graph.edges.parquet_files import ParquetSource
+from rayelastic.graph.edges.polled import PolledSource
 from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.edges.sources import (
     ArrowSource,
@@ -32,6 +33,7 @@ from rayelastic.runtime.files.inputs import Input, Place
 from rayelastic.runtime.files.parquet_batches import parquet_batches, parquet_rows
 from rayelastic.runtime.ingest.receiver import IngestServer
 from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.polling.poller import Poller
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
@@ -57,6 +59,8 @@ class SourceOperator:
             returns how many rows it gives again. By default it gives all again.
         place: a place in front of where it is held; None if a number of rows says it all.
         position: of a source that says itself where it is when it has given so many rows in this run; see Input.
+        watch: is told before the start who says how many rows it has given in this run.
+        stop: ends what feeds it.
     """
 
     native: _native.Operator
@@ -66,6 +70,8 @@ class SourceOperator:
     seek: Callable[[int, Input | None], int] = lambda position, _: position
     place: Callable[[], Place | None] = lambda: None
     position: Callable[[int], object] = lambda _: None
+    watch: Callable[[Callable[[], int]], None] = lambda _: None
+    stop: Callable[[], None] = lambda: None
     _feeding: threading.Thread | None = None
     _told: bool = False
 
@@ -85,6 +91,7 @@ class SourceOperator:
 
     def close(self) -> None:
         """Ends whoever pushes from outside, and waits for the feeding thread of an operator that has ended."""
+        self.stop()
         if self.ingest is not None:
             self.ingest.close()
         if self._feeding is not None:
@@ -127,6 +134,8 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
         case CsvSource() | BadRows():
             left_out = LeftOut()
             return _batch_source(spec, lambda _: _csv_batches(body, left_out), left_out=left_out)
+        case PolledSource():
+            return _polled_source(spec, body)
         case IngestSource():
             return _pushed_source(spec)
     raise SourceError(
@@ -140,6 +149,20 @@ def _python_source(
     assert spec.output_schema is not None
     schema = native_schema(spec.output_schema)
     return SourceOperator(_native.Operator.python(spec.name, make_iterator, None, schema, flags=flags))
+
+
+def _polled_source(spec: OperatorSpec, body: PolledSource) -> SourceOperator:
+    schema = native_schema(body.schema)
+    feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
+    poller = Poller(spec.name, body, feeder)
+    return SourceOperator(
+        _native.Operator.arrow_source(spec.name, schema, feeder),
+        feed=poller.feed,
+        seek=poller.seek,
+        position=poller.position,
+        watch=poller.watch,
+        stop=poller.stop,
+    )
 
 
 def _pushed_source(spec: OperatorSpec) -> SourceOperator:
