@@ -16,7 +16,9 @@ from rayelastic.errors import JobFailedError, SourceError
 from rayelastic.job import LocalControl, prepare
 from rayelastic.job.job import Job
 from rayelastic.runtime.element.host import InProcessHost
+from rayelastic.runtime.files.inputs import Input
 from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.polling.poller import Poller
 from rayelastic.runtime.values.status import Failure
 
 PATIENCE = 60.0
@@ -191,3 +193,77 @@ def test_an_object_without_the_methods_is_refused(source: Any, problem: str) -> 
     slow.idle = -1
     with pytest.raises(SourceError, match="idle is -1"):
         rel.run(topology_of(slow))
+
+
+class Feeder:
+    """Takes all that comes."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, int]] = []
+        self.finished, self.failure = False, ""
+
+    def push(self, batch: pa.RecordBatch) -> bool:
+        self.rows += [(row["name"], row["n"]) for row in batch.to_pylist()]
+        return True
+
+    def finish(self) -> None:
+        self.finished = True
+
+    def fail(self, message: str) -> None:
+        self.failure = message
+
+
+class Fives:
+    """Rows of two partitions, five a poll; the object changes the position that it was given."""
+
+    ends = 23
+
+    def partitions(self) -> list[str]:
+        return ["a", "b"]
+
+    def open(self, partition: str, position: Any) -> Any:
+        class Part:
+            def __init__(self) -> None:
+                self.position = [0] if position is None else position
+
+            def poll(part) -> list[tuple[str, int]] | None:
+                first = part.position[0]
+                part.position[0] = min(self.ends, first + 5)
+                return [(partition, n) for n in range(first, part.position[0])] or None
+
+        return Part()
+
+
+def poller(source: Fives) -> tuple[Poller, Feeder]:
+    feeder = Feeder()
+    return Poller("rows", rel.polled(source, {"name": str, "n": int}), feeder), feeder  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", range(2 * Fives.ends + 1))
+def test_a_polled_source_goes_on_within_a_poll(given: int) -> None:
+    first, fed = poller(Fives())
+    first.feed()
+    for before in range(0, given, 3):
+        first.position(before)
+    saved = Input("", position=first.position(given))
+    second, rest = poller(Fives())
+    second.seek(given, saved)
+    second.feed()
+    assert (fed.finished, rest.finished, rest.failure) == (True, True, "")
+    assert sorted(fed.rows[:given] + rest.rows) == sorted(fed.rows)
+    middle = len(rest.rows) // 2
+    third, last = poller(Fives())
+    third.seek(0, Input("", position=second.position(middle)))
+    third.feed()
+    assert sorted(fed.rows[:given] + rest.rows[:middle] + last.rows) == sorted(fed.rows)
+
+
+def test_a_polled_source_that_is_shorter_than_it_was_is_refused() -> None:
+    first, _ = poller(Fives())
+    first.feed()
+    shorter = Fives()
+    shorter.ends = 1
+    second, fed = poller(shorter)
+    second.seek(0, Input("", position=first.position(3)))
+    second.feed()
+    assert "partition 'a' ended 2 rows before where it was" in fed.failure
