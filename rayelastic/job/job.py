@@ -266,8 +266,7 @@ class Job:
 
     def close(self) -> None:
         """Ends the job if it still runs and frees what it holds; safe to repeat."""
-        if self._final is None or not self._final.state.is_final:
-            self._feeds.cancel()
+        self._feeds.close()
         if self._page is not None:
             self._page.close()
             self._page = None

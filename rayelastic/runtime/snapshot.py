@@ -228,6 +228,11 @@ class SnapshotFolder:
         if held.st_uid != os.geteuid() or held.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise self._error("is a folder that others may write to", "Give one of your own, of mode 0700 or 0755")
 
+    def delete(self, name: str) -> None:
+        """Removes a file, if it is there."""
+        with contextlib.suppress(OSError):
+            self._files.delete_file(f"{self._folder}/{name}")
+
     def remove(self) -> None:
         """Removes all of it."""
         with contextlib.suppress(OSError):

@@ -19,6 +19,9 @@ class Blobs:
             file.write(data)
         return hashlib.sha256(data).hexdigest()
 
+    def delete(self, name: str) -> None:
+        (self.folder / name).unlink(missing_ok=True)
+
     def chunks(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
         for name, digest in files:
             data = (self.folder / name).read_bytes()

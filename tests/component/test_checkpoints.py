@@ -88,6 +88,8 @@ def test_checkpoints_and_changes_of_replicas_take_turns(tmp_path: Path) -> None:
         feed.enough.set()
         check(job.wait(PATIENCE)["out"], feed)
         assert job.status.checkpoints.abandoned == 0
+        blobs = len(list((tmp_path / "checkpoints" / "rows").iterdir()))
+        assert blobs <= 2 * job.status.checkpoints.taken.bit_length()  # those of two checkpoints
         assert len(list((tmp_path / "checkpoints").glob("0*"))) == 2  # that many are kept
     finally:
         feed.enough.set()

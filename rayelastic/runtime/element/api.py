@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rayelastic._native import RouterAnswer
     from rayelastic.plan.exec_plan import PlanLink
     from rayelastic.runtime.element.state_transfer import Ranges
+    from rayelastic.runtime.ingest.frames import Epoch
     from rayelastic.runtime.port.data_port import PortAddress
     from rayelastic.runtime.snapshot import Part, Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
@@ -113,6 +114,14 @@ class ElementApi(Protocol):
 
     def finish_source(self, source: str, rows: dict[int, int], /) -> None:
         """Ends a source, each of whose partitions had so many rows."""
+        ...
+
+    def end_epoch(self, source: str, epoch: Epoch, rows: dict[int, int], /) -> int:
+        """Ends a micro-batch, each of whose partitions had so many rows; returns how many aren't given on yet."""
+        ...
+
+    def has_open_epoch(self, source: str, /) -> bool:
+        """Whether a micro-batch of a source has begun and isn't complete."""
         ...
 
     # --- changes of regions ---------------------------------------------------------------------------------------

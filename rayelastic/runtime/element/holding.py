@@ -140,7 +140,7 @@ class Holding:
 
     def position(self, source: str) -> int:
         """How many records a source that is held has given since the very first start."""
-        return self.skipped.get(source, 0) + self._counted(self.ids[source]).tuples_out
+        return self.skipped.get(source, 0) + self._given(source)
 
     def input(self, source: str) -> Input:
         """What a source that is held reads, and where it is in it.
@@ -148,9 +148,9 @@ class Holding:
         Raises:
             StateError: it can't be looked at; names the source.
         """
-        spec = self.hosted.by_name[source]
+        spec, operator = self.hosted.by_name[source], self.hosted.sources[source]
         try:
-            return input_of(spec, self.hosted.sources[source].place())
+            return input_of(spec, operator.place(), operator.position(self._given(source)))
         except OSError as error:
             raise StateError(
                 f"what it reads can't be looked at, so that it is known again: {error}",
@@ -202,6 +202,9 @@ class Holding:
         """Has nothing go on by itself: whoever holds something has come back."""
         if self._timer is not None:
             self._timer.cancel()
+
+    def _given(self, source: str) -> int:
+        return self._counted(self.ids[source]).tuples_out
 
     def _counted(self, number: int) -> _native.OperatorSample:
         return self.scheduler.sample().operators[number]

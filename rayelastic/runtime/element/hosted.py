@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, PortsCode, PortsFunction
-from rayelastic.errors import SinkError, SourceError
+from rayelastic.errors import SinkError, SourceError, StateError
 from rayelastic.graph.operators.channels import Channels
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.loops.event_loop import EventLoop
 from rayelastic.runtime.operators.channels import channels_operator, in_turn_operator
 from rayelastic.runtime.operators.classes import class_operator
@@ -78,7 +79,9 @@ class HostedOperators:
             SinkError: something can't be written where a sink is to write.
             StateError: what is there isn't what the earlier run left; names the sink.
         """
-        past = Past(outputs, store, by_epoch)
+        settings = self._spec.config.checkpoint
+        keep = settings.keep if isinstance(settings, Checkpoint) else Checkpoint().keep
+        past = Past(outputs, store, by_epoch, keep)
         for number, operator in enumerate(self._spec.operators):
             if operator.kind is OperatorKind.SOURCE:
                 self.sources[operator.name] = source_operator(operator)
@@ -101,12 +104,13 @@ class HostedOperators:
 
         Raises:
             SourceError: a file can't be looked at; names the source.
+            StateError: what was saved is damaged; names the source.
         """
         again = {}
         for name, position in positions.items():
             try:
-                again[name] = self.sources[name].seek(position, inputs[name].place if name in inputs else None)
-            except SourceError as error:
+                again[name] = self.sources[name].seek(position, inputs.get(name))
+            except (SourceError, StateError) as error:
                 raise error.at(name, self.by_name[name].location) from error.__cause__
         return again
 

@@ -12,7 +12,6 @@ from rayelastic import _native
 from rayelastic.errors import StateError
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.runtime.files.inputs import Input, check_input
-from rayelastic.runtime.ingest.external_source import IngestSource
 from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, state_form
 
 if TYPE_CHECKING:
@@ -50,11 +49,6 @@ def check_exportable(operators: Iterable[OperatorSpec]) -> None:
 
 
 def _why_not_exportable(spec: OperatorSpec) -> tuple[str, str]:
-    if spec.kind is OperatorKind.SOURCE and isinstance(spec.body, IngestSource):
-        return (
-            "it is fed from outside and can't be read again from where it was",
-            "Use a source that gives the same rows again: a file, rows, generate",
-        )
     if spec.kind in (OperatorKind.SOURCE, OperatorKind.SINK) or spec.kind.is_passage:
         return "", ""
     if spec.state_kind is StateKind.STATELESS:

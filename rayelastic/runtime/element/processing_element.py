@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from rayelastic.plan.exec_plan import PlanLink
     from rayelastic.runtime.element.holding import Holding
+    from rayelastic.runtime.ingest.frames import Epoch
 
 LINK_TIMEOUT = 60.0  # seconds for the producers of the links to connect; they may still be compiling
 DIAL_TIMEOUT = 6.0  # seconds for one handshake on a busy machine; a change is undone within 10 (R11)
@@ -168,6 +169,7 @@ class ProcessingElement:
         """Where the rows of a source that is fed from outside are to be pushed to."""
         assert self._port is not None
         channel = f"ingest:{source}"
+        ingest = self._hosted.sources[source].ingest
         return IngestAddress(
             address=self._port.address,
             job_id=self.spec.job_id,
@@ -175,6 +177,7 @@ class ProcessingElement:
             channel=channel,
             secret=derive_secret(self.spec.secret, channel),
             epoch=self.spec.epoch,
+            complete=ingest is not None and ingest.finished,
         )
 
     def finish_source(self, source: str, rows: dict[int, int]) -> None:
@@ -190,6 +193,18 @@ class ProcessingElement:
         ingest = self._hosted.sources[source].ingest
         assert ingest is not None
         ingest.finish(rows)
+
+    def end_epoch(self, source: str, epoch: Epoch, rows: dict[int, int]) -> int:
+        """Ends a micro-batch of a source that is fed from outside; see IngestServer.end_epoch."""
+        ingest = self._hosted.sources[source].ingest
+        assert ingest is not None
+        assert self._running is not None
+        return ingest.end_epoch(epoch, rows, self._running.given(source))
+
+    def has_open_epoch(self, source: str) -> bool:
+        """Whether a micro-batch of a source that is fed from outside has begun and isn't complete."""
+        ingest = self._hosted.sources[source].ingest
+        return ingest is not None and ingest.has_open_epoch
 
     @property
     def routing(self) -> Routing:

@@ -5,6 +5,7 @@ Made when the element starts, whole or not at all; so whoever has one needn't as
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import TYPE_CHECKING
 
@@ -95,6 +96,8 @@ class Running:
         self._adaptation = adaptation_loop(spec, self.scheduler, self.ids, frozenset(pinned))
         self._channels = channel_loop(spec, self.scheduler.sample, self.ids, hosted.widths)
         hosted.wakes(self.scheduler.poke, self.ids)
+        for name, source in hosted.sources.items():
+            source.watch(functools.partial(self.given, name))
         self._alarm = alarm_of(spec, self.scheduler.poke, self.ids)
         # Last of all: operators run from here on, and what an interrupt leaves half made nobody could end.
         self.started_at = time.monotonic()
@@ -110,6 +113,10 @@ class Running:
     def adaptations(self, number: int) -> tuple[Adaptation, ...]:
         """What was adapted, from pass `number` on, as far as it is kept; nothing if elasticity is off."""
         return self._adaptation.journal.since(number) if self._adaptation is not None else ()
+
+    def given(self, source: str) -> int:
+        """Rows that a source has given in this run."""
+        return self.scheduler.sample().operators[self.ids[source]].tuples_out
 
     def reset_levels(self) -> None:
         """Has its adaptation loop forget what it learned."""

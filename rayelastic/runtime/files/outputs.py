@@ -31,6 +31,10 @@ class BlobStore(Protocol):
         """Reads files, given by name and SHA-256; raises StateError for one that isn't what was written."""
         ...
 
+    def delete(self, name: str) -> None:
+        """Removes a file, if it is there."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class HiddenFile:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.ingest.feed import Secured
+    from rayelastic.runtime.ingest.frames import Epoch
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
@@ -75,14 +77,18 @@ class CoordinatorApi(Protocol):
 
     # --- sources that are fed from outside --------------------------------------------------------------------------
 
-    def ingest_address(self, source: str, /) -> IngestAddress:
-        """Where the rows of a source are to be pushed to."""
+    def ingest_address(self, source: str, /) -> IngestAddress | None:
+        """Where the rows of a source are to be pushed to; None: nowhere at the moment, the job goes back."""
         ...
 
     def finish_source(self, source: str, rows: dict[int, int], /) -> None:
         """Ends a source, each of whose partitions had so many rows."""
         ...
 
-    def fail_source(self, source: str, reason: str, /) -> None:
-        """Says that a source failed, and why."""
+    def fail_source(self, source: str, reason: str, pushed_to: IngestAddress | None = None, /) -> bool:
+        """Says that a source failed, and why; True: the job goes back, push it again."""
+        ...
+
+    def secure_source(self, source: str, address: IngestAddress, epoch: Epoch, rows: dict[int, int], /) -> Secured:
+        """Waits until a checkpoint has the rows of a micro-batch, a few seconds at most."""
         ...

@@ -10,12 +10,14 @@ element that fails or dies fails the job, with the reason; the others are ended 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import JobExistsError, PELostError, RayelasticError
 from rayelastic.runtime.checkpoint.saving import check_savable, end_stop, save_job
+from rayelastic.runtime.feeding.fed_sources import FedSources
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT, JobCluster
 from rayelastic.runtime.job.kept_results import decoded, encoded
 from rayelastic.runtime.job.life import JobLife
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHost
+    from rayelastic.runtime.ingest.feed import Secured
+    from rayelastic.runtime.ingest.frames import Epoch
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
@@ -92,6 +96,13 @@ class Coordinator:
             self._safety = Safety(
                 job, settings, self._cluster, host, self._journal, self._life, self._plan, self._rescaling, recovery
             )
+        self._fed = FedSources(
+            job.operators.values(),
+            self._hosting,
+            self._life.status,
+            self._safety.ask if self._safety is not None else None,
+            self._life.fail,
+        )
         self._regions = region_level(job, self._cluster, host, self._life, self._plan, self._telemetry, self._rescaling)
 
     # --- the life of the job --------------------------------------------------------------------------------------
@@ -161,12 +172,12 @@ class Coordinator:
             The status; with `drain`, the job is cancelled as soon as the last tuple arrived.
         """
         if self._life.cancels():
-            if drain:
-                for handle in self._cluster.handles.values():
-                    with suppress(PELostError, TimeoutError):  # its watcher reports a loss
-                        handle.within(CALL_TIMEOUT).stop(True)
-            else:
+            if not drain:
                 self._life.end(State.CANCELLED)
+            elif self._fed.has_streams:  # its caller doesn't wait for a micro-batch
+                threading.Thread(target=self._end_sources, name=f"drain-{self._job.name}", daemon=True).start()
+            else:
+                self._end_sources()
         return self.status()
 
     def stop(self, snapshot: Snapshot) -> JobStatus:
@@ -179,7 +190,7 @@ class Coordinator:
             StateError: it can't be saved; names the operator.
         """
         check_savable(self._job, self._life.state)
-        with self._rescaling.standing_still():
+        with self._rescaling.standing_still(), self._fed.saved():
             save_job(self._job, self._plan.now, self._cluster.handles, snapshot, self._journal)
         return self.status()
 
@@ -252,9 +263,9 @@ class Coordinator:
 
     # --- sources that are fed from outside ----------------------------------------------------------------------------
 
-    def ingest_address(self, source: str) -> IngestAddress:
-        """Where to push the rows of a source that is fed from outside."""
-        return self._hosting(source).ingest_address(source)
+    def ingest_address(self, source: str) -> IngestAddress | None:
+        """Where to push the rows of a source that is fed from outside; see FedSources.address."""
+        return self._fed.address(source)
 
     def finish_source(self, source: str, rows: dict[int, int]) -> None:
         """Says that a source which is fed from outside is complete.
@@ -268,15 +279,28 @@ class Coordinator:
         """
         self._hosting(source).finish_source(source, rows)
 
-    def fail_source(self, source: str, reason: str) -> None:
-        """Says that a source which is fed from outside failed: so does the job, unless it is being cancelled."""
-        if not self._life.is_cancelling:
-            self._life.fail(Failure(reason, operator=source))
+    def fail_source(self, source: str, reason: str, pushed_to: IngestAddress | None = None) -> bool:
+        """Says that a source which is fed from outside failed; True: push it again. See FedSources.fail."""
+        return self._fed.fail(source, reason, pushed_to)
+
+    def secure_source(self, source: str, address: IngestAddress, epoch: Epoch, rows: dict[int, int]) -> Secured:
+        """Waits until a checkpoint has the rows of a micro-batch; see FedSources.secure."""
+        return self._fed.secure(source, address, epoch, rows)
 
     # -- how it is done -------------------------------------------------------------------------------------------
 
     def _hosting(self, operator: str) -> ElementApi:
-        return self._cluster.handles[self._plan.now.pe_of(operator)].within(CALL_TIMEOUT)
+        pe = self._plan.now.pe_of(operator)
+        if (handle := self._cluster.handles.get(pe)) is None:
+            raise PELostError(f"there is no processing element {pe} at the moment")
+        return handle.within(CALL_TIMEOUT)
+
+    def _end_sources(self) -> None:
+        """Has all sources end, once what is pushed from outside is complete."""
+        self._fed.await_complete()
+        for handle in self._cluster.handles.values():
+            with suppress(PELostError, TimeoutError):  # its watcher reports a loss
+                handle.within(CALL_TIMEOUT).stop(True)
 
     def _runs(self) -> None:
         self._rescaling.make_ready()

@@ -11,6 +11,7 @@ from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.saving import Taken, first_number, take_checkpoint
 from rayelastic.runtime.element.live_state import check_exportable
+from rayelastic.runtime.feeding.fed_sources import is_streamed
 from rayelastic.runtime.files.local_checkpoints import discard_local, local_folder
 from rayelastic.runtime.job.job_cluster import in_threads
 from rayelastic.runtime.job.recovery import Recovery, checkpoint_key
@@ -74,6 +75,10 @@ class Safety:
         """Begins to take checkpoints."""
         self._loop.start()
 
+    def ask(self, timeout: float) -> bool:
+        """Has a checkpoint be taken as soon as may be, and waits for it; see CheckpointLoop.ask."""
+        return self._loop.ask(timeout)
+
     def lose(self, failure: Failure) -> None:
         """Has the job go back after a loss, or fail."""
         self._recovery.lose(failure)
@@ -114,11 +119,14 @@ SPARES = 1  # processes that wait for an element that is lost
 def settings_of(job: JobSpec, host: PEHost, life: JobLife) -> Checkpoint | None:
     """How a job takes checkpoints; None: not at all, and `life` says why, if it can't.
 
+    Without a word of the user a job does that can lose an element, and one that a stream is pushed into from outside:
+    whoever pushes forgets what a checkpoint has.
+
     Raises:
         StateError: it is to, and can't; names the operator.
     """
     settings = job.config.checkpoint
-    if settings is None and host.can_lose:
+    if settings is None and (host.can_lose or any(map(is_streamed, job.operators.values()))):
         try:
             check_exportable(job.operators.values())
         except StateError as error:

@@ -57,7 +57,7 @@ def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
         case CallSink():
             return _called(spec, body, past)
         case ArrowSink() | ListSink():
-            rows = KeptRows(schema, blobs, past.kept(name), past.store)
+            rows = KeptRows(schema, blobs, past.kept(name), past.store, past.keep)
             return SinkOperator(_batches(name, schema, rows.write), rows, past.taken(name))
         case GrowingSink():
             before = Output.at(body.path, past.outputs)

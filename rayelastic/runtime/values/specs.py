@@ -94,6 +94,7 @@ class IngestAddress:
         channel: the channel to ask for in the handshake.
         secret: the secret of this channel alone, derived from the job's.
         epoch: the routing epoch.
+        complete: whether all rows are there already: nothing is to be pushed.
     """
 
     address: PortAddress
@@ -102,3 +103,8 @@ class IngestAddress:
     channel: str
     secret: bytes = field(repr=False)
     epoch: int = 0
+    complete: bool = False
+
+    def is_same(self, other: IngestAddress) -> bool:
+        """Whether both are of the same run of the source: it is elsewhere once the job has gone back."""
+        return (self.address, self.epoch) == (other.address, other.epoch)
