@@ -33,10 +33,9 @@ class CheckpointLoop:
     Args:
         job: its name.
         every: seconds between two.
-        take: takes one with a number, and tells how long it took.
+        take: takes one, and tells how long it took.
         state: of the job.
         counters: reads and, with a value, writes what was counted.
-        last: the number of the last one, of an earlier coordinator's.
         clock: seconds, monotonic.
     """
 
@@ -44,11 +43,10 @@ class CheckpointLoop:
         self,
         job: str,
         every: float,
-        take: Callable[[int], Taken],
+        take: Callable[[], Taken],
         state: Callable[[], State],
         counters: Callable[[CheckpointCounters | None], CheckpointCounters],
         *,
-        last: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._job = job
@@ -56,7 +54,6 @@ class CheckpointLoop:
         self._take = take
         self._state = state
         self._counters = counters
-        self._number = last
         self._clock = clock
         self._failed = 0  # in a row
         self._stopped = threading.Event()
@@ -75,10 +72,9 @@ class CheckpointLoop:
         """Takes one now, if the job runs."""
         if self._state() is not State.RUNNING:
             return
-        self._number += 1
         counted = self._counters(None)
         try:
-            taken = self._take(self._number)
+            taken = self._take()
         except (RayelasticError, TimeoutError, OSError) as error:
             if self._stopped.is_set() or self._state() is not State.RUNNING:
                 return  # it ends, or goes back: that is told elsewhere

@@ -25,7 +25,19 @@ if TYPE_CHECKING:
     from rayelastic.runtime.rescale.change_journal import ChangeJournal
     from rayelastic.runtime.values.specs import JobSpec
 
-__all__ = ["COMMIT_TIMEOUT", "Taken", "check_savable", "commit", "end_stop", "save_job", "take_checkpoint"]
+__all__ = [
+    "COMMIT_TIMEOUT",
+    "SAVE_TIMEOUT",
+    "STOP_PATIENCE",
+    "Taken",
+    "check_savable",
+    "commit",
+    "end_stop",
+    "forms_of",
+    "read_back",
+    "save_job",
+    "take_checkpoint",
+]
 
 STOP_PATIENCE = 60.0  # seconds for what is under way to be processed, before a snapshot
 CHECKPOINT_PATIENCE = 20.0  # the same before a checkpoint, which another one follows
@@ -84,8 +96,8 @@ def save_job(
     try:
         held.begin()
         parts = list(held.each(lambda element: element.save(snapshot), SAVE_TIMEOUT).values())
-        folder.write_manifest(job.name, _forms(job), parts, plan.to_dict())
-        _read_back(folder, parts)
+        folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict())
+        read_back(folder, parts)
         journal.saved()
     except BaseException:
         folder.discard()
@@ -138,7 +150,7 @@ def take_checkpoint(
     held.end(go_on=True)
     paused = time.monotonic() - began
     try:
-        folder.write_manifest(job.name, _forms(job), parts, plan.to_dict())
+        folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict())
         outdated = journal.checkpointed(SavedAt(epoch, str(snapshot.location)), plan, keep)
     except BaseException:
         folder.remove()
@@ -177,7 +189,7 @@ def end_stop(journal: ChangeJournal, handles: Sequence[PEHandle]) -> None:
         journal.goes_on()
 
 
-def _read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
+def read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
     """Raises StateError unless a later run can read what was written: the job still has its state."""
     try:
         folder.manifest()
@@ -191,6 +203,7 @@ def _read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
         ) from None
 
 
-def _forms(job: JobSpec) -> dict[str, str]:
+def forms_of(job: JobSpec) -> dict[str, str]:
+    """What the state of each operator that keeps any looks like."""
     forms = {name: state_form(spec) for name, spec in job.operators.items()}
     return {name: form for name, form in forms.items() if form is not None}

@@ -157,8 +157,11 @@ class ElementApi(Protocol):
         """{link: (records and marks that were put into it here, those that were given on from it here)}."""
         ...
 
-    def save(self, snapshot: Snapshot, epoch: int = 0, /) -> Part:
-        """Writes the state of its operators, which are all held, for a checkpoint or (0) for the end of the job."""
+    def save(self, snapshot: Snapshot, epoch: int = 0, alone: bool = False, /) -> Part:
+        """Writes the state of its operators, which are all held, for a checkpoint or (0) for the end of the job.
+
+        With `alone` nothing of it counts on other checkpoints.
+        """
         ...
 
     def commit(self, epoch: int, /) -> None:

@@ -13,7 +13,7 @@ from rayelastic.errors import StateError
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.runtime.files.inputs import Input, check_input
 from rayelastic.runtime.ingest.external_source import IngestSource
-from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, state_form
+from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, rows_folder, state_form
 
 if TYPE_CHECKING:
     from rayelastic._native import KeyedState
@@ -147,6 +147,13 @@ class SavedState:
             if operator.name in saved.inputs and operator.name not in snapshot.drop:
                 check_input(operator, saved.inputs[operator.name], saved.positions[operator.name])
         return {name: output for name, output in saved.outputs.items() if name not in snapshot.drop}
+
+    @property
+    def rows(self) -> SnapshotFolder | None:
+        """Where the rows are that sinks had in memory, once it has been read."""
+        if self._spec.restore is None or self._manifest is None:
+            return None
+        return rows_folder(self._spec.restore, alone=self._manifest.alone)
 
     @property
     def inputs(self) -> Mapping[str, Input]:

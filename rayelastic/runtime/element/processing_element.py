@@ -27,7 +27,7 @@ from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchan
 from rayelastic.runtime.element.state_transfer import Ranges
 from rayelastic.runtime.files.local_checkpoints import discard_local
 from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, derive_secret, dial
-from rayelastic.runtime.snapshot import Part, Snapshot, rows_folder
+from rayelastic.runtime.snapshot import Part, Snapshot
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.specs import IngestAddress, PESpec
 from rayelastic.runtime.values.status import Failure, PESample, PEStatus, SinkResult, State
@@ -76,8 +76,8 @@ class ProcessingElement:
         Raises:
             StateError: what its sources read, or its sinks have written, isn't what it was at the snapshot.
         """
-        store = rows_folder(self.spec.restore) if self.spec.restore is not None else None
-        self._hosted.open(self._saved.read(), store, by_epoch=self.spec.by_epoch)
+        outputs = self._saved.read()
+        self._hosted.open(outputs, self._saved.rows, by_epoch=self.spec.by_epoch)
         if (
             self._expected
             or self.spec.routing.taps
@@ -256,9 +256,9 @@ class ProcessingElement:
         links = {name: link.flow for name, link in {**self._links, **self._routing.links}.items()}
         return links | self._routing.flow()
 
-    def save(self, snapshot: Snapshot, epoch: int = 0) -> Part:
+    def save(self, snapshot: Snapshot, epoch: int = 0, alone: bool = False) -> Part:
         """Writes the state of its operators, which are all held. See Holding.save."""
-        return self._held().save(snapshot, epoch)
+        return self._held().save(snapshot, epoch, alone)
 
     def commit(self, epoch: int) -> None:
         """Shows what its sinks had prepared when a checkpoint was taken, which is complete now; safe to repeat."""

@@ -52,7 +52,8 @@ class KeptRows:
         self._lock = threading.Lock()  # guards what follows
         self._complete: tuple[_Segment, ...] = ()  # of the last complete checkpoint
         self._complete_epoch = 0
-        self._prepared: dict[int, tuple[_Segment, ...]] = {}
+        self._complete_at = ""  # where its blobs are: a checkpoint elsewhere can't count on them
+        self._prepared: dict[int, tuple[str, tuple[_Segment, ...]]] = {}
         if before is not None and before.epoch:
             self._read(before, store)
 
@@ -66,9 +67,9 @@ class KeptRows:
         self._batches.append(batch)
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:
-        """Writes the rows that no complete checkpoint has."""
+        """Writes the rows that no complete checkpoint at the same place has."""
         with self._lock:
-            segments = list(self._complete)
+            segments = list(self._complete) if self._complete_at == store.location else []
             start = segments[-1].stop if segments else 0
             rows = sum(batch.num_rows for batch in self._batches[start:])
             while rows and segments and segments[-1].blob.rows <= rows:
@@ -76,15 +77,15 @@ class KeptRows:
                 start, rows = last.start, rows + last.blob.rows
             if rows:
                 segments.append(self._written(epoch, start, rows, store))
-            self._prepared[epoch] = tuple(segments)
+            self._prepared[epoch] = store.location, tuple(segments)
         return Output("", self.rows, epoch=epoch, blobs=tuple(segment.blob for segment in segments))
 
     def commit(self, epoch: int) -> None:
         """From now on checkpoints may count on what was prepared for an epoch; safe to repeat, from any thread."""
         with self._lock:
             if epoch > self._complete_epoch and epoch in self._prepared:
-                self._complete, self._complete_epoch = self._prepared[epoch], epoch
-            self._prepared = {number: segments for number, segments in self._prepared.items() if number > epoch}
+                (self._complete_at, self._complete), self._complete_epoch = self._prepared[epoch], epoch
+            self._prepared = {number: one for number, one in self._prepared.items() if number > epoch}
 
     def close(self) -> pa.Table:
         """Gives the table."""
@@ -127,4 +128,4 @@ class KeptRows:
                     )
                 self._batches += stream
             segments.append(_Segment(blob, start, len(self._batches)))
-        self._complete, self._complete_epoch = tuple(segments), before.epoch
+        self._complete_at, self._complete, self._complete_epoch = store.location, tuple(segments), before.epoch

@@ -41,6 +41,10 @@ class CoordinatorApi(Protocol):
         """Stops the job where it is and saves what a later one needs to go on from there."""
         ...
 
+    def snapshot(self, snapshot: Snapshot, /) -> JobStatus:
+        """Saves what a later job needs to go on from here, and goes on itself."""
+        ...
+
     def close(self) -> None:
         """Ends whatever still runs; safe to repeat."""
         ...

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import JobExistsError, PELostError, RayelasticError
+from rayelastic.runtime.checkpoint.savepoint import Epochs, take_savepoint
 from rayelastic.runtime.checkpoint.saving import check_savable, end_stop, save_job
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT, JobCluster
 from rayelastic.runtime.job.kept_results import decoded, encoded
@@ -75,6 +76,7 @@ class Coordinator:
         self._rescaling = Rescaling(
             job, self._cluster, host, self._journal, self._life, self._plan, self._telemetry.regions, clock, self._lose
         )
+        self._epochs = Epochs(job, settings, self._journal)
         self._safety = None
         if settings is not None:
             recovery = Recovery(
@@ -90,7 +92,16 @@ class Coordinator:
                 clock,
             )
             self._safety = Safety(
-                job, settings, self._cluster, host, self._journal, self._life, self._plan, self._rescaling, recovery
+                job,
+                settings,
+                self._cluster,
+                host,
+                self._journal,
+                self._life,
+                self._plan,
+                self._rescaling,
+                recovery,
+                self._epochs,
             )
         self._regions = region_level(job, self._cluster, host, self._life, self._plan, self._telemetry, self._rescaling)
 
@@ -181,6 +192,20 @@ class Coordinator:
         check_savable(self._job, self._life.state)
         with self._rescaling.standing_still():
             save_job(self._job, self._plan.now, self._cluster.handles, snapshot, self._journal)
+        return self.status()
+
+    def snapshot(self, snapshot: Snapshot) -> JobStatus:
+        """Saves what a later job needs to go on from here, and goes on itself.
+
+        Raises:
+            StateError: it can't be saved; names the operator.
+        """
+        check_savable(self._job, self._life.state)
+        with self._rescaling.standing_still():
+            check_savable(self._job, self._life.state)
+            epoch, plan = self._epochs.next(), self._plan.placed(self._life.elements())
+            handles, show = self._cluster.handles, self._safety is None
+            take_savepoint(self._job, plan, handles, snapshot, epoch, self._journal, show=show)
         return self.status()
 
     def close(self) -> None:

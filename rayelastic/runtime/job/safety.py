@@ -18,6 +18,7 @@ from rayelastic.runtime.snapshot import Snapshot
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
+    from rayelastic.runtime.checkpoint.savepoint import Epochs
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.job.job_cluster import JobCluster
     from rayelastic.runtime.job.life import JobLife
@@ -43,6 +44,7 @@ class Safety:
         plan: in force.
         rescaling: keeps the plan while one is taken.
         recovery: goes back to one.
+        epochs: numbers them.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Safety:
         plan: PlanInForce,
         rescaling: Rescaling,
         recovery: Recovery,
+        epochs: Epochs,
     ) -> None:
         self._job = job
         self._host = host
@@ -66,10 +69,8 @@ class Safety:
         self._plan = plan
         self._rescaling = rescaling
         self._recovery = recovery
-        last = max((one.epoch for one in journal.checkpoints), default=0)
-        # Numbers of another incarnation's attempts are left out: their folders may be there.
-        last = last + (SKIPPED * (journal.incarnation > 1))
-        self._loop = CheckpointLoop(job.name, settings.every, self._take, lambda: life.state, self._counters, last=last)
+        self._epochs = epochs
+        self._loop = CheckpointLoop(job.name, settings.every, self._take, lambda: life.state, self._counters)
 
     def start(self) -> None:
         """Begins to take checkpoints."""
@@ -87,11 +88,12 @@ class Safety:
             in_threads(_discard, self._cluster.handles.values())
             discard_local(self._job.job_id)
 
-    def _take(self, number: int) -> Taken:
+    def _take(self) -> Taken:
         location = self._settings.location
         root = str(location) if location is not None else str(local_folder(self._job.job_id))
-        at = Snapshot(f"{root}/{number:08}", key=checkpoint_key(self._job, self._settings))
         with self._rescaling.standing_still():
+            number = self._epochs.next()
+            at = Snapshot(f"{root}/{number:08}", key=checkpoint_key(self._job, self._settings))
             plan, handles = self._plan.placed(self._life.elements()), self._cluster.handles
             taken = take_checkpoint(self._job, plan, handles, at, number, self._settings.keep, self._journal)
         self._host.make_ready(SPARES)  # a job that is over before its first checkpoint needs none
@@ -110,7 +112,6 @@ def _discard(handle: PEHandle) -> None:
 
 DISCARD_TIMEOUT = 2.0  # seconds for an element to remove files
 SPARES = 1  # processes that wait for an element that is lost
-SKIPPED = 1000  # numbers, by a coordinator that follows one that died
 
 
 def settings_of(job: JobSpec, host: PEHost, life: JobLife) -> Checkpoint | None:
