@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from rayelastic.on_ray.dataset import dataset as dataset
     from rayelastic.plan.checkpoint import Checkpoint as Checkpoint
     from rayelastic.plan.config import JobConfig as JobConfig
+    from rayelastic.runtime.saved.reading import read_snapshot as read_snapshot
     from rayelastic.runtime.snapshot import Snapshot as Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
     from rayelastic.topology import Topology as Topology
@@ -91,6 +92,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.plan.checkpoint": ("Checkpoint",),
     "rayelastic.plan.config": ("JobConfig",),
     "rayelastic.runtime.values.adaptation": ("Adaptation",),
+    "rayelastic.runtime.saved.reading": ("read_snapshot",),
     "rayelastic.runtime.snapshot": ("Snapshot",),
     "rayelastic.topology": ("Topology",),
 }

@@ -16,6 +16,7 @@ from rayelastic.errors import JobCancelledError, JobFailedError
 from rayelastic.job.control import CONTROL_TIMEOUT
 from rayelastic.job.feeding import Feeds
 from rayelastic.job.result import JobResult, sink_value
+from rayelastic.job.state import OperatorState
 from rayelastic.runtime.ingest.external_source import ExternalSource
 from rayelastic.runtime.saved.restoring import checked
 from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, State
@@ -38,6 +39,7 @@ __all__ = ["Job"]
 
 SNAPSHOT_TIMEOUT = 1800.0  # seconds for a snapshot of all processing elements
 START_TIMEOUT = 300.0  # seconds until every processing element runs
+STATE_TIMEOUT = 120.0  # seconds for keys to be read, behind a checkpoint perhaps
 RESCALE_TIMEOUT = 600.0  # seconds for all keys of a region to move
 FOLLOW_PERIOD = 0.5  # seconds between two questions for what was adapted
 WAIT_PERIOD = 1.0  # seconds that one waiting call stays with the coordinator, so that Ctrl-C is never far
@@ -100,6 +102,17 @@ class Job:
             ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
         """
         return self._control.within(RESCALE_TIMEOUT).rescale(region, replicas)
+
+    def state(self, operator: str) -> OperatorState:
+        """The keyed state of an operator while the job runs: `job.state("totals").get("key")`.
+
+        Args:
+            operator: its name; one that keeps state of keys, aggregates or timers.
+
+        Returns:
+            What reads it, whose methods raise StateError where there is nothing to read.
+        """
+        return OperatorState(lambda key, most: self._control.within(STATE_TIMEOUT).read_state(operator, key, most))
 
     def adaptations(
         self, follow: bool = False, every_pass: bool = False, since: Mapping[str, int] | None = None

@@ -26,7 +26,16 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.status import JobStatus
 
 PREFIX = "job:"  # of the name of a coordinator's actor
-QUESTIONS = ("status", "plan", "metrics", "adaptations", "wait", "results", "ingest_address")  # that change nothing
+QUESTIONS = (
+    "status",
+    "plan",
+    "metrics",
+    "adaptations",
+    "wait",
+    "results",
+    "ingest_address",
+    "read_state",
+)  # that change nothing
 RETRY = 0.2  # seconds until a question is asked again of a coordinator that is being replaced
 STATUS_TIMEOUT = 10.0  # seconds for a coordinator to say how its job is
 SOME_MEMORY = 1 << 20  # bytes; Ray puts an actor that needs nothing anywhere, whatever node it was asked for

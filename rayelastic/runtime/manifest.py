@@ -49,6 +49,7 @@ class Manifest:
         signed: whether a key vouches for all of it.
         plan: that was in force, as ExecPlan.to_dict gives it; empty: of a snapshot that has none.
         alone: whether it has the rows that sinks keep in memory itself; otherwise they are beside the checkpoints.
+        shapes: {operator: how its state is laid out}, of saved/shapes.py; empty: of a snapshot that hasn't told.
     """
 
     job: str
@@ -60,6 +61,7 @@ class Manifest:
     signed: bool
     plan: Mapping[str, Any] = field(default_factory=dict)
     alone: bool = False
+    shapes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def epoch(self) -> int:
@@ -95,4 +97,5 @@ class Manifest:
             files=called(self.files),
             inputs=called(self.inputs),
             outputs=called(self.outputs),
+            shapes=called(self.shapes),
         )

@@ -236,6 +236,7 @@ class SnapshotFolder:
         plan: Mapping[str, Any],
         *,
         alone: bool = False,
+        shapes: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         """Completes the snapshot; see Manifest."""
         files: dict[str, list[tuple[str, str]]] = {}
@@ -248,6 +249,7 @@ class SnapshotFolder:
                 "job": job,
                 "plan": dict(plan),
                 "alone": alone,
+                "shapes": dict(shapes or {}),
                 "forms": dict(forms),
                 "positions": {source: at for part in parts for source, at in part.positions.items()},
                 "files": files,
@@ -293,7 +295,10 @@ class SnapshotFolder:
         positions = {name: int(at) for name, at in held["positions"].items()}
         signed = self._snapshot.key is not None
         plan, alone = held.get("plan", {}), bool(held.get("alone"))
-        return Manifest(held["job"], dict(held["forms"]), positions, files, inputs, outputs, signed, plan, alone)
+        shapes = dict(held.get("shapes", {}))
+        return Manifest(
+            held["job"], dict(held["forms"]), positions, files, inputs, outputs, signed, plan, alone, shapes
+        )
 
     def chunks(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
         """Reads files one after the other; raises StateError for one that isn't what was written."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from pyarrow import parquet
 
@@ -210,3 +211,68 @@ def test_a_savepoint_that_cannot_be_written_lets_the_job_go_on(
             job.snapshot(tmp_path / "late")
     finally:
         job.close()
+
+
+class Small(NamedTuple):
+    n: int
+    text: str
+
+
+class Narrow(NamedTuple):
+    rows: np.int32 = 0  # type: ignore[assignment]
+    name: str = "first"
+
+
+class Wide(NamedTuple):
+    note: str = "twelve bytes"
+    rows: int = 0
+    more: float | None = None
+    name: str = ""
+    short: str = "few"
+
+
+class Other(NamedTuple):
+    rows: str = ""
+
+
+def narrow(t: Small, s: Any) -> tuple[int, str]:
+    s.rows += 1
+    s.name = t.text
+    return s.rows, s.name
+
+
+def wide(t: Small, s: Any) -> tuple[int, str, str, str]:
+    s.rows += 1
+    return s.rows, s.name, s.note, s.short
+
+
+def other(t: Small, s: Any) -> int:
+    s.rows = "x"
+    return 1
+
+
+def test_a_record_of_state_may_have_become_wider(tmp_path: Path) -> None:
+    gate, rows = testing.Gate(), [Small(n % 5, f"{n:03} is a long text") for n in range(100)]
+    before = rel.Topology("wider")
+    keyed = before.source("rows", testing.script([*rows[:50], gate], Small)).key_by("n")
+    schema: dict[str, Any] = {"rows": int, "name": str}
+    keyed.map("seen", narrow, state=Narrow, schema=schema, lane="compiled").sink("out", rel.list())
+    job = rel.start(before)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        saved = job.snapshot(tmp_path / "saved")
+    finally:
+        gate.open()
+        job.close()
+    after = rel.Topology("wider")
+    keyed = after.source("rows", rel.rows(rows, schema=Small)).key_by("n")
+    schema |= {"note": str, "short": str}
+    keyed.map("seen", wide, state=Wide, schema=schema, lane="compiled").sink("more", rel.list())
+    given = [tuple(t) for t in rel.run(after, restore=saved)["more"]]
+    last = [rows[45 + n % 5].text for n in range(50)]  # each key's, before the savepoint
+    assert given == [(n // 5 + 1, last[n - 50], "twelve bytes", "few") for n in range(50, 100)]
+    wrong = rel.Topology("wider")
+    keyed = wrong.source("rows", rel.rows(rows, schema=Small)).key_by("n")
+    keyed.map("seen", other, state=Other, schema={"n": int}, lane="compiled").sink("out", rel.count())
+    with pytest.raises(StateError, match="'seen'.*its state was by key.*may have more fields"):
+        rel.run(wrong, restore=saved)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import StateError
 from rayelastic.runtime.checkpoint.saving import SAVE_TIMEOUT, STOP_PATIENCE, commit, forms_of, read_back
 from rayelastic.runtime.checkpoint.standstill import Standstill
+from rayelastic.runtime.saved.shapes import shapes_of
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
 
 if TYPE_CHECKING:
@@ -88,7 +89,9 @@ def take_savepoint(
             parts = list(held.each(lambda element: element.save(snapshot, epoch, True), SAVE_TIMEOUT).values())
         finally:
             held.end(go_on=True)
-        folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict(), alone=True)
+        folder.write_manifest(
+            job.name, forms_of(job), parts, plan.to_dict(), alone=True, shapes=shapes_of(job.operators.values())
+        )
         read_back(folder, parts)
     except BaseException:
         folder.discard()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import PELostError, StateError
 from rayelastic.runtime.checkpoint.standstill import Standstill
 from rayelastic.runtime.rescale.change_journal import SavedAt
+from rayelastic.runtime.saved.shapes import shapes_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, state_form
 from rayelastic.runtime.values.status import State
 
@@ -96,7 +97,7 @@ def save_job(
     try:
         held.begin()
         parts = list(held.each(lambda element: element.save(snapshot), SAVE_TIMEOUT).values())
-        folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict())
+        folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict(), shapes=shapes_of(job.operators.values()))
         read_back(folder, parts)
         journal.saved()
     except BaseException:
@@ -150,7 +151,7 @@ def take_checkpoint(
     held.end(go_on=True)
     paused = time.monotonic() - began
     try:
-        folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict())
+        folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict(), shapes=shapes_of(job.operators.values()))
         outdated = journal.checkpointed(SavedAt(epoch, str(snapshot.location)), plan, keep)
     except BaseException:
         folder.remove()

@@ -139,6 +139,10 @@ class ElementApi(Protocol):
         """How many keys operators have, and bytes."""
         ...
 
+    def read_state(self, operator: str, ranges: Ranges, most: int, /) -> list[bytes]:
+        """Exports of the keys of an operator in some hash ranges, about so many, read while it runs."""
+        ...
+
     # --- snapshots --------------------------------------------------------------------------------------------------
 
     def hold_sources(self) -> None:

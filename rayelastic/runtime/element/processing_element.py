@@ -224,6 +224,10 @@ class ProcessingElement:
         """Returns how many keys some operators have, and bytes."""
         return self._state_exchange.size(operators)
 
+    def read_state(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
+        """Exports of the keys of an operator in some hash ranges, about so many, read while it runs."""
+        return self._state_exchange.look(operator, ranges, most)
+
     def stop(self, drain: bool) -> None:
         """Stops this PE.
 

@@ -5,12 +5,13 @@ Arguments are given by position: that is how they travel. Must not know how it d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.saved.shapes import Shape
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
@@ -75,6 +76,10 @@ class CoordinatorApi(Protocol):
 
     def results(self) -> dict[str, SinkResult]:
         """What the sinks of a finished job left, by operator."""
+        ...
+
+    def read_state(self, operator: str, key: tuple[Any, ...] | None, most: int, /) -> tuple[Shape, list[bytes]]:
+        """Exports of a key of an operator, or (None) of about so many keys, and how they are laid out."""
         ...
 
     # --- sources that are fed from outside --------------------------------------------------------------------------

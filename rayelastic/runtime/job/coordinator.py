@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import JobExistsError, PELostError, RayelasticError
 from rayelastic.runtime.checkpoint.savepoint import Epochs, take_savepoint
@@ -28,6 +28,7 @@ from rayelastic.runtime.job.safety import Safety, settings_of
 from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
+from rayelastic.runtime.saved.live import READ_TIMEOUT, read_state
 from rayelastic.runtime.values.region_adaptation import REGIONS
 from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, SinkResult, State
 from rayelastic.runtime.watch.event_log import tell
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHost
+    from rayelastic.runtime.saved.shapes import Shape
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
@@ -274,6 +276,15 @@ class Coordinator:
             PELostError: an earlier coordinator of the job had them in memory, and died.
         """
         return self._telemetry.results() or decoded(self._journal.results)
+
+    def read_state(self, operator: str, key: tuple[Any, ...] | None, most: int) -> tuple[Shape, list[bytes]]:
+        """What an operator of the running job keeps; see CoordinatorApi.read_state."""
+        check_savable(self._job, self._life.state)
+        with self._rescaling.standing_still():  # a key that moves would be at two places, or at none
+            plan, handles = self._plan.now, self._cluster.handles
+            there = [handles[pe] for pe, names in plan.pes.items() if operator in names and pe in handles]
+            hosting = (handle.within(READ_TIMEOUT).read_state for handle in there)
+            return read_state(self._job.operators, operator, key, most, hosting)
 
     # --- sources that are fed from outside ----------------------------------------------------------------------------
 

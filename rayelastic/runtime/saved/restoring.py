@@ -14,6 +14,7 @@ from rayelastic.errors import ConfigError, DamagedError, StateError
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.runtime.saved.widening import Widening
 from rayelastic.runtime.snapshot import PICKLED, Manifest, Snapshot, SnapshotFolder, rows_folder, state_form
 from rayelastic.runtime.watch.event_log import tell
 
@@ -102,12 +103,13 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
                 operator=name,
                 way_out=f"Give it its name back, or restore Snapshot(..., drop=({name!r},))",
             )
-        if now != form:
+        if now != form and Widening.of(manifest.shapes.get(name), spec) is None:
             raise StateError(
                 f"its state was {form}, and is {now} now",
                 operator=name,
                 location=spec.location,
-                way_out="Declare it as it was, or give the operator another name and drop the old one",
+                way_out="Declare it as it was (a record may have more fields, with defaults, and wider numbers), "
+                "or give the operator another name and drop the old one",
             )
         if form.endswith(PICKLED) and not manifest.signed:
             raise StateError(
