@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.edges.files import arrow as arrow
     from rayelastic.graph.edges.files import csv as csv
     from rayelastic.graph.edges.files import parquet as parquet
+    from rayelastic.graph.edges.postgres import postgres as postgres
     from rayelastic.graph.edges.sinks import call as call
     from rayelastic.graph.edges.sinks import list as list
     from rayelastic.graph.edges.sources import callable as callable
@@ -84,6 +85,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.graph.spec.operator_spec": ("Lane",),
     "rayelastic.graph.spec.routed": ("to",),
     "rayelastic.graph.records.schema": ("Schema",),
+    "rayelastic.graph.edges.postgres": ("postgres",),
     "rayelastic.graph.edges.sinks": ("call", "list"),
     "rayelastic.graph.edges.sources": ("callable", "generate", "rows", "sequence", "text"),
     "rayelastic.graph.fluent.stream": ("Stream",),

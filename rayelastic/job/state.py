@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.runtime.saved.chunks import pairs_of, table_of
+from rayelastic.runtime.saved.keys import parsed_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +50,15 @@ class OperatorState:
         values = key if isinstance(key, tuple) else (key,)
         shape, chunks = self._read(values, 1)
         return next((value for _, value in pairs_of(chunks, shape)), default)
+
+    def key_of(self, texts: Sequence[str]) -> tuple[Any, ...]:
+        """The key whose fields are written so, as on a command line; 'null' is None where a field may be that.
+
+        Raises:
+            StateError: as `get`.
+        """
+        shape, _ = self._read(None, 1)
+        return parsed_key(texts, shape)
 
     def items(self, limit: int = MOST) -> Iterator[tuple[Any, Any]]:
         """Some keys with what they have, `limit` at most, in no order; see `get`."""

@@ -99,4 +99,4 @@ def take_savepoint(
     finally:
         journal.goes_on()
     if show:
-        commit(handles.values(), epoch)
+        commit(job.name, handles.values(), epoch)

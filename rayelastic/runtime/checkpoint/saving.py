@@ -6,17 +6,19 @@ elements by their handles, and nothing of changes of plan.
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import PELostError, StateError
+from rayelastic.errors import PELostError, SinkError, StateError
 from rayelastic.runtime.checkpoint.standstill import Standstill
 from rayelastic.runtime.rescale.change_journal import SavedAt
 from rayelastic.runtime.saved.shapes import shapes_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, state_form
 from rayelastic.runtime.values.status import State
+from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -157,28 +159,32 @@ def take_checkpoint(
         folder.remove()
         journal.goes_on()
         raise
-    commit(handles.values(), epoch)
+    commit(job.name, handles.values(), epoch)
     for one in outdated:
         SnapshotFolder(Snapshot(one.location)).remove()
     return Taken(epoch, time.monotonic() - began, paused)
 
 
-def commit(handles: Iterable[PEHandle], epoch: int) -> None:
+def commit(job: str, handles: Iterable[PEHandle], epoch: int) -> None:
     """Has all sinks show what they prepared until a checkpoint, which is complete."""
     for handle in handles:
-        with suppress(PELostError, TimeoutError):  # its watcher reports a loss; the next commit covers this one
-            handle.within(COMMIT_TIMEOUT).commit(epoch)
+        try:
+            with suppress(PELostError, TimeoutError):  # its watcher reports a loss; the next commit covers this one
+                handle.within(COMMIT_TIMEOUT).commit(epoch)
+        except SinkError as error:  # the checkpoint is complete all the same, and the next commit covers this one, too
+            tell("rows not shown yet", job=job, level=logging.WARNING, pe=handle.pe, reason=str(error))
 
 
-def end_stop(journal: ChangeJournal, handles: Sequence[PEHandle]) -> None:
+def end_stop(job: str, journal: ChangeJournal, handles: Sequence[PEHandle]) -> None:
     """Ends what a coordinator that died has begun: a job that was saved ends where it is held, another one goes on.
 
     Args:
+        job: its name.
         journal: of the job.
         handles: its elements.
     """
     if journal.checkpoints:  # it may have died before the sinks heard of it
-        commit(handles, journal.checkpoints[-1].epoch)
+        commit(job, handles, journal.checkpoints[-1].epoch)
     if (stop := journal.open_stop) is None:
         return
     if not stop.saved:  # nobody has been told that it is a snapshot

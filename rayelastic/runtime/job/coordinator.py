@@ -145,7 +145,7 @@ class Coordinator:
                     self._lose(self._plan.loss(f"processing element {pe} was lost while nobody watched", pe))
                     return
             self._rescaling.take_over()
-            end_stop(self._journal, list(self._cluster.handles.values()))
+            end_stop(self._job.name, self._journal, list(self._cluster.handles.values()))
         except (RayelasticError, TimeoutError) as error:
             self._runs()
             self._lose(self._plan.loss(f"its coordinator died, and the next one can't go on: {error}"))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.errors import ConfigError, StateError
-from rayelastic.runtime.saved.chunks import key_bytes, keys_in
+from rayelastic.runtime.saved.chunks import keys_in
+from rayelastic.runtime.saved.keys import key_bytes
 from rayelastic.runtime.saved.shapes import Shape, required, shape_of
 from rayelastic.runtime.snapshot import state_form
 
