@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SinkError, StateError
@@ -175,7 +175,7 @@ class PostgresTable:
         for connection in (self._staging, self._moving):
             connection.close()
 
-    def _do(self, statement: str, *values: Any) -> psycopg.Cursor[Any]:
+    def _do(self, statement: str, values: Sequence[object] = ()) -> psycopg.Cursor[Any]:
         from psycopg import sql
 
         made = sql.SQL(statement).format(table=self._table, staged=self._staged, columns=self._columns)
@@ -189,7 +189,7 @@ class PostgresTable:
             sql.SQL("{} {}").format(sql.Identifier(field.name), sql.SQL(_type_of(field))) for field in schema.fields
         )
         with self._moving.transaction():
-            self._do("SELECT pg_advisory_xact_lock(%s)", LEDGER_LOCK)
+            self._do("SELECT pg_advisory_xact_lock(%s)", (LEDGER_LOCK,))
             self._moving.execute(LEDGER)
             self._moving.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(self._table, columns))
             self._do("CREATE TABLE IF NOT EXISTS {staged} AS SELECT {columns} FROM {table} WITH NO DATA")
@@ -200,8 +200,7 @@ class PostgresTable:
             self._do(
                 "INSERT INTO rayelastic_sinks VALUES (%s, %s) "
                 "ON CONFLICT (sink) DO UPDATE SET writer = EXCLUDED.writer",
-                self._identity,
-                self._writer,
+                (self._identity, self._writer),
             )
 
     def _take_up(self, before: Output) -> None:
@@ -209,18 +208,17 @@ class PostgresTable:
         with self._moving.transaction():
             behind = self._do(
                 "DELETE FROM rayelastic_moves WHERE sink = %s AND parts > %s RETURNING transaction::text, rows",
-                self._identity,
-                before.end,
+                (self._identity, before.end),
             ).fetchall()
             for transaction, rows in behind:
-                taken = self._do("DELETE FROM {table} WHERE xmin = %s::xid", transaction).rowcount
+                taken = self._do("DELETE FROM {table} WHERE xmin = %s::xid", (transaction,)).rowcount
                 if taken != rows:
                     raise StateError(
                         f"{rows} rows that came into {self._sink.table!r} behind the checkpoint are to come again, of "
                         f"which {taken} are there as they were",
                         way_out="Somebody has changed the table: put it right, and drop the sink from the snapshot",
                     )
-            self._do("DELETE FROM {staged} WHERE rayelastic_part >= %s", before.end)
+            self._do("DELETE FROM {staged} WHERE rayelastic_part >= %s", (before.end,))
             if before.epoch == 0 and self._moved() != before.end:
                 raise StateError(
                     f"the first run left {before.rows} rows in {self._sink.table!r}, which aren't all there",
@@ -231,27 +229,24 @@ class PostgresTable:
 
     def _moved(self) -> int:
         """How many parts are in the table."""
-        found = self._do("SELECT max(parts) FROM rayelastic_moves WHERE sink = %s", self._identity).fetchone()
+        found = self._do("SELECT max(parts) FROM rayelastic_moves WHERE sink = %s", (self._identity,)).fetchone()
         return int(found[0]) if found and found[0] is not None else 0
 
     def _move(self, parts: int, epoch: int) -> None:
         """Moves the parts in front of a number into the table: rows and epoch in one transaction."""
         with self._moving.transaction():
-            self._do("SELECT 1 FROM rayelastic_sinks WHERE sink = %s FOR UPDATE", self._identity)
+            self._do("SELECT 1 FROM rayelastic_sinks WHERE sink = %s FOR UPDATE", (self._identity,))
             if self._moved() >= parts:
                 return
             rows = self._do(
                 "INSERT INTO {table} ({columns}) SELECT {columns} FROM {staged} "
                 "WHERE rayelastic_part < %s ORDER BY rayelastic_number",
-                parts,
+                (parts,),
             ).rowcount
-            self._do("DELETE FROM {staged} WHERE rayelastic_part < %s", parts)
+            self._do("DELETE FROM {staged} WHERE rayelastic_part < %s", (parts,))
             self._do(
                 "INSERT INTO rayelastic_moves VALUES (%s, %s, %s, %s, pg_current_xact_id()::xid)",
-                self._identity,
-                parts,
-                epoch,
-                rows,
+                (self._identity, parts, epoch, rows),
             )
 
     def _end_part(self) -> None:
