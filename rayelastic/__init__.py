@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.edges.files import csv as csv
     from rayelastic.graph.edges.files import parquet as parquet
     from rayelastic.graph.edges.polled import polled as polled
+    from rayelastic.graph.edges.postgres import postgres as postgres
     from rayelastic.graph.edges.sinks import call as call
     from rayelastic.graph.edges.sinks import list as list
     from rayelastic.graph.edges.sources import callable as callable
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from rayelastic.on_ray.dataset import dataset as dataset
     from rayelastic.plan.checkpoint import Checkpoint as Checkpoint
     from rayelastic.plan.config import JobConfig as JobConfig
+    from rayelastic.runtime.saved.reading import read_snapshot as read_snapshot
     from rayelastic.runtime.snapshot import Snapshot as Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
     from rayelastic.topology import Topology as Topology
@@ -85,6 +87,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.graph.spec.routed": ("to",),
     "rayelastic.graph.records.schema": ("Schema",),
     "rayelastic.graph.edges.polled": ("polled",),
+    "rayelastic.graph.edges.postgres": ("postgres",),
     "rayelastic.graph.edges.sinks": ("call", "list"),
     "rayelastic.graph.edges.sources": ("callable", "generate", "rows", "sequence", "text"),
     "rayelastic.graph.fluent.stream": ("Stream",),
@@ -93,6 +96,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.plan.checkpoint": ("Checkpoint",),
     "rayelastic.plan.config": ("JobConfig",),
     "rayelastic.runtime.values.adaptation": ("Adaptation",),
+    "rayelastic.runtime.saved.reading": ("read_snapshot",),
     "rayelastic.runtime.snapshot": ("Snapshot",),
     "rayelastic.topology": ("Topology",),
 }

@@ -49,6 +49,14 @@ class OperatorPause:
     Has an operator at its safe point for the time of one work on its state; TimeoutError if it doesn't come there.
     """
 
+def key_hash(key: bytes) -> int:
+    """
+    The hash by which routers and state tables know a key, given by its bytes (key_extractor.hpp).
+    """
+
+def null_key_hash() -> int:
+    """The hash of the key whose one field is null."""
+
 class KeySelection:
     """Some keys of a KeyedState, by their hashes."""
 

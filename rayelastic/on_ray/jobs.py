@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PREFIX = "job:"  # of the name of a coordinator's actor
 QUESTIONS = (  # that may be asked twice
-    *("status", "plan", "metrics", "adaptations", "wait", "results"),
+    *("status", "plan", "metrics", "adaptations", "wait", "results", "read_state"),
     *("ingest_address", "secure_source", "fail_source", "finish_source"),
 )
 RETRY = 0.2  # seconds until a question is asked again of a coordinator that is being replaced

@@ -12,6 +12,7 @@ class Blobs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.location = str(folder)
         folder.mkdir()
 
     def write(self, name: str, data: bytes) -> str:

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "rayelastic/record/hash.hpp"
+#include "rayelastic/record/key_extractor.hpp"
 #include "rayelastic/state/state_bytes.hpp"
 #include "wrappers.hpp"
 
@@ -97,6 +99,13 @@ void bind_keyed_state(nb::module_& module) {
   nb::class_<OperatorPause>(
       module, "OperatorPause",
       "Has an operator at its safe point for the time of one work on its state; TimeoutError if it doesn't come there.");
+  module.def(
+      "key_hash",
+      [](const nb::bytes& key) {
+        return hash_of(StringView(static_cast<const char*>(key.data()), static_cast<std::uint32_t>(key.size())));
+      },
+      nb::arg("key"), "The hash by which routers and state tables know a key, given by its bytes (key_extractor.hpp).");
+  module.def("null_key_hash", [] { return hash_of(null_key()); }, "The hash of the key whose one field is null.");
   nb::class_<KeySelection>(module, "KeySelection", "Some keys of a KeyedState, by their hashes.")
       .def(
           "__init__", [](KeySelection* self, const GivenRanges& given) { new (self) KeySelection{.of = ranges_of(given)}; },

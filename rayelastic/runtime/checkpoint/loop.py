@@ -34,10 +34,9 @@ class CheckpointLoop:
     Args:
         job: its name.
         every: seconds between two.
-        take: takes one with a number, and tells how long it took.
+        take: takes one, and tells how long it took.
         state: of the job.
         counters: reads and, with a value, writes what was counted.
-        last: the number of the last one, of an earlier coordinator's.
         clock: seconds, monotonic.
     """
 
@@ -45,11 +44,10 @@ class CheckpointLoop:
         self,
         job: str,
         every: float,
-        take: Callable[[int], Taken],
+        take: Callable[[], Taken],
         state: Callable[[], State],
         counters: Callable[[CheckpointCounters | None], CheckpointCounters],
         *,
-        last: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._job = job
@@ -57,12 +55,12 @@ class CheckpointLoop:
         self._take = take
         self._state = state
         self._counters = counters
-        self._number = last
         self._clock = clock
         self._failed = 0  # in a row
         self._changed = threading.Condition()  # guards what follows
-        self._complete = last
-        self._wanted = 0  # somebody waits for one of this number, or of a higher one
+        self._begun = 0  # how many were
+        self._complete = 0  # the last one of these that is
+        self._wanted = 0  # somebody waits for the one of this number, or for a later one
         self._stopped = False
         self._thread: threading.Thread | None = None
 
@@ -84,7 +82,7 @@ class CheckpointLoop:
             timeout: seconds.
         """
         with self._changed:
-            wanted = self._number + 1
+            wanted = self._begun + 1
             self._wanted = max(wanted, self._wanted)
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._complete >= wanted or self._stopped, timeout)
@@ -95,10 +93,11 @@ class CheckpointLoop:
         if self._state() is not State.RUNNING:
             return
         with self._changed:
-            self._number += 1
+            self._begun += 1
+            begun = self._begun
         counted = self._counters(None)
         try:
-            taken = self._take(self._number)
+            taken = self._take()
         except (RayelasticError, TimeoutError, OSError) as error:
             if self._stopped or self._state() is not State.RUNNING:
                 return  # it ends, or goes back: that is told elsewhere
@@ -118,7 +117,7 @@ class CheckpointLoop:
             )
         )
         with self._changed:
-            self._complete = taken.epoch
+            self._complete = begun
             self._changed.notify_all()
 
     def wait_before_next(self, *, asked: bool = False) -> float:
@@ -144,7 +143,7 @@ class CheckpointLoop:
         began = self._clock()
         with self._changed:
             while not self._stopped:
-                left = began + self.wait_before_next(asked=self._wanted > self._number) - self._clock()
+                left = began + self.wait_before_next(asked=self._wanted > self._begun) - self._clock()
                 if left <= 0:
                     break
                 self._changed.wait(left)

@@ -6,17 +6,20 @@ elements by their handles, and nothing of changes of plan.
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import PELostError, StateError
+from rayelastic.errors import PELostError, SinkError, StateError
 from rayelastic.runtime.checkpoint.alignment import why_standstill
 from rayelastic.runtime.checkpoint.standstill import Standstill, ask_all
 from rayelastic.runtime.rescale.change_journal import SavedAt
+from rayelastic.runtime.saved.shapes import shapes_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, state_form
 from rayelastic.runtime.values.status import State
+from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,11 +32,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMMIT_TIMEOUT",
+    "SAVE_TIMEOUT",
+    "STOP_PATIENCE",
     "Taken",
     "check_savable",
     "commit",
     "end_stop",
-    "first_number",
+    "forms_of",
+    "read_back",
     "save_job",
     "take_checkpoint",
 ]
@@ -42,7 +48,6 @@ STOP_PATIENCE = 60.0  # seconds for what is under way to be processed, before a 
 CHECKPOINT_PATIENCE = 20.0  # the same before a checkpoint, which another one follows
 SAVE_TIMEOUT = 600.0  # seconds for a processing element to write its state
 MARK_PATIENCE = 60.0  # seconds for marks to come to all operators; nobody stands still meanwhile
-SKIPPED = 1000  # numbers, by a coordinator that follows one that died: their folders and marks may be there
 COMMIT_TIMEOUT = 60.0  # seconds for its sinks to show what they prepared
 
 
@@ -97,8 +102,8 @@ def save_job(
     try:
         held.begin()
         parts = list(held.each(lambda element: element.save(snapshot), SAVE_TIMEOUT).values())
-        folder.write_manifest(job.name, _forms(job), parts, plan.to_dict())
-        _read_back(folder, parts)
+        folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict(), shapes=shapes_of(job.operators.values()))
+        read_back(folder, parts)
         journal.saved()
     except BaseException:
         folder.discard()
@@ -144,13 +149,13 @@ def take_checkpoint(
     try:
         cut = _standing_still if why_standstill(job) else _at_marks
         parts, paused = cut(job, handles, snapshot, epoch)
-        folder.write_manifest(job.name, _forms(job), parts, plan.to_dict())
+        folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict(), shapes=shapes_of(job.operators.values()))
         outdated = journal.checkpointed(SavedAt(epoch, str(snapshot.location)), plan, keep)
     except BaseException:
         folder.remove()
         journal.goes_on()
         raise
-    commit(handles.values(), epoch)
+    commit(job.name, handles.values(), epoch)
     for one in outdated:
         SnapshotFolder(Snapshot(one.location)).remove()
     return Taken(epoch, time.monotonic() - began, paused)
@@ -200,27 +205,27 @@ def abandon(handles: Iterable[PEHandle], epoch: int) -> None:
             handle.within(COMMIT_TIMEOUT).abandon_epochs(epoch)
 
 
-def first_number(journal: ChangeJournal) -> int:
-    """The number behind which those of this coordinator's checkpoints begin: no earlier one has used any of these."""
-    return max((one.epoch for one in journal.checkpoints), default=0) + SKIPPED * max(0, journal.incarnation - 1)
-
-
-def commit(handles: Iterable[PEHandle], epoch: int) -> None:
+def commit(job: str, handles: Iterable[PEHandle], epoch: int) -> None:
     """Has all sinks show what they prepared until a checkpoint, which is complete."""
     for handle in handles:
-        with suppress(PELostError, TimeoutError):  # its watcher reports a loss; the next commit covers this one
-            handle.within(COMMIT_TIMEOUT).commit(epoch)
+        try:
+            with suppress(PELostError, TimeoutError):  # its watcher reports a loss; the next commit covers this one
+                handle.within(COMMIT_TIMEOUT).commit(epoch)
+        except SinkError as error:  # the checkpoint is complete all the same, and the next commit covers this one, too
+            tell("rows not shown yet", job=job, level=logging.WARNING, pe=handle.pe, reason=str(error))
 
 
-def end_stop(journal: ChangeJournal, handles: Sequence[PEHandle]) -> None:
+def end_stop(job: str, journal: ChangeJournal, handles: Sequence[PEHandle], before: int) -> None:
     """Ends what a coordinator that died has begun: a job that was saved ends where it is held, another one goes on.
 
     Args:
+        job: its name.
         journal: of the job.
         handles: its elements.
+        before: the highest number that a checkpoint of it may have.
     """
     if journal.checkpoints:  # it may have died before the sinks heard of it
-        commit(handles, journal.checkpoints[-1].epoch)
+        commit(job, handles, journal.checkpoints[-1].epoch)
     if (stop := journal.open_stop) is None:
         return
     if not stop.saved:  # nobody has been told that it is a snapshot
@@ -228,12 +233,12 @@ def end_stop(journal: ChangeJournal, handles: Sequence[PEHandle]) -> None:
     for handle in handles:
         with suppress(PELostError, TimeoutError):  # its watcher reports a loss
             handle.within(COMMIT_TIMEOUT).release(not stop.saved)
-    abandon(handles, first_number(journal))
+    abandon(handles, before)
     if not stop.saved:
         journal.goes_on()
 
 
-def _read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
+def read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
     """Raises StateError unless a later run can read what was written: the job still has its state."""
     try:
         folder.manifest()
@@ -247,6 +252,7 @@ def _read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
         ) from None
 
 
-def _forms(job: JobSpec) -> dict[str, str]:
+def forms_of(job: JobSpec) -> dict[str, str]:
+    """What the state of each operator that keeps any looks like."""
     forms = {name: state_form(spec) for name, spec in job.operators.items()}
     return {name: form for name, form in forms.items() if form is not None}

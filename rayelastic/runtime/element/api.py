@@ -148,6 +148,10 @@ class ElementApi(Protocol):
         """How many keys operators have, and bytes."""
         ...
 
+    def read_state(self, operator: str, ranges: Ranges, most: int, /) -> list[bytes]:
+        """Exports of the keys of an operator in some hash ranges, about so many, read while it runs."""
+        ...
+
     # --- snapshots --------------------------------------------------------------------------------------------------
 
     def hold_sources(self) -> None:
@@ -166,8 +170,11 @@ class ElementApi(Protocol):
         """{link: (records and marks that were put into it here, those that were given on from it here)}."""
         ...
 
-    def save(self, snapshot: Snapshot, epoch: int = 0, /) -> Part:
-        """Writes the state of its operators, which are all held, for a checkpoint or (0) for the end of the job."""
+    def save(self, snapshot: Snapshot, epoch: int = 0, alone: bool = False, /) -> Part:
+        """Writes the state of its operators, which are all held, for a checkpoint or (0) for the end of the job.
+
+        With `alone` nothing of it counts on other checkpoints.
+        """
         ...
 
     def save_at_marks(self, snapshot: Snapshot, epoch: int, patience: float, /) -> tuple[Part, float]:

@@ -92,12 +92,13 @@ class Holding:
             sources = {self.ids[name] for name in self.hosted.sources}
             self.scheduler.let_go([number for number in self._numbers() if number not in sources])
 
-    def save(self, snapshot: Snapshot, epoch: int) -> Part:
+    def save(self, snapshot: Snapshot, epoch: int, alone: bool) -> Part:
         """Writes the state of the operators, which are all held; at a checkpoint they go on then.
 
         Args:
             snapshot: where to.
             epoch: of the checkpoint; 0: the job is to end here.
+            alone: whether it is a savepoint, which counts on no checkpoint.
 
         Raises:
             StateError: it can't be saved; names the operator.
@@ -105,14 +106,14 @@ class Holding:
         with self._lock:
             if not self._all_held:
                 raise StateError(f"{self.spec.pe} was released before it was saved: its coordinator has been replaced")
-            return self._saved(snapshot, epoch)
+            return self._saved(snapshot, epoch, alone)
 
-    def _saved(self, snapshot: Snapshot, epoch: int) -> Part:
+    def _saved(self, snapshot: Snapshot, epoch: int, alone: bool) -> Part:
         final = frozenset(name for name, number in self.ids.items() if self._counted(number).final)
         folder, natives = SnapshotFolder(snapshot), self.hosted.natives
         files = save(self.spec.pe, folder, snapshot.key, self.spec.operators, natives, final)
         if epoch:
-            store = rows_folder(snapshot)
+            store = rows_folder(snapshot, alone=alone)
             store.prepare()
             written = self.hosted.prepare(epoch, store)
         else:

@@ -12,7 +12,8 @@ from rayelastic import _native
 from rayelastic.errors import StateError
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.runtime.files.inputs import Input, check_input
-from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, state_form
+from rayelastic.runtime.saved.widening import Widening
+from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, rows_folder, state_form
 
 if TYPE_CHECKING:
     from rayelastic._native import KeyedState
@@ -167,6 +168,13 @@ class SavedState:
         return {name: output for name, output in saved.outputs.items() if name not in snapshot.drop}
 
     @property
+    def rows(self) -> SnapshotFolder | None:
+        """Where the rows are that sinks had in memory, once it has been read."""
+        if self._spec.restore is None or self._manifest is None:
+            return None
+        return rows_folder(self._spec.restore, alone=self._manifest.alone)
+
+    @property
     def inputs(self) -> Mapping[str, Input]:
         """What the sources read then, and where they were."""
         return {} if self._manifest is None else self._manifest.inputs
@@ -188,9 +196,16 @@ class SavedState:
                 files = saved.files.get(spec.name, ())
                 if self._spec.manifest is not None:  # the plan is what it was; a local disk may have no others
                     files = [(name, digest) for name, digest in files if name.startswith(f"{self._spec.pe}-")]
-                _restore(spec, SnapshotFolder(snapshot).chunks(files), natives[spec.name].state)
+                state, chunks = natives[spec.name].state, SnapshotFolder(snapshot).chunks(files)
+                if state is not None and (widened := Widening.of(saved.shapes.get(spec.name), spec)) is not None:
+                    chunks = _widened(chunks, widened, state.layout)
+                _restore(spec, chunks, state)
         sources = {spec.name for spec in operators if spec.kind is OperatorKind.SOURCE}.difference(snapshot.drop)
         return {name: at for name, at in saved.positions.items() if name in sources}
+
+
+def _widened(chunks: Iterator[bytes], widened: Widening, layout: int) -> Iterator[bytes]:
+    return (widened(chunk, layout) for chunk in chunks)
 
 
 def _restore(spec: OperatorSpec, chunks: Iterator[bytes], state: KeyedState | None) -> None:

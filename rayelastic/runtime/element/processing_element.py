@@ -27,7 +27,7 @@ from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchan
 from rayelastic.runtime.element.state_transfer import Ranges
 from rayelastic.runtime.files.local_checkpoints import discard_local
 from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, derive_secret, dial
-from rayelastic.runtime.snapshot import Part, Snapshot, rows_folder
+from rayelastic.runtime.snapshot import Part, Snapshot
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.specs import IngestAddress, PESpec
 from rayelastic.runtime.values.status import Failure, PESample, PEStatus, SinkResult, State
@@ -77,8 +77,8 @@ class ProcessingElement:
         Raises:
             StateError: what its sources read, or its sinks have written, isn't what it was at the snapshot.
         """
-        store = rows_folder(self.spec.restore) if self.spec.restore is not None else None
-        self._hosted.open(self._saved.read(), store, by_epoch=self.spec.by_epoch)
+        outputs = self._saved.read()
+        self._hosted.open(outputs, self._saved.rows, by_epoch=self.spec.by_epoch)
         if (
             self._expected
             or self.spec.routing.taps
@@ -239,6 +239,10 @@ class ProcessingElement:
         """Returns how many keys some operators have, and bytes."""
         return self._state_exchange.size(operators)
 
+    def read_state(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
+        """Exports of the keys of an operator in some hash ranges, about so many, read while it runs."""
+        return self._state_exchange.look(operator, ranges, most)
+
     def stop(self, drain: bool) -> None:
         """Stops this PE.
 
@@ -271,9 +275,9 @@ class ProcessingElement:
         links = {name: link.flow for name, link in {**self._links, **self._routing.links}.items()}
         return links | self._routing.flow()
 
-    def save(self, snapshot: Snapshot, epoch: int = 0) -> Part:
+    def save(self, snapshot: Snapshot, epoch: int = 0, alone: bool = False) -> Part:
         """Writes the state of its operators, which are all held. See Holding.save."""
-        return self._held().save(snapshot, epoch)
+        return self._held().save(snapshot, epoch, alone)
 
     def save_at_marks(self, snapshot: Snapshot, epoch: int, patience: float) -> tuple[Part, float]:
         """Saves its operators while they run, each at the mark of an epoch. See MarkedSaving.save."""

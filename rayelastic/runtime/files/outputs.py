@@ -23,6 +23,11 @@ MOVED = "Put back what the first run left, or give the sink another path"
 class BlobStore(Protocol):
     """The files of checkpoints, as a sink sees them; `SnapshotFolder` is one."""
 
+    @property
+    def location(self) -> str:
+        """Where they are."""
+        ...
+
     def write(self, name: str, data: bytes) -> str:
         """Writes a file, for good, and gives its SHA-256 in hex."""
         ...

@@ -5,7 +5,7 @@ Arguments are given by position: that is how they travel. Must not know how it d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.ingest.feed import Secured
     from rayelastic.runtime.ingest.frames import Epoch
+    from rayelastic.runtime.saved.shapes import Shape
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
@@ -41,6 +42,10 @@ class CoordinatorApi(Protocol):
 
     def stop(self, snapshot: Snapshot, /) -> JobStatus:
         """Stops the job where it is and saves what a later one needs to go on from there."""
+        ...
+
+    def snapshot(self, snapshot: Snapshot, /) -> JobStatus:
+        """Saves what a later job needs to go on from here, and goes on itself."""
         ...
 
     def close(self) -> None:
@@ -73,6 +78,10 @@ class CoordinatorApi(Protocol):
 
     def results(self) -> dict[str, SinkResult]:
         """What the sinks of a finished job left, by operator."""
+        ...
+
+    def read_state(self, operator: str, key: tuple[Any, ...] | None, most: int, /) -> tuple[Shape, list[bytes]]:
+        """Exports of a key of an operator, or (None) of about so many keys, and how they are laid out."""
         ...
 
     # --- sources that are fed from outside --------------------------------------------------------------------------

@@ -13,9 +13,10 @@ import logging
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import JobExistsError, PELostError, RayelasticError
+from rayelastic.runtime.checkpoint.savepoint import Epochs, take_savepoint
 from rayelastic.runtime.checkpoint.saving import check_savable, end_stop, save_job
 from rayelastic.runtime.feeding.fed_sources import FedSources
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT, JobCluster
@@ -29,6 +30,7 @@ from rayelastic.runtime.job.safety import Safety, settings_of
 from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
+from rayelastic.runtime.saved.live import READ_TIMEOUT, read_state
 from rayelastic.runtime.values.region_adaptation import REGIONS
 from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, SinkResult, State
 from rayelastic.runtime.watch.event_log import tell
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.host import PEHost
     from rayelastic.runtime.ingest.feed import Secured
     from rayelastic.runtime.ingest.frames import Epoch
+    from rayelastic.runtime.saved.shapes import Shape
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
@@ -79,6 +82,7 @@ class Coordinator:
         self._rescaling = Rescaling(
             job, self._cluster, host, self._journal, self._life, self._plan, self._telemetry.regions, clock, self._lose
         )
+        self._epochs = Epochs(job, settings, self._journal)
         self._safety = None
         if settings is not None:
             recovery = Recovery(
@@ -94,7 +98,16 @@ class Coordinator:
                 clock,
             )
             self._safety = Safety(
-                job, settings, self._cluster, host, self._journal, self._life, self._plan, self._rescaling, recovery
+                job,
+                settings,
+                self._cluster,
+                host,
+                self._journal,
+                self._life,
+                self._plan,
+                self._rescaling,
+                recovery,
+                self._epochs,
             )
         self._fed = FedSources(
             job.operators.values(),
@@ -143,7 +156,7 @@ class Coordinator:
                     self._lose(self._plan.loss(f"processing element {pe} was lost while nobody watched", pe))
                     return
             self._rescaling.take_over()
-            end_stop(self._journal, list(self._cluster.handles.values()))
+            end_stop(self._job.name, self._journal, list(self._cluster.handles.values()), self._epochs.before)
         except (RayelasticError, TimeoutError) as error:
             self._runs()
             self._lose(self._plan.loss(f"its coordinator died, and the next one can't go on: {error}"))
@@ -192,6 +205,20 @@ class Coordinator:
         check_savable(self._job, self._life.state)
         with self._rescaling.standing_still(), self._fed.saved():
             save_job(self._job, self._plan.now, self._cluster.handles, snapshot, self._journal)
+        return self.status()
+
+    def snapshot(self, snapshot: Snapshot) -> JobStatus:
+        """Saves what a later job needs to go on from here, and goes on itself.
+
+        Raises:
+            StateError: it can't be saved; names the operator.
+        """
+        check_savable(self._job, self._life.state)
+        with self._rescaling.standing_still():
+            check_savable(self._job, self._life.state)
+            epoch, plan = self._epochs.next(), self._plan.placed(self._life.elements())
+            handles, show = self._cluster.handles, self._safety is None
+            take_savepoint(self._job, plan, handles, snapshot, epoch, self._journal, show=show)
         return self.status()
 
     def close(self) -> None:
@@ -260,6 +287,15 @@ class Coordinator:
             PELostError: an earlier coordinator of the job had them in memory, and died.
         """
         return self._telemetry.results() or decoded(self._journal.results)
+
+    def read_state(self, operator: str, key: tuple[Any, ...] | None, most: int) -> tuple[Shape, list[bytes]]:
+        """What an operator of the running job keeps; see CoordinatorApi.read_state."""
+        check_savable(self._job, self._life.state)
+        with self._rescaling.standing_still():  # a key that moves would be at two places, or at none
+            plan, handles = self._plan.now, self._cluster.handles
+            there = [handles[pe] for pe, names in plan.pes.items() if operator in names and pe in handles]
+            hosting = (handle.within(READ_TIMEOUT).read_state for handle in there)
+            return read_state(self._job.operators, operator, key, most, hosting)
 
     # --- sources that are fed from outside ----------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import PELostError, StateError
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
-from rayelastic.runtime.checkpoint.saving import Taken, first_number, take_checkpoint
+from rayelastic.runtime.checkpoint.saving import Taken, take_checkpoint
 from rayelastic.runtime.element.live_state import check_exportable
 from rayelastic.runtime.feeding.fed_sources import is_streamed
 from rayelastic.runtime.files.local_checkpoints import discard_local, local_folder
@@ -19,6 +19,7 @@ from rayelastic.runtime.snapshot import Snapshot
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
+    from rayelastic.runtime.checkpoint.savepoint import Epochs
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.job.job_cluster import JobCluster
     from rayelastic.runtime.job.life import JobLife
@@ -44,6 +45,7 @@ class Safety:
         plan: in force.
         rescaling: keeps the plan while one is taken.
         recovery: goes back to one.
+        epochs: numbers them.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Safety:
         plan: PlanInForce,
         rescaling: Rescaling,
         recovery: Recovery,
+        epochs: Epochs,
     ) -> None:
         self._job = job
         self._host = host
@@ -67,9 +70,8 @@ class Safety:
         self._plan = plan
         self._rescaling = rescaling
         self._recovery = recovery
-        self._loop = CheckpointLoop(
-            job.name, settings.every, self._take, lambda: life.state, self._counters, last=first_number(journal)
-        )
+        self._epochs = epochs
+        self._loop = CheckpointLoop(job.name, settings.every, self._take, lambda: life.state, self._counters)
 
     def start(self) -> None:
         """Begins to take checkpoints."""
@@ -91,11 +93,12 @@ class Safety:
             in_threads(_discard, self._cluster.handles.values())
             discard_local(self._job.job_id)
 
-    def _take(self, number: int) -> Taken:
+    def _take(self) -> Taken:
         location = self._settings.location
         root = str(location) if location is not None else str(local_folder(self._job.job_id))
-        at = Snapshot(f"{root}/{number:08}", key=checkpoint_key(self._job, self._settings))
         with self._rescaling.standing_still():
+            number = self._epochs.next()
+            at = Snapshot(f"{root}/{number:08}", key=checkpoint_key(self._job, self._settings))
             plan, handles = self._plan.placed(self._life.elements()), self._cluster.handles
             taken = take_checkpoint(self._job, plan, handles, at, number, self._settings.keep, self._journal)
         self._host.make_ready(SPARES)  # a job that is over before its first checkpoint needs none

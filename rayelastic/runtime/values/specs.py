@@ -72,6 +72,7 @@ class JobSpec:
         job_id: an id that no other run of the job has.
         secret: 32 random bytes, new for each job.
         restore: the snapshot that it goes on from.
+        epoch: of that one: those of its own checkpoints are higher.
     """
 
     name: str
@@ -81,6 +82,7 @@ class JobSpec:
     job_id: str = field(default_factory=lambda: secrets.token_hex(8))
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(SECRET_BYTES), repr=False)
     restore: Snapshot | None = None
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
