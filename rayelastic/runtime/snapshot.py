@@ -324,10 +324,15 @@ class SnapshotFolder:
         return StateError(f"snapshot {self._snapshot.location} {problem}", way_out=way_out)
 
 
-def rows_folder(snapshot: Snapshot) -> SnapshotFolder:
+def rows_beside(snapshot: Snapshot) -> Snapshot:
     """Where checkpoints keep rows that sinks have in memory: beside all of them, as one counts on those of others."""
     parent, _, _ = str(snapshot.location).rstrip("/").rpartition("/")
-    return SnapshotFolder(Snapshot(f"{parent}/rows", key=snapshot.key))
+    return Snapshot(f"{parent}/rows", key=snapshot.key)
+
+
+def rows_folder(snapshot: Snapshot) -> SnapshotFolder:
+    """The same, as a folder."""
+    return SnapshotFolder(rows_beside(snapshot))
 
 
 def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[str, OperatorSpec]) -> None:

@@ -59,6 +59,7 @@ class CheckpointLoop:
         self._number = last
         self._clock = clock
         self._failed = 0  # in a row
+        self._taking = threading.Lock()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -72,7 +73,11 @@ class CheckpointLoop:
         self._stopped.set()
 
     def take(self) -> None:
-        """Takes one now, if the job runs."""
+        """Takes one now, if the job runs, after the one that is being taken."""
+        with self._taking:
+            self._take_next()
+
+    def _take_next(self) -> None:
         if self._state() is not State.RUNNING:
             return
         self._number += 1

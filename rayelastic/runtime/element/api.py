@@ -165,6 +165,14 @@ class ElementApi(Protocol):
         """Shows what its sinks had prepared when a checkpoint was taken, which is complete now."""
         ...
 
+    def saved(self, snapshot: Snapshot, name: str, digest: str, /) -> bytes | None:
+        """A file of a checkpoint, as its node has it; None if it hasn't, or another one."""
+        ...
+
+    def keep_saved(self, snapshot: Snapshot, name: str, data: bytes, /) -> None:
+        """Writes a file of a checkpoint that another node has to its own disk."""
+        ...
+
     def discard_checkpoints(self) -> None:
         """Removes the job's checkpoints from the local disk of its node."""
         ...

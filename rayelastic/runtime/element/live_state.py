@@ -168,8 +168,9 @@ class SavedState:
         for spec in operators:
             if spec.name not in snapshot.drop:
                 files = saved.files.get(spec.name, ())
-                if self._spec.manifest is not None:  # the plan is what it was; a local disk may have no others
-                    files = [(name, digest) for name, digest in files if name.startswith(f"{self._spec.pe}-")]
+                if self._spec.manifest is not None:  # a local disk may have no others
+                    owner = self._spec.predecessors.get(spec.name, self._spec.pe)
+                    files = [(name, digest) for name, digest in files if name.startswith(f"{owner}-")]
                 _restore(spec, SnapshotFolder(snapshot).chunks(files), natives[spec.name].state)
         sources = {spec.name for spec in operators if spec.kind is OperatorKind.SOURCE}.difference(snapshot.drop)
         return {name: at for name, at in saved.positions.items() if name in sources}

@@ -27,7 +27,7 @@ from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchan
 from rayelastic.runtime.element.state_transfer import Ranges
 from rayelastic.runtime.files.local_checkpoints import discard_local
 from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, derive_secret, dial
-from rayelastic.runtime.snapshot import Part, Snapshot, rows_folder
+from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.specs import IngestAddress, PESpec
 from rayelastic.runtime.values.status import Failure, PESample, PEStatus, SinkResult, State
@@ -268,6 +268,19 @@ class ProcessingElement:
     def left_behind(self) -> tuple[str, ...]:
         """Operators whose functions didn't return when it was closed."""
         return self._running.left_behind if self._running is not None else ()
+
+    def saved(self, snapshot: Snapshot, name: str, digest: str) -> bytes | None:
+        """A file of a checkpoint, as this node has it; None if it hasn't, or another one."""
+        try:
+            return next(SnapshotFolder(snapshot).chunks([(name, digest)]))
+        except StateError:
+            return None
+
+    def keep_saved(self, snapshot: Snapshot, name: str, data: bytes) -> None:
+        """Writes a file of a checkpoint that another node has to the disk of this one."""
+        folder = SnapshotFolder(snapshot)
+        folder.prepare()
+        folder.write(name, data)
 
     def discard_checkpoints(self) -> None:
         """Removes the job's checkpoints from the local disk of this node."""

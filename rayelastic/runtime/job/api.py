@@ -51,6 +51,14 @@ class CoordinatorApi(Protocol):
         """Gives a region another number of replicas while the job runs; returns the plan in force then."""
         ...
 
+    def change(self, wanted: ExecPlan, /) -> ExecPlan:
+        """Carries out another plan of the same regions; returns the one in force then."""
+        ...
+
+    def leave(self, node: str, /) -> ExecPlan:
+        """Has the job leave a node for good; returns the plan in force then."""
+        ...
+
     # --- what it tells --------------------------------------------------------------------------------------------
 
     def status(self) -> JobStatus:

@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import JobExistsError, PELostError, RayelasticError
+from rayelastic.errors import ChangeError, JobExistsError, PELostError, RayelasticError
 from rayelastic.runtime.checkpoint.saving import check_savable, end_stop, save_job
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT, JobCluster
 from rayelastic.runtime.job.kept_results import decoded, encoded
@@ -27,6 +27,7 @@ from rayelastic.runtime.job.safety import Safety, settings_of
 from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
+from rayelastic.runtime.rescale.possible import checked_change, plan_without
 from rayelastic.runtime.values.region_adaptation import REGIONS
 from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, SinkResult, State
 from rayelastic.runtime.watch.event_log import tell
@@ -115,6 +116,7 @@ class Coordinator:
     def resume(self) -> None:
         """Goes on with a job whose coordinator has died: its elements have run on, and what was under way is ended."""
         tell("job goes on", job=self._job.name, level=logging.WARNING, incarnation=self._journal.incarnation)
+        self._host.avoid(frozenset(self._journal.left))
         if self._journal.over is not None:
             state, reason = self._journal.over
             self._life.was_over(State(state), Failure(reason) if reason else None)
@@ -208,6 +210,56 @@ class Coordinator:
             ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
         """
         return self._rescaling.rescale(region, replicas)
+
+    def change(self, wanted: ExecPlan) -> ExecPlan:
+        """Carries out another plan: live where only numbers of replicas differ, else from a checkpoint of now.
+
+        Args:
+            wanted: made of the plan in force.
+
+        Returns:
+            The plan in force then.
+
+        Raises:
+            ConfigError: it is no plan of this job's regions, or one that can't be had.
+            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
+        """
+        change = checked_change(self._plan.now, wanted, self._cluster.elastic, self._host.nodes())
+        if change.is_live:
+            return self._rescaling.change(wanted)
+        if self._safety is None:
+            raise ChangeError(
+                "operators change their processes at a checkpoint, and the job takes none: "
+                + (self._life.checkpoints.problem or "JobConfig(checkpoint=...) says so"),
+                way_out="Give JobConfig(checkpoint=rel.Checkpoint())",
+            )
+        return self._safety.change(wanted)
+
+    def leave(self, node: str) -> ExecPlan:
+        """Has the job leave a node, for good: its processing elements go on elsewhere, from a checkpoint of now.
+
+        Args:
+            node: its name.
+
+        Returns:
+            The plan in force then.
+
+        Raises:
+            ConfigError: there is no such node, or no other.
+            ChangeError: it couldn't be done; the job goes on as it was.
+        """
+        before = self._journal.left
+        wanted = plan_without(self._plan.placed(self._life.elements()), node, self._host.nodes())
+        self._host.avoid(frozenset((*before, node)))
+        try:
+            plan = self.change(wanted)
+            if stays := [pe for pe, at in plan.nodes.items() if at == node]:
+                raise ChangeError(f"{', '.join(stays)} found no room outside {node}", way_out="Add a node")
+        except BaseException:
+            self._host.avoid(frozenset(before))
+            raise
+        self._journal.leaves((*before, node))
+        return plan
 
     def recover(self) -> ExecPlan:
         """Ends the change that a coordinator before this one has begun: forward if it can be ended, else back.
