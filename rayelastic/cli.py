@@ -1,4 +1,4 @@
-"""The command line: `rayelastic demo | plan | run | submit | jobs | inspect | rescale | cancel | top | web | ...`.
+"""The command line: `rayelastic demo | plan | run | submit | jobs | inspect | rescale | leave | cancel | ...`.
 
 `plan`, `run` and `submit` take a topology file and turn the parameters of its `build` into options, so
 `rayelastic run topologies/word_count.py --help` lists them.
@@ -66,7 +66,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="rayelastic", description="Elastic stream processing on Ray.")
     commands = parser.add_subparsers(
         required=True,
-        metavar="demo | plan | run | submit | jobs | inspect | rescale | cancel | top | web | plot | doctor",
+        metavar="demo | plan | run | submit | jobs | inspect | rescale | leave | cancel | top | web | plot | doctor",
     )
     parser.add_argument("--version", action="version", version=f"rayelastic {version('rayelastic')}")
     plan = commands.add_parser("plan", help="show regions, lanes and placement of a topology; starts nothing")
@@ -124,6 +124,10 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     rescale.add_argument("region", help="its name in the plan, such as r1; rayelastic inspect shows it")
     rescale.add_argument("replicas", type=int)
     rescale.set_defaults(command=_rescale)
+    leave = commands.add_parser("leave", help="have a job on Ray leave a machine for good; it goes on elsewhere")
+    leave.add_argument("job")
+    leave.add_argument("node", help="its name; rayelastic inspect shows it")
+    leave.set_defaults(command=_leave)
     top = commands.add_parser("top", help="show what a job on Ray does, live")
     top.add_argument("job")
     top.add_argument("--once", action="store_true", help="one picture, of a second, and no more")
@@ -151,7 +155,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         command.add_argument(
             "--json", action="store_true", help="JSON for programs" + " (with --once)" * (command is top)
         )
-    for command in (submit, listing, inspect, rescale, cancel, top, web, doctor):
+    for command in (submit, listing, inspect, rescale, leave, cancel, top, web, doctor):
         command.add_argument("--address", help="the Ray cluster (default: the one that is found, or a new local one)")
 
     words = [argument for argument in arguments if not argument.startswith("-")]
@@ -311,6 +315,11 @@ def _rescale(options: argparse.Namespace) -> int:
     job = jobs.attach(options.job, address=options.address)
     print(job.plan().text(), end="")
     print(job.rescale(options.region, options.replicas).text(), end="")
+    return 0
+
+
+def _leave(options: argparse.Namespace) -> int:
+    print(jobs.attach(options.job, address=options.address).leave(options.node).text(), end="")
     return 0
 
 

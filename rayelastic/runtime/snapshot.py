@@ -191,6 +191,10 @@ class SnapshotFolder:
 
         if self._files.get_file_info(f"{self._folder}/{MANIFEST}").type is not fs.FileType.NotFound:
             raise self._error("holds a snapshot already", "Give another folder, or remove that one")
+        self.make()
+
+    def make(self) -> None:
+        """Makes the folder, if it isn't there; raises StateError if it can't be written."""
         try:
             if self._local:
                 Path(self._folder).mkdir(FOLDER_MODE, parents=True, exist_ok=True)

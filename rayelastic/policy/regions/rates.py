@@ -25,6 +25,7 @@ from rayelastic.policy.regions.hosting import load_of
 from rayelastic.policy.regions.learning import Known
 from rayelastic.policy.regions.model import Shape, shape_of
 from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.policy.regions.parting import PARTINGS, Parting, joined, parted
 from rayelastic.policy.regions.proposal import propose
 from rayelastic.policy.regions.rejections import Rejections
 from rayelastic.policy.regions.sizing import Sizing
@@ -45,6 +46,7 @@ class _Trial:
     gain: float  # expected, relative
     grows: bool
     relieved: tuple[str, ...]  # nodes
+    parting: Parting | None = None
 
 
 class RateAdaptation:
@@ -68,7 +70,12 @@ class RateAdaptation:
         self._rejected = Rejections(self._t.reject_periods)
         self._missed: set[tuple[str, Shape]] = set()  # that were asked for, and undone once
         self._in_vain: set[str] = set()  # nodes whose relief didn't help
-        self._costs = {"split": self._t.split_cost, "merge": self._t.split_cost, "rebalance": self._t.rebalance_cost}
+        self._costs = {
+            "split": self._t.split_cost,
+            "merge": self._t.split_cost,
+            "rebalance": self._t.rebalance_cost,
+            PARTINGS: self._t.restart_cost,
+        }
         self._age = self._waited = self._doubts = self._grow = self._shrink = self._stable = 0
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
@@ -120,12 +127,18 @@ class RateAdaptation:
         if self._can.moves:
             relieve = [node for node in sizing.full_nodes if node not in self._in_vain] if sizing.held_back else []
             crowded = sizing.crowded()
-        self._grow = self._grow + 1 if wanted or relieve or crowded else 0
+        parting = parted(sizing, seen.nodes) if not (wanted or relieve or crowded) else None
+        self._grow = self._grow + 1 if wanted or relieve or crowded or parting else 0
         if self._grow >= self._t.grow_periods:
+            if parting is not None:
+                return self._part(seen, sizing, parting, grows=True)
             return self._change(seen, sizing, wanted, relieve, grows=True)
         less = {} if self._grow or sizing.held_back else sizing.smaller()
-        self._shrink = self._shrink + 1 if less else 0
+        joining = joined(sizing) if not (self._grow or less) else None
+        self._shrink = self._shrink + 1 if less or joining else 0
         if self._shrink >= self._t.shrink_periods:
+            if joining is not None:
+                return self._part(seen, sizing, joining, grows=False)
             return self._change(seen, sizing, less, [], grows=False)
         self._stable += 1
         return self._hold(seen, self._why_not(sizing, less), sizing.request)
@@ -159,6 +172,24 @@ class RateAdaptation:
             request=proposal.request,
         )
 
+    def _part(self, seen: PlanObservation, sizing: Sizing, parting: Parting, *, grows: bool) -> AdaptationDecision:
+        """Asks for operators in other processes, if that pays for the pause of all."""
+        self._grow = self._shrink = 0
+        cost, names = self._costs[PARTINGS], ", ".join(parting.operators)
+        gain = parting.gain if grows else 1.0 - len(parting.plan.pes) / len(seen.plan.pes)
+        why = (
+            f"{sizing.offered:.4g} tuples/s offered, {sizing.carried:.4g} carried; "
+            + (f"one Python token isn't enough: a process for {names}, " if grows else f"{names} back, ")
+            + f"{'expected gain' if grows else 'processes saved'} {gain:.0%}, pause {cost:.1f} s"
+        )
+        if gain * self._t.payback < cost:
+            return self._hold(seen, f"{why}, not worth it")
+        share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
+        self._trial = _Trial(seen.plan, parting.actions, {}, sizing.carried, share, gain, grows, (), parting)
+        self._started(parting.plan)
+        rule = "a process for each Python token that is needed"
+        return AdaptationDecision(parting.plan, Verdict.TRY, actions=parting.actions, reason=why, rule=rule, reset=True)
+
     # --- judging: section 4.3 ---------------------------------------------------------------------------------------
 
     def _judge(self, seen: PlanObservation) -> AdaptationDecision:
@@ -176,7 +207,7 @@ class RateAdaptation:
             good = share >= self._t.carried * min(1.0, trial.share)
         measured = f"{sizing.carried:.4g} of {sizing.offered:.4g} tuples/s, {gain:+.0%}"
         if good:
-            for name in trial.shapes if trial.grows else ():
+            for name in (*trial.shapes, PARTINGS) if trial.grows else ():
                 self._rejected.kept(name)
             return AdaptationDecision(seen.plan, Verdict.KEEP, reason=f"{measured}: kept", rule="Joker 4.3")
         plan = seen.plan
@@ -187,6 +218,8 @@ class RateAdaptation:
         for name, shape in trial.shapes.items():
             if shape != shape_of(trial.before.region(name)):
                 self._rejected.add(name, shape)
+        if trial.parting is not None:
+            self._rejected.add(PARTINGS, trial.parting.shape)
         nodes = {pe: node for pe, node in {**seen.plan.nodes, **trial.before.nodes}.items() if pe in plan.pes}
         self._started(plan)
         return AdaptationDecision(
@@ -201,6 +234,8 @@ class RateAdaptation:
     def _undone(self, plan: ExecPlan) -> None:
         """What was asked for isn't in force: it may have been bad luck once, and twice it is a rule."""
         shapes = self._trial.shapes if self._trial is not None else {}
+        if self._trial is not None and self._trial.parting is not None:
+            self._rejected.add(PARTINGS, self._trial.parting.shape)
         for missed in [(name, shape) for name, shape in shapes.items() if shape != shape_of(plan.region(name))]:
             if missed in self._missed:
                 self._rejected.add(*missed)
@@ -218,6 +253,8 @@ class RateAdaptation:
         if seen.cost is None or self._trial is None:
             return
         kinds = {action.kind for action in self._trial.actions}
+        if self._trial.parting is not None:
+            kinds = {PARTINGS}
         kind = "rebalance" if "rebalance" in kinds else next(iter(sorted(kinds)))
         self._costs[kind] += self._t.cost_weight * (seen.cost - self._costs[kind])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from rayelastic.runtime.values.status import CheckpointCounters, State
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = ["CheckpointLoop"]
 
@@ -59,7 +60,7 @@ class CheckpointLoop:
         self._number = last
         self._clock = clock
         self._failed = 0  # in a row
-        self._taking = threading.Lock()
+        self._taking = threading.RLock()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -71,6 +72,12 @@ class CheckpointLoop:
     def halt(self) -> None:
         """Has it end with the checkpoint that it is at; returns at once."""
         self._stopped.set()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Has nobody else take one meanwhile."""
+        with self._taking:
+            yield
 
     def take(self) -> None:
         """Takes one now, if the job runs, after the one that is being taken."""

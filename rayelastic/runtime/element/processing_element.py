@@ -279,7 +279,7 @@ class ProcessingElement:
     def keep_saved(self, snapshot: Snapshot, name: str, data: bytes) -> None:
         """Writes a file of a checkpoint that another node has to the disk of this one."""
         folder = SnapshotFolder(snapshot)
-        folder.prepare()
+        folder.make()  # not `prepare`: on the coordinator's disk it is complete
         folder.write(name, data)
 
     def discard_checkpoints(self) -> None:

@@ -93,7 +93,17 @@ class Coordinator:
             self._safety = Safety(
                 job, settings, self._cluster, host, self._journal, self._life, self._plan, self._rescaling, recovery
             )
-        self._regions = region_level(job, self._cluster, host, self._life, self._plan, self._telemetry, self._rescaling)
+        self._regions = region_level(
+            job,
+            self._cluster,
+            host,
+            self._life,
+            self._plan,
+            self._telemetry,
+            self._rescaling,
+            self.change,
+            saves=settings is not None,
+        )
 
     # --- the life of the job --------------------------------------------------------------------------------------
 

@@ -95,9 +95,10 @@ class Safety:
             ChangeError: it couldn't be done; the job goes on by the plan that it had.
         """
         wanted = with_homes(self._plan.placed(self._life.elements()), wanted)
-        paused = self._recovery.replan(wanted, lambda: self._save(wanted))
-        tell("plan changed", job=self._job.name, paused=round(paused, 3))
-        self._loop.take()
+        with self._loop.alone():  # a later checkpoint wouldn't be where the new elements look for it
+            paused = self._recovery.replan(wanted, lambda: self._save(wanted))
+            tell("plan changed", job=self._job.name, paused=round(paused, 3))
+            self._loop.take()
         return self._plan.placed(self._life.elements())
 
     def _save(self, wanted: ExecPlan) -> None:

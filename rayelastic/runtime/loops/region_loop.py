@@ -142,8 +142,9 @@ class RegionLoop:
             except (RayelasticError, TimeoutError) as error:
                 plan, problem = self._plan(), str(error)
             seconds = self._clock() - began
-            rate = (carried - _made(before)) / max(seen.period, 1e-9)
-            missing = seconds - (_made(self._sample()) - carried) / rate if rate > 0 else 0.0
+            rate, made = (carried - _made(before)) / max(seen.period, 1e-9), _made(self._sample())
+            done = made - carried if made >= carried else made  # elements that are new count from 0
+            missing = seconds - done / rate if rate > 0 else 0.0
             self._cost = max(0.0, missing)
             if decision.reset:
                 self._reset()
