@@ -15,7 +15,7 @@ How it differs from the paper's algorithm, and why:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.node_placement import Demand, place
@@ -27,7 +27,7 @@ from rayelastic.policy.regions.model import Shape, shape_of
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.policy.regions.parting import PARTINGS, Parting, joined, parted
 from rayelastic.policy.regions.proposal import propose
-from rayelastic.policy.regions.rejections import Rejections
+from rayelastic.policy.regions.rejections import Rejections, Reversals
 from rayelastic.policy.regions.sizing import Sizing
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 
@@ -68,6 +68,8 @@ class RateAdaptation:
         self._trial: _Trial | None = None
         self._plan: ExecPlan | None = None  # in force, or asked for
         self._rejected = Rejections(self._t.reject_periods)
+        self._reversals = Reversals(self._t.shrink_periods)
+        self._wished: dict[str, float] = {}  # {region: most tuples/s} since less suffices
         self._missed: set[tuple[str, Shape]] = set()  # that were asked for, and undone once
         self._in_vain: set[str] = set()  # nodes whose relief didn't help
         self._costs = {
@@ -94,6 +96,7 @@ class RateAdaptation:
             return self._hold(seen, "another plan is in force than was asked for: rolled back, or changed by others")
         self._age += 1
         self._rejected.tick()
+        self._reversals.tick()
         self._charge(seen)
         if self._age <= self._t.warm_up:
             return self._hold(seen, "warming up after the change")
@@ -133,13 +136,17 @@ class RateAdaptation:
             if parting is not None:
                 return self._part(seen, sizing, parting, grows=True)
             return self._change(seen, sizing, wanted, relieve, grows=True)
-        less = {} if self._grow or sizing.held_back else sizing.smaller()
-        joining = joined(sizing) if not (self._grow or less) else None
+        if not self._shrink:
+            self._wished = {}
+        self._wished = {name: max(rate, self._wished.get(name, 0.0)) for name, rate in sizing.need.items()}
+        calm = replace(sizing, need=self._wished)  # down to the most that was needed meanwhile, no further
+        less = {} if self._grow or sizing.held_back else calm.smaller()
+        joining = joined(calm) if not (self._grow or less) else None
         self._shrink = self._shrink + 1 if less or joining else 0
-        if self._shrink >= self._t.shrink_periods:
+        if self._shrink and self._shrink >= self._reversals.wait(tuple(less) or (PARTINGS,)):
             if joining is not None:
-                return self._part(seen, sizing, joining, grows=False)
-            return self._change(seen, sizing, less, [], grows=False)
+                return self._part(seen, calm, joining, grows=False)
+            return self._change(seen, calm, less, [], grows=False)
         self._stable += 1
         return self._hold(seen, self._why_not(sizing, less), sizing.request)
 
@@ -157,6 +164,7 @@ class RateAdaptation:
         why = f"{what}; {words}: {'expected gain' if grows else 'threads saved'} {gain:.0%}, cost {cost:.1f} s"
         if gain * self._t.payback < cost:
             return self._hold(seen, f"{why}, not worth it", proposal.request)
+        self._notes(tuple(wanted), grows=grows)
         share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
         self._trial = _Trial(
             seen.plan, proposal.actions, proposal.shapes, sizing.carried, share, gain, grows, tuple(relieve)
@@ -184,11 +192,18 @@ class RateAdaptation:
         )
         if gain * self._t.payback < cost:
             return self._hold(seen, f"{why}, not worth it")
+        self._notes((PARTINGS,), grows=grows)
         share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
         self._trial = _Trial(seen.plan, parting.actions, {}, sizing.carried, share, gain, grows, (), parting)
         self._started(parting.plan)
         rule = "a process for each Python token that is needed"
         return AdaptationDecision(parting.plan, Verdict.TRY, actions=parting.actions, reason=why, rule=rule, reset=True)
+
+    def _notes(self, regions: tuple[str, ...], *, grows: bool) -> None:
+        if grows:
+            self._reversals.grew(regions)
+        else:
+            self._reversals.shrank(regions)
 
     # --- judging: section 4.3 ---------------------------------------------------------------------------------------
 
