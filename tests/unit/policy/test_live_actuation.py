@@ -136,7 +136,7 @@ def test_rules_of_the_performer() -> None:
 
 @pytest.mark.parametrize(("half", "most"), [(10.0, 2), (60.0, 8)])
 def test_a_load_that_comes_and_goes_ends_with_what_its_peaks_need(half: float, most: int) -> None:
-    """74 changes in an hour at a period of 120 s without the guard: each shrink that is reversed soon doubles the wait."""
+    """Without the guard it changes 74 times in an hour at a period of 120 s."""
     job = ClusterJob.chain("flaps", 1e-7, [20 * MICRO])
     plant = ClusterPlant(job, [SimulatedNode(f"n{i}", 4) for i in range(3)], ClusterConstants())
     simulation = ClusterSimulation(
