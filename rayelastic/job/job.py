@@ -141,6 +141,17 @@ class Job:
         """
         return self._control.within(RESCALE_TIMEOUT).leave(node)
 
+    def pause_elasticity(self) -> None:
+        """Has the job stay as it is: threads, queues, channels, replicas and processes, until `resume_elasticity`.
+
+        `rescale`, `change` and `leave` still do what they are told. A loss is recovered from, in the same plan.
+        """
+        self._control.within(CONTROL_TIMEOUT).pause_elasticity(True)
+
+    def resume_elasticity(self) -> None:
+        """Has the job adapt to its load again."""
+        self._control.within(CONTROL_TIMEOUT).pause_elasticity(False)
+
     def adaptations(
         self, follow: bool = False, every_pass: bool = False, since: Mapping[str, int] | None = None
     ) -> Iterator[Adaptation | RegionAdaptation]:

@@ -125,6 +125,10 @@ class ElementApi(Protocol):
         """Has its adaptation loop forget what it learned."""
         ...
 
+    def pause_levels(self, paused: bool, /) -> None:
+        """Has its loops decide nothing, or decide again."""
+        ...
+
     def send_state(
         self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int, /
     ) -> tuple[int, int]:

@@ -205,6 +205,11 @@ class ProcessingElement:
         if self._running is not None:
             self._running.reset_levels()
 
+    def pause_levels(self, paused: bool) -> None:
+        """Has its loops decide nothing on threads, queues and channels, or decide again."""
+        if self._running is not None:
+            self._running.pause_levels(paused)
+
     def advance(self, epoch: int) -> None:
         """Refuses links of older epochs from now on: they come from elements that were replaced."""
         if self._port is not None:

@@ -59,6 +59,10 @@ class CoordinatorApi(Protocol):
         """Has the job leave a node for good; returns the plan in force then."""
         ...
 
+    def pause_elasticity(self, paused: bool, /) -> None:
+        """Has nothing be adapted from now on, or be adapted again."""
+        ...
+
     # --- what it tells --------------------------------------------------------------------------------------------
 
     def status(self) -> JobStatus:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.element.api import ElementApi
-    from rayelastic.runtime.element.host import PEHost
+    from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
@@ -68,14 +68,13 @@ class Coordinator:
         self._plan = PlanInForce(job, self._journal)
         self._life = JobLife(job.name, self._plan.now.pes, self._ending, clock)
         settings = settings_of(job, host, self._life)
-        self._cluster = JobCluster(
-            job, host, lambda handle: self._watchers.watch(handle), by_epoch=settings is not None
-        )
+        self._cluster = JobCluster(job, host, lambda handle: self._begins(handle), by_epoch=settings is not None)
         self._telemetry = JobTelemetry(job.name, self._cluster, self._life)
         self._watchers = Watchers(self._cluster, self._life, self._plan, self._telemetry, self._lose)
         self._rescaling = Rescaling(
             job, self._cluster, host, self._journal, self._life, self._plan, self._telemetry.regions, clock, self._lose
         )
+        self._paused = False
         self._safety = None
         if settings is not None:
             recovery = Recovery(
@@ -279,6 +278,14 @@ class Coordinator:
         """
         return self._rescaling.recover()
 
+    def pause_elasticity(self, paused: bool) -> None:
+        """Has nothing be decided on threads, queues, channels and regions from now on, or be decided again."""
+        self._paused = paused
+        if self._regions is not None:
+            self._regions.pause(paused)
+        for handle in self._cluster.handles.values():
+            self._pause(handle)
+
     # --- what it tells ------------------------------------------------------------------------------------------
 
     def status(self) -> JobStatus:
@@ -336,6 +343,15 @@ class Coordinator:
             self._life.fail(Failure(reason, operator=source))
 
     # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _begins(self, handle: PEHandle) -> None:
+        if self._paused:
+            self._pause(handle)
+        self._watchers.watch(handle)
+
+    def _pause(self, handle: PEHandle) -> None:
+        with suppress(PELostError, TimeoutError):  # its watcher reports a loss
+            handle.within(CALL_TIMEOUT).pause_levels(self._paused)
 
     def _hosting(self, operator: str) -> ElementApi:
         return self._cluster.handles[self._plan.now.pe_of(operator)].within(CALL_TIMEOUT)

@@ -60,7 +60,7 @@ def region_level(
     """
     config = job.config
     apart = saves and goes_apart(job)
-    if config.regions is not Regions.ELASTIC or not (cluster.elastic or apart):
+    if config.regions not in (Regions.ELASTIC, Regions.ADVISE) or not (cluster.elastic or apart):
         return None
 
     def reset_levels() -> None:
@@ -83,6 +83,7 @@ def region_level(
         request=host.request,
         prepare=rescaling.prepare,
         journal=RegionJournal(path),
+        advises=config.regions is Regions.ADVISE,
     )
 
 
