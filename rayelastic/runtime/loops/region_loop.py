@@ -126,7 +126,7 @@ class RegionLoop:
         plan, before = self._plan(), self._sample()
         while not self._stopped.wait(self._period):
             after = self._sample()
-            if self._paused.is_set() or self._plan() is not plan:  # this period was of two plans, or of none's
+            if self._paused.is_set() or self._plan() is not plan:  # the period was of two plans, or isn't wanted
                 plan, before = self._plan(), after
                 continue
             try:
