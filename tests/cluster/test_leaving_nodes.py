@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.skipif(bool(netns.missing()), reason=netns.missing() or "everything is there"),
 ]
-TIMEOUT = 200.0  # seconds
+TIMEOUT = 240.0  # seconds
 
 LEAVES = """
 import json, pathlib, sys, threading
@@ -29,7 +29,7 @@ def numbers():
     nobody = threading.Event()
     for n in range(ROWS):
         if n % 100 == 0:
-            nobody.wait(0.005)
+            nobody.wait(0.05)
         while n == ROWS - 1000 and not go.exists():
             nobody.wait(0.02)
         yield n % KEYS, n
@@ -41,9 +41,9 @@ def nodes():
     return {pe.pe: pe.node for pe in job.status.pes}
 before = nodes()
 left, after = [], []
+while job.metrics().operator("out").tuples_in < 1000:
+    job.pause(0.05)
 for operator in ("out", "counts", "numbers"):
-    while job.metrics().operator("out").tuples_in < 1000:
-        job.pause(0.05)
     node = nodes()[job.plan().pe_of(operator)]
     if node != "rel-node0" and len(left) < 2:
         job.leave(node)
