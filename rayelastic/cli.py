@@ -96,7 +96,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         command.add_argument(
             "--regions",
             choices=[one.value for one in Regions],
-            help="who finds replicas of regions: nobody, rayelastic rescale, or the job (default: the job on Ray)",
+            help="who finds replicas of regions: nobody, rayelastic rescale, that and advice, or the job (default on Ray)",
         )
         command.add_argument("--journal", help="append each decision, with what was seen, to this file as JSON")
     for command in (run, submit, demo):
