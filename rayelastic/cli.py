@@ -96,7 +96,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         command.add_argument(
             "--regions",
             choices=[one.value for one in Regions],
-            help="who finds replicas of regions: nobody, rayelastic rescale, that and advice, or the job (default on Ray)",
+            help="who finds replicas: nobody, rayelastic rescale, that with advice, or the job (the default on Ray)",
         )
         command.add_argument("--journal", help="append each decision, with what was seen, to this file as JSON")
     for command in (run, submit, demo):

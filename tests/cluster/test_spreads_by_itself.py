@@ -99,7 +99,7 @@ def test_two_python_functions_in_a_row_get_a_process_each(ray_cluster: str, tmp_
     burned = first.union(second).map("first", burn, schema=Number, lane="python")
     burned.map("second", burn, schema=Number, lane="python").sink("out", rel.list())
     # Of the CPUs that other work leaves here a process may get little: so little is a reason.
-    job = rel.submit(topology, rel.JobConfig(region_target=0.1), address=ray_cluster)
+    job = rel.submit(topology, rel.JobConfig(region_target=0.03), address=ray_cluster)
     try:
         until = time.monotonic() + PATIENCE
         while job.plan().pe_of("first") == job.plan().pe_of("second"):
