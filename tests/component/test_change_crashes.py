@@ -1,4 +1,4 @@
-"""A coordinator dies while its job goes over to another plan; the next one ends that, or goes back, and no row is lost."""
+"""A coordinator dies while its job goes over to another plan; the next one goes back, and no row is lost."""
 
 from __future__ import annotations
 
