@@ -1,4 +1,4 @@
-"""The command line: `rayelastic demo | plan | run | submit | jobs | inspect | rescale | state | snapshot | ...`.
+"""The command line: `rayelastic demo | plan | run | submit | jobs | inspect | rescale | leave | state | ...`.
 
 `plan`, `run` and `submit` take a topology file and turn the parameters of its `build` into options, so
 `rayelastic run topologies/word_count.py --help` lists them.
@@ -67,8 +67,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="rayelastic", description="Elastic stream processing on Ray.")
     commands = parser.add_subparsers(
         required=True,
-        metavar="demo | plan | run | submit | jobs | inspect | rescale | state | snapshot | stop | cancel | top | "
-        "web | plot | doctor",
+        metavar="demo | plan | run | submit | jobs | inspect | rescale | leave | state | snapshot | stop | cancel | "
+        "top | web | plot | doctor",
     )
     parser.add_argument("--version", action="version", version=f"rayelastic {version('rayelastic')}")
     plan = commands.add_parser("plan", help="show regions, lanes and placement of a topology; starts nothing")
@@ -98,7 +98,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         command.add_argument(
             "--regions",
             choices=[one.value for one in Regions],
-            help="who finds replicas of regions: nobody, rayelastic rescale, or the job (default: the job on Ray)",
+            help="who finds replicas: nobody, rayelastic rescale, that with advice, or the job (the default on Ray)",
         )
         command.add_argument("--journal", help="append each decision, with what was seen, to this file as JSON")
     for command in (run, submit, demo):
@@ -128,6 +128,10 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     rescale.add_argument("replicas", type=int)
     rescale.set_defaults(command=_rescale)
     saving = add_state_commands(commands.add_parser)
+    leave = commands.add_parser("leave", help="have a job on Ray leave a machine for good; it goes on elsewhere")
+    leave.add_argument("job")
+    leave.add_argument("node", help="its name; rayelastic inspect shows it")
+    leave.set_defaults(command=_leave)
     top = commands.add_parser("top", help="show what a job on Ray does, live")
     top.add_argument("job")
     top.add_argument("--once", action="store_true", help="one picture, of a second, and no more")
@@ -155,7 +159,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         command.add_argument(
             "--json", action="store_true", help="JSON for programs" + " (with --once)" * (command is top)
         )
-    for command in (submit, listing, inspect, rescale, cancel, top, web, doctor, *saving):
+    for command in (submit, listing, inspect, rescale, leave, cancel, top, web, doctor, *saving):
         command.add_argument("--address", help="the Ray cluster (default: the one that is found, or a new local one)")
 
     words = [argument for argument in arguments if not argument.startswith("-")]
@@ -316,6 +320,11 @@ def _rescale(options: argparse.Namespace) -> int:
     job = jobs.attach(options.job, address=options.address)
     print(job.plan().text(), end="")
     print(job.rescale(options.region, options.replicas).text(), end="")
+    return 0
+
+
+def _leave(options: argparse.Namespace) -> int:
+    print(jobs.attach(options.job, address=options.address).leave(options.node).text(), end="")
     return 0
 
 

@@ -114,6 +114,58 @@ class Job:
         """
         return OperatorState(lambda key, most: self._control.within(STATE_TIMEOUT).read_state(operator, key, most))
 
+    def change(self, plan: ExecPlan) -> ExecPlan:
+        """Carries out another plan on the running job: made of `job.plan()` by its `with_...` methods.
+
+        Other numbers of replicas alone are carried out while everything runs, as `rescale` does. Where operators change
+        their processing elements, or these their nodes, the job takes a checkpoint, all elements end, and it goes on
+        from there by the new plan, in the processes that it has and in new ones: that is a pause of seconds, which the
+        log tells; sources are read again from where they were, as after a loss.
+
+        Args:
+            plan: of the same regions; replicas and places change one after the other, by two calls.
+
+        Returns:
+            The plan in force then.
+
+        Raises:
+            ConfigError: the job can't have this plan.
+            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
+
+        >>> plan = job.plan()  # doctest: +SKIP
+        >>> job.change(plan.with_split("r1", "rate", plan.fresh_pes(1)))  # doctest: +SKIP
+        """
+        return self._control.within(RESCALE_TIMEOUT).change(plan)
+
+    def leave(self, node: str) -> ExecPlan:
+        """Has the job leave a node of the cluster for good, as before the machine is switched off.
+
+        What runs there goes on elsewhere, from a checkpoint that is taken for it: a pause of seconds for the whole job.
+        Nothing of the job starts there any more.
+
+        Args:
+            node: its name, as `job.status.pes` and `job.plan().nodes` have it.
+
+        Returns:
+            The plan in force then.
+
+        Raises:
+            ConfigError: there is no such node, or no other.
+            ChangeError: it couldn't be done; the job goes on where it is.
+        """
+        return self._control.within(RESCALE_TIMEOUT).leave(node)
+
+    def pause_elasticity(self) -> None:
+        """Has the job stay as it is: threads, queues, channels, replicas and processes, until `resume_elasticity`.
+
+        `rescale`, `change` and `leave` still do what they are told. A loss is recovered from, in the same plan.
+        """
+        self._control.within(CONTROL_TIMEOUT).pause_elasticity(True)
+
+    def resume_elasticity(self) -> None:
+        """Has the job adapt to its load again."""
+        self._control.within(CONTROL_TIMEOUT).pause_elasticity(False)
+
     def adaptations(
         self, follow: bool = False, every_pass: bool = False, since: Mapping[str, int] | None = None
     ) -> Iterator[Adaptation | RegionAdaptation]:

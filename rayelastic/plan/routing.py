@@ -154,8 +154,8 @@ def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken
     others = [m.name for m in members if m.state_kind is StateKind.PARTITIONED and m.keys != region.keys]
     if others:
         return f"{', '.join(others)} has other keys than the region"
-    if any(pipeline.pes != planned.pipelines[0].pes for pipeline in planned.pipelines):
-        return "its pipelines are pinned to different processing elements"
+    if not planned.is_together:
+        return "its pipelines are in different processing elements"
     return ""
 
 

@@ -181,6 +181,10 @@ class SnapshotFolder:
         """Makes the folder; raises StateError if a snapshot is in it already, or it can't be written."""
         if self.is_there():
             raise self._error("holds a snapshot already", "Give another folder, or remove that one")
+        self.make()
+
+    def make(self) -> None:
+        """Makes the folder, if it isn't there; raises StateError if it can't be written."""
         try:
             if self._local:
                 Path(self._folder).mkdir(FOLDER_MODE, parents=True, exist_ok=True)
@@ -336,17 +340,20 @@ class SnapshotFolder:
         return StateError(f"snapshot {self._snapshot.location} {problem}", way_out=way_out)
 
 
+def rows_beside(snapshot: Snapshot) -> Snapshot:
+    """Where checkpoints keep rows that sinks have in memory: beside all of them, as one counts on those of others."""
+    parent, _, _ = str(snapshot.location).rstrip("/").rpartition("/")
+    return Snapshot(f"{parent}/rows", key=snapshot.key)
+
+
 def rows_folder(snapshot: Snapshot, *, alone: bool = False) -> SnapshotFolder:
-    """Where the rows that sinks have in memory are kept.
+    """The same, as a folder.
 
     Args:
         snapshot: whose they are.
-        alone: in itself, as a savepoint. Otherwise beside all checkpoints, as one counts on those of others.
+        alone: they are in itself, as in a savepoint.
     """
-    if alone:
-        return SnapshotFolder(snapshot)
-    parent, _, _ = str(snapshot.location).rstrip("/").rpartition("/")
-    return SnapshotFolder(Snapshot(f"{parent}/rows", key=snapshot.key))
+    return SnapshotFolder(snapshot if alone else rows_beside(snapshot))
 
 
 def _sign(key: bytes | None, body: str) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from rayelastic.runtime.values.status import CheckpointCounters, State
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = ["CheckpointLoop"]
 
@@ -57,6 +58,7 @@ class CheckpointLoop:
         self._counters = counters
         self._clock = clock
         self._failed = 0  # in a row
+        self._taking = threading.RLock()
         self._changed = threading.Condition()  # guards what follows
         self._begun = 0  # how many were
         self._complete = 0  # the last one of these that is
@@ -88,8 +90,18 @@ class CheckpointLoop:
             self._changed.wait_for(lambda: self._complete >= wanted or self._stopped, timeout)
             return self._complete >= wanted
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Has nobody else take one meanwhile."""
+        with self._taking:
+            yield
+
     def take(self) -> None:
-        """Takes one now, if the job runs."""
+        """Takes one now, if the job runs, after the one that is being taken."""
+        with self._taking:
+            self._take_next()
+
+    def _take_next(self) -> None:
         if self._state() is not State.RUNNING:
             return
         with self._changed:

@@ -134,6 +134,10 @@ class ElementApi(Protocol):
         """Has its adaptation loop forget what it learned."""
         ...
 
+    def pause_levels(self, paused: bool, /) -> None:
+        """Has its loops decide nothing, or decide again."""
+        ...
+
     def send_state(
         self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int, /
     ) -> tuple[int, int]:
@@ -190,6 +194,14 @@ class ElementApi(Protocol):
 
     def commit(self, epoch: int, /) -> None:
         """Shows what its sinks had prepared when a checkpoint was taken, which is complete now."""
+        ...
+
+    def saved(self, snapshot: Snapshot, name: str, digest: str, /) -> bytes | None:
+        """A file of a checkpoint, as its node has it; None if it hasn't, or another one."""
+        ...
+
+    def keep_saved(self, snapshot: Snapshot, name: str, data: bytes, /) -> None:
+        """Writes a file of a checkpoint that another node has to its own disk."""
         ...
 
     def discard_checkpoints(self) -> None:

@@ -111,6 +111,7 @@ class Holding:
     def _saved(self, snapshot: Snapshot, epoch: int, alone: bool) -> Part:
         final = frozenset(name for name, number in self.ids.items() if self._counted(number).final)
         folder, natives = SnapshotFolder(snapshot), self.hosted.natives
+        folder.make()  # this node may have a disk of its own
         files = save(self.spec.pe, folder, snapshot.key, self.spec.operators, natives, final)
         if epoch:
             store = rows_folder(snapshot, alone=alone)

@@ -194,8 +194,9 @@ class SavedState:
         for spec in operators:
             if spec.name not in snapshot.drop:
                 files = saved.files.get(spec.name, ())
-                if self._spec.manifest is not None:  # the plan is what it was; a local disk may have no others
-                    files = [(name, digest) for name, digest in files if name.startswith(f"{self._spec.pe}-")]
+                if self._spec.manifest is not None:  # a local disk may have no others
+                    owner = self._spec.predecessors.get(spec.name, self._spec.pe)
+                    files = [(name, digest) for name, digest in files if name.startswith(f"{owner}-")]
                 state, chunks = natives[spec.name].state, SnapshotFolder(snapshot).chunks(files)
                 if state is not None and (widened := Widening.of(saved.shapes.get(spec.name), spec)) is not None:
                     chunks = _widened(chunks, widened, state.layout)

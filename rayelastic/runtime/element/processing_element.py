@@ -27,7 +27,7 @@ from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchan
 from rayelastic.runtime.element.state_transfer import Ranges
 from rayelastic.runtime.files.local_checkpoints import discard_local
 from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, derive_secret, dial
-from rayelastic.runtime.snapshot import Part, Snapshot
+from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.specs import IngestAddress, PESpec
 from rayelastic.runtime.values.status import Failure, PESample, PEStatus, SinkResult, State
@@ -220,6 +220,11 @@ class ProcessingElement:
         if self._running is not None:
             self._running.reset_levels()
 
+    def pause_levels(self, paused: bool) -> None:
+        """Has its loops decide nothing on threads, queues and channels, or decide again."""
+        if self._running is not None:
+            self._running.pause_levels(paused)
+
     def advance(self, epoch: int) -> None:
         """Refuses links of older epochs from now on: they come from elements that were replaced."""
         if self._port is not None:
@@ -296,6 +301,19 @@ class ProcessingElement:
     def left_behind(self) -> tuple[str, ...]:
         """Operators whose functions didn't return when it was closed."""
         return self._running.left_behind if self._running is not None else ()
+
+    def saved(self, snapshot: Snapshot, name: str, digest: str) -> bytes | None:
+        """A file of a checkpoint, as this node has it; None if it hasn't, or another one."""
+        try:
+            return next(SnapshotFolder(snapshot).chunks([(name, digest)]))
+        except StateError:
+            return None
+
+    def keep_saved(self, snapshot: Snapshot, name: str, data: bytes) -> None:
+        """Writes a file of a checkpoint that another node has to the disk of this one."""
+        folder = SnapshotFolder(snapshot)
+        folder.make()  # not `prepare`: on the coordinator's disk it is complete
+        folder.write(name, data)
 
     def discard_checkpoints(self) -> None:
         """Removes the job's checkpoints from the local disk of this node."""

@@ -123,6 +123,12 @@ class Running:
         if self._adaptation is not None:
             self._adaptation.reset()
 
+    def pause_levels(self, paused: bool) -> None:
+        """Has its loops decide nothing, or decide again."""
+        for loop in (self._adaptation, self._channels):
+            if loop is not None:
+                loop.pause(paused)
+
     def stop(self, drain: bool) -> None:
         """Stops its sources alone (drain), or all of its threads."""
         if drain:

@@ -58,6 +58,18 @@ class CoordinatorApi(Protocol):
         """Gives a region another number of replicas while the job runs; returns the plan in force then."""
         ...
 
+    def change(self, wanted: ExecPlan, /) -> ExecPlan:
+        """Carries out another plan of the same regions; returns the one in force then."""
+        ...
+
+    def leave(self, node: str, /) -> ExecPlan:
+        """Has the job leave a node for good; returns the plan in force then."""
+        ...
+
+    def pause_elasticity(self, paused: bool, /) -> None:
+        """Has nothing be adapted from now on, or be adapted again."""
+        ...
+
     # --- what it tells --------------------------------------------------------------------------------------------
 
     def status(self) -> JobStatus:

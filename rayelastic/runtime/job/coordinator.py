@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import JobExistsError, PELostError, RayelasticError
+from rayelastic.errors import ChangeError, JobExistsError, PELostError, RayelasticError
 from rayelastic.runtime.checkpoint.savepoint import Epochs, take_savepoint
 from rayelastic.runtime.checkpoint.saving import check_savable, end_stop, save_job
 from rayelastic.runtime.feeding.fed_sources import FedSources
@@ -30,6 +30,7 @@ from rayelastic.runtime.job.safety import Safety, settings_of
 from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
+from rayelastic.runtime.rescale.possible import checked_change, plan_without
 from rayelastic.runtime.saved.live import READ_TIMEOUT, read_state
 from rayelastic.runtime.values.region_adaptation import REGIONS
 from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, SinkResult, State
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.element.api import ElementApi
-    from rayelastic.runtime.element.host import PEHost
+    from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.ingest.feed import Secured
     from rayelastic.runtime.ingest.frames import Epoch
     from rayelastic.runtime.saved.shapes import Shape
@@ -74,15 +75,14 @@ class Coordinator:
         self._plan = PlanInForce(job, self._journal)
         self._life = JobLife(job.name, self._plan.now.pes, self._ending, clock)
         settings = settings_of(job, host, self._life)
-        self._cluster = JobCluster(
-            job, host, lambda handle: self._watchers.watch(handle), by_epoch=settings is not None
-        )
+        self._cluster = JobCluster(job, host, lambda handle: self._begins(handle), by_epoch=settings is not None)
         self._telemetry = JobTelemetry(job.name, self._cluster, self._life)
         self._watchers = Watchers(self._cluster, self._life, self._plan, self._telemetry, self._lose)
         self._rescaling = Rescaling(
             job, self._cluster, host, self._journal, self._life, self._plan, self._telemetry.regions, clock, self._lose
         )
         self._epochs = Epochs(job, settings, self._journal)
+        self._paused = False
         self._safety = None
         if settings is not None:
             recovery = Recovery(
@@ -116,7 +116,17 @@ class Coordinator:
             self._safety.ask if self._safety is not None else None,
             self._life.fail,
         )
-        self._regions = region_level(job, self._cluster, host, self._life, self._plan, self._telemetry, self._rescaling)
+        self._regions = region_level(
+            job,
+            self._cluster,
+            host,
+            self._life,
+            self._plan,
+            self._telemetry,
+            self._rescaling,
+            self.change,
+            saves=settings is not None,
+        )
 
     # --- the life of the job --------------------------------------------------------------------------------------
 
@@ -139,6 +149,7 @@ class Coordinator:
     def resume(self) -> None:
         """Goes on with a job whose coordinator has died: its elements have run on, and what was under way is ended."""
         tell("job goes on", job=self._job.name, level=logging.WARNING, incarnation=self._journal.incarnation)
+        self._host.avoid(frozenset(self._journal.left))
         if self._journal.over is not None:
             state, reason = self._journal.over
             self._life.was_over(State(state), Failure(reason) if reason else None)
@@ -247,6 +258,56 @@ class Coordinator:
         """
         return self._rescaling.rescale(region, replicas)
 
+    def change(self, wanted: ExecPlan) -> ExecPlan:
+        """Carries out another plan: live where only numbers of replicas differ, else from a checkpoint of now.
+
+        Args:
+            wanted: made of the plan in force.
+
+        Returns:
+            The plan in force then.
+
+        Raises:
+            ConfigError: it is no plan of this job's regions, or one that can't be had.
+            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
+        """
+        change = checked_change(self._plan.now, wanted, self._cluster.elastic, self._host.nodes())
+        if change.is_live:
+            return self._rescaling.change(wanted)
+        if self._safety is None:
+            raise ChangeError(
+                "operators change their processes at a checkpoint, and the job takes none: "
+                + (self._life.checkpoints.problem or "JobConfig(checkpoint=...) says so"),
+                way_out="Give JobConfig(checkpoint=rel.Checkpoint())",
+            )
+        return self._safety.change(wanted)
+
+    def leave(self, node: str) -> ExecPlan:
+        """Has the job leave a node, for good: its processing elements go on elsewhere, from a checkpoint of now.
+
+        Args:
+            node: its name.
+
+        Returns:
+            The plan in force then.
+
+        Raises:
+            ConfigError: there is no such node, or no other.
+            ChangeError: it couldn't be done; the job goes on as it was.
+        """
+        before = self._journal.left
+        wanted = plan_without(self._plan.placed(self._life.elements()), node, self._host.nodes())
+        self._host.avoid(frozenset((*before, node)))
+        try:
+            plan = self.change(wanted)
+            if stays := [pe for pe, at in plan.nodes.items() if at == node]:
+                raise ChangeError(f"{', '.join(stays)} found no room outside {node}", way_out="Add a node")
+        except BaseException:
+            self._host.avoid(frozenset(before))
+            raise
+        self._journal.leaves((*before, node))
+        return plan
+
     def recover(self) -> ExecPlan:
         """Ends the change that a coordinator before this one has begun: forward if it can be ended, else back.
 
@@ -254,6 +315,14 @@ class Coordinator:
             The plan in force then.
         """
         return self._rescaling.recover()
+
+    def pause_elasticity(self, paused: bool) -> None:
+        """Has nothing be decided on threads, queues, channels and regions from now on, or be decided again."""
+        self._paused = paused
+        if self._regions is not None:
+            self._regions.pause(paused)
+        for handle in self._cluster.handles.values():
+            self._pause(handle)
 
     # --- what it tells ------------------------------------------------------------------------------------------
 
@@ -324,6 +393,15 @@ class Coordinator:
         return self._fed.secure(source, address, epoch, rows)
 
     # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _begins(self, handle: PEHandle) -> None:
+        if self._paused:
+            self._pause(handle)
+        self._watchers.watch(handle)
+
+    def _pause(self, handle: PEHandle) -> None:
+        with suppress(PELostError, TimeoutError):  # its watcher reports a loss
+            handle.within(CALL_TIMEOUT).pause_levels(self._paused)
 
     def _hosting(self, operator: str) -> ElementApi:
         pe = self._plan.now.pe_of(operator)

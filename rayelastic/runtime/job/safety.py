@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import PELostError, StateError
+from rayelastic.errors import ChangeError, PELostError, StateError
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.saving import Taken, take_checkpoint
@@ -15,10 +15,13 @@ from rayelastic.runtime.feeding.fed_sources import is_streamed
 from rayelastic.runtime.files.local_checkpoints import discard_local, local_folder
 from rayelastic.runtime.job.job_cluster import in_threads
 from rayelastic.runtime.job.recovery import Recovery, checkpoint_key
+from rayelastic.runtime.rescale.carrying import carry
+from rayelastic.runtime.rescale.possible import with_homes
 from rayelastic.runtime.snapshot import Snapshot
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
+    from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.checkpoint.savepoint import Epochs
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.job.job_cluster import JobCluster
@@ -84,6 +87,35 @@ class Safety:
     def lose(self, failure: Failure) -> None:
         """Has the job go back after a loss, or fail."""
         self._recovery.lose(failure)
+
+    def change(self, wanted: ExecPlan) -> ExecPlan:
+        """Has the job go on by another plan, from a checkpoint of now: all elements end, and others take their places.
+
+        Args:
+            wanted: with as many replicas of each region as now.
+
+        Returns:
+            The plan in force then; a loss from then on leads back to it.
+
+        Raises:
+            ChangeError: it couldn't be done; the job goes on by the plan that it had.
+        """
+        wanted = with_homes(self._plan.placed(self._life.elements()), wanted)
+        with self._loop.alone():  # a later checkpoint wouldn't be where the new elements look for it
+            paused = self._recovery.replan(wanted, lambda: self._save(wanted))
+            tell("plan changed", job=self._job.name, paused=round(paused, 3))
+            self._loop.take()
+        return self._plan.placed(self._life.elements())
+
+    def _save(self, wanted: ExecPlan) -> None:
+        """Takes a checkpoint, and sees to it that the elements of another plan find it."""
+        before = self._life.checkpoints.taken
+        self._loop.take()
+        if self._life.checkpoints.taken == before:
+            raise ChangeError(f"no checkpoint could be taken: {self._life.checkpoints.problem or 'the job is over'}")
+        if self._settings.location is None:
+            saved = Snapshot(self._journal.checkpoints[-1].location, key=checkpoint_key(self._job, self._settings))
+            carry(self._job, saved, self._plan.now, wanted, self._cluster.handles, self._host)
 
     def halt(self) -> None:
         """Has no checkpoint and no attempt follow: the job is over. Removes those that no other job can go back to."""

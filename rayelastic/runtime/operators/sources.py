@@ -115,8 +115,7 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
         case RowsSource():
             return _rows_source(spec, body)
         case GenerateSource():
-            numbers = itertools.count() if body.count is None else range(body.count)
-            return _python_source(spec, lambda: map(body.function, numbers))
+            return _generate_source(spec, body)
         case CallableSource():
             return _python_source(spec, body.function)
         case ArrowSource(table=table):
@@ -140,6 +139,13 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
             return _pushed_source(spec)
     raise SourceError(
         f"{type(body).__name__} can't be read here", operator=name, way_out="Use one of the sources of rayelastic"
+    )
+
+
+def seeks(spec: OperatorSpec) -> bool:
+    """Tells whether a source that begins again gives, or reads, little of what it has given: it can seek."""
+    return isinstance(
+        spec.body, TextSource | SequenceSource | RowsSource | GenerateSource | ArrowSource | ParquetSource
     )
 
 
@@ -208,6 +214,20 @@ def _rows_source(spec: OperatorSpec, body: RowsSource) -> SourceOperator:
 
     source = _python_source(spec, rows, Flags.SOURCE | Flags.NEEDS_TOKEN)  # never waits
     return replace(source, seek=seek)
+
+
+def _generate_source(spec: OperatorSpec, body: GenerateSource) -> SourceOperator:
+    start = 0
+
+    def seek(position: int, _: Place | None) -> int:
+        nonlocal start
+        start = position
+        return 0
+
+    def rows() -> Iterator[Any]:
+        return map(body.function, itertools.count(start) if body.count is None else range(start, body.count))
+
+    return replace(_python_source(spec, rows), seek=seek)
 
 
 def _batch_source(

@@ -39,7 +39,8 @@ class PESpec:
         epoch: the routing epoch that its links are opened in.
         routing: what it hosts of elastic regions.
         restore: the snapshot that it goes on from.
-        manifest: of that snapshot, if it was written under this very plan: the element has its own files in it.
+        manifest: of that snapshot, if it is a checkpoint of this very job: its elements have files of their own in it.
+        predecessors: {operator: the element whose files of it are this one's}; its own where none is named.
         by_epoch: whether the job takes checkpoints: what sinks write is hidden until one that counts on it is complete.
         node: the machine where it belongs; empty: any.
     """
@@ -56,6 +57,7 @@ class PESpec:
     routing: PERouting = field(default_factory=PERouting)
     restore: Snapshot | None = None
     manifest: Manifest | None = None
+    predecessors: Mapping[str, str] = field(default_factory=dict)
     by_epoch: bool = False
     node: str = ""
 

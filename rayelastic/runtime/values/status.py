@@ -18,7 +18,7 @@ class State(enum.Enum):
 
     CREATED = "created"
     RUNNING = "running"
-    RECOVERING = "recovering"  # of a job: something was lost, and it goes back to its last checkpoint
+    RECOVERING = "recovering"  # of a job: after a loss or for another plan it goes on from its last checkpoint
     FINISHED = "finished"
     FAILED = "failed"
     CANCELLED = "cancelled"
