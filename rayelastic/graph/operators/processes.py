@@ -8,18 +8,25 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import GraphError, LaneError
 from rayelastic.graph.operators.windows import Window, WindowKind
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import TimeInfo
 from rayelastic.graph.records.time_values import TimeValues
 from rayelastic.graph.spec.concurrency import is_async
-from rayelastic.graph.spec.declaration import NewOperator, binds, check_state
-from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.declaration import NewOperator, binds, check_state, lane_of
+from rayelastic.graph.spec.operator_spec import (
+    CompiledProcess,
+    Lane,
+    OperatorKind,
+    OperatorSpec,
+    ProcessRequest,
+    StateKind,
+)
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
@@ -42,7 +49,8 @@ class KeyedProcess:
         input_schema: of the tuples that it gets.
         keys: their key fields.
         time: the event time by which it goes; None: it goes by the clock.
-        lane: how it runs.
+        code: its methods, compiled; None: they run in Python.
+        why: they do.
     """
 
     instance: Any
@@ -50,13 +58,24 @@ class KeyedProcess:
     input_schema: Schema
     keys: tuple[str, ...]
     time: TimeInfo | None
-    lane: Lane = Lane.PYTHON
+    code: CompiledProcess | None = None
+    why: str = ""
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs."""
+        return Lane.PYTHON if self.code is None else Lane.COMPILED
 
     @property
     def reason(self) -> str:
         """How it goes, in words."""
         of = "the clock" if self.time is None else f"the event time, {self.time.field}"
-        return f"an object of class {type(self.instance).__name__}, timers by {of}"
+        return f"an object of class {type(self.instance).__name__}, timers by {of}; {self.why}".removesuffix("; ")
+
+    @property
+    def state_schema(self) -> Schema | None:
+        """Of the state of a key where it has a fixed layout."""
+        return None if self.code is None else self.code.state_schema
 
     @property
     def times(self) -> TimeValues:
@@ -65,7 +84,7 @@ class KeyedProcess:
 
 
 def process(
-    up: Upstream, name: str, cls: object, schema: object, state: Callable[[], Any] | None, clock: object
+    up: Upstream, name: str, cls: object, schema: object, state: Callable[[], Any] | None, clock: object, lane: object
 ) -> OperatorSpec:
     """See ``KeyedStream.process``."""
     with NewOperator(name, up.operators) as location:
@@ -77,15 +96,29 @@ def process(
             check_state(state)
         time = None if clock else up.event_time
         late = (OutputPort(LATE, up.schema, optional=True),) if time is not None else ()
+        gives = Schema.of(schema)
+        request = ProcessRequest(name, instance, up.schema, gives, up.keys, state or dict, time, location)
         return up.operator(
             name,
             OperatorKind.PROCESS,
             StateKind.PARTITIONED,
-            KeyedProcess(instance, state or dict, up.schema, up.keys, time),
+            _in_lane(up, request, lane_of(lane)),
             location,
-            (OutputPort(OUT, Schema.of(schema)), *late),
+            (OutputPort(OUT, gives), *late),
             keys=up.keys,
         )
+
+
+def _in_lane(up: Upstream, request: ProcessRequest, lane: Literal["auto"] | Lane) -> KeyedProcess:
+    body = KeyedProcess(request.instance, request.state, up.schema, up.keys, request.time)
+    if lane is Lane.PYTHON:
+        return replace(body, why="asked for")
+    code = "it isn't vectorised" if lane is Lane.VECTORISED else up.compiler.compile_process(request)
+    if not isinstance(code, str):
+        return replace(body, code=code, why="compiled to machine code")
+    if lane != "auto":
+        raise LaneError(f"it can't be compiled: {code}", way_out="Change that, or use lane='python'")
+    return replace(body, why=f"not compiled: {code}")
 
 
 class Bounds(NamedTuple):
