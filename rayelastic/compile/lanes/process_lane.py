@@ -51,9 +51,10 @@ class Kept:
         state: the user's.
     """
 
-    __slots__ = ("key", "state", "timers", "waiting")
+    __slots__ = ("gone", "key", "state", "timers", "waiting")
 
     def __init__(self, state: Any) -> None:
+        self.gone = False  # forgotten, and nothing has come since
         self.key: tuple[Any, ...] = ()
         self.state = state
         self.timers: set[int] = set()
@@ -105,7 +106,8 @@ class Out:
         self._kept.timers.discard(self._times.ticks(at))
 
     def forget(self) -> None:
-        """Take all timers of the key back, and give it its first state the next time."""
+        """Take all timers of the key back, and give it its first state the next time; no on_end until then."""
+        self._kept.gone = True
         self._kept.timers.clear()
         self._kept.state = self._function.first()
 
@@ -180,6 +182,7 @@ class ProcessFunction:
         """Sets a timer."""
         if self._on_time is None:
             raise TypeError(f"class {type(self._instance).__name__} has no method on_time(time, state, out)")
+        kept.gone = False
         if ticks not in kept.timers:
             kept.timers.add(ticks)
             heapq.heappush(self._due, (ticks, _TIMER, next(self._numbers), kept))
@@ -203,6 +206,7 @@ class ProcessFunction:
             now = self._now()
             self._run(now)
             kept.key = kept.key or self._key(item)
+            kept.gone = False
             self._out._at(kept, now, now)
             try:
                 self._instance.on_tuple(item, kept.state, self._out)
@@ -216,6 +220,7 @@ class ProcessFunction:
             ticks, what, number, kept = heapq.heappop(due)
             if what == _TUPLE:
                 _, values = kept.waiting.pop(number)
+                kept.gone = False
                 out._at(kept, ticks, ticks)
                 item = self._type(*values)
                 try:
@@ -245,7 +250,7 @@ class ProcessFunction:
         if self._on_end is None:
             return
         for kept in self.keys.values():
-            if kept.key:  # not all of its tuples were late
+            if kept.key and not kept.gone:  # not all of its tuples were late
                 self._out._at(kept, _FOR_EVER, _FOR_EVER)
                 self._on_end(kept.state, self._out)
 

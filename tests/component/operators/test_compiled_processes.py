@@ -330,3 +330,44 @@ def test_what_keeps_it_in_python_is_said() -> None:
 class Misspells:
     def on_tuple(self, t: Row, state: Seen, out: rel.Out) -> None:
         state.sene += 1  # type: ignore[attr-defined]
+
+
+class Batches:
+    """Three tuples of a key together; nothing is left of it then."""
+
+    def on_tuple(self, t: Row, state: Seen, out: rel.Out) -> None:
+        state.seen += 1  # type: ignore[misc]
+        if state.seen == 3:
+            out.give(Told(t.key, "full", t.at, 3))
+            out.forget()
+            if t.wait > 5:
+                out.after(t.wait)
+
+    def on_time(self, time: int, state: Seen, out: rel.Out) -> None:
+        out.give(Told(out.key[0], "timer", time, state.seen))
+        if state.seen > 1:
+            out.forget()
+
+    def on_end(self, state: Seen, out: rel.Out) -> None:
+        out.give(Told(out.key[0], "end", 0, state.seen))
+
+
+def test_nothing_is_left_of_a_key_that_is_forgotten() -> None:
+    rows = rows_of(6, 700, 40)
+    told = [rel.run(topology_of(rel.rows(rows), 10, Batches, lane=lane))["out"] for lane in ("python", "compiled")]
+    assert by_key(told[0]) == by_key(told[1])
+    gate = testing.Gate()
+    topology = rel.Topology("forgotten")
+    source = testing.script([*(Row(n, n, 0) for n in range(500) for _ in range(3)), gate], Row)
+    timed = topology.source("rows", source).event_time("time", "at")
+    timed.key_by("key").process("told", Batches, schema=Told, state=Seen, lane="compiled").sink("out", rel.count())
+    job = rel.start(topology, MANUAL)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        while job.metrics().operator("told").tuples_out < 499:
+            assert not job.status.state.is_final
+        assert job.metrics().operator("told").state_keys <= 1
+        gate.open()
+        assert job.wait(PATIENCE)["out"] == 500
+    finally:
+        job.close()

@@ -83,7 +83,10 @@ struct Process final : TimedState {
     const Outcome outcome = calls.call(method, record, slot, key, now, first, used);
     const Explain& why = method == methods.on_tuple ? options.why_tuple : options.why_moment;
     if (outcome == Outcome::Failed && calls.problem().empty() && why) calls.fail(why(record));
-    if (calls.forgotten()) {
+    if (calls.gone() && method != methods.on_end) {
+      forget(slot);
+      table.remove(slot);
+    } else if (calls.forgotten()) {
       clear_texts(key);
       begin_state(key);
     }

@@ -51,7 +51,7 @@ class ProcessCalls final : public rel_context {
   [[nodiscard]] Outcome call(rel_process method, const std::byte* record, void* slot, ProcessKey& key, std::int64_t now, std::int64_t first,
                              Tables& tables) {
     if (used_ > capacity_ / 2 && !submit()) return Outcome::Stopped;
-    slot_ = slot, key_ = &key, now_ = now, first_ = first, tables_ = &tables, forgotten_ = false, flushed_ = false;
+    slot_ = slot, key_ = &key, now_ = now, first_ = first, tables_ = &tables, forgotten_ = gone_ = flushed_ = false;
     given_ = at(used_);
     void* state = key.state();
     void* slots[] = {state};
@@ -62,6 +62,8 @@ class ProcessCalls final : public rel_context {
     return Outcome::Ok;
   }
   [[nodiscard]] bool forgotten() const noexcept { return forgotten_; }
+  // Whether nothing is left of the key: no timer was set behind that.
+  [[nodiscard]] bool gone() const noexcept { return gone_; }
   // Why a call failed; empty if the method raised.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
@@ -106,7 +108,7 @@ class ProcessCalls final : public rel_context {
         return true;
       case TimerCommand::Forget:
         key_->timers.clear();
-        forgotten_ = true;
+        forgotten_ = gone_ = true;
         return true;
       default:
         return false;
@@ -124,6 +126,7 @@ class ProcessCalls final : public rel_context {
   bool set(std::int64_t ticks) {
     if (ticks < first_)
       return refuse("ValueError: a timer at " + std::to_string(ticks) + ", and it is " + std::to_string(now_) + " already");
+    gone_ = false;
     if (key_->timers.add(ticks)) tables_->wheel.push(ticks, slot_);
     return true;
   }
@@ -176,6 +179,7 @@ class ProcessCalls final : public rel_context {
   std::int64_t first_ = 0;
   Tables* tables_ = nullptr;
   bool forgotten_ = false;
+  bool gone_ = false;
   bool flushed_ = false;
   std::string problem_;
 };
