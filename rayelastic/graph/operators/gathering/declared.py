@@ -43,7 +43,7 @@ def window_process(
                 f"process calls fn(key, window, tuples), and got {shown(fn)}",
                 way_out="Give a plain function of these three",
             )
-        gathered = Collected(fn, up.schema.tuple_type)
+        gathered = Collected(fn, up.schema)
         return _declared(up, window, name, location, gathered, early, Schema.of(schema), bounded=False)
 
 
@@ -75,7 +75,7 @@ def window_reduce(
         early = _checked(up, window, emit, every)
         check_together(fn, "fn(reduced, t)")
         fields = _others(up)
-        gathered = Reduced(fn, up.schema.tuple_type, fields, bool(early))
+        gathered = Reduced(fn, up.schema, fields, bool(early))
         return _declared(up, window, name, location, gathered, early, _schema(up, window, name, early, _kept(up)))
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from rayelastic.graph.records.schema import Schema
+
 __all__ = ["Bounds", "Collected", "Folded", "Gathered", "Reduced", "Top"]
 
 
@@ -46,7 +48,7 @@ class Collected:
     """All tuples, in the order of their times; a function makes of them what it likes."""
 
     fn: Callable[..., Any]
-    make: Callable[..., Any]  # a tuple of its values
+    schema: Schema  # of the tuples
 
     def new(self) -> list[tuple[Any, ...]]:
         """No tuple."""
@@ -59,7 +61,7 @@ class Collected:
 
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: list[tuple[Any, ...]]) -> Iterable[Any]:
         """What the function gives."""
-        made = self.fn(key, bounds, [self.make(*values) for values in gathered])
+        made = self.fn(key, bounds, [self.schema.tuple_type(*values) for values in gathered])
         return () if made is None else made
 
 
@@ -90,7 +92,7 @@ class Reduced:
     """`reduced = fn(reduced, t)`, the first being the first tuple."""
 
     fn: Callable[[Any, Any], Any]
-    make: Callable[..., Any]
+    schema: Schema
     fields: Sequence[int]  # those that are no keys
     early: bool
 
@@ -99,7 +101,7 @@ class Reduced:
 
     def add(self, gathered: tuple[Any, ...] | None, t: Any) -> tuple[Any, ...]:
         """Reduces with a tuple."""
-        return tuple(t) if gathered is None else tuple(self.fn(self.make(*gathered), t))
+        return tuple(t) if gathered is None else tuple(self.fn(self.schema.tuple_type(*gathered), t))
 
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: tuple[Any, ...]) -> Iterable[Any]:
         """Key, bounds, and the other fields."""
