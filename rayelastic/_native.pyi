@@ -528,6 +528,14 @@ class Operator:
         """
 
     @staticmethod
+    def process(name: str, input: Schema, output: Schema, moment: Schema, keys: Sequence[str], methods: tuple[int, int, int], state: tuple[bytes, Sequence[int], Sequence[int]], time: tuple[str, int] | None, ticks_per_second: float, explained: tuple[Any, Any], owner: object) -> Operator:
+        """
+        A class with timers of keys. methods: addresses of on_tuple, on_time and on_end, 0 for none; state: the record of a new key, where string
+        views are in it, and which of these have bytes; time: the field of the event time and ticks to be added, None by the clock; moment: the keys,
+        then the time, which on_time and on_end get; explained: of a tuple, and of a moment, why a method failed on it.
+        """
+
+    @staticmethod
     def concurrent(name: str, calls: Any, input: Schema, outputs: Sequence[Schema], tuple_type: type | None = None, ordered: bool = True) -> Operator:
         """
         Has `calls` deal with tuples elsewhere: room() -> int, begin(tuples), bar(), wait(), and collect() -> None or (list for each output, how

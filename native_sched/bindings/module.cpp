@@ -16,6 +16,7 @@ NB_MODULE(_native, module) {
   python::bind_timed_operators();
   python::bind_latency();
   python::bind_held();
+  python::bind_processes();
   python::bind_concurrent();
   python::bind_channels(module);
   python::bind_scheduler_values(module);

@@ -96,6 +96,7 @@ void bind_timed_operators();              // after bind_operator
 void bind_latency();                      // likewise
 void bind_held();                         // likewise
 void bind_concurrent();                   // likewise
+void bind_processes();                    // likewise
 void bind_channels(nb::module_& module);  // likewise
 void bind_scheduler_values(nb::module_& module);
 void bind_scheduler(nb::module_& module);  // after bind_scheduler_values

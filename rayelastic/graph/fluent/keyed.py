@@ -193,6 +193,7 @@ class KeyedMethods(StreamBase[StreamT]):
         schema: object,
         state: Callable[[], Any] | None = None,
         clock: bool = False,
+        lane: LaneChoice = "auto",
     ) -> StreamT:
         """Call an object with the tuples of each key, and at times that it asks for.
 
@@ -214,9 +215,12 @@ class KeyedMethods(StreamBase[StreamT]):
             state: makes the first state of a key: a NamedTuple class with defaults, whose fields are set, or any
                 callable without arguments; `dict` by default. It has to pickle for snapshots and replicas.
             clock: whether it goes by the clock although there is an event time.
+            lane: 'auto', 'compiled' or 'python'. Compiled are methods that `map` with state= would compile, with a
+                NamedTuple class as state=.
 
         Raises:
             GraphError: the name is taken or bad, or the class hasn't these methods.
+            LaneError: lane='compiled' can't be had.
             SchemaError: a record can't hold what it gives.
 
         Source: KeyedProcessFunction of Apache Flink; the order of times as in its CEP library.
@@ -237,7 +241,7 @@ class KeyedMethods(StreamBase[StreamT]):
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('b', 90), ('a', 110), ('a', 260)]
         """
-        return self._declare_timely(process(self._upstream, name, cls, schema, state, clock))
+        return self._declare_timely(process(self._upstream, name, cls, schema, state, clock, lane))
 
     def deduplicate(self, name: str, *, ttl: Seconds | None = None) -> StreamT:
         """Keep the first tuple of each key.

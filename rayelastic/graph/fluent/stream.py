@@ -6,7 +6,7 @@ only say how the next operator reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from rayelastic.errors import GraphError
@@ -131,6 +131,7 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
         seconds: Seconds | None = None,
         slide: Seconds | None = None,
         rest: bool | None = None,
+        within: Seconds | None = None,
     ) -> WindowedStream[TimelyStream]:
         """Put the tuples of each key (of the whole stream where there is no key_by before) into windows.
 
@@ -142,6 +143,8 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
                 Shorter: windows overlap. Longer: tuples between windows are left out.
             rest: of windows by count: whether, when the input ends, tuples of a key that no window had are given in one
                 more, which isn't full; true by default where windows don't overlap.
+            within: with count: a batch is also given so long after its first tuple, in event time, or by the clock
+                where the stream has none. Batches are folded, reduced or processed.
 
         Raises:
             GraphError: neither count nor seconds, or both; too small; no event time.
@@ -155,14 +158,15 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
         >>> [t.mean for t in rel.run(topology)["out"]]
         [1.0, 2.0, 3.0, 4.0]
         """
-        framed = window(self._upstream, count, seconds, slide, rest)
+        framed = window(self._upstream, count, seconds, slide, rest, within)
         return WindowedStream(self, framed, self._declare_timely)
 
-    def session(self, *, gap: Seconds) -> WindowedStream[TimelyStream]:
+    def session(self, *, gap: Seconds | Callable[[Any], Seconds]) -> WindowedStream[TimelyStream]:
         """Put the tuples of each key into sessions: those that are at most `gap` apart from the next, in event time.
 
         Args:
-            gap: seconds, or a timedelta.
+            gap: seconds, or a timedelta; or a function of a tuple that says how long that one keeps its session open.
+                Such sessions are folded, reduced or processed.
 
         Raises:
             GraphError: no gap, or no event time.

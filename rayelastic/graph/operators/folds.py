@@ -20,7 +20,7 @@ from rayelastic.graph.spec.declaration import NewOperator, binds
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["fold", "reduce", "scan"]
+__all__ = ["check_together", "fold", "reduce", "scan"]
 
 Together = Callable[[Any, Any], Any]
 
@@ -60,7 +60,7 @@ class _Reduce:
 def scan(up: Upstream, name: str, fn: Together, start: Any, schema: object, ttl: Seconds | None = None) -> OperatorSpec:
     """See ``KeyedStream.scan``."""
     with NewOperator(name, up.operators):
-        _check(fn, "fn(accumulated, t)")
+        check_together(fn, "fn(accumulated, t)")
         made = Schema.of(type(start) if schema is None else schema)
         twice = next((field for field in up.keys if made.find(field) is not None), None)
         if twice is not None:
@@ -83,7 +83,7 @@ def fold(up: Upstream, name: str, fn: Together, start: Any, schema: object) -> t
 def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Seconds | None) -> tuple[OperatorSpec, ...]:
     """See ``KeyedStream.reduce``."""
     with NewOperator(name, up.operators):
-        _check(fn, "fn(reduced, t)")
+        check_together(fn, "fn(reduced, t)")
         try:
             when = Emit(emit)
         except ValueError:
@@ -104,7 +104,8 @@ def _with_state(
     )
 
 
-def _check(fn: object, called: str) -> None:
+def check_together(fn: object, called: str) -> None:
+    """Raise GraphError unless it is a function of what came together and a tuple."""
     if not callable(fn) or not binds(fn, (None, None)):
         raise GraphError(f"{shown(fn)} can't be called as {called}", way_out="Give a function of two arguments")
 

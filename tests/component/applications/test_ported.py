@@ -9,9 +9,18 @@ from itertools import pairwise
 import pytest
 
 import rayelastic as rel
-from examples.ported import count_with_timeout, dynamic_sessions, http_enrichment, top_words
+from examples.ported import (
+    count_with_timeout,
+    dynamic_sessions,
+    fraud_detection,
+    http_enrichment,
+    search_sessions,
+    top_words,
+)
 from examples.ported.count_with_timeout import SILENCE, Counted, Seen
-from examples.ported.dynamic_sessions import Event, Session
+from examples.ported.dynamic_sessions import Event
+from examples.ported.fraud_detection import LARGE, MINUTE, SMALL, Alert, Payment
+from examples.ported.search_sessions import PAUSE, Action
 from examples.ported.top_words import Top, Word
 
 DISORDER = 5  # seconds before or behind
@@ -53,8 +62,8 @@ def test_dynamic_sessions(seed: int) -> None:
                 spans[-1][1:] = max(spans[-1][1], at + gap), spans[-1][2] + 1
             else:
                 spans.append([at, at + gap, 1])
-        expected += [Session(user, *span) for span in spans]
-    assert sorted(rel.run(dynamic_sessions.build(rows))["out"]) == sorted(expected)
+        expected += [(user, *span) for span in spans]
+    assert sorted(map(tuple, rel.run(dynamic_sessions.build(rows))["out"])) == sorted(expected)
     assert len(expected) > 5
 
 
@@ -71,3 +80,40 @@ def test_top_words(seed: int) -> None:
         for place, (word, count) in enumerate(sorted(counts[start].items(), key=lambda one: (-one[1], one[0]))[:3], 1)
     ]
     assert rel.run(top_words.build(rows))["out"] == expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_fraud_detection(seed: int) -> None:
+    dice = random.Random(seed)
+    rows = [Payment(dice.randrange(9), at, dice.choice((0.1, 20.0, 700.0))) for at in times(seed, 400, 5)]
+    expected = []
+    for account in range(9):
+        mine = sorted((row for row in rows if row.account == account), key=lambda row: row.at)
+        for one, two in pairwise([*mine, Payment(account, 10**9, 0.0)]):
+            if one.amount < SMALL:
+                if two.at > one.at + MINUTE:
+                    expected.append(Alert(account, one.at + MINUTE, "nothing behind small"))
+                elif two.amount > LARGE:
+                    expected.append(Alert(account, two.at, "large behind small"))
+    assert sorted(rel.run(fraud_detection.build(rows))["out"]) == sorted(expected)
+    assert {alert.why for alert in expected} == {"nothing behind small", "large behind small"}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_search_sessions(seed: int) -> None:
+    dice = random.Random(seed)
+    rows = [Action(dice.choice("abcd"), at, dice.random() < 0.4) for at in times(seed, 300, 7)]
+    expected = []
+    for user in "abcd":
+        sessions: list[list[Action]] = []
+        for row in sorted((row for row in rows if row.user == user), key=lambda row: row.at):
+            if not sessions or row.at > sessions[-1][-1].at + PAUSE:
+                sessions.append([])
+            sessions[-1].append(row)
+        for mine in sessions:
+            clicks = sum(row.is_click for row in mine)
+            searches = len(mine) - clicks
+            rate = clicks / searches if searches else 0.0
+            expected.append((user, mine[0].at, mine[-1].at + PAUSE, searches, clicks, rate))
+    assert sorted(map(tuple, rel.run(search_sessions.build(rows))["out"])) == sorted(expected)
+    assert len(expected) > 5
