@@ -10,7 +10,7 @@ from rayelastic.graph.operators.aggregates import AggregateSpec, Emit, TopK
 from rayelastic.graph.operators.aggregation import aggregate
 from rayelastic.graph.operators.event_time import event_time
 from rayelastic.graph.operators.functions import NO_SIDES, function_operator
-from rayelastic.graph.records.time_info import Seconds, TimeUnit
+from rayelastic.graph.records.time_info import Lifetime, Seconds, TimeUnit
 from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.declaration import LaneChoice
@@ -124,7 +124,7 @@ class FunctionMethods(StreamBase[StreamT]):
         /,
         emit: str | Emit = Emit.FINAL,
         *,
-        ttl: Seconds | None = None,
+        ttl: Lifetime | None = None,
         **aggregates: AggregateSpec | TopK,
     ) -> StreamT:
         """Aggregate the tuples of each key, natively; all tuples together where there is no key_by before.
