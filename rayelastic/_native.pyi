@@ -471,10 +471,11 @@ class Operator:
         """
 
     @staticmethod
-    def pattern(marks: Operator, output: Schema, missed: Schema, keys: Sequence[str], time: str, shift: int, fields: Sequence[str], steps: Sequence[tuple[str, int, bool]]) -> Operator:
+    def pattern(marks: Operator, output: Schema, keys: Sequence[str], time: str, shift: int, fields: Sequence[str], steps: Sequence[tuple[str, int, bool]], outer: bool) -> Operator:
         """
         Sequences of records of a key. marks gives an int64 for each record: bit 2i says that step i holds, bit 2i + 1 that it breaks what waits
-        for it. steps: name, ticks behind the step before, whether it can be broken.
+        for it. steps: name, ticks behind the step before, whether it can be broken; outer: give
+        also those that a step hasn't come to in time.
         """
 
     @staticmethod

@@ -68,12 +68,12 @@ OperatorObject join(std::string name, const SchemaObject& left, const SchemaObje
 
 using GivenStep = std::tuple<std::string, std::int64_t, bool>;
 
-OperatorObject pattern(const OperatorObject& marks, const SchemaObject& output, const SchemaObject& missed, std::vector<std::string> keys,
-                       std::string time, std::int64_t shift, std::vector<std::string> fields, const std::vector<GivenStep>& steps) {
-  PatternOptions options{.keys = std::move(keys), .time = std::move(time), .shift = shift, .fields = std::move(fields)};
+OperatorObject pattern(const OperatorObject& marks, const SchemaObject& output, std::vector<std::string> keys, std::string time,
+                       std::int64_t shift, std::vector<std::string> fields, const std::vector<GivenStep>& steps, bool outer) {
+  PatternOptions options{.keys = std::move(keys), .time = std::move(time), .shift = shift, .fields = std::move(fields), .outer = outer};
   for (const auto& [name, within, strict] : steps) options.steps.push_back({name, within, strict});
   OperatorObject result = marks;
-  result.spec = make_pattern(marks.spec, output.schema, missed.schema, options);
+  result.spec = make_pattern(marks.spec, output.schema, options);
   return result;
 }
 
@@ -102,10 +102,11 @@ void bind_timed_operators() {
           "Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window'; before and "
           "after in ticks.")
       .def_static(
-          "pattern", pattern, nb::arg("marks"), nb::arg("output"), nb::arg("missed"), nb::arg("keys"), nb::arg("time"), nb::arg("shift"),
-          nb::arg("fields"), nb::arg("steps"),
+          "pattern", pattern, nb::arg("marks"), nb::arg("output"), nb::arg("keys"), nb::arg("time"), nb::arg("shift"), nb::arg("fields"),
+          nb::arg("steps"), nb::arg("outer"),
           "Sequences of records of a key. marks gives an int64 for each record: bit 2i says that step i holds, bit 2i + 1 that it breaks "
-          "what waits\nfor it. steps: name, ticks behind the step before, whether it can be broken.")
+          "what waits\nfor it. steps: name, ticks behind the step before, whether it can be broken; outer: give\nalso those that a step "
+          "hasn't come to in time.")
       .def_static(
           "merge",
           [](std::string name, const SchemaObject& schema, std::size_t ports, const std::string& time, std::int64_t shift) {

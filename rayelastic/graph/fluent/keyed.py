@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.fluent.functions import ErrorChoice
@@ -178,7 +178,9 @@ class KeyedMethods(StreamBase[StreamT]):
         """
         return self._declare_timely(process(self._upstream, name, cls, schema, state, clock))
 
-    def match(self, name: str, pattern: Pattern, *, lane: LaneChoice = "auto") -> StreamT:
+    def match(
+        self, name: str, pattern: Pattern, *, how: Literal["inner", "left"] = "inner", lane: LaneChoice = "auto"
+    ) -> StreamT:
         """Find sequences of tuples of a key: "A, then B within 60 s, and no C between".
 
         All goes by event time; tuples of equal times as they came. Each tuple that the pattern's first step is good for
@@ -188,12 +190,15 @@ class KeyedMethods(StreamBase[StreamT]):
         Args:
             name: of the operator.
             pattern: `rel.Pattern(name, fn).then(name, fn, within=seconds, without=fn)`.
+            how: 'left': also give the sequences to which a step hasn't come in time, as soon as the watermark has
+                passed that time, or the input has ended; fields of what hasn't come are None.
             lane: of the predicates, as of ``map``.
 
         Returns:
-            A stream with one tuple for each sequence that is complete, at the time of its last one: the key fields,
-            then for each step the other fields of its tuple, called `STEP_FIELD`. `.missed()` has the sequences to
-            which a step hasn't come in time, `.late()` the tuples that came too late.
+            A stream with one tuple for each sequence that is complete, at the time of its last tuple: the key fields,
+            then for each step the other fields of its tuple, called `STEP_FIELD`. With how='left' there is a field
+            `missing` behind them, the name of the step that hasn't come or None, and no event time until the stream is
+            given one. `.late()` has the tuples that came too late.
 
         Raises:
             GraphError: no pattern of two steps at least, or no event time; two fields would have one name.
@@ -206,16 +211,12 @@ class KeyedMethods(StreamBase[StreamT]):
         >>> rows = rel.rows([("a", 0, 5), ("b", 10, 3), ("a", 50, 700)], {"who": str, "at": int, "sum": int})
         >>> paid = topology.source("paid", rows).event_time("time", "at").key_by("who")
         >>> pattern = rel.Pattern("small", lambda t: t.sum < 10).then("large", lambda t: t.sum > 500, within=60)
-        >>> found = paid.match("fraud", pattern)
-        >>> found.sink("frauds", rel.list()), found.missed().sink("nothing", rel.list())
-        (<sink frauds>, <sink nothing>)
-        >>> result = rel.run(topology)
-        >>> [(t.who, t.small_sum, t.large_sum) for t in result["frauds"]]
-        [('a', 5, 700)]
-        >>> [(t.who, t.small_at, t.missing) for t in result["nothing"]]
-        [('b', 10, 'large')]
+        >>> paid.match("fraud", pattern, how="left").sink("out", rel.list())
+        <sink out>
+        >>> [(t.who, t.small_sum, t.large_sum, t.missing) for t in rel.run(topology)["out"]]
+        [('a', 5, 700, None), ('b', 3, None, 'large')]
         """
-        return self._declare_timely(match(self._upstream, name, pattern, lane))
+        return self._declare_timely(match(self._upstream, name, pattern, how, lane))
 
     def deduplicate(self, name: str, *, ttl: Lifetime | None = None) -> StreamT:
         """Keep the first tuple of each key.

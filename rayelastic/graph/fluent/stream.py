@@ -22,7 +22,6 @@ from rayelastic.graph.fluent.streams import Streams
 from rayelastic.graph.fluent.windowed import WindowedStream
 from rayelastic.graph.operators.composition import class_operator
 from rayelastic.graph.operators.joins.merge import merge_by_time
-from rayelastic.graph.operators.patterns import MISSED
 from rayelastic.graph.operators.windows import session, window
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
@@ -31,7 +30,7 @@ from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.declaration import NewOperator, declaring
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_class import definition_of
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.ports import LATE, stream_name
 
 __all__ = ["KeyedStream", "Stream", "SunkStream", "TimelyStream", "apply"]
@@ -200,8 +199,7 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
 
     def _declare_timely(self, spec: OperatorSpec) -> TimelyStream:
         made = self._declare(spec)
-        kind = MatchStream if spec.kind is OperatorKind.MATCH else TimelyStream
-        return kind(made.topology, made.inputs, made.schema, spec)
+        return TimelyStream(made.topology, made.inputs, made.schema, spec)
 
     def _at(
         self, topology: Declarations, inputs: tuple[str, ...], schema: Schema, keys: tuple[str, ...] = ()
@@ -247,21 +245,6 @@ class TimelyStream(Stream):
             )
         assert self._spec.input_schema is not None
         return Stream(self.topology, (stream_name(self._spec.name, LATE),), self._spec.input_schema)
-
-
-class MatchStream(TimelyStream):
-    """The stream of sequences that a pattern has found."""
-
-    __slots__ = ()
-
-    def missed(self) -> Stream:
-        """Give the sequences to which a step hasn't come in time; nobody needs to take them.
-
-        Each comes when the watermark has passed that time; at the end of the input all that wait do. Its tuple has the
-        key fields, for each step the other fields of its tuple, None for those that haven't come, and in `missing` the
-        name of the step that was waited for. The stream has no event time until it is given one.
-        """
-        return self.side(MISSED)
 
 
 class SunkStream:

@@ -26,10 +26,9 @@ from rayelastic.graph.spec.operator_spec import (
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort, check_port
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["MISSED", "Matching", "Pattern", "Step", "match"]
+__all__ = ["Matching", "Pattern", "Step", "match"]
 
-MISSED = "missed"  # the output port of sequences that something hasn't come to
-MISSING = "missing"  # its field with the name of the step
+MISSING = "missing"  # the field with the name of the step that hasn't come
 _MOST = 31  # steps: two bits of a mark each
 
 Predicate = Callable[[Any], Any]
@@ -91,12 +90,14 @@ class Matching:
         steps: name, ticks behind the one before, and whether there is something that ends it; of each step.
         fields: of each step's tuple that go out.
         time: the event time.
+        outer: whether sequences to which a step hasn't come are given, too.
     """
 
     marks: CompiledFunction
     steps: tuple[tuple[str, int, bool], ...]
     fields: tuple[str, ...]
     time: TimeInfo
+    outer: bool
 
     @property
     def lane(self) -> Lane:
@@ -110,14 +111,16 @@ class Matching:
         return f"{', then '.join([self.steps[0][0], *named])}; predicates: {self.marks.reason}"
 
     @property
-    def output_time(self) -> TimeInfo:
-        """The event time of what it gives: that of the last step's tuple."""
-        return replace(self.time, field=_called(self.steps[-1][0], self.time.field))
+    def output_time(self) -> TimeInfo | None:
+        """The event time of what it gives: that of the last step's tuple, where there always is one."""
+        return None if self.outer else replace(self.time, field=_called(self.steps[-1][0], self.time.field))
 
 
-def match(up: Upstream, name: str, pattern: object, lane: LaneChoice) -> OperatorSpec:
+def match(up: Upstream, name: str, pattern: object, how: str, lane: LaneChoice) -> OperatorSpec:
     """See ``KeyedStream.match``."""
     with NewOperator(name, up.operators) as location:
+        if how not in ("inner", "left"):
+            raise GraphError(f"how={shown(how)}", way_out="Choose 'inner' or 'left'")
         if not isinstance(pattern, Pattern):
             raise GraphError(
                 f"{shown(pattern)} is no pattern", way_out="Give rel.Pattern(name, fn).then(name, fn, within=seconds)"
@@ -145,14 +148,11 @@ def match(up: Upstream, name: str, pattern: object, lane: LaneChoice) -> Operato
             name,
             OperatorKind.MATCH,
             StateKind.PARTITIONED,
-            Matching(marks, steps, fields, time),
+            Matching(marks, steps, fields, time, how == "left"),
             location,
             (
-                OutputPort(OUT, _schema(name, up, fields, pattern.steps, complete=True)),
+                OutputPort(OUT, _schema(name, up, fields, pattern.steps, outer=how == "left")),
                 OutputPort(LATE, up.schema, optional=True),
-                OutputPort(
-                    MISSED, _schema(f"{name}_{MISSED}", up, fields, pattern.steps, complete=False), optional=True
-                ),
             ),
             keys=up.keys,
         )
@@ -175,14 +175,14 @@ def _check_steps(steps: tuple[Step, ...]) -> None:
         raise GraphError(f"two steps are called '{twice}'", way_out="Give each a name of its own")
 
 
-def _schema(name: str, up: Upstream, fields: tuple[str, ...], steps: tuple[Step, ...], *, complete: bool) -> Schema:
+def _schema(name: str, up: Upstream, fields: tuple[str, ...], steps: tuple[Step, ...], *, outer: bool) -> Schema:
     columns = [(key, up.schema.field(key).format, up.schema.field(key).nullable) for key in up.keys]
     for number, step in enumerate(steps):
-        for field in map(up.schema.field, fields):
-            lacks = number > 0 and not complete
-            columns.append((_called(step.name, field.name), field.format, field.nullable or lacks))
-    if not complete:
-        columns.append((MISSING, "u", False))
+        lacks = outer and number > 0
+        of_step = [up.schema.field(field) for field in fields]
+        columns += [(_called(step.name, field.name), field.format, field.nullable or lacks) for field in of_step]
+    if outer:
+        columns.append((MISSING, "u", True))
     names = [one for one, _, _ in columns]
     twice = next((one for one in names if names.count(one) > 1), None)
     if twice is not None:

@@ -103,12 +103,12 @@ def match_operator(spec: OperatorSpec) -> _native.Operator:
     return _native.Operator.pattern(
         marks,
         native_schema(spec.outputs[0].schema),
-        native_schema(spec.outputs[2].schema),
         list(spec.keys),
         body.time.field,
         body.time.shift,
         list(body.fields),
         list(body.steps),
+        body.outer,
     )
 
 

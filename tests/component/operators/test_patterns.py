@@ -63,16 +63,15 @@ def topology_of(source: Any, steps: list[Wanted], lateness: int = 0, lane: Any =
     topology = rel.Topology("patterns")
     timed = topology.source("events", source).event_time("time", "at", lateness=lateness)
     pattern = pattern_of(steps, has if lane == "auto" else python_has)
-    found = timed.key_by("key").match("found", pattern, lane=lane)
+    found = timed.key_by("key").match("found", pattern, how="left", lane=lane)
     found.sink("out", rel.list())
-    found.missed().sink("missed", rel.list())
     found.late().sink("late", rel.list())
     return topology
 
 
-def brute_force(events: list[Event], steps: list[Wanted]) -> tuple[list[Any], list[Any]]:
-    """Every beginning by itself: what is complete, by the time of its last tuple, and what isn't."""
-    found, missed = [], []
+def brute_force(events: list[Event], steps: list[Wanted]) -> list[tuple[int, Any]]:
+    """Every beginning by itself: when it is complete, or nothing has come, and what is given."""
+    found = []
     for number, event in enumerate(events):
         if steps[0].letter not in event.what:
             continue
@@ -90,19 +89,23 @@ def brute_force(events: list[Event], steps: list[Wanted]) -> tuple[list[Any], li
                     break
         values = [value for one in taken for value in one[1:]]
         if len(taken) == len(steps):
-            found.append((event.key, *values))
+            found.append((taken[-1].at, (event.key, *values, None)))
         elif not ended:
             lacking = [None] * 2 * (len(steps) - len(taken))
-            missed.append((event.key, *values, *lacking, f"s{len(taken)}"))
-    return found, missed
+            until = taken[-1].at + steps[len(taken)].within
+            found.append((until, (event.key, *values, *lacking, f"s{len(taken)}")))
+    return found
 
 
-def check(result: Any, events: list[Event], steps: list[Wanted]) -> None:
-    found, missed = brute_force(sorted(events, key=lambda one: one.at), steps)
-    out = [tuple(t) for t in result["out"]]
-    assert sorted(out) == sorted(found)
-    assert [t[-2] for t in out] == sorted(t[-2] for t in out)  # in the order of their times
-    assert sorted(map(tuple, result["missed"]), key=str) == sorted(missed, key=str)
+def check(rows: list[Any], events: list[Event], steps: list[Wanted]) -> None:
+    found = brute_force(sorted(events, key=lambda one: one.at), steps)
+    assert sorted(str(tuple(row)) for row in rows) == sorted(str(given) for _, given in found)
+
+
+def check_in_order(rows: list[Any], events: list[Event], steps: list[Wanted]) -> None:
+    check(rows, events, steps)
+    complete = [row for row in rows if row.missing is None]
+    assert [row[-3] for row in complete] == sorted(row[-3] for row in complete)
 
 
 EVENTS = st.lists(
@@ -119,7 +122,7 @@ EVENTS = st.lists(
 def check_stream(events: list[Event], steps: str, run: int) -> None:
     config = rel.JobConfig(threading="manual", threads=1, elasticity="off", run_records=run)
     result = rel.run(topology_of(rel.arrow(table_of(Event, events), Event), PATTERNS[steps], 30), config)
-    check(result, events, PATTERNS[steps])
+    check_in_order(result["out"], events, PATTERNS[steps])
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -143,21 +146,22 @@ def many(number: int) -> list[Event]:
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
 def test_sequences_however_the_job_runs(config: rel.JobConfig) -> None:
     events = many(3000)
-    check(rel.run(topology_of(rel.arrow(table_of(Event, events), Event), THREE), config), events, THREE)
+    rows = rel.run(topology_of(rel.arrow(table_of(Event, events), Event), THREE), config)["out"]
+    check_in_order(rows, events, THREE)
 
 
 def test_predicates_in_the_python_lane() -> None:
     events = many(500)
     topology = topology_of(rel.arrow(table_of(Event, events), Event), THREE, lane="python")
     assert topology.operators["found"].lane is rel.Lane.PYTHON
-    check(rel.run(topology), events, THREE)
+    check(rel.run(topology)["out"], events, THREE)
 
 
 def test_late_tuples_leave_and_a_predicate_that_raises_is_told() -> None:
     events = [Event("x", 1, "a"), Event("x", 20, ""), Event("x", 3, "b")]
     result = rel.run(topology_of(rel.arrow(table_of(Event, events), Event), TWO))
     assert [tuple(t) for t in result["late"]] == [events[2]]
-    assert [tuple(t) for t in result["missed"]] == [("x", 1, "a", None, None, "s1")]
+    assert [tuple(t) for t in result["out"]] == [("x", 1, "a", None, None, "s1")]
     topology = rel.Topology("raises")
     timed = topology.source("events", rel.rows(events)).event_time("time", "at").key_by("key")
     broken = rel.Pattern("a", lambda t: 1 // (t.at - 20) > 0).then("b", has("b"), within=1)
@@ -182,7 +186,7 @@ def test_snapshots_have_what_has_begun(cut: int, tmp_path: Path) -> None:
     with pytest.raises(StateError, match="found"):
         rel.run(topology_of(source, TWO, 10), MANUAL, restore=tmp_path / "there")
     after = rel.run(topology_of(source, THREE, 10), MANUAL, restore=tmp_path / "there")
-    check({port: [*before[port], *after[port]] for port in ("out", "missed")}, events, THREE)
+    check_in_order([*before["out"], *after["out"]], events, THREE)
 
 
 def declared(pattern: Any, timed: bool = True) -> None:

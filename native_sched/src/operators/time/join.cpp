@@ -241,13 +241,18 @@ struct Join final : TimedState {
   }
 };
 
+// Left records, and right ones that go, by the watermark at which they are due; of equal ones the left first. So what comes out doesn't
+// depend on which watermarks there are.
 std::int64_t advance(Join& join, std::int64_t watermark, OutputWriter& writer, rel_context* context) {
-  while (join.waiting.is_due(watermark)) {
-    const Waiting& next = join.waiting.top();
-    if (!join.match(next.record, next.time, writer)) return REL_STOPPED;
-    join.waiting.pop();
+  for (bool more = true; more;) {
+    const std::int64_t due = join.due.next();
+    more = due <= watermark && due != kEndOfTime;
+    for (const std::int64_t end = more ? due : watermark; join.waiting.is_due(end); join.waiting.pop()) {
+      const Waiting& next = join.waiting.top();
+      if (!join.match(next.record, next.time, writer)) return REL_STOPPED;
+    }
+    if (more && !join.due.take(due, [&](std::int64_t now, void* slot) { return join.expire(now, slot, writer); })) return REL_STOPPED;
   }
-  if (!join.due.take(watermark, [&](std::int64_t now, void* slot) { return join.expire(now, slot, writer); })) return REL_STOPPED;
   if (watermark == kEndOfTime) return writer.result();
   if (!writer.flush()) return REL_STOPPED;
   context->mark({MarkKind::Watermark, std::max(watermark, -kLatestTime) - join.delay()});

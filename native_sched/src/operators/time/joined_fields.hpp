@@ -51,14 +51,18 @@ struct FieldCopy {
   return names;
 }
 
+inline void set_valid(const Field& field, const Schema& schema, std::byte* record) {
+  if (field.validity < 0) return;
+  const auto bit = static_cast<std::size_t>(field.validity);
+  record[schema.validity_offset() + bit / 8] |= static_cast<std::byte>(1U << (bit % 8));
+}
+
 inline void copy_fields(const std::vector<FieldCopy>& fields, const Schema& from, const std::byte* record, const Schema& to,
                         std::byte* target) {
   for (const FieldCopy& field : fields) {
     if (!from.is_valid(record, *field.from)) continue;  // the target is zero, and so null
     std::memcpy(target + field.to->offset, record + field.from->offset, size_of(field.to->type));
-    if (field.to->validity < 0) continue;
-    const auto bit = static_cast<std::size_t>(field.to->validity);
-    target[to.validity_offset() + bit / 8] |= static_cast<std::byte>(1U << (bit % 8));
+    set_valid(*field.to, to, target);
   }
 }
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "operator/output_writer.hpp"
-#include "operators/aggregate/accumulators.hpp"
 #include "operators/time/joined_fields.hpp"
 #include "operators/time/window_core.hpp"
 #include "record/time_field.hpp"
@@ -21,7 +20,6 @@ namespace rayelastic {
 namespace {
 
 constexpr std::int32_t kLate = 1;
-constexpr std::int32_t kMissed = 2;
 constexpr std::size_t kMostSteps = 31;  // two bits of a mark each, without its sign
 
 struct Begun {
@@ -40,7 +38,6 @@ struct Pattern final : TimedState {
   OperatorSpec marks;
   std::shared_ptr<const Schema> input;
   std::shared_ptr<const Schema> output;
-  std::shared_ptr<const Schema> missed;
   TimeField time;
   KeyExtractor extractor{input, options.keys};
   KeyedState table{input, options.keys, sizeof(void*), std::array<std::byte, sizeof(void*)>{}};
@@ -49,16 +46,13 @@ struct Pattern final : TimedState {
                          &extractor, true};
   DueKeys due = {};
   std::vector<std::vector<FieldCopy>> output_fields = {};  // by step; the keys are with the first
-  std::vector<std::vector<FieldCopy>> missed_fields = {};
-  std::vector<std::int64_t> marked = {};  // of a run
-  std::vector<std::byte> lost = {};       // records of port 2
+  std::vector<std::int64_t> marked = {};                   // of a run
 
-  Pattern(PatternOptions wanted, OperatorSpec of, std::shared_ptr<const Schema> gives, std::shared_ptr<const Schema> lacks)
+  Pattern(PatternOptions wanted, OperatorSpec of, std::shared_ptr<const Schema> gives)
       : options(std::move(wanted)),
         marks(std::move(of)),
         input(marks.input),
         output(std::move(gives)),
-        missed(std::move(lacks)),
         time(*input, options.time, options.shift) {
     keep(&table, &waiting);
   }
@@ -130,36 +124,31 @@ struct Pattern final : TimedState {
   [[nodiscard]] bool give(const Begun& one, OutputWriter& writer) const {
     std::byte* record = writer.next();
     if (record == nullptr) return false;
-    for (std::size_t step = 0; step < steps(); ++step) copy_fields(output_fields[step], *input, one.records[step], *output, record);
+    const std::size_t taken = one.records.size();
+    for (std::size_t step = 0; step < taken; ++step) copy_fields(output_fields[step], *input, one.records[step], *output, record);
+    if (taken < steps()) {
+      const Field& last = output->fields().back();
+      const std::string& name = options.steps[taken].name;
+      store(record + last.offset, StringView(name.data(), static_cast<std::uint32_t>(name.size())));
+      set_valid(last, *output, record);
+    }
     writer.detach(record);
     return true;
   }
 
   // What hasn't come up to `now`. False: stop.
-  [[nodiscard]] bool expire(std::int64_t now, void* slot, rel_context* context) {
+  [[nodiscard]] bool expire(std::int64_t now, void* slot, OutputWriter& writer) {
     Key* const key = kept_in<Key>(slot);
     if (key == nullptr || key->due != now) return true;  // noted for an earlier life of the slot, or twice
     key->due = kEndOfTime;
     for (Begun& one : key->begun) {
       if (one.until > now) continue;
-      const bool given = give_missed(one, context);
+      const bool given = !options.outer || give(one, writer);
       drop(one);
       if (!given) return false;
     }
     tidy(slot);
     return true;
-  }
-
-  [[nodiscard]] bool give_missed(const Begun& one, rel_context* context) {
-    lost.assign(missed->record_size(), std::byte{0});
-    for (std::size_t step = 0; step < one.records.size(); ++step) {
-      copy_fields(missed_fields[step], *input, one.records[step], *missed, lost.data());
-    }
-    const Field& last = missed->fields().back();
-    const std::string& name = options.steps[one.records.size()].name;
-    store(lost.data() + last.offset, StringView(name.data(), static_cast<std::uint32_t>(name.size())));
-    detach_texts(*missed, lost.data(), 1, [context](std::size_t bytes) { return static_cast<char*>(context->allocate(bytes)); });
-    return context->emit(kMissed, lost.data(), 1);
   }
 
   // --- TimedState: per key how many have begun (4), and of each until when it waits (8), how many records it has (4), and them
@@ -220,7 +209,7 @@ std::int64_t advance(Pattern& pattern, std::int64_t watermark, OutputWriter& wri
       if (!pattern.take(next.record, next.time, next.tag, writer)) return REL_STOPPED;
       pattern.waiting.pop();
     } else if (due <= watermark && due != kEndOfTime) {
-      const auto expire = [&](std::int64_t now, void* slot) { return pattern.expire(now, slot, context); };
+      const auto expire = [&](std::int64_t now, void* slot) { return pattern.expire(now, slot, writer); };
       if (!pattern.due.take(end, expire)) return REL_STOPPED;
     } else {
       break;
@@ -255,13 +244,13 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
 }
 
 // Where the fields of each step go, the keys with those of the first.
-std::vector<std::vector<FieldCopy>> fields_by_step(const Pattern& pattern, const Schema& target, bool outer) {
+std::vector<std::vector<FieldCopy>> fields_by_step(const Pattern& pattern) {
   const PatternOptions& options = pattern.options;
   std::vector<std::vector<FieldCopy>> found(pattern.steps());
-  found[0] = joined_fields(*pattern.input, options.keys, target, 0, false);
+  found[0] = joined_fields(*pattern.input, options.keys, *pattern.output, 0, false);
   std::size_t first = options.keys.size();
   for (std::size_t step = 0; step < pattern.steps(); ++step, first += options.fields.size()) {
-    const auto copies = joined_fields(*pattern.input, options.fields, target, first, outer && step > 0);
+    const auto copies = joined_fields(*pattern.input, options.fields, *pattern.output, first, options.outer && step > 0);
     found[step].insert(found[step].end(), copies.begin(), copies.end());
   }
   return found;
@@ -279,20 +268,18 @@ void check(const Pattern& pattern) {
                     (marks.flags & REL_KEYED) == 0;
   if (!fits) throw std::invalid_argument("marks are a function of a tuple that gives one int64");
   const std::size_t fields = options.keys.size() + options.steps.size() * options.fields.size();
-  if (pattern.output->fields().size() != fields || pattern.missed->fields().size() != fields + 1 ||
-      pattern.missed->fields().back().type != Type::String)
-    throw std::invalid_argument(
-        "the output schemas have to have the keys, then the fields of each step; at the end a text of what is missing");
+  if (pattern.output->fields().size() != fields + (options.outer ? 1 : 0))
+    throw std::invalid_argument("the output schema has to have the keys, then the fields of each step");
+  if (options.outer && (pattern.output->fields().back().type != Type::String || !pattern.output->fields().back().nullable))
+    throw std::invalid_argument("the last field has to be a text that may be null: of what is missing");
 }
 
 }  // namespace
 
-OperatorSpec make_pattern(OperatorSpec marks, std::shared_ptr<const Schema> output, std::shared_ptr<const Schema> missed,
-                          const PatternOptions& options) try {
-  auto pattern = std::make_shared<Pattern>(options, marks, output, missed);
+OperatorSpec make_pattern(OperatorSpec marks, std::shared_ptr<const Schema> output, const PatternOptions& options) try {
+  auto pattern = std::make_shared<Pattern>(options, marks, output);
   check(*pattern);
-  pattern->output_fields = fields_by_step(*pattern, *output, false);
-  pattern->missed_fields = fields_by_step(*pattern, *missed, true);
+  pattern->output_fields = fields_by_step(*pattern);
   OperatorSpec spec;
   spec.name = marks.name;
   spec.process = process;
@@ -301,7 +288,7 @@ OperatorSpec make_pattern(OperatorSpec marks, std::shared_ptr<const Schema> outp
   spec.state = std::move(pattern);
   spec.input = marks.input;
   spec.output = std::move(output);
-  spec.further_outputs = {marks.input, std::move(missed)};
+  spec.further_outputs = {marks.input};
   return spec;
 } catch (const std::invalid_argument& problem) {
   throw std::invalid_argument("operator '" + marks.name + "': " + problem.what());

@@ -23,15 +23,15 @@ struct PatternOptions {
   std::string time = {};  // the event time, with ticks to be added
   std::int64_t shift = 0;
   std::vector<std::string> fields = {};  // of each step's record, that the output has
-  std::vector<PatternStep> steps = {};   // 1 to 31
+  std::vector<PatternStep> steps = {};   // 2 to 31
+  bool outer = false;                    // sequences whose next step doesn't come in time are given too
 };
 
 // `marks` is an operator that gives an int64 for each record: its mark. All records go by event time, those of equal times as they came. Each
 // record for which the first step holds begins a sequence; every sequence takes the next record for which its next step holds. Sequences
-// that are complete leave by output port 0: the keys, then `fields` of each step. Those whose next step doesn't come in time leave by
-// port 2, with null for what there isn't and the name of the step at the end, when the watermark is past that time. Late records leave by port
-// 1. Throws std::invalid_argument, naming the operator.
-[[nodiscard]] OperatorSpec make_pattern(OperatorSpec marks, std::shared_ptr<const Schema> output, std::shared_ptr<const Schema> missed,
-                                        const PatternOptions& options);
+// that are complete are given: the keys, then `fields` of each step. With `outer` so are those whose next step doesn't come in time, when the
+// watermark is past that time, with null for what there isn't; the last field is then the name of the step, null of those that are complete.
+// Late records leave by output port 1. Throws std::invalid_argument, naming the operator.
+[[nodiscard]] OperatorSpec make_pattern(OperatorSpec marks, std::shared_ptr<const Schema> output, const PatternOptions& options);
 
 }  // namespace rayelastic
