@@ -41,7 +41,8 @@ class FunctionMethods(StreamBase[StreamT]):
 
         Args:
             name: of the operator.
-            fn: of one tuple; returns a tuple of the new schema, or a plain value for records of one field `value`.
+            fn: of one tuple; returns a tuple of the new schema, or a plain value for records of one field `value`. May
+                be an object with `__call__`; its `initialize()`, if there is one, is called in each process before.
             schema: of what it gives, see Schema.of; found out by default.
             lane: 'auto', 'compiled', 'vectorised' or 'python'.
             on_error: what happens to a tuple on which fn raises: 'fail' fails the job, 'skip' leaves the tuple out,

@@ -17,6 +17,7 @@ from examples.ported import (
     dynamic_sessions,
     fraud,
     http_enrichment,
+    labelled_by_model,
     top_words,
 )
 from examples.ported.count_with_timeout import SILENCE, Counted, Seen
@@ -133,3 +134,15 @@ def test_drop_duplicates(seed: int) -> None:
             begun[row.id] = row.at
             expected.append(row)
     assert rel.run(drop_duplicates.build(rows))["out"] == expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_labelled_by_model(seed: int) -> None:
+    dice = random.Random(seed)
+    centres = labelled_by_model.CENTRES
+    kinds = [dice.choice(list(centres)) for _ in range(300)]
+    rows = [
+        labelled_by_model.Parcel(n, centres[kind][0] + dice.uniform(-9, 9), centres[kind][1] + dice.uniform(-9, 9))
+        for n, kind in enumerate(kinds)
+    ]
+    assert rel.run(labelled_by_model.build(rows))["out"] == list(enumerate(kinds))
