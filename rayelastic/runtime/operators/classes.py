@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import traceback
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.compile import Flags, OperatorCode, PortsCode, PortsFunction
@@ -34,7 +34,7 @@ def set_up(spec: OperatorSpec, job: str) -> OperatorSpec:
     assert isinstance(code, OperatorCode)
     if not hasattr(code.function, SET_UP):
         return spec
-    own = copy.copy(code.function)
+    own: Any = copy.copy(code.function)
     _initialize(own.initialize, spec, job)
     return replace(spec, body=replace(code, function=own))
 
