@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from rayelastic.graph.operators.aggregates import sum as sum
     from rayelastic.graph.operators.aggregates import top_k as top_k
     from rayelastic.graph.operators.aggregates import weighted_mean as weighted_mean
+    from rayelastic.graph.operators.patterns import Pattern as Pattern
     from rayelastic.graph.records.schema import Schema as Schema
+    from rayelastic.graph.records.time_info import Ttl as Ttl
     from rayelastic.graph.spec.concurrency import concurrent as concurrent
     from rayelastic.graph.spec.operator_class import at_least as at_least
     from rayelastic.graph.spec.operator_class import exactly as exactly
@@ -81,6 +83,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "weighted_mean",
     ),
     "rayelastic.graph.edges.files": ("arrow", "csv", "parquet"),
+    "rayelastic.graph.operators.patterns": ("Pattern",),
     "rayelastic.graph.spec.concurrency": ("concurrent",),
     "rayelastic.graph.spec.operator_class": ("at_least", "exactly", "operator"),
     "rayelastic.graph.spec.operator_spec": ("Lane",),
@@ -88,6 +91,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.graph.records.schema": ("Schema",),
     "rayelastic.graph.edges.polled": ("polled",),
     "rayelastic.graph.edges.postgres": ("postgres",),
+    "rayelastic.graph.records.time_info": ("Ttl",),
     "rayelastic.graph.edges.sinks": ("call", "list"),
     "rayelastic.graph.edges.sources": ("callable", "generate", "rows", "sequence", "text"),
     "rayelastic.graph.fluent.stream": ("Stream",),

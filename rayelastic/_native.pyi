@@ -70,7 +70,7 @@ class KeyedState:
     The state of a keyed operator. Exported, imported and removed from only while the operator isn't running (Scheduler.hold); size at any time.
     """
 
-    def __init__(self, schema: Schema, keys: Sequence[str], state_size: int, initial: bytes, text_offsets: Sequence[int] = (), ttl: tuple[int, str, int] = (0, '', 0), binary: Sequence[int] = ()) -> None:
+    def __init__(self, schema: Schema, keys: Sequence[str], state_size: int, initial: bytes, text_offsets: Sequence[int] = (), ttl: tuple[int, str, int, str] = (0, '', 0, 'last'), binary: Sequence[int] = ()) -> None:
         """
         State records of state_size bytes, a copy of initial for a new key; text_offsets: where string views are in them. ttl: a key that isn't
         touched for so many ticks of a time field, with a shift, is forgotten; nanoseconds of the clock where the field is ''; 0: none is. binary: those
@@ -78,7 +78,7 @@ class KeyedState:
         """
 
     @staticmethod
-    def objects(schema: Schema, keys: Sequence[str], factory: Callable[[], Any], ttl: tuple[int, str, int] = (0, '', 0)) -> KeyedState:
+    def objects(schema: Schema, keys: Sequence[str], factory: Callable[[], Any], ttl: tuple[int, str, int, str] = (0, '', 0, 'last')) -> KeyedState:
         """Any Python value per key, made by factory() when the key comes first."""
 
     @property
@@ -257,10 +257,10 @@ class Router:
     after Scheduler.poke, wait(ticket) tells how it went.
     """
 
-    def __init__(self, name: str, schema: Schema, keys: Sequence[str], owners: Sequence[int], locals: Sequence[int], hold_bytes: int = 67108864, in_turn: bool = False) -> None:
+    def __init__(self, name: str, schema: Schema, keys: Sequence[str], owners: Sequence[int], locals: Sequence[int], hold_bytes: int = 67108864, in_turn: bool = False, everywhere: bool = False) -> None:
         """
         owners: the target of each partition; locals: targets behind output ports 0, 1, ...; hold_bytes: of records that may wait; in_turn: deal
-        records out in turns, whatever their keys.
+        records out in turns, whatever their keys; everywhere: each record to all targets.
         """
 
     def hold(self, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> int:
@@ -384,7 +384,7 @@ class Operator:
         """
 
     @staticmethod
-    def aggregate(name: str, input: Schema, output: Schema, keys: Sequence[str], aggregates: Sequence[tuple[str, str, str, float, float]], emit: str = 'final', ttl: tuple[int, str, int] = (0, '', 0)) -> Operator:
+    def aggregate(name: str, input: Schema, output: Schema, keys: Sequence[str], aggregates: Sequence[tuple[str, str, str, float, float]], emit: str = 'final', ttl: tuple[int, str, int, str] = (0, '', 0, '')) -> Operator:
         """
         The built-in aggregate: (function, field, field of weights, two parameters); field '' for a count of tuples. ttl as of KeyedState.
         """
@@ -476,9 +476,17 @@ class Operator:
         """
 
     @staticmethod
-    def join(name: str, left: Schema, right: Schema, output: Schema, kind: str, left_keys: Sequence[str], right_keys: Sequence[str], right_fields: Sequence[str], left_time: str, left_shift: int, right_time: str, right_shift: int, before: int, after: int, outer: bool) -> Operator:
+    def join(name: str, left: Schema, right: Schema, output: Schema, kind: str, left_keys: Sequence[str], right_keys: Sequence[str], right_fields: Sequence[str], left_time: str, left_shift: int, right_time: str, right_shift: int, before: int, after: int, left_outer: bool, right_outer: bool, symmetric: bool) -> Operator:
         """
-        Joins input port 0 with port 1: 'latest' (times '' for by arrival), 'interval', 'window'; before and after in ticks.
+        Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window'; before and after in ticks.
+        """
+
+    @staticmethod
+    def pattern(marks: Operator, output: Schema, keys: Sequence[str], time: str, shift: int, fields: Sequence[str], steps: Sequence[tuple[str, int, bool]], outer: bool) -> Operator:
+        """
+        Sequences of records of a key. marks gives an int64 for each record: bit 2i says that step i holds, bit 2i + 1 that it breaks what waits
+        for it. steps: name, ticks behind the step before, whether it can be broken; outer: give
+        also those that a step hasn't come to in time.
         """
 
     @staticmethod

@@ -63,10 +63,13 @@ struct KeyedStateObject {
   std::shared_ptr<ObjectStates> objects = {};  // null unless it is one of Python values
 };
 
-// A time to live as Python gives it: ticks (0: none), field of the event time (empty: by the clock), ticks to be added to it.
-using GivenTtl = std::tuple<std::int64_t, std::string, std::int64_t>;
+// A time to live as Python gives it: ticks (0: none), field of the event time (empty: by the clock), ticks to be added to it; since 'last',
+// 'first' or 'change'.
+using GivenTtl = std::tuple<std::int64_t, std::string, std::int64_t, std::string>;
 inline TimeToLive ttl_of(const GivenTtl& given) {
-  return {.ticks = std::get<0>(given), .field = std::get<1>(given), .shift = std::get<2>(given)};
+  const std::string& since = std::get<3>(given);
+  const Touch touch = since == "first" ? Touch::First : since == "change" ? Touch::Change : Touch::Each;
+  return {.ticks = std::get<0>(given), .field = std::get<1>(given), .shift = std::get<2>(given), .touch = touch};
 }
 
 struct FeederObject {

@@ -17,7 +17,7 @@ from typing import Any
 from rayelastic.compile.cache.code_cache import CacheEntry, CodeCache
 from rayelastic.compile.cache.environment import environment, layout
 from rayelastic.compile.cache.loader import host_target
-from rayelastic.compile.code.operator_code import MachineCode, OperatorCode, View
+from rayelastic.compile.code.operator_code import SET_UP, MachineCode, OperatorCode, View
 from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.compile.code.process_code import ProcessCode
 from rayelastic.compile.code.state import initial_record, is_record_class, state_factory
@@ -116,6 +116,8 @@ class Compiler:
                 way_out="Write it for one tuple, or drop lane='compiled'",
             )
         try:
+            if hasattr(request.function, SET_UP):
+                raise NotCompiledError(f"it has {SET_UP}(), which is called in each process")
             if request.sides:
                 raise NotCompiledError(f"it has the side output '{request.sides[0]}'")
             return self._machine(request)

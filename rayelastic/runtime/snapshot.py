@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any
 from rayelastic.errors import ConfigError, DamagedError, StateError
 from rayelastic.graph.edges.locations import is_uri
 from rayelastic.graph.operators.event_time import EventTime
-from rayelastic.graph.operators.joins import Join, Merge
+from rayelastic.graph.operators.joins.by_key import Join
+from rayelastic.graph.operators.joins.merge import Merge
+from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.windows import Windowing
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.runtime.files.inputs import Input
@@ -115,6 +117,8 @@ def state_form(spec: OperatorSpec) -> str | None:
         case Join():
             sides = " and ".join(f"({_fields(port.schema)})" for port in spec.inputs)
             return f"{of}, {sides} joined {body.reason}"
+        case Matching():
+            return f"{of}, ({_fields(spec.input_schema)}), {', then '.join(map(str, body.steps))}"
         case Merge():
             return f"{len(spec.inputs)} streams of ({_fields(spec.input_schema)}) by {body.time.field}"
     if spec.kind is OperatorKind.AGGREGATE:

@@ -130,7 +130,8 @@ void bind_keyed_state(nb::module_& module) {
           nb::arg("schema"), nb::arg("keys"), nb::arg("state_size"), nb::arg("initial"),
           nb::arg("text_offsets") = std::vector<std::size_t>(), nb::arg("ttl") = GivenTtl(), nb::arg("binary") = std::vector<std::size_t>(),
           nb::sig("def __init__(self, schema: Schema, keys: collections.abc.Sequence[str], state_size: int, initial: bytes, text_offsets: "
-                  "collections.abc.Sequence[int] = (), ttl: tuple[int, str, int] = (0, '', 0), binary: collections.abc.Sequence[int] = ()) "
+                  "collections.abc.Sequence[int] = (), ttl: tuple[int, str, int, str] = (0, '', 0, 'last'), binary: "
+                  "collections.abc.Sequence[int] = ()) "
                   "-> None"),
           "State records of state_size bytes, a copy of initial for a new key; text_offsets: where string views are in them. ttl: a key "
           "that isn't\n"
@@ -147,7 +148,7 @@ void bind_keyed_state(nb::module_& module) {
           },
           nb::arg("schema"), nb::arg("keys"), nb::arg("factory"), nb::arg("ttl") = GivenTtl(),
           nb::sig("def objects(schema: Schema, keys: collections.abc.Sequence[str], factory: collections.abc.Callable[[], typing.Any], "
-                  "ttl: tuple[int, str, int] = (0, '', 0)) -> KeyedState"),
+                  "ttl: tuple[int, str, int, str] = (0, '', 0, 'last')) -> KeyedState"),
           "Any Python value per key, made by factory() when the key comes first.")
       .def_prop_ro(
           "size", [](const KeyedStateObject& self) { return self.store->size(); }, "Keys.")

@@ -14,13 +14,14 @@ from rayelastic.graph.edges.ends import sink_operator
 from rayelastic.graph.fluent.base import streams_of, taken
 from rayelastic.graph.fluent.declarations import Declarations, declare
 from rayelastic.graph.fluent.functions import ErrorChoice, FunctionMethods
+from rayelastic.graph.fluent.joining import CrossMethods, JoinMethods
 from rayelastic.graph.fluent.keyed import KeyedMethods
 from rayelastic.graph.fluent.passages import PassageMethods
 from rayelastic.graph.fluent.stages import StageMethods
 from rayelastic.graph.fluent.streams import Streams
 from rayelastic.graph.fluent.windowed import WindowedStream
 from rayelastic.graph.operators.composition import class_operator
-from rayelastic.graph.operators.joins import merge_by_time
+from rayelastic.graph.operators.joins.merge import merge_by_time
 from rayelastic.graph.operators.windows import session, window
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
@@ -35,7 +36,7 @@ from rayelastic.graph.spec.ports import LATE, stream_name
 __all__ = ["KeyedStream", "Stream", "SunkStream", "TimelyStream", "apply"]
 
 
-class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["Stream"]):
+class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["Stream"], CrossMethods["Stream"]):
     """Tuples of one schema, in order, from one operator or from several united.
 
     Attributes:
@@ -210,7 +211,7 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
         return KeyedStream(topology, inputs, schema, keys) if keys else Stream(topology, inputs, schema)
 
 
-class KeyedStream(KeyedMethods[Stream], Stream):
+class KeyedStream(KeyedMethods[Stream], JoinMethods[Stream], Stream):
     """A stream with the fields by which the next operator keeps its state.
 
     Attributes:

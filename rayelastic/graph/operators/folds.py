@@ -15,7 +15,7 @@ from rayelastic.graph.operators.aggregation import aggregate
 from rayelastic.graph.operators.functions import function_operator
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import shown
-from rayelastic.graph.records.time_info import Seconds
+from rayelastic.graph.records.time_info import Lifetime
 from rayelastic.graph.spec.declaration import NewOperator, binds
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.graph.spec.upstream import Upstream
@@ -57,7 +57,9 @@ class _Reduce:
         return made
 
 
-def scan(up: Upstream, name: str, fn: Together, start: Any, schema: object, ttl: Seconds | None = None) -> OperatorSpec:
+def scan(
+    up: Upstream, name: str, fn: Together, start: Any, schema: object, ttl: Lifetime | None = None
+) -> OperatorSpec:
     """See ``KeyedStream.scan``."""
     with NewOperator(name, up.operators):
         check_together(fn, "fn(accumulated, t)")
@@ -80,7 +82,7 @@ def fold(up: Upstream, name: str, fn: Together, start: Any, schema: object) -> t
     return scanned, _latest(name, up, scanned)
 
 
-def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Seconds | None) -> tuple[OperatorSpec, ...]:
+def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Lifetime | None) -> tuple[OperatorSpec, ...]:
     """See ``KeyedStream.reduce``."""
     with NewOperator(name, up.operators):
         check_together(fn, "fn(reduced, t)")
@@ -97,7 +99,7 @@ def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Seconds
 
 
 def _with_state(
-    up: Upstream, name: str, function: Together, start: Any, gives: Schema, ttl: Seconds | None
+    up: Upstream, name: str, function: Together, start: Any, gives: Schema, ttl: Lifetime | None
 ) -> OperatorSpec:
     return function_operator(
         up, OperatorKind.MAP, name, function, state=_Start(start), ttl=ttl, schema=gives, lane="python"

@@ -66,6 +66,7 @@ class OperatorKind(Enum):
     EVENT_TIME = "event_time"
     WINDOW = "window"
     JOIN = "join"
+    MATCH = "match"  # sequences of tuples of a key
     MERGE = "merge_by_time"
     SINK = "sink"
 

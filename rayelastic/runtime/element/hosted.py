@@ -16,7 +16,7 @@ from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.loops.event_loop import EventLoop
 from rayelastic.runtime.operators.channels import channels_operator, in_turn_operator
-from rayelastic.runtime.operators.classes import class_operator
+from rayelastic.runtime.operators.classes import class_operator, set_up
 from rayelastic.runtime.operators.concurrent import Calls, concurrent_operator
 from rayelastic.runtime.operators.functions import aggregate_operator, function_operator, split_operator
 from rayelastic.runtime.operators.processes import process_operator
@@ -188,8 +188,10 @@ class HostedOperators:
             return self._class(spec, spec.body)
         if isinstance(spec.body, Channels):
             return self._channels(spec, spec.body)
-        if isinstance(spec.body, OperatorCode) and spec.body.concurrent is not None:
-            return self._concurrent(spec, spec.body.concurrent)
+        if isinstance(spec.body, OperatorCode):
+            how, spec = spec.body.concurrent, set_up(spec, self._spec.job)
+            if how is not None:
+                return self._concurrent(spec, how)
         return self._makers.get(spec.kind, function_operator)(spec)
 
     def _concurrent(self, spec: OperatorSpec, how: Concurrency) -> _native.Operator:

@@ -84,6 +84,7 @@ class Routing:
                 list(plan.owners),
                 [] if plan.local is None else [plan.local],
                 in_turn=plan.in_turn,
+                everywhere=plan.everywhere,
             )
             for plan in spec.routing.routers
         }
