@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import hmac
+import os
 import pickle
 import queue
 import secrets
@@ -257,6 +258,27 @@ def test_a_job_says_what_is_in_force_and_its_links_are_as_they_were_asked_for(mo
             assert [pe.encryption for pe in job.status.pes] == [said] * 2
             gate.open()
             assert [t.n for t in job.wait(timeout=60)["out"]] == [1, 2]
+
+
+def _all_encrypted(said: str) -> bool:
+    return said.startswith(f"{SUITE} on ") and "others" not in said
+
+
+def test_links_to_replicas_are_encrypted_too(monkeypatch):
+    monkeypatch.setattr(dialling, "_is_here", lambda _: False)
+    topology, gate, rows = rel.Topology("numbers"), Gate(), [(n,) for n in range(500)]
+    numbers = topology.source("numbers", script([*rows[:100], gate, *rows[100:]], {"n": int}))
+    numbers.key_by("n").aggregate("counts", count=rel.count()).sink("out", rel.list())
+    job = start(topology, rel.JobConfig(regions="manual", elasticity="off", secure=True))
+    with contextlib.closing(job):
+        assert gate.wait_reached(TIMEOUT)
+        job.rescale("r1", 2)
+        deadline = time.monotonic() + TIMEOUT
+        while not all(_all_encrypted(pe.encryption) for pe in job.status.pes):  # the status of before
+            assert time.monotonic() < deadline, job.status
+            os.sched_yield()
+        gate.open()
+        assert sorted(t.n for t in job.wait(timeout=60)["out"]) == list(range(500))
 
 
 def test_a_job_that_has_to_be_encrypted_does_not_start_where_it_cannot(monkeypatch):

@@ -176,7 +176,7 @@ class Dialler:
         self._secret = check_secret(secret)
         self._receiver = hello.receiver
         self._nonce = secrets.token_bytes(NONCE_BYTES)
-        self.key = b""  # of this connection, once the port has proved itself
+        self.key = b""  # of this connection, once the port has proved itself; empty: it hasn't
         self.opening = _encode_hello(job_id, hello, self._nonce)
 
     def prove(self, reply: bytes) -> bytes:
@@ -193,13 +193,15 @@ class Dialler:
         nonce, proof = reply[1 : 1 + NONCE_BYTES], reply[1 + NONCE_BYTES :]
         transcript = self.opening + nonce
         trusted = nonce != self._nonce and hmac.compare_digest(proof, _proof(self._secret, b"port", transcript))
+        if not trusted:
+            return bytes(PROOF_BYTES)
         self.key = _key(self._secret, transcript)
-        return _proof(self._secret, b"dialler", transcript) if trusted else bytes(PROOF_BYTES)
+        return _proof(self._secret, b"dialler", transcript)
 
     def conclude(self, verdict: bytes) -> None:
-        """Raise HandshakeError unless the port accepted."""
-        if verdict[0] != ACCEPTED:
-            refusal = _REFUSALS.get(verdict[0], Refusal.GARBAGE)
+        """Raise HandshakeError unless the port accepted, and has proved that it knows the secret."""
+        if verdict[0] != ACCEPTED or not self.key:
+            refusal = _REFUSALS.get(verdict[0], Refusal.GARBAGE) if verdict[0] != ACCEPTED else Refusal.SECRET
             problem, way_out = _WHY[refusal]
             raise HandshakeError(refusal, f"'{self._receiver}' refused the connection: {problem}", way_out=way_out)
 
