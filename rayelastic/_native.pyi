@@ -174,6 +174,43 @@ class ArrowFeeder:
     @property
     def queued_bytes(self) -> int: ...
 
+class Tls:
+    """
+    TLS 1.3 over a connected socket, with a key that both sides have; nothing blocks.
+    """
+
+    def __init__(self, fd: int, key: bytes, server: bool) -> None:
+        """Doesn't own the descriptor. key: 32 bytes."""
+
+    @staticmethod
+    def missing() -> str:
+        """Why there is no TLS on this machine; empty if there is."""
+
+    def handshake(self) -> str:
+        """
+        Goes on with the handshake: done, reads or writes (what it waits for), or failed.
+        """
+
+    def send(self, data: bytes | bytearray | memoryview) -> int:
+        """
+        Bytes that went out, -1: none now; the next call begins with the same bytes.
+        """
+
+    def receive_into(self, buffer: bytes | bytearray | memoryview) -> int:
+        """Bytes that came, 0: the end, -1: none now."""
+
+    @property
+    def unsent(self) -> bool:
+        """Whether a later send, of nothing too, has to go on."""
+
+    @property
+    def error(self) -> str:
+        """Why it failed; empty if it didn't."""
+
+    @property
+    def in_force(self) -> str:
+        """The protocol and its suite; empty before the handshake has ended."""
+
 def crc32c(data: bytes) -> int:
     """CRC-32C of some bytes (RFC 3720), as links have it."""
 
@@ -182,9 +219,9 @@ class Link:
     One stream between two PEs over a connected, authenticated socket; see Operator.link_out and link_in.
     """
 
-    def __init__(self, fd: int, name: str, peer: str, frame_bytes: int = 65536, max_frame_bytes: int = 1048576, most_text: int = 536870912, window_bytes: int = 4194304, heartbeat: float = 0.5, silence: float = 30.0, checksum: bool = True) -> None:
+    def __init__(self, fd: int, name: str, peer: str, frame_bytes: int = 65536, max_frame_bytes: int = 1048576, most_text: int = 536870912, window_bytes: int = 4194304, heartbeat: float = 0.5, silence: float = 30.0, checksum: bool = True, tls: Tls | None = None) -> None:
         """
-        Owns the descriptor from now on: give socket.detach(). Times in seconds, sizes in bytes.
+        Owns the descriptor from now on: give socket.detach(). Times in seconds, sizes in bytes. tls: over it, its handshake has ended.
         """
 
     def interrupt(self) -> None:
@@ -198,6 +235,10 @@ class Link:
         """
         (records and marks that were put in here, those that were given on from here): equal at its two ends, it is empty.
         """
+
+    @property
+    def encryption(self) -> str:
+        """The protocol and its suite; empty if it has none."""
 
     @property
     def failure(self) -> str:

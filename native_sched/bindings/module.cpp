@@ -10,6 +10,7 @@ NB_MODULE(_native, module) {
   python::bind_schema(module);
   python::bind_keyed_state(module);
   python::bind_arrow(module);
+  python::bind_tls(module);
   python::bind_link(module);
   python::bind_routing(module);
   python::bind_operator(module);

@@ -80,6 +80,10 @@ struct LinkObject {
   std::shared_ptr<Link> link;
 };
 
+struct TlsObject {
+  std::shared_ptr<Tls> tls;
+};
+
 struct OperatorObject {
   OperatorSpec spec;
   std::shared_ptr<PythonFailure> failure = nullptr;              // of operators that call Python
@@ -93,6 +97,7 @@ void bind_schema(nb::module_& module);
 void bind_keyed_state(nb::module_& module);
 void bind_arrow(nb::module_& module);
 void bind_link(nb::module_& module);
+void bind_tls(nb::module_& module);
 void bind_operator(nb::module_& module);
 void bind_routing(nb::module_& module);
 void bind_timed_operators();              // after bind_operator

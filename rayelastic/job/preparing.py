@@ -11,6 +11,7 @@ from rayelastic.graph.records.shown import shown
 from rayelastic.plan.config import JobConfig, Regions
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.runtime.ingest.external_source import DriverSink, ExternalSource
+from rayelastic.runtime.port.secure_socket import check_encryption
 from rayelastic.runtime.saved.restoring import check_restorable, checked, newest
 from rayelastic.runtime.values.specs import JobSpec
 
@@ -48,6 +49,8 @@ def prepare(
     """
     _check_given(topology, config)
     config = (config or JobConfig()).or_regions(regions)
+    if config.secure:
+        check_encryption()
     topology.validate(shipped=False)
     saved, epoch = None, 0
     if restore is not None:

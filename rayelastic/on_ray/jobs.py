@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rayelastic.errors import JobExistsError, JobNotFoundError, NotShippableError, PELostError, UnavailableError
 from rayelastic.graph.spec.validation import check_shippable
 from rayelastic.on_ray.calls import answer
-from rayelastic.on_ray.connect import NAMESPACE, ensure_ray
+from rayelastic.on_ray.connect import NAMESPACE, ensure_ray, warn_of_open_cluster
 from rayelastic.on_ray.coordinator_actor import COORDINATOR_CLASS, CoordinatorActor
 from rayelastic.on_ray.gcs_store import GcsStore
 from rayelastic.on_ray.pe_actor import PE_CLASS
@@ -101,6 +101,7 @@ def start_coordinator(
     """
     pickled = shipped(spec)
     ensure_ray(address)
+    warn_of_open_cluster()
     import ray
 
     _free_name(spec.name)

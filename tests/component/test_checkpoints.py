@@ -19,6 +19,8 @@ from rayelastic.runtime.checkpoint.standstill import is_empty
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.values.status import Failure, State
+from rayelastic.web.events import EventKind
+from rayelastic.web.sampling import Sampler
 from tests.component.rescaling import Counted, Event, Feed, Seen, check, count, flows, topology_of
 
 PATIENCE = 60.0
@@ -69,6 +71,22 @@ def test_a_job_with_three_replicas_is_stopped_and_goes_on_with_one_and_with_five
         check([*left, *job.wait(PATIENCE)["out"]], feed)
     finally:
         third.open()
+        job.close()
+
+
+def test_the_page_has_a_marker_for_each_checkpoint(tmp_path: Path) -> None:
+    feed = Feed(KEYS)
+    job = rel.start(topology_of(feed, "compiled"), rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path, every=0.2)))
+    try:
+        sampler = Sampler(job)
+        while not any(event.kind is EventKind.CHECKPOINT for event in sampler.history.events):
+            assert not sampler.over
+            flows(job)
+            sampler.keep(sampler.read())
+        feed.enough.set()
+        job.wait(PATIENCE)
+    finally:
+        feed.enough.set()
         job.close()
 
 

@@ -27,6 +27,7 @@ from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchan
 from rayelastic.runtime.element.state_transfer import Ranges
 from rayelastic.runtime.files.local_checkpoints import discard_local
 from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, derive_secret, dial
+from rayelastic.runtime.port.secure_socket import check_encryption, encryption_of, tls_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.specs import IngestAddress, PESpec
@@ -86,7 +87,10 @@ class ProcessingElement:
             or any(source.ingest for source in self._hosted.sources.values())
         ):
             spec = self.spec
-            self._port = DataPort(spec.job_id, spec.pe, spec.secret, self._host, self._on_connection, spec.epoch)
+            if spec.config.secure:
+                check_encryption()
+            names = spec.job_id, spec.pe, spec.secret, self._host
+            self._port = DataPort(*names, self._on_connection, spec.epoch, secure=spec.config.secure)
         return self.address()
 
     def connect(self, peers: Mapping[str, PortAddress | None]) -> None:
@@ -136,7 +140,13 @@ class ProcessingElement:
     def status(self) -> PEStatus:
         """Where this PE is in its life, and why it failed if it did."""
         return PEStatus(
-            self.spec.pe, self._state, self._failure, socket.gethostname(), os.getpid(), self._routing.lost_peers()
+            self.spec.pe,
+            self._state,
+            self._failure,
+            socket.gethostname(),
+            os.getpid(),
+            self._routing.lost_peers(),
+            self._encryption(),
         )
 
     def sample(self) -> PESample:
@@ -345,6 +355,10 @@ class ProcessingElement:
                 link.interrupt()
             self._routing.close()
 
+    def _encryption(self) -> str:
+        links = [link.encryption for link in (*self._links.values(), *self._routing.links.values())]
+        return encryption_of(links, secure=self.spec.config.secure) if links or self._port is not None else ""
+
     # -- how it is done -------------------------------------------------------------------------------------------
 
     def _started(self) -> Running:
@@ -372,7 +386,8 @@ class ProcessingElement:
 
     def _link(self, name: str, connection: socket.socket, peer: str) -> _native.Link:
         patience = self.spec.config.patience
-        return _native.Link(connection.detach(), name=name, peer=peer, most_text=MOST_TEXT, silence=patience)
+        tls, fd = tls_of(connection), connection.detach()
+        return _native.Link(fd, name=name, peer=peer, most_text=MOST_TEXT, silence=patience, tls=tls)
 
     def _on_connection(self, connection: socket.socket, hello: Hello) -> None:
         """Takes a connection whose handshake succeeded; raises if it has no place here, and the port closes it."""

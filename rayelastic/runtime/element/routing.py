@@ -17,6 +17,7 @@ from rayelastic.graph.spec.ports import IN, OUT, port_of
 from rayelastic.plan.routing import Edge, routed_link
 from rayelastic.runtime.element.wiring import input_number, output_number
 from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.port.secure_socket import tls_of
 
 if TYPE_CHECKING:
     import socket
@@ -263,6 +264,7 @@ class Routing:
             window_bytes=LINK_WINDOW_BYTES,
             most_text=MOST_TEXT,
             silence=self._spec.config.patience,
+            tls=tls_of(connection),
         )
         with self._lock:
             self._links[link.name] = kept

@@ -195,6 +195,7 @@ class PEStatus:
         node: the host that it runs on.
         pid: its operating system process.
         lost_peers: {processing element: why}, where a link of an elastic region broke.
+        encryption: what is in force on its links; empty if it has neither links nor a port.
     """
 
     pe: str
@@ -203,6 +204,7 @@ class PEStatus:
     node: str = ""
     pid: int = 0
     lost_peers: Mapping[str, str] = field(default_factory=dict)
+    encryption: str = ""
 
 
 @dataclass(frozen=True, slots=True)
