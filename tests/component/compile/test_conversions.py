@@ -230,6 +230,11 @@ def test_what_would_differ_is_refused(compiler, function, reason):
     assert "test_conversions.py:" in code.reason
 
 
+class Chosen(NamedTuple):
+    word: str | None
+    count: int
+
+
 class Nicknamed(NamedTuple):
     s: str
     u: str
@@ -239,12 +244,12 @@ class Nicknamed(NamedTuple):
 def none_or_text(t):
     words = list(map(str.lower, t.u.split()))
     words.append(t.m or t.s)
-    return len(words)
+    return words[len(words) // 2], len(words)
 
 
 def test_a_list_whose_items_may_be_none_from_some_line_on_is_right_or_refused(compiler, compiled):
     """Numba, by the order in which it looks at types, writes items of `str` into a list of `str | None`."""
-    code = compiler.compile(request(none_or_text, Nicknamed, output=Schema.of(int)))
+    code = compiler.compile(request(none_or_text, Nicknamed, output=Schema.of(Chosen)))
     if code.lane is Lane.PYTHON:
         assert "a list is given values that may be None beside others" in code.reason
         return
