@@ -30,6 +30,8 @@ def why_standstill(job: JobSpec) -> str:
     for spec in job.operators.values():
         if spec.loop_edges:
             return f"a loop leads back to '{spec.name}': what goes round in it can't be cut in two"
+        if any(port.demand is not None for port in spec.inputs):
+            return f"'{spec.name}' waits until each input has what it wants: no mark stands between two of its calls"
         if spec.kind in (OperatorKind.CHANNELS, OperatorKind.IN_TURN):
             return f"'{spec.name}' is between the channels of a stage, where turns are under way"
     meeting = _where_streams_meet(job)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import ChangeError, PELostError, StateError
 from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.runtime.checkpoint.alignment import why_standstill
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.saving import Taken, take_checkpoint
 from rayelastic.runtime.element.live_state import check_exportable
@@ -77,7 +78,10 @@ class Safety:
         self._loop = CheckpointLoop(job.name, settings.every, self._take, lambda: life.state, self._counters)
 
     def start(self) -> None:
-        """Begins to take checkpoints."""
+        """Begins to take checkpoints; tells if all sources stand still for one, and why."""
+        if reason := why_standstill(self._job):
+            self._life.checkpoints = replace(self._life.checkpoints, standstill=reason)
+            tell("checkpoints stand still", job=self._job.name, reason=reason)
         self._loop.start()
 
     def ask(self, timeout: float) -> bool:

@@ -216,9 +216,10 @@ class CheckpointCounters:
         abandoned: that couldn't be completed; the job went on.
         last: the number of the last complete one; 0: none yet.
         seconds: that the last complete one took, all in all.
-        paused: of that, seconds for which sources stood still.
+        paused: of that, seconds for which sources stood still, the one that did so longest.
         restarts: times that the job went back to one, or to its start.
         problem: why there are none, or why the last one was abandoned; empty if all is well.
+        standstill: why all sources stand still until what they sent is processed; empty if marks go with the records.
     """
 
     taken: int = 0
@@ -228,6 +229,7 @@ class CheckpointCounters:
     paused: float = 0.0
     restarts: int = 0
     problem: str = ""
+    standstill: str = ""
 
 
 @dataclass(frozen=True, slots=True)
