@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import PELostError, StateError
+from rayelastic.graph.edges.sources import CallableSource, GenerateSource
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.saving import Taken, take_checkpoint
@@ -67,6 +68,8 @@ class Safety:
         self._plan = plan
         self._rescaling = rescaling
         self._recovery = recovery
+        again = tuple(one.name for one in job.operators.values() if isinstance(one.body, CALLED_AGAIN))
+        life.checkpoints = replace(life.checkpoints, called_again=again)
         last = max((one.epoch for one in journal.checkpoints), default=0)
         # Numbers of another incarnation's attempts are left out: their folders may be there.
         last = last + (SKIPPED * (journal.incarnation > 1))
@@ -114,6 +117,7 @@ def _discard(handle: PEHandle) -> None:
 
 
 DISCARD_TIMEOUT = 2.0  # seconds for an element to remove files
+CALLED_AGAIN = (CallableSource, GenerateSource)  # sources that can't begin anywhere but at their beginning
 SPARES = 1  # processes that wait for an element that is lost
 SKIPPED = 1000  # numbers, by a coordinator that follows one that died
 

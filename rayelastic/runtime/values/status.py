@@ -217,6 +217,8 @@ class CheckpointCounters:
         paused: of that, seconds for which sources stood still.
         restarts: times that the job went back to one, or to its start.
         problem: why there are none, or why the last one was abandoned; empty if all is well.
+        called_again: sources that are functions: a restart calls them from their beginning, and leaves out what they
+            gave before. They have to give the same again.
     """
 
     taken: int = 0
@@ -226,6 +228,7 @@ class CheckpointCounters:
     paused: float = 0.0
     restarts: int = 0
     problem: str = ""
+    called_again: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
