@@ -18,7 +18,7 @@ from rayelastic.job.job import Job
 from rayelastic.runtime.checkpoint.standstill import is_empty
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.values.status import Failure
+from rayelastic.runtime.values.status import Failure, State
 from tests.component.rescaling import Counted, Event, Feed, Seen, check, count, flows, topology_of
 
 PATIENCE = 60.0
@@ -105,6 +105,8 @@ class Losing:
         self.job._start()
 
     def take(self) -> None:
+        while self.job.status.state is State.RECOVERING:  # what was lost may have reached the gate first
+            self.job.pause(0.01)
         assert self.coordinator._safety is not None
         self.coordinator._safety._loop.take()
 
