@@ -169,6 +169,7 @@ def test_a_job_goes_back_to_its_last_checkpoint(
         made.lose(gate)
     check(made.job.wait(PATIENCE)["out"], feed)
     assert made.job.status.checkpoints.restarts == 2
+    assert made.job.status.checkpoints.called_again == ("events",)
 
 
 @pytest.mark.parametrize("damaged", ["manifest.json", "*.state"])

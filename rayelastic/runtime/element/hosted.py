@@ -24,6 +24,7 @@ from rayelastic.runtime.operators.sink_operator import Past, SinkOperator
 from rayelastic.runtime.operators.sinks import sink_operator
 from rayelastic.runtime.operators.sources import SourceOperator, source_operator
 from rayelastic.runtime.operators.timed import TIMED_OPERATORS
+from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -112,6 +113,8 @@ class HostedOperators:
                 again[name] = self.sources[name].seek(position, inputs.get(name))
             except (SourceError, StateError) as error:
                 raise error.at(name, self.by_name[name].location) from error.__cause__
+            if again[name]:
+                tell("rows are read again", job=self._spec.job, pe=self._spec.pe, operator=name, rows=again[name])
         return again
 
     def prepare(self, epoch: int, store: BlobStore) -> dict[str, Output]:

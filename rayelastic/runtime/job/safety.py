@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ChangeError, PELostError, StateError
+from rayelastic.graph.edges.sources import CallableSource
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.alignment import why_standstill
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
@@ -75,6 +76,8 @@ class Safety:
         self._rescaling = rescaling
         self._recovery = recovery
         self._epochs = epochs
+        again = tuple(one.name for one in job.operators.values() if isinstance(one.body, CallableSource))
+        life.checkpoints = replace(life.checkpoints, called_again=again)
         self._loop = CheckpointLoop(job.name, settings.every, self._take, lambda: life.state, self._counters)
 
     def start(self) -> None:

@@ -28,7 +28,7 @@ from rayelastic.graph.edges.sources import (
     SequenceSource,
     TextSource,
 )
-from rayelastic.runtime.files.csv_batches import LeftOut, bad_row_batches, good_row_batches
+from rayelastic.runtime.files.csv_batches import Files, LeftOut, bad_row_batches, good_row_batches
 from rayelastic.runtime.files.inputs import Input, Place
 from rayelastic.runtime.files.parquet_batches import parquet_batches, parquet_rows
 from rayelastic.runtime.ingest.receiver import IngestServer
@@ -130,9 +130,10 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
                 lambda start: parquet_batches(body, BATCH_ROWS, start),
                 lambda position: min(position, parquet_rows(body, position)),
             )
-        case CsvSource() | BadRows():
-            left_out = LeftOut()
-            return _batch_source(spec, lambda _: _csv_batches(body, left_out), left_out=left_out)
+        case CsvSource():
+            return _csv_source(spec, body)
+        case BadRows():
+            return _batch_source(spec, lambda _: bad_row_batches(body))
         case PolledSource():
             return _polled_source(spec, body)
         case IngestSource():
@@ -267,5 +268,13 @@ def _batch_source(
     return SourceOperator(native, feed=feed, left_out=left_out or LeftOut(), seek=seek)
 
 
-def _csv_batches(body: CsvSource | BadRows, left_out: LeftOut) -> Iterator[pa.RecordBatch]:
-    return bad_row_batches(body) if isinstance(body, BadRows) else good_row_batches(body, left_out)
+def _csv_source(spec: OperatorSpec, body: CsvSource) -> SourceOperator:
+    left_out, files, before = LeftOut(), Files(len(body.paths)), 0
+
+    def seek(position: int, saved: Input | None) -> int:
+        nonlocal before
+        before = position
+        return files.seek(position, saved.position if saved is not None else None)
+
+    source = _batch_source(spec, lambda _: good_row_batches(body, left_out, files), left_out=left_out)
+    return replace(source, seek=seek, position=lambda given: files.position(before + given))

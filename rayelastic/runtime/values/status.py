@@ -220,6 +220,8 @@ class CheckpointCounters:
         restarts: times that the job went back to one, or to its start.
         problem: why there are none, or why the last one was abandoned; empty if all is well.
         standstill: why all sources stand still until what they sent is processed; empty if marks go with the records.
+        called_again: sources that are functions: a restart calls them from their beginning, and leaves out what they
+            gave before. They have to give the same again.
     """
 
     taken: int = 0
@@ -230,6 +232,7 @@ class CheckpointCounters:
     restarts: int = 0
     problem: str = ""
     standstill: str = ""
+    called_again: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
