@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
+import pyarrow as pa
 import pytest
 
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError, RayelasticError, SinkError, StateError
+from rayelastic.runtime.files.postgres_table import PostgresTable
+from tests.component.checkpoint_folder import Blobs
 from tests.component.test_checkpoints import Losing
 from tests.postgres import needs_postgres, postgres_server
 
@@ -136,19 +139,43 @@ def test_a_stopped_job_goes_on(server: str, table: str, tmp_path: Path) -> None:
 
 
 def test_a_writer_that_was_replaced_writes_no_more(server: str, table: str, tmp_path: Path) -> None:
-    gate = testing.Gate()
+    gates = [testing.Gate(), testing.Gate()]
     config = rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path / "checkpoints", every=600.0))
-    made = Losing(topology(testing.script([*ROWS[:300], gate, *ROWS[300:]], Row), server, table), config)
+    made = Losing(topology(testing.script([*ROWS[:300], gates[0], *ROWS[300:]], Row), server, table), config)
+    other = None
     try:
-        assert gate.wait_reached(PATIENCE)
+        assert gates[0].wait_reached(PATIENCE)
         made.take()
-        rel.run(topology(rel.rows(ROWS, schema=Row), server, table), restore=tmp_path / "checkpoints")
-        gate.open()
-        with pytest.raises(JobFailedError, match="another process writes to|can't be written"):
+        source = testing.script([*ROWS[:600], gates[1], *ROWS[600:]], Row)
+        other = rel.start(topology(source, server, table), restore=tmp_path / "checkpoints")
+        assert gates[1].wait_reached(PATIENCE)
+        gates[0].open()
+        with pytest.raises(JobFailedError, match="another process writes to"):
             made.job.wait(PATIENCE)
+        gates[1].open()
+        other.wait(PATIENCE)
     finally:
-        gate.open()
+        for gate in gates:
+            gate.open()
         made.job.close()
+        if other is not None:
+            other.close()
+    assert held(server, table) == [tuple(row) for row in ROWS]
+
+
+def test_what_an_abandoned_checkpoint_staged_does_not_count(server: str, table: str, tmp_path: Path) -> None:
+    schema, store = rel.Schema.of(Row), Blobs(tmp_path / "blobs")
+    batch = pa.table(list(zip(*ROWS, strict=True)), schema=schema.to_arrow()).to_batches()[0]
+    lost = PostgresTable(rel.postgres(server, table), schema, None)
+    lost.write(batch.slice(0, 300))
+    at = lost.prepare(1, store)
+    lost.write(batch.slice(300, 300))
+    lost.prepare(2, store)  # is staged, but the checkpoint of the job isn't complete
+    lost.abandon()
+    after = PostgresTable(rel.postgres(server, table), schema, at)
+    assert held(server, table) == [tuple(row) for row in ROWS[:300]]
+    after.write(batch.slice(300))
+    after.close()
     assert held(server, table) == [tuple(row) for row in ROWS]
 
 
