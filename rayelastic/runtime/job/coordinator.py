@@ -305,6 +305,7 @@ class Coordinator:
         except BaseException:
             self._host.avoid(frozenset(before))
             raise
+        self._host.avoid(frozenset((*before, node)))  # processes that elements have left since
         self._journal.leaves((*before, node))
         return plan
 
