@@ -16,7 +16,7 @@ from rayelastic import testing
 from rayelastic.errors import JobFailedError, LaneError, SchemaError
 from rayelastic.graph.spec.operator_spec import Lane
 from tests.component.operators.running import CONFIGS, table_of
-from tests.component.operators.test_processes import Feed, Row, Told, by_key, played, rows_of, streams
+from tests.component.operators.test_processes import Feed, Row, Told, by_key, played, rows_of
 from tests.component.rescaling import flows
 
 PATIENCE = 60.0
@@ -63,6 +63,10 @@ def topology_of(
     if late:
         told.late().sink("late", rel.list())
     return topology
+
+
+# few keys and times, so that timers meet tuples, one another, and those that take them back
+streams = st.lists(st.builds(Row, st.integers(0, 1), st.integers(0, 12), st.integers(-4, 5)), min_size=5, max_size=40)
 
 
 def check_played(rows: list[Row], lateness: int, run: int) -> None:
