@@ -20,9 +20,10 @@ namespace {
 
 using openssl::library;
 
-constexpr char kIdentity[] = "rayelastic";            // each connection has a key of its own, so there is nothing to choose by
-constexpr std::size_t kRecordBytes = 16384;           // the most of a TLS record
-constexpr std::size_t kReadBytes = 5 * kRecordBytes;  // of one look into the socket: a frame of a link
+constexpr char kIdentity[] = "rayelastic";             // each connection has a key of its own, so there is nothing to choose by
+constexpr std::size_t kRecordBytes = 16384;            // the most of a TLS record
+constexpr std::size_t kReadBytes = 5 * kRecordBytes;   // of one look into the socket: a frame of a link
+constexpr std::size_t kSendBytes = 16 * kRecordBytes;  // that are encrypted before the socket has taken them
 constexpr std::uint64_t kKeyBytesMost = std::uint64_t{64} << 30;
 
 std::string last_error() {
@@ -253,7 +254,7 @@ ssize_t Tls::send(std::span<const iovec> parts) {
   State& state = *state_;
   if (!state.flush()) return -1;
   std::size_t total = 0;
-  while (true) {
+  while (total < kSendBytes) {
     const std::span<const char> bytes = state.next(parts, total);
     if (bytes.empty()) break;
     library().ERR_clear_error();

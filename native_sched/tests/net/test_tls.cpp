@@ -85,6 +85,20 @@ TEST(records_go_over_an_encrypted_link_whatever_the_keys_do) {
   }
 }
 
+TEST(what_nobody_reads_is_not_piled_up) {
+  if (!Tls::missing().empty()) return;
+  const Sockets sockets;
+  const Pair pair(sockets.a, sockets.b, kKey, kKey);
+  CHECK(pair.made);
+  std::vector<char> large(64U << 20);
+  const iovec part{large.data(), large.size()};
+  const ssize_t sent = pair.near->send({&part, 1});
+  CHECK(sent > 0 && sent <= (1 << 20));
+  CHECK(pair.near->unsent());
+  CHECK_EQ(pair.near->send({&part, 1}), -1);
+  CHECK_EQ(errno, EAGAIN);
+}
+
 TEST(without_the_key_there_is_no_connection) {
   if (!Tls::missing().empty()) return;
   const Sockets sockets;
