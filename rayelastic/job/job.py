@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import JobCancelledError, JobFailedError
+from rayelastic.job.changing import Changing
 from rayelastic.job.control import CONTROL_TIMEOUT
 from rayelastic.job.feeding import Feeds
 from rayelastic.job.result import JobResult, sink_value
@@ -40,12 +41,11 @@ __all__ = ["Job"]
 SNAPSHOT_TIMEOUT = 1800.0  # seconds for a snapshot of all processing elements
 START_TIMEOUT = 300.0  # seconds until every processing element runs
 STATE_TIMEOUT = 120.0  # seconds for keys to be read, behind a checkpoint perhaps
-RESCALE_TIMEOUT = 600.0  # seconds for all keys of a region to move
 FOLLOW_PERIOD = 0.5  # seconds between two questions for what was adapted
 WAIT_PERIOD = 1.0  # seconds that one waiting call stays with the coordinator, so that Ctrl-C is never far
 
 
-class Job:
+class Job(Changing):
     """A running job.
 
     Args:
@@ -84,25 +84,6 @@ class Job:
             self._plan = self._control.within(CONTROL_TIMEOUT).plan()
         return self._plan
 
-    def rescale(self, region: str, replicas: int) -> ExecPlan:
-        """Gives a region another number of replicas while the job runs; needs JobConfig(regions='manual').
-
-        Its keys are spread anew: those that move wait until their state has arrived, all others go on. Nothing is lost,
-        doubled or reordered per key.
-
-        Args:
-            region: its name in the plan, such as 'r1'.
-            replicas: 1 or more; each has a processing element of its own.
-
-        Returns:
-            The plan in force then.
-
-        Raises:
-            ConfigError: the region can't have so many.
-            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
-        """
-        return self._control.within(RESCALE_TIMEOUT).rescale(region, replicas)
-
     def state(self, operator: str) -> OperatorState:
         """The keyed state of an operator while the job runs: `job.state("totals").get("key")`.
 
@@ -113,58 +94,6 @@ class Job:
             What reads it, whose methods raise StateError where there is nothing to read.
         """
         return OperatorState(lambda key, most: self._control.within(STATE_TIMEOUT).read_state(operator, key, most))
-
-    def change(self, plan: ExecPlan) -> ExecPlan:
-        """Carries out another plan on the running job: made of `job.plan()` by its `with_...` methods.
-
-        Other numbers of replicas alone are carried out while everything runs, as `rescale` does. Where operators change
-        their processing elements, or these their nodes, the job takes a checkpoint, all elements end, and it goes on
-        from there by the new plan, in the processes that it has and in new ones: that is a pause of seconds, which the
-        log tells; sources are read again from where they were, as after a loss.
-
-        Args:
-            plan: of the same regions; replicas and places change one after the other, by two calls.
-
-        Returns:
-            The plan in force then.
-
-        Raises:
-            ConfigError: the job can't have this plan.
-            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
-
-        >>> plan = job.plan()  # doctest: +SKIP
-        >>> job.change(plan.with_split("r1", "rate", plan.fresh_pes(1)))  # doctest: +SKIP
-        """
-        return self._control.within(RESCALE_TIMEOUT).change(plan)
-
-    def leave(self, node: str) -> ExecPlan:
-        """Has the job leave a node of the cluster for good, as before the machine is switched off.
-
-        What runs there goes on elsewhere, from a checkpoint that is taken for it: a pause of seconds for the whole job.
-        Nothing of the job starts there any more.
-
-        Args:
-            node: its name, as `job.status.pes` and `job.plan().nodes` have it.
-
-        Returns:
-            The plan in force then.
-
-        Raises:
-            ConfigError: there is no such node, or no other.
-            ChangeError: it couldn't be done; the job goes on where it is.
-        """
-        return self._control.within(RESCALE_TIMEOUT).leave(node)
-
-    def pause_elasticity(self) -> None:
-        """Has the job stay as it is: threads, queues, channels, replicas and processes, until `resume_elasticity`.
-
-        `rescale`, `change` and `leave` still do what they are told. A loss is recovered from, in the same plan.
-        """
-        self._control.within(CONTROL_TIMEOUT).pause_elasticity(True)
-
-    def resume_elasticity(self) -> None:
-        """Has the job adapt to its load again."""
-        self._control.within(CONTROL_TIMEOUT).pause_elasticity(False)
 
     def adaptations(
         self, follow: bool = False, every_pass: bool = False, since: Mapping[str, int] | None = None

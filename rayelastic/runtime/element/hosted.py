@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.spec.concurrency import Concurrency
     from rayelastic.runtime.files.inputs import Input
     from rayelastic.runtime.files.outputs import BlobStore, Output
+    from rayelastic.runtime.ingest.receiver import IngestServer
     from rayelastic.runtime.values.specs import PESpec
 
 MARK_PERIOD = 0.1  # seconds between two marks by which a source has its latency sampled
@@ -88,6 +89,12 @@ class HostedOperators:
                 self.sources[operator.name] = source_operator(operator)
             elif operator.kind is OperatorKind.SINK:
                 self.sinks[operator.name] = sink_operator(operator, past, f"{self._spec.pe}-{number:04}")
+
+    def ingest(self, source: str) -> IngestServer:
+        """What takes the rows of a source that is fed from outside."""
+        ingest = self.sources[source].ingest
+        assert ingest is not None
+        return ingest
 
     def build(self) -> None:
         """Makes the native operators."""

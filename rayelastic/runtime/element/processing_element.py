@@ -26,11 +26,12 @@ from rayelastic.runtime.element.sampling import pe_sample
 from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchange
 from rayelastic.runtime.element.state_transfer import Ranges
 from rayelastic.runtime.files.local_checkpoints import discard_local
-from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, derive_secret, dial
+from rayelastic.runtime.ingest.addressing import ingest_address
+from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, dial
 from rayelastic.runtime.port.secure_socket import check_encryption, encryption_of, tls_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 from rayelastic.runtime.values.adaptation import Adaptation
-from rayelastic.runtime.values.specs import IngestAddress, PESpec
+from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import Failure, PESample, PEStatus, SinkResult, State
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import PlanLink
     from rayelastic.runtime.element.holding import Holding
     from rayelastic.runtime.ingest.frames import Epoch
+    from rayelastic.runtime.values.specs import IngestAddress
 
 LINK_TIMEOUT = 60.0  # seconds for the producers of the links to connect; they may still be compiling
 DIAL_TIMEOUT = 6.0  # seconds for one handshake on a busy machine; a change is undone within 10 (R11)
@@ -178,43 +180,19 @@ class ProcessingElement:
     def ingest_address(self, source: str) -> IngestAddress:
         """Where the rows of a source that is fed from outside are to be pushed to."""
         assert self._port is not None
-        channel = f"ingest:{source}"
-        ingest = self._hosted.sources[source].ingest
-        return IngestAddress(
-            address=self._port.address,
-            job_id=self.spec.job_id,
-            pe=self.spec.pe,
-            channel=channel,
-            secret=derive_secret(self.spec.secret, channel),
-            epoch=self.spec.epoch,
-            complete=ingest is not None and ingest.finished,
-        )
+        return ingest_address(self.spec, self._port.address, source, complete=self._hosted.ingest(source).finished)
 
     def finish_source(self, source: str, rows: dict[int, int]) -> None:
-        """Ends a source that is fed from outside.
-
-        Args:
-            source: the operator.
-            rows: how many rows each partition had, by its number.
-
-        Raises:
-            SourceError: other rows arrived.
-        """
-        ingest = self._hosted.sources[source].ingest
-        assert ingest is not None
-        ingest.finish(rows)
+        """Ends a source that is fed from outside; see IngestServer.finish."""
+        self._hosted.ingest(source).finish(rows)
 
     def end_epoch(self, source: str, epoch: Epoch, rows: dict[int, int]) -> int:
         """Ends a micro-batch of a source that is fed from outside; see IngestServer.end_epoch."""
-        ingest = self._hosted.sources[source].ingest
-        assert ingest is not None
-        assert self._running is not None
-        return ingest.end_epoch(epoch, rows, self._running.given(source))
+        return self._hosted.ingest(source).end_epoch(epoch, rows, self._started().given(source))
 
     def has_open_epoch(self, source: str) -> bool:
         """Whether a micro-batch of a source that is fed from outside has begun and isn't complete."""
-        ingest = self._hosted.sources[source].ingest
-        return ingest is not None and ingest.has_open_epoch
+        return self._hosted.ingest(source).has_open_epoch
 
     @property
     def routing(self) -> Routing:

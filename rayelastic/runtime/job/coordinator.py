@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import ChangeError, JobExistsError, PELostError, RayelasticError
+from rayelastic.errors import JobExistsError, PELostError, RayelasticError
 from rayelastic.runtime.checkpoint.savepoint import Epochs, take_savepoint
 from rayelastic.runtime.checkpoint.saving import check_savable, end_stop, save_job
 from rayelastic.runtime.feeding.fed_sources import FedSources
@@ -30,7 +30,7 @@ from rayelastic.runtime.job.safety import Safety, settings_of
 from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
-from rayelastic.runtime.rescale.possible import checked_change, plan_without
+from rayelastic.runtime.rescale.changing import PlanChanges
 from rayelastic.runtime.saved.live import READ_TIMEOUT, read_state
 from rayelastic.runtime.values.region_adaptation import REGIONS
 from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, SinkResult, State
@@ -116,6 +116,15 @@ class Coordinator:
             self._safety.ask if self._safety is not None else None,
             self._life.fail,
         )
+        self._changes = PlanChanges(
+            lambda: self._plan.placed(self._life.elements()),
+            host,
+            self._journal,
+            self._cluster.elastic,
+            self._rescaling.change,
+            self._safety.change if self._safety is not None else None,
+            lambda: self._life.checkpoints.problem,
+        )
         self._regions = region_level(
             job,
             self._cluster,
@@ -124,7 +133,7 @@ class Coordinator:
             self._plan,
             self._telemetry,
             self._rescaling,
-            self.change,
+            self._changes.change,
             saves=settings is not None,
         )
 
@@ -243,78 +252,19 @@ class Coordinator:
     # --- changes of its plan ----------------------------------------------------------------------------------------
 
     def rescale(self, region: str, replicas: int) -> ExecPlan:
-        """Gives a region another number of replicas while the job runs; each new one gets an element of its own.
-
-        Args:
-            region: its name in the plan.
-            replicas: 1 or more.
-
-        Returns:
-            The plan in force then.
-
-        Raises:
-            ConfigError: the region can't have so many.
-            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
-        """
+        """Gives a region another number of replicas while the job runs; see Rescaling.rescale."""
         return self._rescaling.rescale(region, replicas)
 
     def change(self, wanted: ExecPlan) -> ExecPlan:
-        """Carries out another plan: live where only numbers of replicas differ, else from a checkpoint of now.
-
-        Args:
-            wanted: made of the plan in force.
-
-        Returns:
-            The plan in force then.
-
-        Raises:
-            ConfigError: it is no plan of this job's regions, or one that can't be had.
-            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
-        """
-        change = checked_change(self._plan.now, wanted, self._cluster.elastic, self._host.nodes())
-        if change.is_live:
-            return self._rescaling.change(wanted)
-        if self._safety is None:
-            raise ChangeError(
-                "operators change their processes at a checkpoint, and the job takes none: "
-                + (self._life.checkpoints.problem or "JobConfig(checkpoint=...) says so"),
-                way_out="Give JobConfig(checkpoint=rel.Checkpoint())",
-            )
-        return self._safety.change(wanted)
+        """Carries out another plan; see PlanChanges.change."""
+        return self._changes.change(wanted)
 
     def leave(self, node: str) -> ExecPlan:
-        """Has the job leave a node, for good: its processing elements go on elsewhere, from a checkpoint of now.
-
-        Args:
-            node: its name.
-
-        Returns:
-            The plan in force then.
-
-        Raises:
-            ConfigError: there is no such node, or no other.
-            ChangeError: it couldn't be done; the job goes on as it was.
-        """
-        before = self._journal.left
-        wanted = plan_without(self._plan.placed(self._life.elements()), node, self._host.nodes())
-        self._host.avoid(frozenset((*before, node)))
-        try:
-            plan = self.change(wanted)
-            if stays := [pe for pe, at in plan.nodes.items() if at == node]:
-                raise ChangeError(f"{', '.join(stays)} found no room outside {node}", way_out="Add a node")
-        except BaseException:
-            self._host.avoid(frozenset(before))
-            raise
-        self._host.avoid(frozenset((*before, node)))  # processes that elements have left since
-        self._journal.leaves((*before, node))
-        return plan
+        """Has the job leave a node, for good; see PlanChanges.leave."""
+        return self._changes.leave(node)
 
     def recover(self) -> ExecPlan:
-        """Ends the change that a coordinator before this one has begun: forward if it can be ended, else back.
-
-        Returns:
-            The plan in force then.
-        """
+        """Ends the change that a coordinator before this one has begun, and returns the plan in force then."""
         return self._rescaling.recover()
 
     def pause_elasticity(self, paused: bool) -> None:
@@ -374,15 +324,7 @@ class Coordinator:
         return self._fed.address(source)
 
     def finish_source(self, source: str, rows: dict[int, int]) -> None:
-        """Says that a source which is fed from outside is complete.
-
-        Args:
-            source: the operator.
-            rows: how many rows each partition had, by its number.
-
-        Raises:
-            SourceError: other rows arrived.
-        """
+        """Says that a source which is fed from outside is complete; see IngestServer.finish."""
         self._hosting(source).finish_source(source, rows)
 
     def fail_source(self, source: str, reason: str, pushed_to: IngestAddress | None = None) -> bool:

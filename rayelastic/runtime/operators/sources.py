@@ -220,7 +220,7 @@ def _rows_source(spec: OperatorSpec, body: RowsSource) -> SourceOperator:
 def _generate_source(spec: OperatorSpec, body: GenerateSource) -> SourceOperator:
     start = 0
 
-    def seek(position: int, _: Place | None) -> int:
+    def seek(position: int, _: Input | None) -> int:
         nonlocal start
         start = position
         return 0

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Shape", "StateKindOf", "required", "shape_of", "shapes_of"]
 
 Columns = tuple["Column", ...]
+NO_TTL = (0, "", 0, "last")  # as the native layer takes it
 
 
 class StateKindOf(Enum):
@@ -52,7 +53,7 @@ class Shape:
     kind: StateKindOf
     keys: Columns
     values: Columns = ()
-    ttl: tuple[int, str, int] = (0, "", 0)
+    ttl: tuple[int, str, int, str] = NO_TTL
     takes: Columns = ()
     aggregates: tuple[NativeAggregate, ...] = ()
     emit: str = ""
@@ -76,7 +77,7 @@ class Shape:
             StateKindOf(held["kind"]),
             _columns(held["keys"]),
             _columns(held["values"]),
-            (int(held["ttl"][0]), str(held["ttl"][1]), int(held["ttl"][2])),
+            (int(held["ttl"][0]), str(held["ttl"][1]), int(held["ttl"][2]), str(held["ttl"][3])),
             _columns(held["takes"]),
             tuple((str(f), str(a), str(w), float(x), float(y)) for f, a, w, x, y in held["aggregates"]),
             str(held["emit"]),
@@ -109,13 +110,13 @@ def shape_of(spec: OperatorSpec) -> Shape | None:
     if schema is None:
         return None
     keys = columns_of(schema, spec.keys)
-    ttl = (0, "", 0) if spec.ttl is None else spec.ttl.described
+    ttl = NO_TTL if spec.ttl is None else spec.ttl.described
     match body:
         case OperatorCode(state_schema=Schema() as record):
             return Shape(StateKindOf.RECORD, keys, columns_of(record), ttl)
         case OperatorCode() if body.state is not None:
             return Shape(StateKindOf.VALUE, keys, (), ttl)
-        case KeyedProcess():
+        case KeyedProcess(code=None):
             return Shape(StateKindOf.TIMERS, keys, (), ttl)
         case Aggregation() if spec.output_schema is not None:
             gives, made = columns_of(spec.output_schema), tuple(native_aggregates(body.aggregates))
