@@ -72,10 +72,9 @@ def _snapshot(options: argparse.Namespace) -> int:
 
 
 def _stop(options: argparse.Namespace) -> int:
-    saved = Snapshot(options.snapshot, _key(options))
-    result = jobs.attach(options.job, address=options.address).stop(saved)
-    told = {"job": options.job, "location": saved.location, "sinks": list(result)}
-    _tell(options, told, f"job {options.job} has stopped, and is saved in {saved.location}")
+    saved = jobs.attach(options.job, address=options.address).begin_stop(Snapshot(options.snapshot, _key(options)))
+    told = {"job": options.job, "location": saved.location}
+    _tell(options, told, f"job {options.job} ends, and is saved in {saved.location}")
     return 0
 
 

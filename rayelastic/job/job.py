@@ -249,8 +249,21 @@ class Job(Changing):
         >>> before, after
         ([], [(0, 2450), (1, 2500)])
         """
-        self._control.within(SNAPSHOT_TIMEOUT).stop(checked(snapshot))
+        self.begin_stop(snapshot)
         return self.wait()
+
+    def begin_stop(self, snapshot: Snapshot | str | Path) -> Snapshot:
+        """Stops the job as `stop` does, and leaves what its sinks have to whoever waits for the job.
+
+        Returns:
+            The snapshot, which is complete.
+
+        Raises:
+            StateError: it can't be saved; names the operator.
+        """
+        where = checked(snapshot)
+        self._control.within(SNAPSHOT_TIMEOUT).stop(where)
+        return where
 
     def feed(self, operator: str, source: ExternalSource) -> None:
         """Has a source that lives outside push its rows from this process, as `rel.submit` does for those it declares.
