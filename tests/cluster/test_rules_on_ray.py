@@ -23,7 +23,7 @@ class Event(NamedTuple):
 
 class Rule(NamedTuple):
     rule: int
-    since: int
+    at: int
     number: int
 
 
@@ -64,7 +64,7 @@ def test_rules_and_patterns_in_replicas_on_ray(ray_cluster: str, tmp_path: Path)
             assert job.rescale(region, replicas).region(region).replicas == replicas
         flows(job)
         enough.touch()
-        result = job.wait(timeout=60)
+        result = job.wait(timeout=120)
         count = job.metrics().operator("events").tuples_out
     finally:
         enough.touch()
