@@ -54,16 +54,16 @@ def sniff():
             packet = packets.recv(1 << 16)
         except TimeoutError:
             continue
-        seen["words"] += packet.count(b"a-longer-word-")
-        seen["greetings"] += packet.count(b"RELH")
+        seen["words"] += packet.count(b"a-longer" + b"-word-")  # in two pieces: Ray tells nodes this text
+        seen["greetings"] += packet.count(b"REL" + b"H")
 sniffing = threading.Thread(target=sniff, daemon=True)
 sniffing.start()
 
 config = rel.JobConfig(pes=2, secure=secure == "encrypted")
 job = rel.submit(word_count.build(input=text, output=output), config)
 coordinator = ray.get(job._control._actor.__ray_call__.remote(lambda _: socket.gethostname()))
-encryption = [pe.encryption for pe in job.status.pes]
 result = job.wait(timeout=120)
+encryption = [pe.encryption for pe in job.status.pes]  # the last of them: each element had its links
 ended.set()
 sniffing.join()
 print(json.dumps({
