@@ -127,14 +127,7 @@ class ProcessingElement:
         self._running.begin()
 
     def wait(self, timeout: float) -> PEStatus:
-        """Waits until this PE is final.
-
-        Args:
-            timeout: seconds.
-
-        Returns:
-            The status then; not final if the time ran out.
-        """
+        """Waits until this PE is final, so many seconds at most, and returns the status then."""
         if self._running is not None and not self._state.is_final and self._running.scheduler.wait(timeout):
             self._conclude(self._running.scheduler.failure())
         return self.status()
