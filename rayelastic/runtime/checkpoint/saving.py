@@ -155,7 +155,7 @@ def take_checkpoint(
         folder.remove()
         journal.goes_on()
         raise
-    commit(job.name, handles.values(), epoch)
+    commit(job.name, handles.values(), epoch, [one.location for one in journal.checkpoints])
     for one in outdated:
         SnapshotFolder(Snapshot(one.location)).remove()
     return Taken(epoch, time.monotonic() - began, paused)
@@ -205,12 +205,19 @@ def abandon(handles: Iterable[PEHandle], epoch: int) -> None:
             handle.within(COMMIT_TIMEOUT).abandon_epochs(epoch)
 
 
-def commit(job: str, handles: Iterable[PEHandle], epoch: int) -> None:
-    """Has all sinks show what they prepared until a checkpoint, which is complete."""
+def commit(job: str, handles: Iterable[PEHandle], epoch: int, kept: Sequence[str] | None = None) -> None:
+    """Has all sinks show what they prepared until a checkpoint, which is complete.
+
+    Args:
+        job: its name.
+        handles: its elements.
+        epoch: of the checkpoint.
+        kept: where the checkpoints are that may be gone back to; nodes remove others from their disks. None: they don't.
+    """
     for handle in handles:
         try:
             with suppress(PELostError, TimeoutError):  # its watcher reports a loss; the next commit covers this one
-                handle.within(COMMIT_TIMEOUT).commit(epoch)
+                handle.within(COMMIT_TIMEOUT).commit(epoch, kept)
         except SinkError as error:  # the checkpoint is complete all the same, and the next commit covers this one, too
             tell("rows not shown yet", job=job, level=logging.WARNING, pe=handle.pe, reason=str(error))
 

@@ -192,8 +192,11 @@ class ElementApi(Protocol):
         """Has marks up to that of an epoch mean nothing any more; who is held at one goes on."""
         ...
 
-    def commit(self, epoch: int, /) -> None:
-        """Shows what its sinks had prepared when a checkpoint was taken, which is complete now."""
+    def commit(self, epoch: int, kept: Sequence[str] | None = None, /) -> None:
+        """Shows what its sinks had prepared when a checkpoint was taken, which is complete now.
+
+        Checkpoints on the disk of its node that aren't at one of the places in `kept` are removed.
+        """
         ...
 
     def saved(self, snapshot: Snapshot, name: str, digest: str, /) -> bytes | None:

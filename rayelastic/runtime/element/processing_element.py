@@ -25,7 +25,7 @@ from rayelastic.runtime.element.running import Running
 from rayelastic.runtime.element.sampling import pe_sample
 from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchange
 from rayelastic.runtime.element.state_transfer import Ranges
-from rayelastic.runtime.files.local_checkpoints import discard_local
+from rayelastic.runtime.files.local_checkpoints import discard_local, keep_local
 from rayelastic.runtime.ingest.addressing import ingest_address
 from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, dial
 from rayelastic.runtime.port.secure_socket import check_encryption, encryption_of, tls_of
@@ -274,8 +274,10 @@ class ProcessingElement:
         if self._running is not None:
             self._running.marked.abandon(epoch)
 
-    def commit(self, epoch: int) -> None:
-        """Shows what its sinks had prepared when a checkpoint was taken, which is complete now; safe to repeat."""
+    def commit(self, epoch: int, kept: Sequence[str] | None = None) -> None:
+        """Shows what its sinks had prepared for a checkpoint, which is complete. Safe to repeat; see ElementApi."""
+        if kept is not None:
+            keep_local(self.spec.job_id, [place.rstrip("/").rpartition("/")[2] for place in kept])
         self._hosted.commit(epoch)
 
     @property
@@ -301,12 +303,7 @@ class ProcessingElement:
         discard_local(self.spec.job_id)
 
     def release(self, go_on: bool) -> None:
-        """Lets all operators go again.
-
-        Args:
-            go_on: as before. Otherwise the sources end where they were held, and the sinks complete what they have; the
-                streams aren't at their end, so nobody else hears of one.
-        """
+        """Lets all operators go again; see ElementApi.release."""
         if self._running is not None:
             self._running.holding.release(go_on)
 

@@ -57,7 +57,9 @@ struct CrossJoin final : TimedState {
   [[nodiscard]] std::string key_of(const std::byte* record) {
     StringView key;
     right_keys.extract(record, 1, &key);
-    return (is_null_key(key) ? "0" : "1") + std::string(key.view());
+    std::string found(1, is_null_key(key) ? '0' : '1');
+    found += key.view();
+    return found;
   }
 
   void forget_before(std::vector<KeptRecord>& versions, std::int64_t time) {
