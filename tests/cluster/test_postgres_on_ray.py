@@ -14,7 +14,7 @@ from tests.postgres import needs_postgres, postgres_server
 
 pytestmark = [pytest.mark.cluster, needs_postgres]
 
-KILLS = 2
+KILLS = 4
 
 
 @pytest.fixture(scope="module")
