@@ -14,7 +14,7 @@ from tests.postgres import needs_postgres, postgres_server
 
 pytestmark = [pytest.mark.cluster, needs_postgres]
 
-KILLS = 4
+KILLS = 2
 
 
 @pytest.fixture(scope="module")
