@@ -212,5 +212,8 @@ class ElementApi(Protocol):
         ...
 
     def release(self, go_on: bool, /) -> None:
-        """Lets its operators go again, or ends its sources where they are."""
+        """Lets its operators go again, or ends its sources where they are.
+
+        Ended like this, sinks complete what they have; the streams aren't at their end, so nobody else hears of one.
+        """
         ...
