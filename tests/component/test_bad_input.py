@@ -130,7 +130,7 @@ BAD: dict[str, tuple[Declare, str, str | None, str]] = {
     "a number as threading model": (lambda t, s: rel.JobConfig(threading=2), "ConfigError", None, "JobConfig(threading=2) is no threading model. Choose 'manual', 'dynami"),
     "unknown elasticity": (lambda t, s: rel.JobConfig(elasticity="very"), "ConfigError", None, "JobConfig(elasticity='very'). Choose one of 'guided', 'paper', 'off'"),
     "elasticity as truth": (lambda t, s: rel.JobConfig(elasticity=True), "ConfigError", None, "JobConfig(elasticity=True). Choose one of 'guided', 'paper', 'off'"),
-    "unknown regions": (lambda t, s: rel.JobConfig(regions="some"), "ConfigError", None, "JobConfig(regions='some'). Choose 'fixed', 'manual' or 'elastic'"),
+    "unknown regions": (lambda t, s: rel.JobConfig(regions="some"), "ConfigError", None, "JobConfig(regions='some'). Choose 'fixed', 'manual', 'advise' or 'elastic'"),
     "too short a period": (lambda t, s: rel.JobConfig(adaptation_period=0.001), "ConfigError", None, "JobConfig(adaptation_period=0.001). Give seconds, 0.1 or more"),
     "an endless period": (lambda t, s: rel.JobConfig(adaptation_period=float("inf")), "ConfigError", None, "JobConfig(adaptation_period=inf). Give seconds, 0.1 or more"),
     "a period that is no number": (lambda t, s: rel.JobConfig(adaptation_period=float("nan")), "ConfigError", None, "JobConfig(adaptation_period=nan). Give seconds, 0.1 or more"),

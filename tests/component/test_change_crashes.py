@@ -18,8 +18,8 @@ from rayelastic.testing import Gate
 from tests.component.test_stop_crashes import PATIENCE, ROWS, Died, Doom, DoomedHost, Row
 
 STEPS = [
-    ("save", "pe0", False),
-    ("save", "pe0", True),
+    ("save_at_marks", "pe0", False),
+    ("save_at_marks", "pe0", True),
     ("commit", "pe0", False),
     ("open", "pe0", False),
     ("open", "pe1", True),

@@ -19,8 +19,8 @@ from rayelastic.runtime.job.region_level import goes_apart
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 
 PATIENCE = 100.0
-ROWS = 40_000  # of each source
-ROUNDS = 10_000  # of a loop: half a millisecond
+ROWS = 60_000  # of each source
+ROUNDS = 40_000  # of a loop: a millisecond or two, so that rows last until it is taken back
 TARGET = 0.05  # of a CPU: other work may leave little more
 
 
@@ -42,7 +42,7 @@ def burning(enough: threading.Event, folder: Path, *sources: object) -> Job:
     burned = first.union(second).map("first", burn, schema=Number, lane="python")
     burned.map("second", burn, schema=Number, lane="python").sink("out", rel.list())
     config = rel.JobConfig(
-        regions="elastic", region_period=0.5, region_target=TARGET, max_processes=2, checkpoint=rel.Checkpoint(folder)
+        regions="elastic", region_period=1.0, region_target=TARGET, max_processes=2, checkpoint=rel.Checkpoint(folder)
     )
     return rel.start(topology, config)
 

@@ -33,6 +33,8 @@ from rayelastic.policy.regions.thresholds import OrganicThresholds
 
 __all__ = ["RateAdaptation"]
 
+LEAST_OF_PARTING = 1 / 3  # of the gain that it promises, from which on a parting of operators is kept
+
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
@@ -217,7 +219,10 @@ class RateAdaptation:
         if trial.carried > 0:  # the load may have changed meanwhile: the better one of share and rate counts
             gain = max(share / trial.share, sizing.carried / trial.carried if trial.grows else 0.0) - 1.0
         if trial.grows:
-            good = share >= self._t.carried or gain >= min(self._t.throughput_gain, trial.gain / 2)
+            enough = min(self._t.throughput_gain, trial.gain / 2)
+            if trial.parting is not None:  # it may well give nothing, on a busy machine, and costs pauses
+                enough = max(self._t.throughput_gain, trial.gain * LEAST_OF_PARTING)
+            good = share >= self._t.carried or gain >= enough
         else:
             good = share >= self._t.carried * min(1.0, trial.share)
         measured = f"{sizing.carried:.4g} of {sizing.offered:.4g} tuples/s, {gain:+.0%}"

@@ -212,7 +212,7 @@ def commit(job: str, handles: Iterable[PEHandle], epoch: int, kept: Sequence[str
         job: its name.
         handles: its elements.
         epoch: of the checkpoint.
-        kept: where the checkpoints are that may be gone back to; nodes remove others from their disks. None: they don't.
+        kept: where the checkpoints are that may be gone back to; nodes remove others from their disks. None: none.
     """
     for handle in handles:
         try:
