@@ -166,15 +166,37 @@ def test_a_writer_that_was_replaced_writes_no_more(server: str, table: str, tmp_
 def test_what_an_abandoned_checkpoint_staged_does_not_count(server: str, table: str, tmp_path: Path) -> None:
     schema, store = rel.Schema.of(Row), Blobs(tmp_path / "blobs")
     batch = pa.table(list(zip(*ROWS, strict=True)), schema=schema.to_arrow()).to_batches()[0]
-    lost = PostgresTable(rel.postgres(server, table), schema, None)
+    lost = PostgresTable(rel.postgres(server, table), schema, None, f"{table}/out")
     lost.write(batch.slice(0, 300))
     at = lost.prepare(1, store)
     lost.write(batch.slice(300, 300))
     lost.prepare(2, store)  # is staged, but the checkpoint of the job isn't complete
     lost.abandon()
-    after = PostgresTable(rel.postgres(server, table), schema, at)
+    after = PostgresTable(rel.postgres(server, table), schema, at, f"{table}/out")
     assert held(server, table) == [tuple(row) for row in ROWS[:300]]
     after.write(batch.slice(300))
+    after.close()
+    assert held(server, table) == [tuple(row) for row in ROWS]
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_who_begins_anew_takes_back_what_was_there_before_the_first_checkpoint(
+    server: str, table: str, ended: bool
+) -> None:
+    schema = rel.Schema.of(Row)
+    batch = pa.table(list(zip(*ROWS, strict=True)), schema=schema.to_arrow()).to_batches()[0]
+    lost = PostgresTable(rel.postgres(server, table), schema, None, f"{table}/out")
+    lost.write(batch.slice(0, 600))
+    if ended:  # its streams were over, and others of the job were lost
+        lost.close()
+        assert len(held(server, table)) == 600
+    after = PostgresTable(rel.postgres(server, table), schema, None, f"{table}/out")
+    assert held(server, table) == []
+    after.write(batch)
+    if not ended:
+        with pytest.raises(SinkError, match="another process writes to"):
+            lost.close()
+        lost.abandon()
     after.close()
     assert held(server, table) == [tuple(row) for row in ROWS]
 

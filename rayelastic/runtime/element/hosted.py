@@ -83,7 +83,7 @@ class HostedOperators:
         """
         settings = self._spec.config.checkpoint
         keep = settings.keep if isinstance(settings, Checkpoint) else Checkpoint().keep
-        past = Past(outputs, store, by_epoch, keep, own=self._spec.manifest is not None)
+        past = Past(outputs, store, by_epoch, keep, own=self._spec.manifest is not None, run=self._spec.job_id)
         for number, operator in enumerate(self._spec.operators):
             if operator.kind is OperatorKind.SOURCE:
                 self.sources[operator.name] = source_operator(operator)

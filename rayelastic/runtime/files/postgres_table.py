@@ -9,6 +9,7 @@ moved parts into the user's table; what is behind a checkpoint is found again by
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
@@ -71,23 +72,26 @@ class PostgresTable:
         sink: where.
         schema: of the rows.
         before: what an earlier run wrote there, if this one goes on from it.
+        run: names the sink and its run, so that whoever begins anew after a loss takes back what was there before it.
 
     Raises:
         SinkError: the server can't be reached, or the table hasn't the columns.
         StateError: what is there isn't what the earlier run left.
     """
 
-    def __init__(self, sink: PostgresSink, schema: Schema, before: Output | None) -> None:
+    def __init__(self, sink: PostgresSink, schema: Schema, before: Output | None, run: str) -> None:
         from psycopg import sql
 
         self._sink = sink
-        self._identity = secrets.token_hex(8) if before is None else before.location.removeprefix(LOCATION)
+        begins = Output(LOCATION + hashlib.sha256(run.encode()).hexdigest()[:16], 0)
+        before = before or begins
+        self._identity = before.location.removeprefix(LOCATION)
         self._writer = secrets.token_hex(8)
         self._table = sql.Identifier(*sink.table.split("."))
         self._staged = sql.Identifier(f"rayelastic_staged_{self._identity}")
         self._columns = sql.SQL(", ").join(map(sql.Identifier, schema.names))
-        self._rows = self._rows_before = 0 if before is None else before.rows
-        self._part = 0 if before is None else before.end
+        self._rows = self._rows_before = before.rows
+        self._part = before.end
         self._copy: contextlib.ExitStack | None = None
         self._lines: Any = None
         self._lock = threading.Lock()  # guards what follows
@@ -97,8 +101,7 @@ class PostgresTable:
             self._staging = self._connected(autocommit=False)
             self._moving = self._connected(autocommit=True)
             self._make(schema)
-            if before is not None:
-                self._take_up(before)
+            self._take_up(before)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Stages a batch, in the transaction of its part.
@@ -235,7 +238,7 @@ class PostgresTable:
     def _move(self, parts: int, epoch: int) -> None:
         """Moves the parts in front of a number into the table: rows and epoch in one transaction."""
         with self._moving.transaction():
-            self._do("SELECT 1 FROM rayelastic_sinks WHERE sink = %s FOR UPDATE", (self._identity,))
+            self._hold_identity(self._moving)
             if self._moved() >= parts:
                 return
             rows = self._do(
@@ -255,16 +258,20 @@ class PostgresTable:
                 copy, self._copy, self._lines = self._copy, None, None
                 copy.close()
             with self._staging.transaction():
-                found = self._staging.execute(
-                    "SELECT writer FROM rayelastic_sinks WHERE sink = %s FOR UPDATE", (self._identity,)
-                ).fetchone()
-                if found is None or found[0] != self._writer:
-                    raise SinkError(
-                        f"another process writes to {self._sink.table!r} in the place of this one",
-                        way_out="Give each job that goes on from a snapshot a table of its own",
-                    )
+                self._hold_identity(self._staging)
             self._staging.commit()
             self._part += 1
+
+    def _hold_identity(self, connection: psycopg.Connection[Any]) -> None:
+        """Has nobody else take the identity until the transaction ends; raises SinkError if somebody has."""
+        found = connection.execute(
+            "SELECT writer FROM rayelastic_sinks WHERE sink = %s FOR UPDATE", (self._identity,)
+        ).fetchone()
+        if found is None or found[0] != self._writer:
+            raise SinkError(
+                f"another process writes to {self._sink.table!r} in the place of this one",
+                way_out="Give each job that goes on from a snapshot a table of its own",
+            )
 
     @contextlib.contextmanager
     def _raising(self) -> Iterator[None]:

@@ -26,6 +26,7 @@ class Past:
         by_epoch: whether the job makes checkpoints: what sinks write stays hidden until one is complete.
         keep: how many complete checkpoints may be gone back to.
         own: whether that run was of this very job, which was lost.
+        run: names this run of the job, whatever is lost of it.
     """
 
     outputs: Mapping[str, Output] = field(default_factory=dict)
@@ -33,6 +34,7 @@ class Past:
     by_epoch: bool = False
     keep: int = 1
     own: bool = False
+    run: str = ""
 
     def kept(self, sink: str) -> Output | None:
         """What a sink had taken up to the checkpoint that keeps its rows in memory."""
