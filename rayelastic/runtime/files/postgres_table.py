@@ -98,9 +98,10 @@ class PostgresTable:
         self._prepared: dict[int, int] = {}  # {epoch: parts}
         self._closed = False
         with self._raising():
-            self._staging = self._connected(autocommit=False)
             self._moving = self._connected(autocommit=True)
+            self._end_others()
             self._make(schema)
+            self._staging = self._connected(autocommit=False)
             self._take_up(before)
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -171,7 +172,12 @@ class PostgresTable:
     def _connected(self, *, autocommit: bool) -> psycopg.Connection[Any]:
         import psycopg
 
-        return psycopg.connect(self._sink.conninfo, connect_timeout=CONNECT_TIMEOUT, autocommit=autocommit)
+        return psycopg.connect(
+            self._sink.conninfo,
+            connect_timeout=CONNECT_TIMEOUT,
+            autocommit=autocommit,
+            application_name=f"rayelastic-{self._identity}-{self._writer}",
+        )
 
     def _disconnect(self) -> None:
         self._closed = True
@@ -183,6 +189,14 @@ class PostgresTable:
 
         made = sql.SQL(statement).format(table=self._table, staged=self._staged, columns=self._columns)
         return self._moving.execute(made, values)
+
+    def _end_others(self) -> None:
+        """Ends the connections of those before it that may still run: what they have open would keep it waiting."""
+        self._moving.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE starts_with(application_name, %s) AND application_name <> %s",
+            (f"rayelastic-{self._identity}-", f"rayelastic-{self._identity}-{self._writer}"),
+        )
 
     def _make(self, schema: Schema) -> None:
         """Makes the tables that aren't there, and takes the identity: no other writer stages from now on."""
