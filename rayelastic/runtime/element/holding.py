@@ -269,6 +269,7 @@ class MarkedSaving:
         self._scheduler.abandon_epochs(epoch)
 
     def _save(self, snapshot: Snapshot, epoch: int, until: float) -> tuple[Part, float]:
+        SnapshotFolder(snapshot).make()  # this node may have a disk of its own
         store = rows_folder(snapshot)
         store.prepare()
         sources = [self._holding.ids[name] for name in self._hosted.sources]
