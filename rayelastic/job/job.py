@@ -174,10 +174,10 @@ class Job(Changing):
     def snapshot(self, snapshot: Snapshot | str | Path) -> Snapshot:
         """Saves the job as it is at one moment of its streams, for other jobs to go on from; this one goes on itself.
 
-        Sources stand still until what they sent has been processed and saved, as for a checkpoint. A job that goes on
-        from it (`restore=`) has the rows that sinks hold in memory, and takes back from files what this one wrote
-        later; to let both write, give its sinks other places, and restore Snapshot(..., drop=(sinks)). If the job
-        can't be saved it goes on as if nothing had been asked.
+        Sources stand still until what they sent has been processed and saved; a checkpoint is taken while all flows,
+        a savepoint isn't yet. A job that goes on from it (`restore=`) has the rows that sinks hold in memory, and takes
+        back from files what this one wrote later; to let both write, give its sinks other places, and restore
+        Snapshot(..., drop=(sinks)). If the job can't be saved it goes on as if nothing had been asked.
 
         Args:
             snapshot: where to, see Snapshot; a folder that has none yet.

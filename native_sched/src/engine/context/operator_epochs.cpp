@@ -9,7 +9,7 @@
 // Deadlock: who waits for an operator X to align has had its own mark; all that is still to bring X a mark hasn't. Downstream of what
 // hasn't had its mark nobody has aligned: so whoever runs it, or helps where it has no room, meets nobody who waits here, and the locks that
 // these hold belong to operators that have aligned. What is missing is a thread at most: waiting counts as starving, so it is replaced. Loops
-// are not aligned, nor are operators that somebody pokes in front of a meeting: the plan doesn't send marks there (saving.py).
+// are not aligned, nor are operators that somebody pokes in front of a meeting: no marks are sent there (alignment.py).
 #include <atomic>
 #include <mutex>
 
