@@ -10,7 +10,7 @@ import ast
 import random
 import re
 
-from tests.oracle import control, grammar, seldom, statements
+from tests.oracle import control, grammar, ordinary, seldom, statements
 from tests.oracle.program import Program
 from tests.oracle.rows import FIELDS, WORDS
 
@@ -42,8 +42,11 @@ def _blocks(text: str) -> list[tuple[int, str]]:
     return found
 
 
-EXPRESSIONS = {kind: _weighted(text) for kind, text in grammar.EXPRESSIONS.items()}
-STATEMENTS = _blocks(statements.STATEMENTS) + _blocks(seldom.STATEMENTS)
+_FIRST = {kind: _weighted(text) for kind, text in grammar.EXPRESSIONS.items()}
+_ORDINARY = {kind: _weighted(text) for kind, text in ordinary.EXPRESSIONS.items()}
+EXPRESSIONS = {kind: _FIRST.get(kind, []) + _ORDINARY.get(kind, []) for kind in _FIRST | _ORDINARY}
+_FIRST_STATEMENTS = _blocks(statements.STATEMENTS) + _blocks(seldom.STATEMENTS)
+STATEMENTS = _FIRST_STATEMENTS + _blocks(ordinary.STATEMENTS)
 BLOCK_STATEMENTS = _blocks(statements.BLOCK_STATEMENTS)
 STATE_STATEMENTS = _blocks(statements.STATE_STATEMENTS)
 
@@ -345,8 +348,10 @@ def tidied(body: str) -> str:
     return ast.unparse(ast.fix_missing_locations(_Strings().visit(ast.parse(body))))
 
 
-EACH = [(kind, template) for kind, table in EXPRESSIONS.items() for _, template in table]
-EACH += [("statement", template) for _, template in STATEMENTS]
+EACH = [(kind, template) for kind, table in _FIRST.items() for _, template in table]
+EACH += [("statement", template) for _, template in _FIRST_STATEMENTS]
+EACH += [(kind, template) for kind, table in _ORDINARY.items() for _, template in table]
+EACH += [("statement", template) for _, template in _blocks(ordinary.STATEMENTS)]
 
 
 def program(seed: int, number: int) -> Program:

@@ -9,14 +9,20 @@ F("..", a) is an f-string.
 
 from __future__ import annotations
 
-from tests.oracle.containers import CONSUMERS, CONTAINERS, LEAVES
+from tests.oracle import ordinary
+from tests.oracle.containers import CONSUMERS as OF_CONTAINERS
+from tests.oracle.containers import CONTAINERS
+from tests.oracle.containers import LEAVES as OF_LEAVES
 from tests.oracle.scalars import SCALARS
 from tests.oracle.seldom import SCALARS as SELDOM
 
 __all__ = ["CONSTANTS", "CONSUMERS", "EXPRESSIONS", "LEAVES"]
 
 EXPRESSIONS = {**{kind: table + SELDOM.get(kind, "\n")[1:] for kind, table in SCALARS.items()}, **CONTAINERS}
+LEAVES = {**OF_LEAVES, **ordinary.LEAVES}
+CONSUMERS = {**OF_CONTAINERS, **ordinary.CONSUMERS}
 CONSTANTS = {
+    **ordinary.CONSTANTS,
     "RATES": 'RATES = {"GET": 1.5, "a": 2.0, "longer than twelve bytes": -1.0, "": 0.25}',
     "NAMES": 'NAMES = {1: "one", -3: "three", 1000000000000: "many", 0: ""}',
     "CODES": 'CODES = {"GET": 1, "POST": 2, "error": -1, "ß": 3}',

@@ -15,7 +15,8 @@ from tests.oracle.rows import FIELDS
 
 IMPORTS = {
     "dt": "import datetime as dt", "math": "import math", "re": "import re", "np": "import numpy as np",
-    "operator": "import operator",
+    "operator": "import operator", "collections": "import collections", "functools": "import functools",
+    "itertools": "import itertools", "bisect": "import bisect", "statistics": "import statistics",
 }  # fmt: skip
 STATE = """class State(NamedTuple):
     count: int = 0

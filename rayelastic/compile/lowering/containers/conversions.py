@@ -23,7 +23,7 @@ _WITHOUT_ORDER = (
     operator.gt, operator.ge, operator.or_, operator.and_, operator.sub, operator.xor, operator.ior, operator.iand,
     operator.isub, operator.ixor, operator.not_, operator.truth, containers.in_order, containers.unordered,
 )  # fmt: skip
-_PUT = {"append": 0, "insert": 1, "remove": 0, "index": 0, "count": 0, "add": 0, "discard": 0}
+_PUT = {"append": 0, "extend": 0, "insert": 1, "remove": 0, "index": 0, "count": 0, "add": 0, "discard": 0}
 
 
 def check_conversions(state: Any) -> None:
@@ -65,19 +65,25 @@ def _shown(variable: Any, other: str) -> str:
 
 def _check_bool(wanted: Any, given: Any, variable: Any, loc: Any) -> None:
     """Refuses a bool that becomes an int, of which True and 1 can't be told apart any more."""
-    wanted, given = types.unliteral(wanted), types.unliteral(given)
-    wanted = wanted.type if isinstance(wanted, types.Optional) else wanted
-    given = given.type if isinstance(given, types.Optional) else given
+    wanted, given = _without_none(wanted), _without_none(given)
     both = isinstance(wanted, types.Integer | types.Boolean) and isinstance(given, types.Integer | types.Boolean)
     if both and isinstance(wanted, types.Boolean) != isinstance(given, types.Boolean):
         what = _shown(variable, "a value")
         raise UnsupportedError(f"{what} is once bool and once int: make it one of them by int(..) or bool(..)", loc)
 
 
+def _without_none(kind: Any) -> Any:
+    kind = types.unliteral(kind)
+    return kind.type if isinstance(kind, types.Optional) else kind
+
+
 def _check(state: Any, wanted: Any, given: Any, variable: Any, loc: Any) -> None:
     if isinstance(given, types.IntegerLiteral) and abs(given.literal_value) <= 2**53:
         return
-    given = types.unliteral(given)
+    wanted, given = _without_none(wanted), _without_none(given)
+    if isinstance(wanted, types.List) and isinstance(given, types.List):
+        _check(state, wanted.dtype, given.dtype, variable, loc)
+        return
     if isinstance(wanted, types.BaseTuple) and isinstance(given, types.BaseTuple) and len(wanted) == len(given):
         for a, b in zip(wanted, given, strict=True):  # type: ignore[call-overload]
             _check(state, a, b, variable, loc)
@@ -97,6 +103,7 @@ def _check_expression(state: Any, value: Any, target: Any) -> None:
         _check_bool(target, _kind(state, value.value), value.value, value.loc)
     elif value.op == "build_list" and isinstance(target, types.List):
         for item in value.items:
+            _check(state, target.dtype, _kind(state, item), item, value.loc)
             _check_bool(target.dtype, _kind(state, item), item, value.loc)
     elif value.op == "build_map" and isinstance(target, types.DictType):
         for _, item in value.items:
@@ -114,6 +121,9 @@ def _check_expression(state: Any, value: Any, target: Any) -> None:
     if called in (min, max):
         for argument, kind in zip(value.args, kinds, strict=True):
             _check_bool(kinds[0], kind, argument, value.loc)
+        if isinstance(kinds[0], types.BaseTuple) and len(kinds) == 1:
+            for kind in kinds[0]:
+                _check(state, kinds[0][0], kind, value.args[0], value.loc)
     if called is hash and any(map(_holds_floats, kinds)):
         raise UnsupportedError("hash() of a float isn't compiled: NaN's is that of an object", value.loc)
     for argument in value.args:
@@ -137,10 +147,39 @@ def _check_operator(state: Any, value: Any) -> None:
             raise UnsupportedError(
                 "is asks whether two are one object, which compiled code doesn't know: write ==", value.loc
             )
-    if value.fn is operator.contains and isinstance(kinds[0], types.Set):
-        _check(state, kinds[0].dtype, kinds[1], value.lhs, value.loc)
-        if isinstance(kinds[0].dtype, types.Boolean):
-            _check_bool(kinds[0].dtype, kinds[1], value.lhs, value.loc)
+    if value.fn is operator.contains:
+        _check_contains(state, value, kinds[0], kinds[1])
+    elif value.op != "unary" and all(isinstance(kind, types.List) for kind in kinds):
+        _check(state, kinds[0], kinds[1], value.lhs, value.loc)  # which are added or compared
+    elif value.op == "binop" and value.fn in _COMPARE and all(isinstance(kind, types.BaseTuple) for kind in kinds):
+        for pair in zip(*kinds, strict=False):
+            _check(state, *pair, value.lhs, value.loc)
+
+
+_COMPARE = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
+
+
+def _check_contains(state: Any, value: Any, container: Any, item: Any) -> None:
+    """Refuses to look for an int among floats, or the other way round: it may equal what stands next to it alone."""
+    if isinstance(container, types.Set | types.List):
+        _check(state, container.dtype, item, value.lhs, value.loc)
+        if isinstance(container.dtype, types.Boolean) and isinstance(container, types.Set):
+            _check_bool(container.dtype, item, value.lhs, value.loc)
+    elif isinstance(container, types.BaseTuple):
+        for kind in _parts(state, value.lhs, container):
+            small = isinstance(kind, types.IntegerLiteral) and abs(kind.literal_value) <= 2**53
+            if not small:
+                _check(state, kind, item, value.lhs, value.loc)
+
+
+def _parts(state: Any, variable: Any, container: Any) -> list[Any]:
+    """The kinds in a tuple: those of its items where it is built of them, of which constants are known."""
+    try:
+        made = state.func_ir.get_definition(variable)
+    except KeyError:
+        made = None
+    built = isinstance(made, ir.Expr) and made.op == "build_tuple"
+    return [_kind(state, item) for item in made.items] if built else list(container)
 
 
 def _holds_floats(kind: Any) -> bool:
@@ -169,7 +208,8 @@ def _check_method(state: Any, function: Any, call: Any) -> None:
         for kind in given[1:] if kinds else ():
             _check_bool(owner.value_type, kind, variable, call.loc)
     elif isinstance(owner, types.List | types.Set) and name in _PUT and len(given) > _PUT[name]:
-        _check(state, owner.dtype, given[_PUT[name]], variable, call.loc)
+        kind = given[_PUT[name]]
+        _check(state, owner.dtype, getattr(kind, "dtype", kind) if name == "extend" else kind, variable, call.loc)
         if name in ("append", "insert") or isinstance(owner.dtype, types.Boolean):
             _check_bool(owner.dtype, given[_PUT[name]], variable, call.loc)
 
