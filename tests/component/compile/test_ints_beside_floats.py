@@ -76,7 +76,7 @@ def pair_among_pairs(t):
 
 
 def largest_of_a_pair(t):
-    return str(max((t.i, t.x)))  # noqa: PLW3301
+    return str(max((t.i, t.x)))
 
 
 def int_among_floats(t):

@@ -122,8 +122,9 @@ def _check_expression(state: Any, value: Any, target: Any) -> None:
         for argument, kind in zip(value.args, kinds, strict=True):
             _check_bool(kinds[0], kind, argument, value.loc)
         if isinstance(kinds[0], types.BaseTuple) and len(kinds) == 1:
-            for kind in kinds[0]:
-                _check(state, kinds[0][0], kind, value.args[0], value.loc)
+            parts = list(kinds[0])  # type: ignore[call-overload]
+            for kind in parts:
+                _check(state, parts[0], kind, value.args[0], value.loc)
     if called is hash and any(map(_holds_floats, kinds)):
         raise UnsupportedError("hash() of a float isn't compiled: NaN's is that of an object", value.loc)
     for argument in value.args:
@@ -152,8 +153,8 @@ def _check_operator(state: Any, value: Any) -> None:
     elif value.op != "unary" and all(isinstance(kind, types.List) for kind in kinds):
         _check(state, kinds[0], kinds[1], value.lhs, value.loc)  # which are added or compared
     elif value.op == "binop" and value.fn in _COMPARE and all(isinstance(kind, types.BaseTuple) for kind in kinds):
-        for pair in zip(*kinds, strict=False):
-            _check(state, *pair, value.lhs, value.loc)
+        for one, other in zip(*kinds, strict=False):
+            _check(state, one, other, value.lhs, value.loc)
 
 
 _COMPARE = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
