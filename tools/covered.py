@@ -42,15 +42,13 @@ class Covered:
     def __init__(self, root: Path = ROOT, folder: Path = FOLDER) -> None:
         self._root = root
         self.seconds: dict[str, float] = json.loads((folder / SECONDS).read_text())  # of each test that passed
-        ran = {test.partition("::")[0] for test in self.seconds}
-        digests = json.loads((folder / DIGESTS).read_text())
-        self._digests = {path: kept for path, kept in digests.items() if path in ran or not path.startswith("tests/")}
+        self._digests: dict[str, str] = json.loads((folder / DIGESTS).read_text())
         self._data = coverage.CoverageData(basename=str(folder / DATA))
         self._data.read()
         self._lines: dict[Path, Mapping[int, Sequence[str]]] = {}
 
     def is_known(self, path: Path) -> bool:
-        """Whether a file, path from the root, is as it was; if it has tests, some of them have passed."""
+        """Whether a file, path from the root, is as it was."""
         return self._digests.get(path.as_posix()) == digest(self._root / path)
 
     def tests(self, path: Path, line: int) -> list[str]:

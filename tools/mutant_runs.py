@@ -86,6 +86,11 @@ class Chosen:
         costs = [self._seconds.get(item.nodeid, 0.0) for item in wanted]
         items[:] = within_budget(wanted, costs, self._budget)
 
+    def pytest_terminal_summary(self, terminalreporter: Any, exitstatus: int) -> None:  # noqa: ARG002
+        """All has been said: what pytest tidies up after that, the end of the process does."""
+        sys.stdout.flush()
+        os._exit(int(exitstatus))
+
 
 def within_budget(items: Sequence[Any], seconds: Sequence[float], budget: float) -> list[Any]:
     """As many as fit, and one in any case."""
