@@ -16,7 +16,10 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 LOOK = 0.02  # seconds between two looks at a running process
+WAITING = 10.0
 NO_TESTS = 5  # pytest's status
 FAILED_TO_START = 70  # no status of pytest: the mutant can't even be imported
 CACHE = "XDG_CACHE_HOME"
@@ -113,7 +116,7 @@ def run(
         files: of tests.
         plugin: which of their tests.
         folder: for the log and for compiled code.
-        limit: seconds.
+        limit: seconds of CPU; a process that only waits gets `WAITING` times as many by the clock.
         plant: the module with the mutant; None: as it is.
         caches: whether compiled code may be used that there is; what the mutant compiles is nobody else's.
 
@@ -124,7 +127,7 @@ def run(
     process = os.fork()
     if process == 0:
         child(files, plugin, folder, plant, caches)
-    until = time.monotonic() + limit
+    seen, started = psutil.Process(process), time.monotonic()
     try:
         while True:
             done, status = os.waitpid(process, os.WNOHANG)
@@ -133,7 +136,7 @@ def run(
                 if code == NO_TESTS:
                     raise LookupError(f"no tests in {', '.join(files)}")
                 return Outcome.SURVIVED if code == 0 else Outcome.KILLED
-            if time.monotonic() > until:
+            if time.monotonic() - started > WAITING * limit or cpu_time(seen) > limit:
                 return Outcome.STUCK
             time.sleep(LOOK)
     finally:
@@ -141,6 +144,14 @@ def run(
             os.killpg(process, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(process, 0)
+
+
+def cpu_time(process: psutil.Process) -> float:
+    """Seconds of CPU; a busy machine doesn't lengthen them."""
+    with contextlib.suppress(psutil.Error):
+        used = process.cpu_times()
+        return float(used.user + used.system)
+    return 0.0
 
 
 def child(files: Sequence[str], plugin: Chosen, folder: Path, plant: Planted | None, caches: bool) -> None:
