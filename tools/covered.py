@@ -117,7 +117,14 @@ class Timed:
             self._report.write_text(json.dumps(passed))
 
 
-def find_out(root: Path, folder: Path, tests: Sequence[str] = TESTS, packages: Sequence[str] = (PACKAGE,)) -> int:
+def find_out(
+    root: Path,
+    folder: Path,
+    tests: Sequence[str] = TESTS,
+    packages: Sequence[str] = (PACKAGE,),
+    *,
+    append: bool = False,
+) -> int:
     """Runs tests, and keeps which lines of packages they run; pytest's status.
 
     Args:
@@ -125,16 +132,23 @@ def find_out(root: Path, folder: Path, tests: Sequence[str] = TESTS, packages: S
         folder: where it is kept.
         tests: arguments of pytest.
         packages: folders that are measured.
+        append: keep what is known of other tests.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    seconds, digests = (json.loads((folder / name).read_text()) if append else {} for name in (SECONDS, DIGESTS))
     sources = [path for name in {*packages, "tests"} for path in (root / name).rglob("*.py")]
-    digests = {path.relative_to(root).as_posix(): digest(path) for path in sources}
-    (folder / DIGESTS).write_text(json.dumps(digests))
+    now = {path.relative_to(root).as_posix(): digest(path) for path in sources}
     beside = ["-n", str(os.cpu_count() or 2), "--dist=loadfile", "-p", "tools.covered", "-q"]
     measure = [*(f"--cov={name}" for name in packages), "--cov-context=test", "--cov-report="]
-    command = [sys.executable, "-m", "pytest", *beside, *measure, *tests]
+    command = [sys.executable, "-m", "pytest", *beside, *measure, *(["--cov-append"] if append else []), *tests]
     environment = {**os.environ, "COVERAGE_FILE": str(folder / DATA), REPORT: str(folder / SECONDS)}
-    return subprocess.run(command, cwd=root, env=environment, check=False).returncode
+    status = subprocess.run(command, cwd=root, env=environment, check=False).returncode
+    ran = json.loads((folder / SECONDS).read_text())
+    files = {test.partition("::")[0] for test in ran}
+    (folder / SECONDS).write_text(json.dumps(seconds | ran))
+    found = {file: now[file] for file in files if file.startswith("tests/")} if append else now
+    (folder / DIGESTS).write_text(json.dumps(digests | found))
+    return status
 
 
 def pytest_configure(config: Any) -> None:
@@ -184,8 +198,10 @@ def summed(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="./dev coverage", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--show", action="store_true", help="only what was found the last time")
+    parser.add_argument("--append", action="store_true", help="run some tests alone, and keep what is known of others")
     options, rest = parser.parse_known_args(arguments)
-    status = 0 if options.show else find_out(ROOT, FOLDER, rest or TESTS)
+    append = options.append and (FOLDER / DATA).exists()
+    status = 0 if options.show else find_out(ROOT, FOLDER, rest or TESTS, append=append)
     if not (FOLDER / DATA).exists():
         return status or 1
     print(table(figures(ROOT, FOLDER)))
