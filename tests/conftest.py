@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 TESTS = Path(__file__).resolve().parent
 UNIT = TESTS / "unit"
@@ -27,6 +28,10 @@ SHARED_DATA = TESTS.parent.parent / "shared" / "data"
 CLUSTER_TIMEOUT = 300  # seconds
 SESSION_VARIABLE = "RAYELASTIC_TEST_SESSION"
 LEFT_BEHIND_WAIT = 20.0  # seconds; Ray's own processes need a moment to go after ray.shutdown()
+
+# Property tests are seeded, and without a deadline, as the machine may be busy with other things.
+settings.register_profile("seeded", derandomize=True, deadline=None, max_examples=60)
+settings.load_profile("seeded")
 
 
 def pytest_configure() -> None:

@@ -1,61 +1,51 @@
 """Do tests notice a single wrong decision? `python -m tools.mutate [LAYER] [COUNT] [--seed S]`.
 
-Draws small faults (mutants.py), and runs each against the tests nearest to its file (nearest.py), in a process forked
-from this one, where the module is made of the faulty code: no file changes. A fault that no test notices survives.
-Faults that change nothing that anybody could see are listed in equivalent_mutants.toml and are not drawn.
+Draws small faults (mutants.py), and runs each, in a process of its own (mutant_runs.py), against the tests that run
+its line, as `./dev coverage` found them (covered.py); where that says nothing, against those nearest to its file.
+A fault that no test notices survives. Faults that change nothing that anybody could see are listed in
+equivalent_mutants.toml and are not drawn. What became of each is kept in build/mutants, so that a run can go on.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
+import hashlib
 import importlib
-import importlib.util
 import json
 import os
-import random
-import shutil
 import signal
 import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any
 
+from tools.covered import DATA, FOLDER, Covered
 from tools.imports import dotted
+from tools.mutant_runs import Chosen, Outcome, Planted, run, within_budget
 from tools.mutants import changes, planted
-from tools.nearest import NEAR, Nearest
+from tools.nearest import DIRECT, NEAR, Nearest
 
 ROOT = Path(__file__).resolve().parent.parent
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
+RESULTS = ROOT / "build" / "mutants"
 LAYERS = ("policy", "plan", "runtime", "graph", "compile")
-COUNT = 40  # mutants of a layer
+COUNT = 120  # mutants of a layer
 BUDGET = 30.0  # seconds of tests that a mutant is run against, by their times without it, the fastest tests first
-PATIENCE = 2.0  # times the baseline's time until a mutant counts as stuck
-SPARE = 10.0  # seconds on top, for imports and for a machine that is busy
-LOOK = 0.02  # seconds between two looks at a running process
+PATIENCE = 3.0  # times the time without it until a mutant counts as stuck
+LONGEST = 3600.0  # seconds of a file of tests without a mutant
+SPARE = 30.0  # seconds on top, for imports and for a machine that is busy
 WARM = ("pytest", "_pytest.doctest", "hypothesis", "hypothesis.strategies", "numpy", "psutil", "pytest_timeout")
-WARM_IN = {"runtime": ("pyarrow", "cloudpickle", "numba"), "compile": ("numba",), "graph": ("numba",)}
-
-
-class Outcome(Enum):
-    """What became of a mutant, or of a run without one."""
-
-    SURVIVED = "survived"
-    KILLED = "killed"
-    STUCK = "stuck"  # killed, too: the tests would never end
-
-    @property
-    def mark(self) -> str:
-        """As progress shows it."""
-        word: str = self.value
-        return word.upper() if self is Outcome.SURVIVED else word
+WARM_IN = {
+    "runtime": ("pyarrow", "cloudpickle", "numba"),
+    "compile": ("numba",),
+    "graph": ("numba",),
+    "plan": ("numba",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +59,7 @@ class Mutant:
         function: around it.
         before: the source that was replaced.
         after: what replaced it.
+        again: how many mutants of the file came before that look the same.
     """
 
     path: Path
@@ -77,6 +68,7 @@ class Mutant:
     function: str
     before: str
     after: str
+    again: int = 0
 
     @property
     def text(self) -> str:
@@ -88,25 +80,32 @@ class Mutant:
         """What stays when lines move."""
         return self.path.as_posix(), self.function, self.before, self.after
 
+    @property
+    def key(self) -> str:
+        """The identity, with what tells it from others that look the same."""
+        return json.dumps([*self.identity, self.again])
+
 
 # --- drawing --------------------------------------------------------------------------------------------------------
 
 
 def mutants(root: Path, layer: str) -> list[Mutant]:
     """All mutants of a layer."""
-    found = []
+    found: list[Mutant] = []
     for path in sorted((root / "rayelastic" / layer).rglob("*.py")):
+        same: Counter[tuple[str, str, str]] = Counter()
         for number, one in enumerate(changes(ast.parse(path.read_text()))):
+            again = same[one.function, one.before, one.after]
+            same[one.function, one.before, one.after] += 1
             place = path.relative_to(root)
-            found.append(Mutant(place, number, one.line, one.function, one.before, one.after))
+            found.append(Mutant(place, number, one.line, one.function, one.before, one.after, again))
     return found
 
 
 def drawn(root: Path, layer: str, count: int, seed: int, equivalent: frozenset[tuple[str, ...]]) -> list[Mutant]:
-    """Some of them, the same for the same seed and source."""
-    everything = mutants(root, layer)
-    random.Random(f"{seed} {layer}").shuffle(everything)
-    return [one for one in everything if one.identity not in equivalent][:count]
+    """Some of them. The same for the same seed: one is drawn by what it is, whatever changes elsewhere."""
+    left = [one for one in mutants(root, layer) if one.identity not in equivalent]
+    return sorted(left, key=lambda one: hashlib.sha256(f"{seed} {one.key}".encode()).digest())[:count]
 
 
 def equivalents(path: Path) -> frozenset[tuple[str, ...]]:
@@ -118,171 +117,102 @@ def equivalents(path: Path) -> frozenset[tuple[str, ...]]:
 # --- running --------------------------------------------------------------------------------------------------------
 
 
-class Planted:
-    """Finds one module, made of faulty code, before Python finds it where it is."""
-
-    def __init__(self, module: str, path: Path, code: Any) -> None:
-        self._module, self._path, self._code = module, path, code
-
-    def load(self) -> None:
-        """Imports it here and now: pytest finds the files that it is given by itself, where they are."""
-        sys.meta_path.insert(0, self)
-        importlib.import_module(self._module)
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
-        inside = [str(self._path.parent)] if self._path.name == "__init__.py" else None
-        if name != self._module:
-            return None
-        return importlib.util.spec_from_file_location(
-            name,
-            self._path,
-            loader=self,  # type: ignore[arg-type]
-            submodule_search_locations=inside,
-        )
-
-    def create_module(self, spec: ModuleSpec) -> None:  # noqa: ARG002
-        return None
-
-    def exec_module(self, module: Any) -> None:
-        exec(self._code, module.__dict__)
-
-
-class Timed:
-    """A plugin of pytest: the fastest tests first, within a budget; and how long each takes.
-
-    Args:
-        seconds: of each test, from the run without a mutant; empty: this is that run, and nothing is left out.
-        report: where to write them.
-        budget: seconds of tests.
-    """
-
-    def __init__(self, seconds: Mapping[str, float], report: Path, budget: float = BUDGET) -> None:
-        self._known, self._report, self._budget = seconds, report, budget
-        self._seconds: dict[str, float] = {}
-
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        if self._known:
-            items.sort(key=lambda item: self._known.get(item.nodeid, 0.0))
-            costs = [self._known.get(item.nodeid, 0.0) for item in items]
-            items[:] = within_budget(items, costs, self._budget)
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        self._seconds[report.nodeid] = self._seconds.get(report.nodeid, 0.0) + report.duration
-
-    def pytest_sessionfinish(self) -> None:
-        self._report.write_text(json.dumps(self._seconds))
-
-
-def within_budget(items: Sequence[Any], seconds: Sequence[float], budget: float) -> list[Any]:
-    """As many as fit, and one in any case."""
-    taken: list[Any] = []
-    spent = 0.0
-    for item, cost in zip(items, seconds, strict=True):
-        spent += cost
-        if taken and spent > budget:
-            break
-        taken.append(item)
-    return taken
-
-
-def run(tests: Sequence[Path], plugin: Timed, log: Path, limit: float, plant: Planted | None = None) -> Outcome:
-    """Runs tests in a process of their own.
-
-    Args:
-        tests: files.
-        plugin: of pytest.
-        log: what they print.
-        limit: seconds.
-        plant: the module with the mutant.
-    """
-    sys.stdout.flush()
-    process = os.fork()
-    if process == 0:
-        child(tests, plugin, log, plant)
-    until = time.monotonic() + limit
-    try:
-        while True:
-            done, status = os.waitpid(process, os.WNOHANG)
-            if done:
-                return Outcome.SURVIVED if os.waitstatus_to_exitcode(status) == 0 else Outcome.KILLED
-            if time.monotonic() > until:
-                return Outcome.STUCK
-            time.sleep(LOOK)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(process, 0)
-
-
-def child(tests: Sequence[Path], plugin: Timed, log: Path, plant: Planted | None) -> None:
-    """What the forked process does; it never returns."""
-    status = 70
-    try:
-        os.setpgid(0, 0)
-        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        os.environ["XDG_CACHE_HOME"] = str(log.parent / "cache")  # compiled code of mutants is nobody else's
-        shutil.rmtree(log.parent / "cache", ignore_errors=True)
-        if plant is not None:
-            plant.load()
-        import pytest
-
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
-        status = int(pytest.main([*options, *map(str, tests)], plugins=[plugin]))
-    finally:
-        sys.stdout.flush()
-        os._exit(status)
-
-
-# --- the whole ------------------------------------------------------------------------------------------------------
-
-
 class Mutation:
-    """Runs mutants against their tests.
+    """Runs mutants against their tests. Whoever makes one must not have imported what is to be mutated.
 
     Args:
         root: of the source tree.
         folder: for what is written meanwhile.
         budget: seconds of tests for each.
+        covered: which tests run which lines, if that is known.
     """
 
-    def __init__(self, root: Path, folder: Path, budget: float = BUDGET) -> None:
-        self._root, self._folder, self._budget = root, folder, budget
+    def __init__(self, root: Path, folder: Path, budget: float = BUDGET, covered: Covered | None = None) -> None:
+        self._root, self._folder, self._budget, self._covered = root, folder, budget, covered
         self._nearest = Nearest(root)
-        self._seconds: dict[str, float] = {}
-
-    def tests(self, mutant: Mutant) -> list[Path]:
-        """What a mutant is run against, paths from the root."""
-        return self._nearest.of_files([mutant.path], NEAR)
-
-    def baseline(self, tests: Sequence[Path]) -> str:
-        """Runs the tests as they are, and keeps their times; says what is wrong if they fail."""
-        log, report = self._folder / "baseline.log", self._folder / "seconds.json"
-        if run(tests, Timed({}, report), log, limit=3600) is not Outcome.SURVIVED:
-            return log.read_text()
-        self._seconds = json.loads(report.read_text())
-        return ""
+        self._seconds = covered.seconds if covered is not None else {}
+        self._passing: dict[Path, bool] = {}
 
     def outcome(self, mutant: Mutant) -> Outcome:
-        """Whether its tests notice a mutant."""
-        tests = self.tests(mutant)
-        names = {path.as_posix() for path in tests}
-        seconds = sum(cost for test, cost in self._seconds.items() if test.partition("::")[0] in names)
-        path = self._root / mutant.path
-        plant = Planted(dotted(mutant.path), path, planted(path.read_text(), str(path), mutant.number))
-        limit = SPARE + PATIENCE * min(seconds, self._budget)
-        plugin = Timed(self._seconds, self._folder / "seconds.json", self._budget)
-        return run(tests, plugin, self._folder / "log", limit, plant)
+        """Whether its tests notice a mutant; without any nobody does.
+
+        Raises:
+            RuntimeError: the module has been imported here, so that nobody would import it with the mutant.
+        """
+        module, path = dotted(mutant.path), self._root / mutant.path
+        if module in sys.modules:
+            raise RuntimeError(f"{module} has been imported before its mutants")
+        tests, whole = self.tests(mutant)
+        if not tests and not whole:
+            return Outcome.SURVIVED
+        costs = [self._seconds[test] for test in tests]
+        chosen = within_budget(tests, costs, self._budget)
+        limit = SPARE + PATIENCE * (self._budget if whole else sum(costs[: len(chosen)]))
+        files = dict.fromkeys([*map(Path.as_posix, whole), *(test.partition("::")[0] for test in chosen)])
+        plant = Planted(module, path, planted(path.read_text(), str(path), mutant.number))
+        # What is different in the compiler, the names of compiled code don't say.
+        caches = mutant.path.parts[1] != "compile"
+        plugin = Chosen(chosen, list(map(Path.as_posix, whole)), self._seconds, self._budget)
+        return run(list(files), plugin, self._folder, limit, plant, caches=caches)
+
+    def tests(self, mutant: Mutant) -> tuple[list[str], list[Path]]:
+        """What a mutant is run against: tests known to pass, the fastest first; files of others that do."""
+        covering = self._covered.tests(mutant.path, mutant.line) if self._covered is not None else []
+        near = self._nearest.of_files([mutant.path], DIRECT if covering else NEAR)
+        whole = [path for path in near if not self._is_known(path)]
+        known = {path.as_posix() for path in near} - {path.as_posix() for path in whole}
+        tests = covering or [test for test in self._seconds if test.partition("::")[0] in known]
+        tests.sort(key=lambda test: self._seconds[test])
+        return tests, [path for path in whole if self._passes(path)]
+
+    def _is_known(self, test: Path) -> bool:
+        return self._covered is not None and self._covered.is_known(test)
+
+    def _passes(self, test: Path) -> bool:
+        """Whether a file of tests passes without a mutant: it is run once to find out."""
+        if test not in self._passing:
+            plugin = Chosen([], [test.as_posix()], {}, sys.maxsize)
+            outcome = run([test.as_posix()], plugin, self._folder, LONGEST, None, caches=True)
+            self._passing[test] = outcome is Outcome.SURVIVED
+            if outcome is not Outcome.SURVIVED:
+                print(f"{test} is left out, as it fails without a mutant", flush=True)
+        return self._passing[test]
 
 
-def tested(mutation: Mutation, found: Sequence[Mutant]) -> Iterator[tuple[Mutant, Outcome]]:
+class Results:
+    """What became of the mutants of a layer, kept in a file.
+
+    Args:
+        file: where.
+        killed: whether those that were killed before needn't be run again.
+    """
+
+    def __init__(self, file: Path, *, killed: bool) -> None:
+        self._file = file
+        known = json.loads(file.read_text()) if killed and file.exists() else {}
+        self._known = {key: Outcome(value) for key, value in known.items()}
+
+    def killed(self, mutant: Mutant) -> Outcome | None:
+        """How it was killed before; None if it wasn't."""
+        known = self._known.get(mutant.key)
+        return None if known is Outcome.SURVIVED else known
+
+    def add(self, mutant: Mutant, outcome: Outcome) -> None:
+        self._known[mutant.key] = outcome
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._file.write_text(json.dumps({key: one.value for key, one in self._known.items()}, indent=0))
+
+
+def tested(mutation: Mutation, found: Sequence[Mutant], results: Results) -> Iterator[tuple[Mutant, Outcome]]:
     for number, mutant in enumerate(found, start=1):
+        if known := results.killed(mutant):
+            yield mutant, known
+            continue
         started = time.monotonic()
         outcome = mutation.outcome(mutant)
         seconds = time.monotonic() - started
         print(f"[{number}/{len(found)}] {outcome.mark:8} {seconds:5.1f} s  {mutant.text}", flush=True)
+        results.add(mutant, outcome)
         yield mutant, outcome
 
 
@@ -297,48 +227,49 @@ def summary(results: Sequence[tuple[str, Mutant, Outcome]]) -> str:
     return "\n".join([*lines, *([f"{len(survivors)} survived:", *survivors] if survivors else [])])
 
 
+def warm_up(layers: Sequence[str]) -> None:
+    """Imports what all forked processes need; nothing of ours."""
+    for name in [*WARM, *(name for layer in layers for name in WARM_IN.get(layer, ()))]:
+        importlib.import_module(name)
+
+
+def stop(*_: object) -> None:
+    """As at Ctrl-C."""
+    raise KeyboardInterrupt
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="./dev mutate", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("layer", nargs="?", choices=[*LAYERS, "all"], default="all", help="the layer; all by default")
     parser.add_argument("count", nargs="?", type=int, default=COUNT, help=f"mutants of each layer, {COUNT} by default")
     parser.add_argument("--seed", type=int, default=1, help="of the draw")
+    parser.add_argument("--first", type=int, default=1, metavar="N", help="begin with the Nth of those drawn")
+    parser.add_argument("--go-on", action="store_true", help="don't run again what was killed before")
     parser.add_argument(
         "--budget", type=float, default=BUDGET, help=f"seconds of tests for each, {BUDGET:g} by default"
     )
     parser.add_argument("--only", default="", help="only mutants whose file has this in its path")
     options = parser.parse_args(arguments)
-    layers = LAYERS if options.layer == "all" else (options.layer,)
-    equivalent = equivalents(EQUIVALENT)
-    found = {
-        layer: [
-            one
-            for one in drawn(ROOT, layer, sys.maxsize, options.seed, equivalent)
-            if options.only in one.path.as_posix()
-        ][: options.count]
-        for layer in layers
-    }
+    signal.signal(signal.SIGTERM, stop)
     os.chdir(ROOT)
-    for name in [*WARM, *(name for layer in layers for name in WARM_IN.get(layer, ()))]:
-        importlib.import_module(name)
-    results: list[tuple[str, Mutant, Outcome]] = []
+    layers = LAYERS if options.layer == "all" else (options.layer,)
+    warm_up(layers)
+    covered = Covered() if (FOLDER / DATA).exists() else None
+    if covered is None:
+        print("./dev coverage would tell which tests run which lines; by the nearest files meanwhile", flush=True)
+    done: list[tuple[str, Mutant, Outcome]] = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        mutation = Mutation(ROOT, Path(folder), options.budget)
+        mutation = Mutation(ROOT, Path(folder), options.budget, covered)
         try:
             for layer in layers:
-                tests = list(dict.fromkeys(path for one in found[layer] for path in mutation.tests(one)))
-                print(
-                    f"{layer}: {len(found[layer])} mutants, {len(tests)} test files, first without a mutant", flush=True
-                )
-                if failure := mutation.baseline(tests):
-                    print(f"{failure}\nthe tests fail without a mutant", flush=True)
-                    return 1
-                for result in tested(mutation, found[layer]):
-                    results.append((layer, *result))  # noqa: PERF401  (Ctrl-C keeps what there is)
+                every = drawn(ROOT, layer, sys.maxsize, options.seed, equivalents(EQUIVALENT))
+                found = [one for one in every if options.only in one.path.as_posix()][options.first - 1 : options.count]
+                results = Results(RESULTS / f"{layer}.json", killed=options.go_on)
+                for mutant, outcome in tested(mutation, found, results):
+                    done.append((layer, mutant, outcome))
         except KeyboardInterrupt:
-            print("stopped", flush=True)
-            print(summary(results), flush=True)
-            return 130
-    print(summary(results), flush=True)
+            print("stopped; --go-on goes on", flush=True)
+    print(summary(done), flush=True)
     return 0
 
 

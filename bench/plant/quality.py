@@ -18,7 +18,7 @@ from bench.plant.events.graphs import random_graph
 from bench.plant.events.plant import EventPlant, EventSettings
 from bench.plant.events.search import compared_with_best
 from bench.plant.play import play
-from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
+from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity, GuidedThresholds
 
 __all__ = ["Quality", "quality", "summary"]
 
@@ -61,7 +61,9 @@ class Quality:
         )
 
 
-def quality(number: int, seed: int, cores: int, noise: float, *, deaf: bool = False) -> Quality:
+def quality(
+    number: int, seed: int, cores: int, noise: float, *, deaf: bool = False, thresholds: GuidedThresholds | None = None
+) -> Quality:
     """Run the controller on one random graph and compare what it found with the best.
 
     Args:
@@ -70,13 +72,14 @@ def quality(number: int, seed: int, cores: int, noise: float, *, deaf: bool = Fa
         cores: of the machine.
         noise: standard deviation of the logarithm of a period's throughput.
         deaf: cut the loop off from its scheduler, which has to show.
+        thresholds: constants of the controller.
     """
     drawn = random_graph(number, seed, cores)
     settings = EventSettings(cores, drawn.paced, noise=noise, seed=1000 * seed + number, deaf=deaf)
     plant = EventPlant(drawn.graph, settings)
     names = [operator.name for operator in drawn.graph.operators]
     upstream = {names[at]: [names[one.tail] for one in into] for at, into in enumerate(drawn.graph.incoming) if into}
-    controller = GuidedMultiLevelElasticity(upstream)
+    controller = GuidedMultiLevelElasticity(upstream, thresholds)
     journal = play(controller, plant, PERIODS)
     found = plant.configuration
     changes = sum(one.changed for one in play(controller, plant, QUIET))

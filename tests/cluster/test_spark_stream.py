@@ -124,6 +124,7 @@ def test_killed_between_push_and_commit_and_restarted(
     job = start(topology)
     try:
         address = job._control.within(TIMEOUT).ingest_address("rows")
+        assert address is not None
         monkeypatch.setattr(streaming, "pusher", dying)
         with pytest.raises(SparkError, match="the machine burns"):
             bridge.stream(frame, checkpoint=checkpoint, trigger={"availableNow": True}).push(Direct(address))

@@ -2,43 +2,66 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "def largest(a, b):\n    return a if a > b else b\n\n\ndef untested(a, b):\n    return a is b\n"
-TEST = "from tests.tiny import largest\n\n\ndef test_largest():\n    assert largest(1, 2) == 2\n"
+TEST = "from bench.tiny import largest\n\n\ndef test_largest():\n    assert largest(1, 2) == 2\n"
 PROGRAM = """
-import ast, os, sys
+import ast
 from pathlib import Path
+from tools.covered import Covered
 from tools.mutants import changes
-from tools.mutate import Mutant, Mutation
+from tools.mutate import Mutant, Mutation, warm_up
 
-root, place = Path.cwd(), Path("tests/tiny.py")
+root, place = Path.cwd(), Path("bench/tiny.py")
 (root / "made").mkdir()
-mutation = Mutation(root, root / "made")
-assert mutation.baseline([Path("tests/unit/test_tiny.py")]) == ""
-for number, one in enumerate(changes(ast.parse((root / place).read_text()))):
-    mutant = Mutant(place, number, one.line, one.function, one.before, one.after)
-    print(one.after, mutation.outcome(mutant).value, sep=": ")
+warm_up([])
+for covered in (None, Covered(root, root / "covered")):
+    mutation = Mutation(root, root / "made", covered=covered)
+    for number, one in enumerate(changes(ast.parse((root / place).read_text()))):
+        mutant = Mutant(place, number, one.line, one.function, one.before, one.after)
+        print(one.after, mutation.outcome(mutant).value, sep=": ")
+print(covered.tests(place, 2), covered.tests(place, 6))
 (root / "tests/unit/test_tiny.py").write_text("def test_fails():\\n    assert not 1\\n")
-print("1 failed" in mutation.baseline([Path("tests/unit/test_tiny.py")]))
+print(mutation.outcome(mutant).value)
+"""
+EXPECTED = """\
+a >= b: survived
+a < b: killed
+a is not b: survived
+a >= b: survived
+a < b: killed
+a is not b: survived
+['tests/unit/test_tiny.py::test_largest'] []
+tests/unit/test_tiny.py is left out, as it fails without a mutant
+survived
+"""
+COVERAGE = """
+import json
+from pathlib import Path
+from tools.covered import find_out
+
+print(find_out(Path.cwd(), Path.cwd() / "covered", ["tests"], ["bench"]))
 """
 
 
 def test_mutants_of_a_tiny_module(tmp_path: Path) -> None:
     (tmp_path / "tests" / "unit").mkdir(parents=True)
-    (tmp_path / "tests" / "tiny.py").write_text(SOURCE)
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "__init__.py").touch()
+    (tmp_path / "bench" / "tiny.py").write_text(SOURCE)
     (tmp_path / "tests" / "unit" / "test_tiny.py").write_text(TEST)
-    command = [sys.executable, "-c", PROGRAM]
-    done = subprocess.run(
-        command, cwd=tmp_path, env={"PYTHONPATH": f"{tmp_path}:{ROOT}"}, capture_output=True, text=True, check=False
-    )
-    assert done.stdout.splitlines() == [
-        "a >= b: survived",
-        "a < b: killed",
-        "a is not b: survived",
-        "True",
-    ], done.stderr
-    assert (tmp_path / "tests" / "tiny.py").read_text() == SOURCE
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+
+    def said(program: str) -> str:
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        return done.stdout or done.stderr
+
+    assert said(COVERAGE).splitlines()[-1] == "0"
+    assert said(PROGRAM) == EXPECTED
+    assert (tmp_path / "bench" / "tiny.py").read_text() == SOURCE

@@ -18,7 +18,9 @@ from rayelastic.on_ray.connect import warn_of_open_cluster
         ([True, False], False, False),
     ],
 )
-def test_several_nodes_without_a_token_are_warned_of(monkeypatch, caplog, nodes, token, warned):
+def test_several_nodes_without_a_token_are_warned_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, nodes: list[bool], token: bool, warned: bool
+) -> None:
     monkeypatch.setattr(ray, "nodes", lambda: [{"Alive": alive} for alive in nodes])
     monkeypatch.setattr(authentication_utils, "is_token_auth_enabled", lambda: token)
     with caplog.at_level(logging.WARNING):

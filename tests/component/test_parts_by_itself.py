@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 import rayelastic as rel
+from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.job import Job, prepare
 from rayelastic.policy.regions.actions import Verdict
 from rayelastic.runtime.job.region_level import goes_apart
@@ -88,7 +89,7 @@ def test_a_process_that_does_not_help_is_tried_and_taken_back(tmp_path: Path) ->
         (rel.sequence(10), "python", 2, False),  # somebody has said where to cut
     ],
 )
-def test_which_jobs_go_apart_by_themselves(source: object, lane: str, pes: int, apart: bool) -> None:
+def test_which_jobs_go_apart_by_themselves(source: object, lane: LaneChoice, pes: int, apart: bool) -> None:
     topology = rel.Topology("parts")
     numbers = topology.source("numbers", source)
     numbers.map("next", lambda t: t.value + 1, schema=Number, lane=lane).sink("out", rel.list())

@@ -123,8 +123,9 @@ def test_a_job_goes_on_from_the_checkpoints_of_another(feed: Events, gates: list
         check(rel.run(counting(rows), restore=restore)["out"], feed)
     # The numbers of another run at the same place go on behind those that are there: the newest is the highest.
     gate = testing.Gate()
-    rows = testing.script([*feed.given, gate], Event)
-    job = rel.start(counting(rows), rel.JobConfig(checkpoint=place), restore=place)
+    job = rel.start(
+        counting(testing.script([*feed.given, gate], Event)), rel.JobConfig(checkpoint=place), restore=place
+    )
     try:
         assert gate.wait_reached(PATIENCE)
         while not job.status.checkpoints.taken:

@@ -209,7 +209,7 @@ def test_a_checkpoint_gets_what_is_new_in_few_blobs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keep", [1, 3])
 def test_blobs_that_no_checkpoint_counts_on_are_removed_while_the_job_runs(tmp_path: Path, keep: int) -> None:
     blobs = Blobs(tmp_path / "blobs")
-    rows, kept = KeptRows(SCHEMA, "rows", keep=keep), []
+    rows, kept = KeptRows(SCHEMA, "rows", keep=keep), list[Any]()
     for epoch in range(1, 51):
         rows.write(batch(10 * epoch, 10 * epoch + 10))
         output = rows.prepare(epoch, blobs)

@@ -12,6 +12,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import ConfigError
+from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.job import start
 from tests.component.rescaling import flows
 
@@ -51,7 +52,7 @@ def expected(made: int) -> list[Text]:
 
 @pytest.mark.parametrize("lane", ["compiled", "python"])
 @pytest.mark.parametrize("model", [None, "dynamic"])
-def test_replicas_come_and_go_and_the_order_stays(lane: str, model: str | None) -> None:
+def test_replicas_come_and_go_and_the_order_stays(lane: LaneChoice, model: str | None) -> None:
     numbers = Numbers()
     topology = rel.Topology("turns")
     stream = topology.source("numbers", rel.callable(numbers, Number)).flat_map(

@@ -162,7 +162,7 @@ def _edits(tree: ast.AST) -> Iterator[Edit]:
             yield from (_cut(number, "args", at) for at in range(len(node.args)))
             yield from (_cut(number, "keywords", at) for at in range(len(node.keywords)))
         if isinstance(node, ast.Slice):
-            yield from (lambda nodes, n=number, f=f: setattr(nodes[n], f, None) for f in ("lower", "upper", "step"))  # type: ignore[misc]
+            yield from (lambda nodes, n=number, f=f: setattr(nodes[n], f, None) for f in ("lower", "upper", "step"))
 
 
 def _cut(number: int, name: str, at: int, other: str = "") -> Edit:

@@ -70,7 +70,7 @@ Structures structures_of(const Site& site) {
   if (site.file == "flag_lock.hpp") return {"FlagLock", "Port"};
   if (site.file == "free_ports.hpp") return {"FreePorts", "Notifier", "Port"};
   if (site.file == "notifier.hpp") return {"Notifier", "Port"};
-  if (site.file == "basic_port.hpp") return {"Port"};
+  if (site.file == "basic_port.hpp" || site.file == "port_producer.hpp" || site.file == "port_visit.hpp") return {"Port"};
   if (site.file == "hold.hpp") return {"Hold"};
   return {};
 }

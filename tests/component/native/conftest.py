@@ -22,7 +22,7 @@ class Pipelines:
         self.schedulers: list[_native.Scheduler] = []
 
     def start(
-        self, *chain: _native.Operator, threads: int = 1, model: str = "manual", **options: int
+        self, *chain: _native.Operator, threads: int = 1, model: str = "manual", **options: Any
     ) -> _native.Scheduler:
         """A running chain of operators, each with this threading model."""
         scheduler = _native.Scheduler(**options)
@@ -34,7 +34,7 @@ class Pipelines:
         return scheduler
 
     def run(
-        self, *chain: _native.Operator, threads: int = 1, model: str = "manual", **options: int
+        self, *chain: _native.Operator, threads: int = 1, model: str = "manual", **options: Any
     ) -> dict[str, Any] | None:
         """Runs a chain to its end and gives its failure."""
         scheduler = self.start(*chain, threads=threads, model=model, **options)

@@ -39,7 +39,7 @@ def wired(
     edges: list[tuple[Any, ...]],
     model: str,
     threads: int,
-    **options: int,
+    **options: Any,
 ) -> _native.Scheduler:
     scheduler = _native.Scheduler(**options)
     pipelines.schedulers.append(scheduler)

@@ -126,5 +126,5 @@ def test_any_graph_gives_the_same_tuples(drawn: list[tuple[str, int, int, str]])
     for config in CONFIGS:
         result = rel.run(built(drawn), config)
         results.append({name: Counter(t.n for t in result[name]) for name in result})
-    for config, result in zip(CONFIGS[1:], results[1:], strict=True):
-        assert result == results[0], config
+    for config, tuples in zip(CONFIGS[1:], results[1:], strict=True):
+        assert tuples == results[0], config

@@ -89,6 +89,7 @@ def test_layout_is_that_of_an_aligned_numpy_struct(given_columns: list[tuple[str
     view = np.dtype([("length", "<u8"), ("rest", "<u8")], align=True)
     dtype = schema.to_numpy()
     aligned = np.dtype([(f.name, view if f.type.is_text else dtype[f.name]) for f in schema.fields], align=True)
+    assert aligned.fields is not None
     assert [aligned.fields[n][1] for n in schema.names] == [f.offset for f in schema.fields]
     assert schema.record_size == max(8, -(-aligned.itemsize // 8) * 8)
     assert dtype.itemsize == schema.record_size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,7 @@ def test_links_go_from_every_replica_to_every_replica_but_stay_in_a_replica_insi
         (lambda p: p.with_replicas("r9", 2), "has no region 'r9'. Its regions are r0 to r2"),
     ],
 )
-def test_changes_that_cant_be(change: object, says: str) -> None:
+def test_changes_that_cant_be(change: Callable[[ExecPlan], object], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         change(plan_topology(FIGURE_3))
 

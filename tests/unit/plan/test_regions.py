@@ -170,6 +170,7 @@ def test_the_rules_hold(drawn: FakeGraph) -> None:
             first = next(m for m in members if m.state_kind is StateKind.PARTITIONED)
             assert region.keys == first.keys
             for m in members:
+                assert m.input_schema is not None
                 assert set(region.keys) <= set(m.input_schema.names)
                 assert m.state_kind is StateKind.STATELESS or set(region.keys) <= set(m.keys)
         else:
@@ -189,8 +190,10 @@ def test_no_region_could_be_longer_to_the_right(drawn: FakeGraph) -> None:
         follower, spec = first_of[after[0]], drawn.operators[after[0]]
         assert (region.kind, follower.kind) != (RegionKind.PIPELINE, RegionKind.PIPELINE)
         if region.kind is RegionKind.DATA_PARALLEL and spec.state_kind is StateKind.STATELESS:
+            assert spec.input_schema is not None
             here = {f.name: f.format for f in spec.input_schema.fields}
             there = drawn.operators[region.operators[0]].input_schema
+            assert there is not None
             assert any(here.get(key) != there.field(key).format for key in region.keys)
 
 

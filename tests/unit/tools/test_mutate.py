@@ -1,11 +1,12 @@
-"""Which mutants are drawn, what is left out within a budget, and what the list of equivalent ones may hold."""
+"""Which mutants are drawn, what is kept of a run, what is left out within a budget, and the list of equivalent ones."""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
 
-from tools.mutate import EQUIVALENT, ROOT, Mutant, Outcome, drawn, equivalents, mutants, summary, within_budget
+from tools.mutant_runs import Outcome, within_budget
+from tools.mutate import EQUIVALENT, ROOT, Mutant, Results, drawn, equivalents, mutants, summary
 
 SOURCE = "def f(a, b):\n    return a if a < b else b\n\n\ndef g(a):\n    return a is None\n"
 
@@ -22,6 +23,34 @@ def test_a_draw_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
     draws = {seed: drawn(root, "plan", 3, seed, frozenset()) for seed in range(20)}
     assert all(drawn(root, "plan", 2, seed, frozenset()) == draw[:2] for seed, draw in draws.items())
     assert len({tuple(one.after for one in draw) for draw in draws.values()}) > 1
+
+
+def test_a_draw_stays_when_other_files_change(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    before = [one.key for one in drawn(root, "plan", 3, 1, frozenset())]
+    (root / "rayelastic" / "plan" / "another.py").write_text(SOURCE)
+    (root / "rayelastic" / "plan" / "some.py").write_text("\n\n" + SOURCE)
+    after = [one.key for one in drawn(root, "plan", 6, 1, frozenset()) if "some.py" in one.key]
+    assert before == after
+
+
+def test_mutants_that_look_the_same_are_told_apart(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    (root / "rayelastic" / "plan" / "some.py").write_text("def f(a, b, c):\n    return (a is b, a is b)\n")
+    one, other = mutants(root, "plan")
+    assert one.identity == other.identity
+    assert one.key != other.key
+
+
+def test_a_run_goes_on_with_what_was_not_killed(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    killed, survived, new = mutants(root, "plan")
+    results = Results(tmp_path / "made" / "plan.json", killed=False)
+    results.add(killed, Outcome.STUCK)
+    results.add(survived, Outcome.SURVIVED)
+    again = Results(tmp_path / "made" / "plan.json", killed=True)
+    assert [again.killed(one) for one in (killed, survived, new)] == [Outcome.STUCK, None, None]
+    assert Results(tmp_path / "made" / "plan.json", killed=False).killed(killed) is None
 
 
 def test_what_changes_nothing_is_not_drawn(tmp_path: Path) -> None:

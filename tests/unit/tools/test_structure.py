@@ -55,6 +55,11 @@ FAULTS: list[tuple[str, Mapping[str, str], int]] = [
     ("long-files", {"native_sched/src/queue.cpp": "\n" * (LONG + 1)}, 1),
     ("string-calls", {"rayelastic/job.py": "def call(self, name: str, *arguments: Any) -> Any: ...\n"}, 1),
     ("string-calls", {"rayelastic/job.py": "def call(self, name: str, arguments: tuple[Any, ...]) -> Any: ...\n"}, 1),
+    (
+        "modules-without-types",
+        {"pyproject.toml": '[[tool.mypy.overrides]]\nmodule = ["tests.a", "tests.b.*"]\nignore_errors = true\n'},
+        1,
+    ),
 ]
 
 
@@ -68,6 +73,7 @@ def test_a_sound_package_has_no_fault(tmp_path: Path) -> None:
         "optional-imports-in-functions": 0,
         "long-files": 0,
         "string-calls": 0,
+        "modules-without-types": 0,
     }
 
 

@@ -13,10 +13,8 @@ namespace rayelastic {
 
 namespace {
 
-constexpr std::size_t kArenaBytes = 64 * 1024;
 constexpr std::size_t kMinRunRecords = 64;
 constexpr std::size_t kAlignment = 64;
-constexpr std::size_t kArenaAlignment = 8;
 
 std::size_t size_of_records(const std::shared_ptr<const Schema>& schema) { return schema == nullptr ? 0 : schema->record_size(); }
 
@@ -215,12 +213,6 @@ bool OperatorContext::wait_released(bool& token_held) {
   return false;
 }
 
-template <class Body>
-bool OperatorContext::inside_if_source(Body body) {
-  if (!source_ || in_mark_) return body();
-  return inside([&] { return !is_cut_off() && body(); });
-}
-
 [[gnu::noinline]] void OperatorContext::enter_token() {
   engine_.enter_token(*current_thread, beside_token_);
   in_token_ = true;
@@ -319,56 +311,6 @@ std::int64_t OperatorContext::recover(std::int64_t failed, std::uint64_t sent, s
   }
 }
 
-// Never submit with the token: whoever is downstream may wait for it.
-template <class Body>
-void OperatorContext::without_token(Body body) {
-  const bool in_token = in_token_;
-  if (in_token) leave_token();
-  body();
-  if (in_token) enter_token();
-}
-
-bool OperatorContext::flush(std::int64_t n) {
-  bool ok = n >= 0 && n <= out_capacity_;
-  without_token([&] {
-    if (!ok) {
-      message_ = "flushed more records than its output has room for";
-      report(-1);
-      return;
-    }
-    flushing_ = true;
-    ok = submit(out_, static_cast<std::size_t>(n)) && !stopping();
-    flushing_ = false;
-  });
-  refused_ = refused_ || !ok;
-  return ok;
-}
-
-bool OperatorContext::emit(std::int32_t output, const void* records, std::int64_t n) {
-  bool ok = output >= 0 && static_cast<std::size_t>(output) <= further_outputs_.size() && out_stride_ != 0 && n >= 0;
-  without_token([&] {
-    if (!ok) {
-      message_ = "emitted to output port " + std::to_string(output) + ", which it hasn't got, or a negative number of records";
-      report(-1);
-      return;
-    }
-    if (n == 0) return;
-    Output* further = output == 0 ? nullptr : &further_outputs_[static_cast<std::size_t>(output) - 1];
-    const bool has_text = further == nullptr ? text_out_ : further->has_text;
-    const Run run{static_cast<const std::byte*>(records), static_cast<std::size_t>(n), further == nullptr ? out_stride_ : further->stride,
-                  has_text ? output_chunks() : std::span<Chunk* const>{}};
-    ok = inside_if_source([&] {
-      if (!await_alignment()) return false;
-      tuples_out_.add(static_cast<std::uint64_t>(n));
-      if (further != nullptr && further->consumers.empty()) further->untaken.add(static_cast<std::uint64_t>(n));
-      const std::vector<Port*>& consumers = further == nullptr ? consumers_ : further->consumers;
-      return std::ranges::all_of(consumers, [&run](Port* port) { return port->accept(run, false); }) && !stopping();
-    });
-  });
-  refused_ = refused_ || !ok;
-  return ok;
-}
-
 bool OperatorContext::submit(std::byte* out, std::size_t count) {
   if (skip_ > 0) [[unlikely]] {
     const std::size_t skipped = std::min<std::uint64_t>(skip_, count);
@@ -404,35 +346,6 @@ std::span<Chunk* const> OperatorContext::output_chunks() {
   return combined_;
 }
 
-void* OperatorContext::allocate(std::size_t bytes) {
-  untidy_ = true;
-  if (bytes > kArenaBytes / 4) {
-    allocated_.push_back(Chunk::allocate(bytes));
-    return allocated_.back()->data();
-  }
-  const std::size_t start = (arena_used_ + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-  if (!arena_ || start + bytes > arena_->size()) {
-    ChunkRef fresh = Chunk::allocate(kArenaBytes);
-    if (arena_ && arena_touched_) allocated_.push_back(std::move(arena_));
-    arena_ = std::move(fresh);
-    arena_used_ = bytes;
-  } else {
-    arena_used_ = start + bytes;
-  }
-  arena_touched_ = true;
-  return arena_->data() + arena_used_ - bytes;
-}
-
-void OperatorContext::fail(std::string message) {
-  untidy_ = true;
-  message_ = std::move(message);
-}
-
-void OperatorContext::attach(Chunk* chunk) {
-  untidy_ = true;
-  if (attached_.empty() || attached_.back().get() != chunk) attached_.push_back(ChunkRef::share(chunk));
-}
-
 // An arena that no queue kept starts anew: a pipeline without queues works in warm memory.
 void OperatorContext::end_call() {
   if (!untidy_) return;
@@ -442,32 +355,6 @@ void OperatorContext::end_call() {
   allocated_.clear();
   if (arena_touched_ && arena_->is_unique()) arena_used_ = 0;
   arena_touched_ = false;
-}
-
-bool OperatorContext::keep_text(void* field, const char* text, std::uint32_t bytes) {
-  if (spec_.keyed == nullptr) return false;
-  spec_.keyed->keep_text(field, text, bytes);
-  return true;
-}
-
-void OperatorContext::mark(Mark mark) {
-  without_token([&] {
-    if (!inside_if_source([&] { return pass(mark); })) refused_ = true;
-  });
-}
-
-bool OperatorContext::mark_output(std::int32_t output, Mark mark) {
-  bool ok = true;
-  without_token([&] { ok = inside_if_source([&] { return pass(static_cast<std::size_t>(output), mark); }) && !stopping(); });
-  refused_ = refused_ || !ok;
-  return ok;
-}
-
-std::size_t OperatorContext::room(std::int32_t output) const {
-  std::size_t least = SIZE_MAX;
-  for (const Port* port : output == 0 ? consumers_ : further_outputs_[static_cast<std::size_t>(output) - 1].consumers)
-    least = std::min(least, port->capacity() - std::min(port->capacity(), port->queued()));
-  return least;
 }
 
 bool OperatorContext::stopping() const { return engine_.is_stopping() || (source_ && interrupted_.load(std::memory_order_relaxed)); }

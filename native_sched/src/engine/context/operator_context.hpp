@@ -140,11 +140,14 @@ class alignas(64) OperatorContext final : public rel_context {
     safe_point_.leave();
     return ok;
   }
-  template <class Body>
-  [[nodiscard]] bool inside_if_source(Body body);
   // A source whose stream goes on elsewhere from where it was held: what its function has made since isn't submitted.
   [[nodiscard]] bool is_cut_off() const noexcept {
     return engine_.is_stopping() || (interrupted_.load(std::memory_order_relaxed) && !engine_.finishing.load(std::memory_order_relaxed));
+  }
+  template <class Body>
+  [[nodiscard]] bool inside_if_source(Body body) {
+    if (!source_ || in_mark_) return body();
+    return inside([&] { return !is_cut_off() && body(); });
   }
   [[nodiscard]] bool step(EngineThread& thread, Run& run, bool& writable, bool token_held, OperatorContext*& next);
   void enter_token();

@@ -319,21 +319,7 @@ OperatorSpec make_join(std::string name, std::shared_ptr<const Schema> left, std
   if (options.before < (options.kind == JoinKind::Window ? 1 : 0) || options.before > kLongestSpan || options.after < 0 ||
       options.after > kLongestSpan)
     throw std::invalid_argument("the times of a join are negative or too long");
-  if (timed) {
-    join->left_time.emplace(*left, options.left_time, options.left_shift);
-    join->right_time.emplace(*right, options.right_time, options.right_shift);
-  }
-  OperatorSpec spec;
-  spec.store = join;
-  spec.process = process;
-  spec.flags = timed ? REL_ON_FINISH | REL_ON_WATERMARK : 0U;
-  spec.state = std::move(join);
-  spec.input = left;
-  spec.further_inputs.push_back(std::move(right));
-  spec.output = std::move(output);
-  if (timed) spec.further_outputs.push_back(std::move(left));
-  spec.name = std::move(name);
-  return spec;
+  return spec_of_join(std::move(name), process, std::move(join), std::move(left), std::move(right), std::move(output), options);
 } catch (const std::invalid_argument& problem) {
   throw std::invalid_argument("operator '" + name + "': " + problem.what());
 }

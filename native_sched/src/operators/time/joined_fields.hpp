@@ -1,15 +1,19 @@
-// How a record of two is put together: which fields go where.
+// What joins share: how a record of two is put together, which fields go where; and what the scheduler is told of a join.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "rayelastic/operator/operator.hpp"
+#include "rayelastic/operators/time/join.hpp"
 #include "rayelastic/record/schema.hpp"
 
 namespace rayelastic {
@@ -64,6 +68,29 @@ inline void copy_fields(const std::vector<FieldCopy>& fields, const Schema& from
     std::memcpy(target + field.to->offset, record + field.from->offset, size_of(field.to->type));
     set_valid(*field.to, to, target);
   }
+}
+
+// With event time (join.left_time, join.right_time) what comes too late is the left input's, on another output.
+template <class Join>
+[[nodiscard]] OperatorSpec spec_of_join(std::string name, rel_process process, std::shared_ptr<Join> join,
+                                        std::shared_ptr<const Schema> left, std::shared_ptr<const Schema> right,
+                                        std::shared_ptr<const Schema> output, const JoinOptions& options) {
+  const bool timed = !options.left_time.empty();
+  if (timed) {
+    join->left_time.emplace(*left, options.left_time, options.left_shift);
+    join->right_time.emplace(*right, options.right_time, options.right_shift);
+  }
+  OperatorSpec spec;
+  spec.store = join;
+  spec.process = process;
+  spec.flags = timed ? REL_ON_FINISH | REL_ON_WATERMARK : 0U;
+  spec.state = std::move(join);
+  spec.input = left;
+  spec.further_inputs.push_back(std::move(right));
+  spec.output = std::move(output);
+  if (timed) spec.further_outputs.push_back(std::move(left));
+  spec.name = std::move(name);
+  return spec;
 }
 
 }  // namespace rayelastic

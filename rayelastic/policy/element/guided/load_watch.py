@@ -90,7 +90,7 @@ class _Cost:
     def away(self, samples: float, tuples: float, doubts: float) -> float:
         """Return the factor to another cost, less what few samples may show by chance; as a logarithm."""
         doubt = math.sqrt(1 / samples + 1 / self.samples)
-        away = abs(math.log(samples / tuples / (self.samples / self.tuples)))
+        away = abs(math.log(samples) - math.log(tuples) - math.log(self.samples) + math.log(self.tuples))
         return away if away >= doubts * doubt else 0.0
 
 

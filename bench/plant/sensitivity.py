@@ -1,0 +1,270 @@
+"""Which constants of the policies matter: each is halved and doubled, and the same random graphs are played again.
+
+    ./dev bench plant/sensitivity element --graphs 6 --cores 2 16
+    ./dev bench plant/sensitivity regions --jobs 12
+
+Seeded, so that a run differs from the usual one by its constant alone: one that changes no decision isn't felt.
+Results are kept in build/sensitivity.json, from which `--table` writes them with what each constant is; `--only TEXT`
+takes those whose names have it, and those that are known already aren't played again without `--again`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bench.plant.cluster.job import SimulatedNode
+from bench.plant.cluster.plant import ClusterPlant
+from bench.plant.cluster.random_jobs import random_job
+from bench.plant.cluster.run import ClusterSimulation
+from bench.plant.quality import quality
+from rayelastic.policy.element.guided.controller import GuidedThresholds
+from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
+from rayelastic.policy.regions.thresholds import OrganicThresholds
+
+__all__ = ["Felt", "Played", "changed", "constants", "felt", "table", "tried"]
+
+RESULTS = Path(__file__).resolve().parents[2] / "build" / "sensitivity.json"
+NOISE = 0.05  # of a period's throughput
+PERIODS, PERIOD = 90, 5.0  # of a job; s
+LOADS = (0.3, 1.0, 0.5)  # of what is offered, a third of the periods each
+OFFERED = 1e6  # tuples/s
+NODES = [SimulatedNode(f"n{i}", 8) for i in range(4)]
+COUNTS = 0.01  # relative difference of the mean that counts
+SHOWS = 0.05  # the same of one graph
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of one graph or job.
+
+    Args:
+        value: share of the best rate, or of what was offered.
+        effort: periods until the last change, or threads on average.
+        trace: what was decided, in short.
+    """
+
+    value: float
+    effort: float
+    trace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Felt:
+    """What another value of a constant does.
+
+    Args:
+        name: of the constant, as in "search.growth.worse".
+        usual: its value.
+        value: the other one.
+        played: graphs or jobs.
+        differ: those where something else was decided.
+        mean: mean of the relative differences of `Played.value`.
+        worst: the least of them.
+        effort: mean difference of `Played.effort`.
+    """
+
+    name: str
+    usual: float
+    value: float
+    played: int
+    differ: int
+    mean: float
+    worst: float
+    effort: float
+
+    @property
+    def verdict(self) -> str:
+        """In a word.
+
+        >>> Felt("a", 1.0, 2.0, 10, 0, 0.0, 0.0, 0.0).verdict
+        'not felt'
+        >>> Felt("a", 1.0, 2.0, 10, 3, 0.001, -0.1, 0.0).verdict
+        'matters'
+        """
+        if self.differ == 0:
+            return "not felt"
+        return "matters" if abs(self.mean) >= COUNTS or self.worst <= -SHOWS else "little"
+
+
+# --- constants ------------------------------------------------------------------------------------------------------
+
+
+def constants(thresholds: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
+    """Name and value of each number in a nest of dataclasses.
+
+    >>> dict(constants(GuidedThresholds()))["search.growth.better"]
+    0.08
+    """
+    for field in fields(thresholds):
+        value = getattr(thresholds, field.name)
+        if is_dataclass(value):
+            yield from constants(value, f"{prefix}{field.name}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield f"{prefix}{field.name}", value
+
+
+def changed(thresholds: Any, name: str, value: float) -> Any:
+    """The same with another value of one of its constants.
+
+    >>> changed(GuidedThresholds(), "load.busy_all", 0.5).load.busy_all
+    0.5
+    """
+    first, _, rest = name.partition(".")
+    return replace(thresholds, **{first: changed(getattr(thresholds, first), rest, value) if rest else value})
+
+
+def tried(value: float) -> list[float]:
+    """The other values that are tried: half and twice; of a share, half way to nothing and half way to all.
+
+    >>> tried(4), tried(1), tried(0.5), tried(3.0), tried(0.0)
+    ([2, 8], [2], [0.25, 0.75], [1.5, 6.0], [-0.02, 0.02])
+    """
+    if isinstance(value, int):
+        return [other for other in (value // 2, 2 * value) if other > 0]
+    if value == 0.0:
+        return [-0.02, 0.02]
+    return [value / 2, (1 + value) / 2 if 0 < value < 1 else 2 * value]
+
+
+def meanings(thresholds: Any) -> dict[str, str]:
+    """What the docstrings of a nest of dataclasses say of each constant; of a part, what they say of the whole."""
+    found = {}
+    for name, _ in constants(thresholds):
+        holder, said = thresholds, ""
+        for step in name.split("."):
+            said = _said(type(holder), step) or said
+            holder = getattr(holder, step)
+        found[name] = said
+    return found
+
+
+def _said(kind: type, name: str) -> str:
+    lines = inspect.cleandoc(kind.__doc__ or "").splitlines()
+    starts = [at for at, line in enumerate(lines) if line.startswith(f"    {name}: ")]
+    if not starts:
+        return ""
+    text = [lines[starts[0]].partition(": ")[2]]
+    for line in lines[starts[0] + 1 :]:
+        if not line.startswith("        "):
+            break
+        text.append(line.strip())
+    return " ".join(text)
+
+
+# --- playing --------------------------------------------------------------------------------------------------------
+
+
+def element(graphs: int, cores: Sequence[int], seed: int) -> Callable[[Any], list[Played]]:
+    """Plays random graphs by events, from cold."""
+
+    def play(thresholds: Any) -> list[Played]:
+        found = [quality(n, seed, c, NOISE, thresholds=thresholds) for c in cores for n in range(graphs)]
+        return [Played(one.share, one.settled, f"{one.found} {one.settled} {one.changes}") for one in found]
+
+    return play
+
+
+def regions(jobs: int, seed: int) -> Callable[[Any], list[Played]]:
+    """Plays random jobs on four nodes under a load that grows and shrinks."""
+
+    def play(thresholds: Any) -> list[Played]:
+        return [_job(seed * 1000 + number, thresholds) for number in range(jobs)]
+
+    return play
+
+
+def _job(number: int, thresholds: OrganicThresholds) -> Played:
+    job = random_job(number)
+    sources = [f"r{i}" for i, region in enumerate(job.regions) if not region.inputs]
+
+    def load(time: float) -> Mapping[str, float]:
+        part = min(int(time / PERIOD / PERIODS * len(LOADS)), len(LOADS) - 1)
+        return dict.fromkeys(sources, LOADS[part] * OFFERED)
+
+    policy = OrganicAdaptation(thresholds=thresholds)
+    simulation = ClusterSimulation(
+        ClusterPlant(job, NODES), policy, load, period=PERIOD, noise=NOISE, seed=number, settles=1
+    )
+    trace = simulation.run(PERIODS)
+    shares = [step.throughput / step.offered for step in trace]
+    said = " ".join(f"{step.time:g}:{step.decision.verdict.value}" for step in trace if step.decision.changes)
+    return Played(statistics.mean(shares), statistics.mean(step.threads for step in trace), said)
+
+
+def felt(name: str, usual: float, value: float, before: Sequence[Played], after: Sequence[Played]) -> Felt:
+    """Compare what was played with the usual value and with another one."""
+    gains = [new.value / old.value - 1 for old, new in zip(before, after, strict=True)]
+    efforts = [new.effort - old.effort for old, new in zip(before, after, strict=True)]
+    differ = sum(old.trace != new.trace for old, new in zip(before, after, strict=True))
+    return Felt(name, usual, value, len(gains), differ, statistics.mean(gains), min(gains), statistics.mean(efforts))
+
+
+# --- what is told ---------------------------------------------------------------------------------------------------
+
+
+def table(kind: str, known: Mapping[str, Sequence[Felt]], thresholds: Any) -> str:
+    """Markdown: a line for each constant that was tried."""
+    said = meanings(thresholds)
+    lines = [f"## {kind}", "", "| constant | value | tried | felt in | mean | worst | | what it is |", "|" + "---|" * 8]
+    for name, usual in constants(thresholds):
+        for one in known.get(f"{kind} {name}", ()):
+            cells = [f"`{name}`", f"{usual:g}", f"{one.value:g}", f"{one.differ} of {one.played}"]
+            cells += [f"{one.mean:+.1%}", f"{one.worst:+.1%}", one.verdict, said[name]]
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def kept() -> dict[str, list[Felt]]:
+    """What was found so far: {kind and name: results}."""
+    if not RESULTS.exists():
+        return {}
+    return {name: [Felt(**one) for one in found] for name, found in json.loads(RESULTS.read_text()).items()}
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="./dev bench plant/sensitivity", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("kind", choices=["element", "regions"], help="of one element, or of regions")
+    parser.add_argument("--graphs", type=int, default=6, help="random graphs for each number of cores (6)")
+    parser.add_argument("--cores", type=int, nargs="+", default=[2, 16], help="of the machine (2 16)")
+    parser.add_argument("--jobs", type=int, default=12, help="random jobs (12)")
+    parser.add_argument("--seed", type=int, default=1, help="of graphs, jobs and noise (1)")
+    parser.add_argument("--only", default="", help="only constants whose names have this")
+    parser.add_argument("--again", action="store_true", help="also those that are known already")
+    parser.add_argument("--table", action="store_true", help="play nothing; write what is known as Markdown")
+    options = parser.parse_args(arguments)
+    usual: Any = GuidedThresholds() if options.kind == "element" else OrganicThresholds()
+    known = kept()
+    if options.table:
+        print(table(options.kind, known, usual))
+        return 0
+    if options.kind == "element":
+        play = element(options.graphs, options.cores, options.seed)
+    else:
+        play = regions(options.jobs, options.seed)
+    wanted = [
+        (name, value)
+        for name, value in constants(usual)
+        if options.only in name and (options.again or f"{options.kind} {name}" not in known)
+    ]
+    before = play(usual) if wanted else []
+    for name, value in wanted:
+        found = [felt(name, value, other, before, play(changed(usual, name, other))) for other in tried(value)]
+        known[f"{options.kind} {name}"] = found
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps({name: [asdict(one) for one in felts] for name, felts in known.items()}))
+        for one in found:
+            said = f"differs in {one.differ} of {one.played}, mean {one.mean:+.1%}, worst {one.worst:+.1%}"
+            print(f"{name:28} {value:g} -> {one.value:<6g} {said}, effort {one.effort:+.1f}: {one.verdict}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

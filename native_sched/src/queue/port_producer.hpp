@@ -1,0 +1,253 @@
+// The producer side of BasicPort: a run or a mark is taken by the operator itself, pushed into the queue, or spilled; a wish for another
+// threading model is carried out; and where there is no room, what stands in the way is run (help). The invariants: basic_port.hpp,
+// which includes this file.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "queue/basic_port.hpp"
+
+namespace rayelastic {
+
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::accept_shared(const Run& run, bool writable) {
+  wait_for(producer_);
+  const bool ok = spill_ != nullptr ? spill(run) : accept_owned(run, writable);
+  (void)producer_.unlock();
+  return ok;
+}
+
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::accept(Mark mark) {
+  if (!shared_) return accept_owned(mark);
+  wait_for(producer_);
+  const bool ok = spill_ != nullptr ? spill(mark) : accept_owned(mark);
+  (void)producer_.unlock();
+  return ok;
+}
+
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::accept_owned(Mark mark) {
+  if (!follow_wish()) return false;
+  if (model_.load(std::memory_order_relaxed) != ThreadingModel::Manual) return enqueue(mark);
+  if (gate_ == nullptr) return target_.accept(mark);
+  enter_gate();
+  const bool ok = target_.take(input_, mark);
+  gate_->leave();
+  return ok;
+}
+
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::accept_owned(const Run& run, bool writable) {
+  if (!follow_wish()) return false;
+  if (model_.load(std::memory_order_relaxed) == ThreadingModel::Manual) return process(run, writable);
+  if (deep_copy_ == nullptr) return enqueue(run);
+  const ChunkRef texts = deep_copy_->copy(run);
+  Chunk* chunk = texts.get();
+  return enqueue({deep_copy_->records(), run.count, run.stride, {&chunk, chunk == nullptr ? 0U : 1U}});
+}
+
+// The producer side runs the operator.
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::process(const Run& run, bool writable) {
+  if (gate_ == nullptr) return target_.execute(run, writable, false);
+  enter_gate();
+  const bool ok = target_.take(input_, run, writable, false) >= 0;
+  gate_->leave();
+  return ok;
+}
+
+// Waits like lock.lock(), and says so.
+template <template <class> class Atom, class World>
+void BasicPort<Atom, World>::wait_for(Lock& lock) {
+  if (lock.try_lock()) return;
+  const typename World::Waiting waiting(engine_, World::thread(), false);
+  lock.lock();
+}
+
+template <template <class> class Atom, class World>
+void BasicPort<Atom, World>::enter_gate() {
+  if (gate_->try_enter()) return;
+  const typename World::Waiting waiting(engine_, World::thread(), false);
+  gate_->enter();
+}
+
+// Producer side. Carries out what apply() asked for; see the invariants.
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::follow_wish() {
+  const ThreadingModel wish = wish_.load(std::memory_order_relaxed);
+  const ThreadingModel model = model_.load(std::memory_order_relaxed);
+  if (wish == model) return true;
+  if (wish == ThreadingModel::Manual) {
+    wait_for(consumer_);
+    while (!queue_.empty()) {
+      if (gate_ != nullptr) enter_gate();
+      const Drained drained = drain(queue_.capacity(), false, false);
+      if (gate_ != nullptr) gate_->leave();
+      if (drained == Drained::Stopped) {
+        release_consumer();
+        return false;
+      }
+    }
+    if (queue_.forget_awaited()) let_go_on(nullptr);  // nobody will retire
+  }
+  if (model == ThreadingModel::Manual) shut_way();
+  model_.store(wish, std::memory_order_relaxed);
+  if (wish == ThreadingModel::Manual) consumer_.rouse();  // who wanted to help: consumer_ isn't unlocked for long
+  if (model == ThreadingModel::Manual) release_consumer();
+  engine_.switched(model, wish);
+  engine_.listener.changed();
+  return true;
+}
+
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::enqueue(Run run) {
+  for (;;) {
+    if (const std::size_t taken = queue_.push(run); taken > 0) {
+      if (queue_.announce()) list_filled();
+      run.records += taken * run.stride;
+      run.count -= taken;
+    }
+    if (run.count == 0) return true;
+    if (!make_room(run.count)) return false;
+  }
+}
+
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::enqueue(Mark mark) {
+  while (!queue_.push(mark)) {
+    if (!make_room(1)) return false;
+  }
+  if (queue_.announce()) list();
+  return true;
+}
+
+// Feedback. Under producer_. Goes to the free list, never to the thread itself: it might follow the loop round to ports that it holds.
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::spill(Run run) {
+  if (!follow_wish()) return false;
+  const bool spilled = !spill_->empty();
+  if (!spilled) {
+    const std::size_t taken = queue_.push(run);
+    run.records += taken * run.stride;
+    run.count -= taken;
+  }
+  if (run.count > 0) {
+    if (!spill_->append(run)) return false;
+    if (!spilled) gate_->burden();
+  }
+  if (queue_.announce()) list();
+  return true;
+}
+
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::spill(Mark mark) {
+  if (!follow_wish()) return false;
+  const bool spilled = !spill_->empty();
+  if (spilled || !queue_.push(mark)) spill_->append(mark);
+  if (!spilled && !spill_->empty()) gate_->burden();
+  if (queue_.announce()) list();
+  return true;
+}
+
+// The visitor of a feedback port, inside the gate: afterwards the spill is empty, or the queue isn't.
+template <template <class> class Atom, class World>
+void BasicPort<Atom, World>::refill() {
+  producer_.lock();
+  const bool spilled = !spill_->empty();
+  spill_->move_to(queue_);
+  if (spilled && spill_->empty()) gate_->relieve();
+  (void)producer_.unlock();
+}
+
+// reSchedule of PLDI'17 Fig. 6 (P17, P18): the producer runs what stands in its way. Where the paper spins while somebody else runs
+// it, we spin shortly and then sleep until the consumer lock is released.
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::make_room(std::size_t records) {
+  Thread& thread = World::thread();
+  thread.reschedules.add(1);
+  const typename World::NotOwnWork work(thread);
+  // Worth waiting for: room for the run, or a quantum. If there is that much already, notes or heap bytes are short instead.
+  const std::size_t wanted = std::min(records, quantum());
+  const bool short_of_slots = free_slots() < wanted;
+  for (int spin = 0; spin < Lock::kSpins; ++spin) {
+    if (engine_.is_stopping()) return false;
+    if (consumer_.try_lock()) return help() != Drained::Stopped;
+    if (short_of_slots && free_slots() >= wanted) return true;
+    cpu_relax();
+  }
+  thread.sleeps.add(1);
+  const typename World::Waiting waiting(engine_, thread, false);
+  consumer_.sleep();
+  return !engine_.is_stopping();
+}
+
+// The producer has locked consumer_, which this releases. Full ports behind this one are drained before it, the last one first: each
+// then finds room in the next one. So neither the stack nor the locks held grow with the number of full ports.
+template <template <class> class Atom, class World>
+auto BasicPort<Atom, World>::help() -> Drained {
+  Thread& thread = World::thread();
+  const bool kept_next = std::exchange(thread.keeps_next, true);
+  auto& way = thread.way;
+  const std::size_t start = way.size();
+  way.push_back(self());
+  Drained drained = Drained::Quantum;
+  for (bool locked = true; way.size() > start && drained != Drained::Stopped; locked = false) {
+    auto* const port = way.back();
+    auto* const next = port->target_.next_port(false);
+    if (next != nullptr && (drained == Drained::Blocked || next->is_full())) {
+      if (locked) release_consumer();
+      way.push_back(next);
+      drained = Drained::Quantum;
+      continue;
+    }
+    drained = locked || port->lock_to_help() ? port->drain_locked() : Drained::Quantum;
+    if (drained != Drained::Blocked) way.pop_back();
+  }
+  way.resize(start);
+  if (!kept_next) follow(thread);  // otherwise whoever called does
+  thread.keeps_next = kept_next;
+  return engine_.is_stopping() ? Drained::Stopped : drained;
+}
+
+// Takes consumer_ to drain a port that others produce for. False: it has no queue any more, or all stops.
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::lock_to_help() {
+  const auto leave = [this] { return model_.load(std::memory_order_relaxed) == ThreadingModel::Manual || engine_.is_stopping(); };
+  for (int spin = 0; spin < Lock::kSpins; ++spin) {
+    if (consumer_.try_lock()) return true;
+    cpu_relax();
+  }
+  const typename World::Waiting waiting(engine_, World::thread(), false);
+  while (!consumer_.try_lock()) {
+    consumer_.sleep_unless(leave);
+    if (leave()) return false;
+  }
+  return true;
+}
+
+// Under consumer_, which this releases. If the stage is full and nothing could be taken, waits for a firing.
+template <template <class> class Atom, class World>
+auto BasicPort<Atom, World>::drain_locked() -> Drained {
+  Thread& thread = World::thread();
+  std::uint32_t room = 0;
+  bool starved = false;
+  if (gate_ != nullptr) enter_gate();
+  const std::uint64_t before = queue_.position();
+  const Drained drained = drain(quantum(), false, true);
+  if (drained == Drained::Full && queue_.position() == before) {
+    starved = !target_.widen(input_);
+    if (starved) room = gate_->expect_room(input_);
+  }
+  if (gate_ != nullptr) gate_->leave();
+  release_consumer();
+  if (!starved || engine_.is_stopping()) return drained;
+  thread.sleeps.add(1);
+  const typename World::Waiting waiting(engine_, thread, true);
+  if (!engine_.is_stopping()) gate_->wait_for_room(input_, room);
+  return engine_.is_stopping() ? Drained::Stopped : drained;
+}
+
+}  // namespace rayelastic

@@ -1,0 +1,178 @@
+"""Runs tests in a process forked from this one, with a mutant in place of one of the modules: no file changes."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+LOOK = 0.02  # seconds between two looks at a running process
+WAITING = 10.0
+NO_TESTS = 5  # pytest's status
+FAILED_TO_START = 70  # no status of pytest: the mutant can't even be imported
+CACHE = "XDG_CACHE_HOME"
+
+
+class Outcome(Enum):
+    """What became of a mutant, or of a run without one."""
+
+    SURVIVED = "survived"
+    KILLED = "killed"
+    STUCK = "stuck"  # killed, too: the tests would never end
+
+    @property
+    def mark(self) -> str:
+        """As progress shows it."""
+        word: str = self.value
+        return word.upper() if self is Outcome.SURVIVED else word
+
+
+class Planted:
+    """Finds one module, made of faulty code, before Python finds it where it is."""
+
+    def __init__(self, module: str, path: Path, code: Any) -> None:
+        self._module, self._path, self._code = module, path, code
+
+    def load(self) -> None:
+        """Imports it here and now: pytest finds the files that it is given by itself, where they are."""
+        sys.meta_path.insert(0, self)
+        importlib.import_module(self._module)
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
+        inside = [str(self._path.parent)] if self._path.name == "__init__.py" else None
+        if name != self._module:
+            return None
+        return importlib.util.spec_from_file_location(
+            name,
+            self._path,
+            loader=self,  # type: ignore[arg-type]
+            submodule_search_locations=inside,
+        )
+
+    def create_module(self, spec: ModuleSpec) -> None:  # noqa: ARG002
+        return None
+
+    def exec_module(self, module: Any) -> None:
+        exec(self._code, module.__dict__)
+
+
+class Chosen:
+    """A plugin of pytest: some tests, the fastest first, within a budget.
+
+    Args:
+        tests: which.
+        whole: files all of whose tests are wanted.
+        seconds: that a test takes; 0 where that isn't known.
+        budget: seconds of tests.
+    """
+
+    def __init__(
+        self, tests: Collection[str], whole: Collection[str], seconds: Mapping[str, float], budget: float
+    ) -> None:
+        self._tests, self._whole, self._seconds, self._budget = set(tests), set(whole), seconds, budget
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        wanted = [one for one in items if one.nodeid in self._tests or one.nodeid.partition("::")[0] in self._whole]
+        wanted.sort(key=lambda item: self._seconds.get(item.nodeid, 0.0))
+        costs = [self._seconds.get(item.nodeid, 0.0) for item in wanted]
+        items[:] = within_budget(wanted, costs, self._budget)
+
+    def pytest_terminal_summary(self, terminalreporter: Any, exitstatus: int) -> None:  # noqa: ARG002
+        """All has been said: what pytest tidies up after that, the end of the process does."""
+        sys.stdout.flush()
+        os._exit(int(exitstatus))
+
+
+def within_budget(items: Sequence[Any], seconds: Sequence[float], budget: float) -> list[Any]:
+    """As many as fit, and one in any case."""
+    taken: list[Any] = []
+    spent = 0.0
+    for item, cost in zip(items, seconds, strict=True):
+        spent += cost
+        if taken and spent > budget:
+            break
+        taken.append(item)
+    return taken
+
+
+def run(
+    files: Sequence[str], plugin: Chosen, folder: Path, limit: float, plant: Planted | None, *, caches: bool
+) -> Outcome:
+    """Runs tests in a process of their own.
+
+    Args:
+        files: of tests.
+        plugin: which of their tests.
+        folder: for the log and for compiled code.
+        limit: seconds of CPU; a process that only waits gets `WAITING` times as many by the clock.
+        plant: the module with the mutant; None: as it is.
+        caches: whether compiled code may be used that there is; what the mutant compiles is nobody else's.
+
+    Raises:
+        LookupError: there are no such tests.
+    """
+    sys.stdout.flush()
+    process = os.fork()
+    if process == 0:
+        child(files, plugin, folder, plant, caches)
+    seen, started = psutil.Process(process), time.monotonic()
+    try:
+        while True:
+            done, status = os.waitpid(process, os.WNOHANG)
+            if done:
+                code = os.waitstatus_to_exitcode(status)
+                if code == NO_TESTS:
+                    raise LookupError(f"no tests in {', '.join(files)}")
+                return Outcome.SURVIVED if code == 0 else Outcome.KILLED
+            if time.monotonic() - started > WAITING * limit or cpu_time(seen) > limit:
+                return Outcome.STUCK
+            time.sleep(LOOK)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(process, 0)
+
+
+def cpu_time(process: psutil.Process) -> float:
+    """Seconds of CPU; a busy machine doesn't lengthen them."""
+    with contextlib.suppress(psutil.Error):
+        used = process.cpu_times()
+        return float(used.user + used.system)
+    return 0.0
+
+
+def child(files: Sequence[str], plugin: Chosen, folder: Path, plant: Planted | None, caches: bool) -> None:
+    """What the forked process does; it never returns."""
+    status = FAILED_TO_START
+    try:
+        os.setpgid(0, 0)
+        output = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        shutil.rmtree(folder / "cache", ignore_errors=True)
+        compiled = Path(os.environ.get(CACHE) or Path.home() / ".cache") / "rayelastic"
+        if caches and compiled.exists():
+            shutil.copytree(compiled, folder / "cache" / compiled.name, copy_function=os.symlink)
+        os.environ[CACHE] = str(folder / "cache")
+        if plant is not None:
+            plant.load()
+        import pytest
+
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
+        status = int(pytest.main([*options, *files], plugins=[plugin]))
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
