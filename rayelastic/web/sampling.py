@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Reading", "Sampler"]
 
 LAST_PASSES = 64  # of which the bottleneck's rule is taken
-LARGE = 500  # operators from which on the bottleneck is looked for every few readings
-SELDOM = 5  # readings
+LARGE = 250  # operators, for each so many of which the bottleneck is looked for a reading later
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ class Sampler:
         if before is None or now.metrics.seconds > before.metrics.seconds:
             earlier = before.metrics if before is not None else None
             history.add(frame_between(earlier, now.metrics, now.plan, history.places))
-            if earlier is not None and (len(history.places) < LARGE or self._readings % SELDOM == 0):
+            if earlier is not None and self._readings % (1 + len(history.places) // LARGE) == 0:
                 history.bottleneck = str(find_bottleneck(earlier, now.metrics, now.plan, self._passes))
         if not history.lanes:
             history.lanes = {one.name: one.lane for pe in now.metrics.pes for one in pe.operators if one.lane}

@@ -164,7 +164,7 @@ class PESample:
         seconds: since its start.
         threads: scheduler threads in force.
         token_wait_seconds: time that threads waited for the Python token, summed.
-        operators: one sample an operator, in topological order.
+        operators: one sample an operator, in topological order: an OperatorTable, or a tuple.
         links: counters by link, e.g. `bytes_sent`, `frames_received`, `refused`.
         port: counters of the data port, e.g. `accepted`, `refused_secret`.
         threads_stuck: of the scheduler threads, those that stay in user code.
@@ -176,7 +176,7 @@ class PESample:
     seconds: float
     threads: int
     token_wait_seconds: float
-    operators: tuple[OperatorSample, ...]
+    operators: Sequence[OperatorSample]
     links: dict[str, dict[str, Any]] = field(default_factory=dict)
     port: dict[str, int] = field(default_factory=dict)
     threads_stuck: int = 0

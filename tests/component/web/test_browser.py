@@ -213,6 +213,18 @@ def test_387_operators_collapse_and_open(opened: Open) -> None:
         served.close()
 
 
+def test_10000_operators_are_shown_as_fits_and_one_by_one(opened: Open) -> None:
+    served = Served(histories={"huge": History(branches(1250, 8))})
+    try:
+        page = opened(served.url)
+        assert page.locator("g.box").count() <= 60
+        assert page.evaluate(OVERLAPPING) == 0
+        page.locator("#detail").select_option("operators")
+        expect(page.locator("g.box")).to_have_count(10_002, timeout=60_000)
+    finally:
+        served.close()
+
+
 def test_behind_a_path_prefix(opened: Open, journal: str) -> None:
     """What a proxy that takes its path off does: nothing in the page names a path from the root."""
     page = opened(journal)
