@@ -38,7 +38,7 @@ def topology(operators: int, go_on: threading.Event) -> rel.Topology:
         stream = source
         for step in range(LENGTH - 1):
             stream = stream.map(f"branch{branch}_step{step}", lambda t: t.value + 1, schema={"value": int})
-        stream.sink(f"out{branch}", rel.call(lambda t: go_on.wait()))
+        stream.sink(f"out{branch}", rel.call(lambda _: go_on.wait()))
     return made
 
 

@@ -7,7 +7,7 @@ who keeps it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +29,9 @@ COLUMNS = (
     "rate_in", "rate_out", "busy", "waited", "blocked", "cost", "fill", "queued", "tuples_in", "tuples_out",
     "errors", "dropped", "state_keys", "state_bytes", "p99", "model", "hosts",
 )  # fmt: skip
-SERIES = ("throughput", "p50", "p99", "threads", "queues", "queued", "replicas", "state_bytes", "cpu")
+SERIES = (
+    "throughput", "p50", "p99", "threads", "queues", "queued", "replicas", "state_bytes", "cpu", "to_move", "held",
+)  # fmt: skip
 AT = {name: number for number, name in enumerate(COLUMNS)}
 
 
@@ -43,6 +45,7 @@ class Frame:
         series: {name of SERIES: value}; None: not known, as the latency of a job whose sinks got no marks.
         pes: a dict for each processing element: threads, memory in bytes, seconds a second that it waits for the token.
         links: a dict for each link: bytes/s, share of the time that its sender waited for room.
+        regions: a dict for each region whose replicas have changed or are changing: what moved, and what moves now.
     """
 
     seconds: float
@@ -50,6 +53,7 @@ class Frame:
     series: Mapping[str, float | None]
     pes: tuple[Mapping[str, Any], ...] = ()
     links: tuple[Mapping[str, Any], ...] = field(default=())
+    regions: tuple[Mapping[str, Any], ...] = ()
 
 
 def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, places: Mapping[str, int]) -> Frame:
@@ -81,10 +85,13 @@ def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, pl
         "replicas": keyed_replicas(plan),
         "state_bytes": float(table[:, AT["state_bytes"]].sum()),
         "cpu": cpu if before is not None else None,
+        "to_move": float(sum(one.to_move for one in now.regions.values())) if now.regions else None,
+        "held": float(sum(one.held for one in now.regions.values())) if now.regions else None,
     }
     pes = tuple(_of_pe(earlier.get(pe.pe), pe) for pe in now.pes)
     links = tuple(one for pe in now.pes for one in _links(earlier.get(pe.pe), pe))
-    return Frame(now.seconds, table.astype(np.float32), series, pes, links)
+    moves = tuple({"region": name} | asdict(counted) for name, counted in now.regions.items())
+    return Frame(now.seconds, table.astype(np.float32), series, pes, links, moves)
 
 
 def _sources(plan: ExecPlan, places: Mapping[str, int]) -> list[int]:

@@ -16,6 +16,7 @@ import rayelastic as rel
 from rayelastic.job import start
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.regions import Region, RegionKind
+from rayelastic.testing import Gate, script
 from rayelastic.web.history import History
 from rayelastic.web.journal_story import story
 from rayelastic.web.page import Page as Served
@@ -34,6 +35,7 @@ OVERLAPPING = """() => {
 }"""
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: ./dev programs installs it")
+expect.set_options(timeout=30_000)  # a busy machine may be slow
 Open = Callable[..., Page]
 
 
@@ -161,6 +163,68 @@ def test_a_job_is_followed_rescaled_and_cancelled(opened: Open) -> None:
         page.locator("#confirm-yes").click()
         expect(page.locator("#state")).to_have_text("cancelled", timeout=30_000)
     finally:
+        job.close()
+
+
+def test_checkpoints_savepoints_and_a_pause_are_shown(opened: Open, tmp_path: Path) -> None:
+    settings = rel.JobConfig(regions="manual", checkpoint=rel.Checkpoint(every=0.5), web_port=0)
+    job = start(running(), settings)
+    try:
+        page = opened(job.web_url or "")
+        table = page.locator("#checkpoints tbody")
+        expect(table).to_contain_text("sums, after")
+        expect(page.locator("#checkpoints-said")).to_contain_text("complete, 0 given up")
+        expect(page.locator(".mark.checkpoint").first).to_be_visible()
+        page.locator("#folder").fill(str(tmp_path / "saved"))
+        page.locator("#snapshot button").first.click()
+        page.locator("#confirm-yes").click()
+        expect(page.locator("#answer")).to_contain_text("Done")
+        expect(table).to_contain_text("savepoint")
+        assert list((tmp_path / "saved").iterdir())
+        page.locator("#pause button").click()
+        page.locator("#confirm-yes").click()
+        expect(page.locator("#paused")).to_be_visible()
+        assert job.status.paused
+        page.locator("#resume button").click()
+        page.locator("#confirm-yes").click()
+        expect(page.locator("#paused")).to_be_hidden()
+        assert not job.status.paused
+    finally:
+        job.close()
+
+
+def test_keys_in_flight_are_shown_while_they_wait(opened: Open) -> None:
+    gate = Gate()
+    made = rel.Topology("moves")
+    rows = [*((n % 97, n) for n in range(970)), gate, *((n % 97, n) for n in range(970))]
+    keyed = made.source("rows", script(rows, {"key": int, "n": int})).key_by("key")
+    entered, go_on = threading.Event(), threading.Event()
+
+    def slow(t: Any, state: dict[str, int]) -> tuple[int, int]:
+        entered.set()
+        go_on.wait()
+        state["n"] = state.get("n", 0) + t.n
+        return (t.key, state["n"])
+
+    totals = keyed.map("totals", slow, state=dict, lane="python", schema={"key": int, "n": int})
+    totals.sink("out", rel.count())
+    job = start(made, rel.JobConfig(regions="manual", threading="dedicated", web_port=0))
+    change = threading.Thread(target=lambda: job.rescale(job.plan().region_of("totals").region.name, 2))
+    try:
+        page = opened(job.web_url or "")
+        assert entered.wait(60)
+        change.start()
+        expect(page.locator("#moving")).to_contain_text("partitions to go")
+        expect(page.locator("#moving")).to_contain_text("wait now")
+        go_on.set()
+        change.join(60)
+        expect(page.locator("#moving")).to_be_hidden()
+        expect(page.locator("#journal")).to_contain_text("1 → 2 replicas")
+        gate.open()
+        job.wait(60)
+    finally:
+        go_on.set()
+        gate.open()
         job.close()
 
 
