@@ -704,6 +704,12 @@ class Sample:
         """By number."""
 
     @property
+    def table(self) -> bytes:
+        """
+        The same as float64, a row an operator: tuples_in, tuples_out, queued, queue_capacity, cpu_seconds, inside_seconds, waited_seconds, blocked_seconds, state_keys, state_bytes, answered, model, skipped, and all untaken ones.
+        """
+
+    @property
     def thread_count(self) -> int:
         """Scheduler threads that aren't suspended."""
 

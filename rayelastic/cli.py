@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rayelastic import job as jobs
+from rayelastic.commands.completion import add_completion
 from rayelastic.commands.state import add_restore, add_state_commands, restored
 from rayelastic.demo import APPLICATIONS, listing, show
 from rayelastic.doctor import examine, first_minute
@@ -68,7 +69,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(
         required=True,
         metavar="demo | plan | run | submit | jobs | inspect | rescale | leave | state | snapshot | stop | cancel | "
-        "top | web | plot | doctor",
+        "top | web | plot | doctor | completion",
     )
     parser.add_argument("--version", action="version", version=f"rayelastic {version('rayelastic')}")
     plan = commands.add_parser("plan", help="show regions, lanes and placement of a topology; starts nothing")
@@ -155,6 +156,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     doctor = commands.add_parser("doctor", help="tell what this machine lacks, and how to get it")
     doctor.add_argument("--times", action="store_true", help="also how long the import and the first runs take")
     doctor.set_defaults(command=_doctor)
+    add_completion(commands)
     for command in (plan, listing, inspect, top, doctor, *saving):
         command.add_argument(
             "--json", action="store_true", help="JSON for programs" + " (with --once)" * (command is top)

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any
 
 from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.runtime.values.operator_table import OperatorTable
 
 __all__ = ["as_json", "plain"]
 
@@ -29,7 +30,7 @@ def plain(value: Any) -> Any:
         return {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.name[0] != "_"}
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, list | tuple | set | frozenset | OperatorTable):
         return [plain(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None

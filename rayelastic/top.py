@@ -26,6 +26,7 @@ PERIOD = 1.0  # seconds between two pictures
 WIDE = 120  # columns from which on everything is shown
 MIB = 1 << 20
 ADAPTATIONS = 3  # the last ones shown on a high terminal
+WIDEST = 10_000  # columns: more than any table has
 HIGH = 40  # lines from which on a terminal is high
 BAR = 8  # characters of a bar
 
@@ -135,7 +136,8 @@ def picture(seen: View, width: int, height: int) -> RenderableType:
         width: columns.
         height: lines; what doesn't fit is left out, and counted.
     """
-    from rich.console import Group
+    from rich.console import Console, Group
+    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
@@ -156,8 +158,8 @@ def picture(seen: View, width: int, height: int) -> RenderableType:
     if status.failure is not None:
         last.append(_line(Text(f"failed: {status.failure.reason}", style="red"), width, lines=2))
 
-    table = Table(box=None, padding=(0, 1), width=width, pad_edge=False)
-    table.add_column("operator", no_wrap=True, overflow="ellipsis", ratio=1, min_width=10)
+    table = Table(box=None, padding=(0, 1), pad_edge=False)
+    table.add_column("operator", no_wrap=True, overflow="ellipsis", min_width=10)
     for name in (["PE"] if wide else []) + ["model"] + (["lane"] if wide else []):
         table.add_column(name, no_wrap=True)
     for name in ("in/s", "out/s"):
@@ -174,6 +176,8 @@ def picture(seen: View, width: int, height: int) -> RenderableType:
     rows = seen.rows if len(seen.rows) <= room else seen.rows[: max(1, room - 1)]
     for row in rows:
         table.add_row(*_cells(row, wide))
+    if Measurement.get(unbounded := Console(width=WIDEST), unbounded.options, table).maximum > width:
+        table.width, table.columns[0].ratio = width, 1  # names are cut, no number is
     if len(rows) < len(seen.rows):
         last.insert(0, Text(f"and {len(seen.rows) - len(rows)} cheaper ones"))
     graph = [_line(Text(line, style="dim"), width) for line in _graph_lines(seen.plan, room - len(seen.rows), width)]

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -72,6 +73,23 @@ void bind_operator_sample(nb::module_& module) {
       .def_prop_ro("state_bytes", number<&One::state_bytes, OperatorSampleObject>);
 }
 
+// A row an operator, so that thousands of them needn't become objects of Python first.
+nb::bytes table_of(const SampleObject& self) {
+  std::vector<double> rows;
+  rows.reserve(nb::len(self.operators) * 14);
+  for (nb::handle each : self.operators) {
+    const OperatorSample& one = nb::cast<const OperatorSampleObject&>(each).counted;
+    const auto untaken = std::accumulate(one.untaken.begin(), one.untaken.end(), std::uint64_t{0});
+    for (const auto count : {one.tuples_in, one.tuples_out, std::uint64_t{one.queued}, std::uint64_t{one.queue_capacity}})
+      rows.push_back(static_cast<double>(count));
+    for (const auto time : {one.cpu_ns, one.time_ns, one.waited_ns, one.blocked_ns}) rows.push_back(seconds(time));
+    for (const auto count : {std::uint64_t{one.state_keys}, std::uint64_t{one.state_bytes}, std::uint64_t{one.answered},
+                             std::uint64_t{static_cast<unsigned>(one.model)}, std::uint64_t{one.skipped}, untaken})
+      rows.push_back(static_cast<double>(count));
+  }
+  return nb::bytes(rows.data(), rows.size() * sizeof(double));
+}
+
 void bind_sample(nb::module_& module) {
   nb::class_<SampleObject>(module, "Sample", "Counters of a scheduler since the start; times in seconds.", nb::is_final())
       .def(
@@ -96,6 +114,9 @@ void bind_sample(nb::module_& module) {
       .def_prop_ro(
           "operators", [](const SampleObject& self) { return self.operators; },
           nb::sig("def operators(self) -> tuple[OperatorSample, ...]"), "By number.")
+      .def_prop_ro("table", table_of,
+                   "The same as float64, a row an operator: tuples_in, tuples_out, queued, queue_capacity, cpu_seconds, inside_seconds, "
+                   "waited_seconds, blocked_seconds, state_keys, state_bytes, answered, model, skipped, and all untaken ones.")
       .def_prop_ro("thread_count", number<&Sample::thread_count, SampleObject>, "Scheduler threads that aren't suspended.")
       .def_prop_ro("threads_idle", number<&Sample::threads_idle, SampleObject>, "Of these, asleep for want of work.")
       .def_prop_ro("token_wait_seconds", time<&Sample::token_wait_ns, SampleObject>)

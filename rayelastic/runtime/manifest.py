@@ -27,12 +27,14 @@ class Part:
         files: {operator: [(file, SHA-256 in hex)]}.
         inputs: {source: what it reads}.
         outputs: {sink: what it has written once it has ended}, of those that write files.
+        costs: {operator: (bytes of its state, seconds since the start until they were written)}; not kept.
     """
 
     positions: Mapping[str, int]
     files: Mapping[str, Sequence[tuple[str, str]]]
     inputs: Mapping[str, Input]
     outputs: Mapping[str, Output]
+    costs: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class Asked:
     """Something that somebody has asked for once.
 
     Args:
-        name: 'rescale', 'savepoint', 'drain' or 'cancel'.
+        name: 'rescale', 'snapshot', 'savepoint', 'leave', 'drain', 'cancel', 'pause' or 'resume'.
         text: what would happen.
         epoch: of the plan that was looked at.
         until: seconds, monotonic, up to which it may be confirmed.
@@ -64,34 +64,30 @@ class Actions:
         """Checks what somebody wants, and gives the code that confirms it.
 
         Args:
-            wanted: 'action', and for 'rescale' 'region' and 'replicas', for 'savepoint' 'folder'.
+            wanted: 'action', and for 'rescale' 'region' and 'replicas', for 'snapshot' and 'savepoint' 'folder', for
+                'leave' 'node'.
 
         Raises:
             ConfigError: it can't be done; says why.
         """
-        name, job = wanted.get("action"), self._job
+        name, job = str(wanted.get("action")), self._job
+        simple = {
+            "drain": (f"Stop the sources of job {job.name}; what they sent arrives", lambda: job.cancel(drain=True)),
+            "cancel": (f"End job {job.name} at once; what is on its way is lost", lambda: job.cancel(drain=False)),
+            "pause": (f"Have job {job.name} stay as it is, whatever its load", job.pause_elasticity),
+            "resume": (f"Have job {job.name} adapt to its load again", job.resume_elasticity),
+        }
         if name == "rescale":
-            region, replicas = str(wanted.get("region", "")), wanted.get("replicas")
-            if not isinstance(replicas, int) or isinstance(replicas, bool):
-                raise ConfigError(f"{replicas!r} replicas", way_out="Give a whole number, 1 or more")
-            planned = self._history.plan.region(region)
-            self._history.plan.with_replicas(region, replicas)  # refuses what can't be
-            text = f"Give region {region} of job {job.name} {replicas} replicas, instead of {planned.replicas}"
-            asked = self._made("rescale", text, lambda: job.rescale(region, replicas))
-        elif name == "savepoint":
-            folder = wanted.get("folder")
-            if not isinstance(folder, str) or not folder.strip():
-                raise ConfigError("no folder for the savepoint", way_out="Give a new folder, such as /tmp/words-1")
-            text = f"Stop job {job.name} and save its state in {folder}"
-            asked = self._made("savepoint", text, lambda: job.stop(folder))
-        elif name == "drain":
-            text = f"Stop the sources of job {job.name}; what they sent arrives"
-            asked = self._made("drain", text, lambda: job.cancel(drain=True))
-        elif name == "cancel":
-            text = f"End job {job.name} at once; what is on its way is lost"
-            asked = self._made("cancel", text, lambda: job.cancel(drain=False))
+            asked = self._rescale(str(wanted.get("region", "")), wanted.get("replicas"))
+        elif name in ("snapshot", "savepoint"):
+            asked = self._save(wanted.get("folder"), stops=name == "savepoint")
+        elif name == "leave":
+            asked = self._leave(str(wanted.get("node", "")))
+        elif name in simple:
+            asked = self._made(name, *simple[name])
         else:
-            raise ConfigError(f"no action {name!r}", way_out="Choose rescale, savepoint, drain or cancel")
+            names = ", ".join(["rescale", "snapshot", "savepoint", "leave", *simple])
+            raise ConfigError(f"no action {name!r}", way_out=f"Choose one of {names}")
         code = secrets.token_urlsafe(12)
         self._asked[code] = asked
         while len(self._asked) > MOST_ASKED:
@@ -110,6 +106,31 @@ class Actions:
         if asked.epoch != self._history.plan.epoch:
             raise StaleError("the plan has changed since you looked at it", way_out="Look at it, and ask again")
         return asked
+
+    def _rescale(self, region: str, replicas: object) -> Asked:
+        if not isinstance(replicas, int) or isinstance(replicas, bool):
+            raise ConfigError(f"{replicas!r} replicas", way_out="Give a whole number, 1 or more")
+        planned = self._history.plan.region(region)
+        self._history.plan.with_replicas(region, replicas)  # refuses what can't be
+        text = f"Give region {region} of job {self._job.name} {replicas} replicas, instead of {planned.replicas}"
+        return self._made("rescale", text, lambda: self._job.rescale(region, replicas))
+
+    def _save(self, folder: object, *, stops: bool) -> Asked:
+        if not isinstance(folder, str) or not folder.strip():
+            raise ConfigError("no folder for the savepoint", way_out="Give a new folder, such as /tmp/words-1")
+        job = self._job
+        if stops:
+            return self._made(
+                "savepoint", f"Stop job {job.name} and save its state in {folder}", lambda: job.stop(folder)
+            )
+        text = f"Save the state of job {job.name} in {folder}; the job goes on"
+        return self._made("snapshot", text, lambda: job.snapshot(folder))
+
+    def _leave(self, node: str) -> Asked:
+        if not node:
+            raise ConfigError("no node to leave", way_out="Give its name, as the table of elements has it")
+        text = f"Have job {self._job.name} leave node {node} for good: it goes on elsewhere, from a checkpoint"
+        return self._made("leave", text, lambda: self._job.leave(node))
 
     def _made(self, name: str, text: str, do: Callable[[], object]) -> Asked:
         return Asked(name, text, self._history.plan.epoch, self._clock() + PATIENCE, do)

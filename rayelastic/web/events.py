@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.plan.config import ThreadingModel
+from rayelastic.runtime.loops.region_loop import ADVICE
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 from rayelastic.runtime.values.status import CheckpointCounters
 
@@ -36,6 +37,7 @@ class EventKind(Enum):
     CHECKPOINT = "checkpoint"
     STATE = "state"
     FAILURE = "failure"
+    ADVICE = "advice"  # what a job that only advises would do
     ACTION = "action"  # somebody asked for something at the page
 
 
@@ -113,6 +115,8 @@ def _of_regions(done: RegionAdaptation) -> Event:
         told["the change took"] = f"{done.seconds:.2f} s"
     kind = EventKind.REPLICAS if done.changed else EventKind.PASS
     detail = f"not done: {done.problem}" if done.problem else ""
+    if done.problem == ADVICE:
+        kind, title = EventKind.ADVICE, f"advises: {title}"
     return Event(seen.time, kind, done.pe, title, decision.reason, decision.rule, told, (), detail)
 
 
@@ -143,22 +147,35 @@ def state_changes(before: JobStatus | None, now: JobStatus, seconds: float) -> I
             yield _failed(now.failure, seconds, "job")
         else:
             yield Event(seconds, EventKind.STATE, "job", f"the job is {now.state.value}")
+    if now.paused != (before.paused if before is not None else False):
+        title = "elasticity is paused: the job stays as it is" if now.paused else "elasticity goes on"
+        yield Event(seconds, EventKind.STATE, "job", title)
     counted = before.checkpoints if before is not None else CheckpointCounters()
     yield from _checkpoints(counted, now.checkpoints, seconds)
 
 
 def _checkpoints(before: CheckpointCounters, now: CheckpointCounters, seconds: float) -> Iterator[Event]:
-    if now.taken > before.taken:
-        told = {
-            "the last one took": f"{now.seconds:.2f} s",
-            "sources stood still": f"{now.paused * 1000:.0f} ms",
-            "complete since the start": f"{now.taken:,}",
+    told = before.recent[-1].at if before.recent else -1.0
+    for one in now.recent:
+        if one.at <= told:
+            continue
+        if one.problem:
+            title = "a checkpoint was given up, the job goes on"
+            yield Event(
+                one.at, EventKind.CHECKPOINT, "job", title, one.problem, "", {"it took": f"{one.seconds:.2f} s"}
+            )
+            continue
+        seen = {
+            "it took": f"{one.seconds:.2f} s",
+            "sources stood still": f"{one.paused * 1000:.0f} ms",
+            "state written": f"{one.bytes:,} bytes",
         }
-        more = f" and {now.taken - before.taken - 1} before" if now.taken - before.taken > 1 else ""
-        reason = "after a loss the job goes on from here"
-        yield Event(seconds, EventKind.CHECKPOINT, "job", f"checkpoint {now.last}{more}", reason, "", told)
-    if now.abandoned > before.abandoned:
-        yield Event(seconds, EventKind.CHECKPOINT, "job", "a checkpoint was given up, the job goes on", now.problem)
+        if one.slowest:
+            seen["slowest operator"] = f"{one.slowest}, after {one.slowest_seconds:.2f} s"
+        title = f"savepoint {one.number} at {one.place}" if one.place else f"checkpoint {one.number}"
+        reason = "another job can go on from here" if one.place else "after a loss the job goes on from here"
+        slowest = (one.slowest,) if one.slowest else ()
+        yield Event(one.at, EventKind.CHECKPOINT, "job", title, reason, "", seen, slowest)
     if now.restarts > before.restarts:
         whence = f"checkpoint {now.last}" if now.last else "its start"
         yield Event(seconds, EventKind.FAILURE, "job", f"something was lost: the job goes on from {whence}")

@@ -7,13 +7,14 @@ who keeps it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rayelastic.plan.regions import RegionKind
-from rayelastic.runtime.values.status import OperatorSample, latency_bound
+from rayelastic.runtime.values.operator_table import COUNTERS, OperatorTable
+from rayelastic.runtime.values.status import latency_bound
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,8 +29,9 @@ COLUMNS = (
     "rate_in", "rate_out", "busy", "waited", "blocked", "cost", "fill", "queued", "tuples_in", "tuples_out",
     "errors", "dropped", "state_keys", "state_bytes", "p99", "model", "hosts",
 )  # fmt: skip
-SERIES = ("throughput", "p50", "p99", "threads", "queues", "queued", "replicas", "state_bytes", "cpu")
-MODELS = ("manual", "dynamic", "dedicated")
+SERIES = (
+    "throughput", "p50", "p99", "threads", "queues", "queued", "replicas", "state_bytes", "cpu", "to_move", "held",
+)  # fmt: skip
 AT = {name: number for number, name in enumerate(COLUMNS)}
 
 
@@ -43,6 +45,7 @@ class Frame:
         series: {name of SERIES: value}; None: not known, as the latency of a job whose sinks got no marks.
         pes: a dict for each processing element: threads, memory in bytes, seconds a second that it waits for the token.
         links: a dict for each link: bytes/s, share of the time that its sender waited for room.
+        regions: a dict for each region whose replicas have changed or are changing: what moved, and what moves now.
     """
 
     seconds: float
@@ -50,6 +53,7 @@ class Frame:
     series: Mapping[str, float | None]
     pes: tuple[Mapping[str, Any], ...] = ()
     links: tuple[Mapping[str, Any], ...] = field(default=())
+    regions: tuple[Mapping[str, Any], ...] = ()
 
 
 def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, places: Mapping[str, int]) -> Frame:
@@ -70,8 +74,7 @@ def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, pl
     cpu = float(cost)
     if cost > 0:
         table[:, AT["cost"]] /= cost
-    fed = {places[end.partition("/")[0]] for _, end in plan.edges if end.partition("/")[0] in places}
-    sources = [row for row in range(len(places)) if row not in fed]
+    sources = _sources(plan, places)
     series = {
         "throughput": float(table[sources, AT["rate_out"]].sum()) if before is not None else None,
         "p50": _quantile(marks, 0.5),
@@ -82,28 +85,23 @@ def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, pl
         "replicas": keyed_replicas(plan),
         "state_bytes": float(table[:, AT["state_bytes"]].sum()),
         "cpu": cpu if before is not None else None,
+        "to_move": float(sum(one.to_move for one in now.regions.values())) if now.regions else None,
+        "held": float(sum(one.held for one in now.regions.values())) if now.regions else None,
     }
     pes = tuple(_of_pe(earlier.get(pe.pe), pe) for pe in now.pes)
     links = tuple(one for pe in now.pes for one in _links(earlier.get(pe.pe), pe))
-    return Frame(now.seconds, table.astype(np.float32), series, pes, links)
+    moves = tuple({"region": name} | asdict(counted) for name, counted in now.regions.items())
+    return Frame(now.seconds, table.astype(np.float32), series, pes, links, moves)
+
+
+def _sources(plan: ExecPlan, places: Mapping[str, int]) -> list[int]:
+    fed = {end.partition("/")[0] for _, end in plan.edges}
+    return [row for name, row in places.items() if name not in fed]
 
 
 def keyed_replicas(plan: ExecPlan) -> float:
     """How many replicas there are of regions that can have several."""
     return float(sum(one.replicas for one in plan.regions if one.region.kind is RegionKind.DATA_PARALLEL))
-
-
-def _counters(operators: tuple[OperatorSample, ...]) -> NDArray[np.float64]:
-    return np.array(
-        [
-            (
-                one.tuples_in, one.tuples_out, one.inside_seconds, one.waited_seconds, one.blocked_seconds,
-                one.cpu_seconds,
-            )
-            for one in operators
-        ],
-        dtype=np.float64,
-    ).reshape(-1, 6)  # fmt: skip
 
 
 def _add(
@@ -114,47 +112,52 @@ def _add(
     marks: list[tuple[int, ...]],
 ) -> None:
     """Adds one processing element to the table."""
-    known = [one for one in now.operators if one.name in places]
-    if not known:
-        return
-    rows = np.array([places[one.name] for one in known])
-    grown = np.zeros((len(known), 6))
+    counted = OperatorTable.of(now.operators)
+    then = OperatorTable.of(before.operators) if before is not None else None
+    rows = np.array([places.get(name, -1) for name in counted.names], dtype=np.intp)
+    known = rows >= 0
+    rows, counters = rows[known], counted.numbers[known]
     seconds = now.seconds - before.seconds if before is not None else 0.0
-    if before is not None and seconds > 0:
-        then = before.operators
-        if [one.name for one in then] != [one.name for one in known]:
-            by_name = {one.name: one for one in then}
-            then = tuple(by_name.get(one.name, _NONE) for one in known)
-        grown = (_counters(tuple(known)) - _counters(then)) / seconds
-    per_second = grown.clip(min=0)
-    table[rows, AT["rate_in"]] += per_second[:, 0]
-    table[rows, AT["rate_out"]] += per_second[:, 1]
-    shares = {"busy": per_second[:, 2] - per_second[:, 3], "waited": per_second[:, 3], "blocked": per_second[:, 4]}
+    per_second = np.zeros_like(counters)
+    if then is not None and seconds > 0:
+        per_second = ((counters - _same_rows(then, counted)[known]) / seconds).clip(min=0)
+    rate = {name: per_second[:, COUNTERS.index(name)] for name in COUNTERS}
+    table[rows, AT["rate_in"]] += rate["tuples_in"]
+    table[rows, AT["rate_out"]] += rate["tuples_out"]
+    inside, waited = rate["inside_seconds"], rate["waited_seconds"]
+    shares = {"busy": inside - waited, "waited": waited, "blocked": rate["blocked_seconds"]}
     for name, share in shares.items():
         table[rows, AT[name]] = np.maximum(table[rows, AT[name]], share.clip(0, 1))
-    table[rows, AT["cost"]] += per_second[:, 5]
-    table[rows, AT["fill"]] = np.maximum(table[rows, AT["fill"]], [one.queue_fill for one in known])
+    table[rows, AT["cost"]] += rate["cpu_seconds"]
+    value = {name: counters[:, COUNTERS.index(name)] for name in COUNTERS}
+    fill = np.minimum(1.0, value["queued"] / np.maximum(value["queue_capacity"], 1)) * (value["queue_capacity"] > 0)
+    table[rows, AT["fill"]] = np.maximum(table[rows, AT["fill"]], fill)
     table[rows, AT["hosts"]] += 1
-    sums = [
-        (one.queued, one.tuples_in, one.tuples_out, one.errors, sum(one.dropped.values()) if one.dropped else 0,
-         one.state_keys, one.state_bytes)
-        for one in known
-    ]  # fmt: skip
-    names = ("queued", "tuples_in", "tuples_out", "errors", "dropped", "state_keys", "state_bytes")
-    places_of = np.array([AT[name] for name in names])
-    table[np.ix_(rows, places_of)] += np.array(sums, dtype=np.float64)
-    table[rows, AT["model"]] = np.array([MODELS.index(one.model) if one.model in MODELS else 0 for one in known])
-    late = {one.name: one.latency for one in before.operators if one.latency} if before is not None else {}
-    for one in known:
-        if one.latency:
-            then_marks = late.get(one.name, (0,) * len(one.latency))
-            fresh = tuple(a - b for a, b in zip(one.latency, then_marks, strict=True))
+    for name in ("queued", "tuples_in", "tuples_out", "state_keys", "state_bytes"):
+        table[rows, AT[name]] += value[name]
+    table[rows, AT["model"]] = value["model"]
+    earlier = {then.names[row]: fields for row, fields in then.more.items()} if then is not None else {}
+    for row, fields in counted.more.items():
+        if (place := places.get(counted.names[row])) is None:
+            continue
+        table[place, AT["errors"]] += fields.get("errors", 0)
+        table[place, AT["dropped"]] += sum(fields.get("dropped", {}).values())
+        latency, late = fields.get("latency", ()), earlier.get(counted.names[row], {}).get("latency", ())
+        if latency != late:
+            fresh = tuple(a - b for a, b in zip(latency, late or (0,) * len(latency), strict=True))
             marks.append(fresh)
             found = _quantile([fresh], 0.99)
-            table[places[one.name], AT["p99"]] = max(table[places[one.name], AT["p99"]], found or 0.0)
+            table[place, AT["p99"]] = max(table[place, AT["p99"]], found or 0.0)
 
 
-_NONE = OperatorSample("", "manual", 0, 0, 0)
+def _same_rows(then: OperatorTable, now: OperatorTable) -> NDArray[np.float64]:
+    """The numbers of an earlier table in the order of a later one; 0 of what wasn't there."""
+    if then.names == now.names:
+        return then.numbers
+    row_of = {name: row for row, name in enumerate(then.names)}
+    places = np.array([row_of.get(name, -1) for name in now.names], dtype=np.intp)
+    found = np.vstack([then.numbers, np.zeros((1, len(COUNTERS)))])[places]
+    return np.asarray(found, dtype=np.float64)
 
 
 def _quantile(marks: list[tuple[int, ...]], quantile: float) -> float | None:

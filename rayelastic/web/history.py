@@ -40,6 +40,7 @@ class History:
         self.state = "created"
         self.bottleneck = ""
         self.failure: dict[str, Any] | None = None
+        self.status: dict[str, Any] = {}  # more of it: elements, checkpoints, whether elasticity is paused
         self.events: list[Event] = []
         self.first_event = 0  # how many events were given up before the first that is kept
         self.lanes: dict[str, str] = {}
@@ -120,6 +121,7 @@ class History:
             "state": self.state,
             "bottleneck": self.bottleneck,
             "failure": self.failure,
+            "status": self.status,
             "epoch": self.plan.epoch,
             "events": self.event_count,
         }
@@ -131,5 +133,6 @@ class History:
                 "columns": len(COLUMNS),
                 "pes": list(frame.pes),
                 "links": list(frame.links),
+                "regions": list(frame.regions),
             }
         return json.dumps(said)

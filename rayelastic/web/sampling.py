@@ -6,8 +6,8 @@ told as a failure and isn't asked again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import RayelasticError
 from rayelastic.runtime.watch.bottleneck import find_bottleneck
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Reading", "Sampler"]
 
 LAST_PASSES = 64  # of which the bottleneck's rule is taken
-LARGE = 500  # operators from which on the bottleneck is looked for every few readings
-SELDOM = 5  # readings
+LARGE = 250  # operators, for each so many of which the bottleneck is looked for a reading later
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +54,7 @@ class Sampler:
         self._since: dict[str, int] = {}
         self._passes: tuple[Adaptation | RegionAdaptation, ...] = ()
         self._readings = 0
+        self._advised = ""
 
     def read(self) -> Reading:
         """Asks the job; blocks while it answers."""
@@ -68,13 +68,14 @@ class Sampler:
         for done in now.passes:
             self._since[done.pe] = done.number + 1
         self._passes = (*self._passes, *now.passes)[-LAST_PASSES:]
-        events = [event_of(done) for done in now.passes]
+        events = [self._event(done) for done in now.passes]
         if before is not None:
             events += moved((before.plan, before.metrics.regions), (now.plan, now.metrics.regions), seconds)
         events += state_changes(before.status if before is not None else None, now.status, seconds)
         history.tell(events)
         history.set_plan(now.plan, seconds)
         history.state = now.status.state.value
+        history.status = _told(now.status)
         failure = now.status.failure
         if failure is not None:
             history.failure = {
@@ -86,13 +87,21 @@ class Sampler:
         if before is None or now.metrics.seconds > before.metrics.seconds:
             earlier = before.metrics if before is not None else None
             history.add(frame_between(earlier, now.metrics, now.plan, history.places))
-            if earlier is not None and (len(history.places) < LARGE or self._readings % SELDOM == 0):
+            if earlier is not None and self._readings % (1 + len(history.places) // LARGE) == 0:
                 history.bottleneck = str(find_bottleneck(earlier, now.metrics, now.plan, self._passes))
         if not history.lanes:
             history.lanes = {one.name: one.lane for pe in now.metrics.pes for one in pe.operators if one.lane}
         self._readings += 1
         self._before = now
         self.over = now.status.state.is_final
+
+    def _event(self, done: Adaptation | RegionAdaptation) -> Event:
+        """Tells a pass; advice that is given again is told as one that changed nothing."""
+        event = event_of(done)
+        if event.kind is not EventKind.ADVICE:
+            return event
+        advised, self._advised = self._advised, event.title
+        return replace(event, kind=EventKind.PASS) if event.title == advised else event
 
     def lose(self, error: RayelasticError | TimeoutError) -> None:
         """Notes that the job can't be asked any more."""
@@ -101,3 +110,22 @@ class Sampler:
         self.history.failure = {"reason": str(error), "operator": None, "tuple": None, "traceback": ""}
         at = self._before.metrics.seconds if self._before is not None else 0.0
         self.history.tell([Event(at, EventKind.FAILURE, "job", "the job can't be asked any more", str(error))])
+
+
+def _told(status: JobStatus) -> dict[str, Any]:
+    """What the page shows of a status beside its state and failure."""
+    counted = status.checkpoints
+    return {
+        "paused": status.paused,
+        "elements": {
+            one.pe: {"state": one.state.value, "node": one.node, "pid": one.pid, "links": one.encryption}
+            for one in status.pes
+        },
+        "checkpoints": [asdict(one) for one in counted.recent],
+        "taken": counted.taken,
+        "abandoned": counted.abandoned,
+        "restarts": counted.restarts,
+        "problem": counted.problem,
+        "standstill": counted.standstill,
+        "called_again": list(counted.called_again),
+    }

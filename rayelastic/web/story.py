@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PERIOD", "Story"]
 
-PERIOD = 0.9  # seconds between two readings of a job: nobody sees what is older than a second
+PERIOD = 0.8  # seconds between two readings of a job: nobody sees what is older than a second
 
 
 class Story:

@@ -36,6 +36,14 @@ class Watched(Protocol):
 
     def stop(self, snapshot: str) -> object: ...  # noqa: D102
 
+    def snapshot(self, snapshot: str) -> object: ...  # noqa: D102
+
+    def leave(self, node: str) -> ExecPlan: ...  # noqa: D102
+
+    def pause_elasticity(self) -> None: ...  # noqa: D102
+
+    def resume_elasticity(self) -> None: ...  # noqa: D102
+
 
 class Catalogue(Protocol):
     """Who knows jobs."""

@@ -56,6 +56,8 @@ def test_the_picture_fits_the_terminal(job: Job, width: int, height: int) -> Non
     else:
         assert operators == OPERATORS + 2
         assert "link step_29->out at pe0" in text
+        row = next(line for line in shown if line.startswith("step_11 "))
+        assert re.match(r"step_11 {1,5}pe0 ", row)  # the eye follows a row: no gap behind short names
 
 
 def test_without_a_terminal_it_prints_until_the_job_ends() -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import RayelasticError
 from rayelastic.runtime.checkpoint.saving import Taken
+from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
 from rayelastic.runtime.values.status import CheckpointCounters, State
 from rayelastic.runtime.watch.event_log import tell
 
@@ -39,6 +40,7 @@ class CheckpointLoop:
         state: of the job.
         counters: reads and, with a value, writes what was counted.
         clock: seconds, monotonic.
+        age: seconds since the start of the job, for the records; `clock` if not given.
     """
 
     def __init__(
@@ -50,7 +52,9 @@ class CheckpointLoop:
         counters: Callable[[CheckpointCounters | None], CheckpointCounters],
         *,
         clock: Callable[[], float] = time.monotonic,
+        age: Callable[[], float] | None = None,
     ) -> None:
+        self._age = age or clock
         self._job = job
         self._every = every
         self._take = take
@@ -107,20 +111,22 @@ class CheckpointLoop:
         with self._changed:
             self._begun += 1
             begun = self._begun
-        counted = self._counters(None)
+        counted, since = self._counters(None), self._age()
         try:
             taken = self._take()
         except (RayelasticError, TimeoutError, OSError) as error:
             if self._stopped or self._state() is not State.RUNNING:
                 return  # it ends, or goes back: that is told elsewhere
             self._failed += 1
-            self._counters(replace(counted, abandoned=counted.abandoned + 1, problem=str(error)))
+            now = self._age()
+            given_up = self._counters(None).with_record(CheckpointRecord(0, now, now - since, problem=str(error)))
+            self._counters(replace(given_up, abandoned=counted.abandoned + 1, problem=str(error)))
             tell("checkpoint abandoned", job=self._job, level=logging.WARNING, reason=str(error))
             return
         self._failed = 0
         self._counters(
             replace(
-                self._counters(None),
+                self._counters(None).with_record(taken.record(self._age())),
                 taken=counted.taken + 1,
                 last=taken.epoch,
                 seconds=taken.seconds,

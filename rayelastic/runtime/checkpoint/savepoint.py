@@ -6,11 +6,12 @@ prepared for it is shown with the next checkpoint, or at once where the job take
 
 from __future__ import annotations
 
+import time
 from itertools import count
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import StateError
-from rayelastic.runtime.checkpoint.saving import SAVE_TIMEOUT, STOP_PATIENCE, commit, forms_of, read_back
+from rayelastic.runtime.checkpoint.saving import SAVE_TIMEOUT, STOP_PATIENCE, Taken, commit, forms_of, read_back
 from rayelastic.runtime.checkpoint.standstill import Standstill
 from rayelastic.runtime.saved.shapes import shapes_of
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
@@ -60,7 +61,7 @@ def take_savepoint(
     journal: ChangeJournal,
     *,
     show: bool,
-) -> None:
+) -> Taken:
     """Holds a job, saves it and lets it go on; it goes on as well if it can't be saved.
 
     Args:
@@ -72,12 +73,15 @@ def take_savepoint(
         journal: of the job, so that another coordinator lets go what this one holds.
         show: whether sinks show at once what they prepared: nobody can go back behind it.
 
+    Returns:
+        What is told of it.
+
     Raises:
         StateError: it can't be saved; names the operator.
         PELostError: an element is lost.
         TimeoutError: one doesn't answer.
     """
-    folder = SnapshotFolder(snapshot)
+    folder, began = SnapshotFolder(snapshot), time.monotonic()
     folder.prepare()
     handles = {pe: running[pe] for pe in plan.pes if pe in running}
     if len(handles) < len(plan.pes):
@@ -90,6 +94,7 @@ def take_savepoint(
             parts = list(held.each(lambda element: element.save(snapshot, epoch, True), SAVE_TIMEOUT).values())
         finally:
             held.end(go_on=True)
+            paused = time.monotonic() - began
         folder.write_manifest(
             job.name, forms_of(job), parts, plan.to_dict(), alone=True, shapes=shapes_of(job.operators.values())
         )
@@ -101,3 +106,4 @@ def take_savepoint(
         journal.goes_on()
     if show:
         commit(job.name, handles.values(), epoch)
+    return Taken.of(parts, epoch, time.monotonic() - began, paused)

@@ -18,6 +18,7 @@ from rayelastic.runtime.checkpoint.standstill import Standstill, ask_all
 from rayelastic.runtime.rescale.change_journal import SavedAt
 from rayelastic.runtime.saved.shapes import shapes_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, state_form
+from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
 from rayelastic.runtime.values.status import State
 from rayelastic.runtime.watch.event_log import tell
 
@@ -59,11 +60,29 @@ class Taken:
         epoch: its number.
         seconds: that it took.
         paused: of that, for which sources stood still.
+        bytes: of state that was written.
+        slowest: the operator whose state was there last; empty: none has any.
+        slowest_seconds: until it was.
     """
 
     epoch: int
     seconds: float
     paused: float
+    bytes: int = 0
+    slowest: str = ""
+    slowest_seconds: float = 0.0
+
+    @staticmethod
+    def of(parts: Sequence[Part], epoch: int, seconds: float, paused: float) -> Taken:
+        """What is told of a checkpoint with such parts."""
+        costs = [(ended, name, size) for part in parts for name, (size, ended) in part.costs.items()]
+        ended, slowest, _ = max(costs, default=(0.0, "", 0))
+        return Taken(epoch, seconds, paused, sum(size for _, _, size in costs), slowest, ended)
+
+    def record(self, at: float, place: str = "") -> CheckpointRecord:
+        """The record of it, which was complete so many seconds after the start of the job; of a savepoint its place."""
+        times = self.seconds, self.paused
+        return CheckpointRecord(self.epoch, at, *times, self.bytes, self.slowest, self.slowest_seconds, place)
 
 
 def check_savable(job: JobSpec, state: State) -> None:
@@ -158,7 +177,7 @@ def take_checkpoint(
     commit(job.name, handles.values(), epoch, [one.location for one in journal.checkpoints])
     for one in outdated:
         SnapshotFolder(Snapshot(one.location)).remove()
-    return Taken(epoch, time.monotonic() - began, paused)
+    return Taken.of(parts, epoch, time.monotonic() - began, paused)
 
 
 def _standing_still(

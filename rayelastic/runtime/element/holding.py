@@ -112,7 +112,7 @@ class Holding:
         final = frozenset(name for name, number in self.ids.items() if self._counted(number).final)
         folder, natives = SnapshotFolder(snapshot), self.hosted.natives
         folder.make()  # this node may have a disk of its own
-        files = save(self.spec.pe, folder, snapshot.key, self.spec.operators, natives, final)
+        files, costs = save(self.spec.pe, folder, snapshot.key, self.spec.operators, natives, final)
         if epoch:
             store = rows_folder(snapshot, alone=alone)
             store.prepare()
@@ -126,10 +126,11 @@ class Holding:
             files,
             {name: self.input(name) for name in self.hosted.sources},
             written,
+            costs,
         )
 
-    def save_operator(self, name: str, snapshot: Snapshot) -> list[tuple[str, str]] | None:
-        """Writes the state of an operator, which is held; returns its files, None if there is nothing to save.
+    def save_operator(self, name: str, snapshot: Snapshot) -> tuple[list[tuple[str, str]], int] | None:
+        """Writes the state of an operator, which is held; returns its files and bytes, None: there is nothing to save.
 
         Raises:
             StateError: it can't be saved; names it.
@@ -287,6 +288,7 @@ class MarkedSaving:
             self._holding.end_lease()
         held = time.monotonic() - began
         files: dict[str, list[tuple[str, str]]] = {}
+        costs: dict[str, tuple[int, float]] = {}
         outputs: dict[str, Output] = {}
         left = set(self._stops)
         while left:
@@ -296,12 +298,13 @@ class MarkedSaving:
             for number in there:
                 name = self._names[number]
                 if (saved := self._holding.save_operator(name, snapshot)) is not None:
-                    files[name] = saved
+                    files[name], size = saved
+                    costs[name] = (size, time.monotonic() - began)
                 if name in self._hosted.sinks:
                     outputs[name] = self._hosted.prepare_sink(name, epoch, store)
                 self._scheduler.let_go([number])
             left.difference_update(there)
-        return Part(positions, files, inputs, outputs), held
+        return Part(positions, files, inputs, outputs, costs), held
 
     def _check(self, epoch: int, until: float, number: int) -> None:
         if self._abandoned >= epoch:

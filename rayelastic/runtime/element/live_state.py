@@ -5,6 +5,7 @@ Knows the native operators and a snapshot's folder, neither threads nor other pr
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,7 @@ def save(
     operators: Sequence[OperatorSpec],
     natives: Mapping[str, _native.Operator],
     final: frozenset[str],
-) -> dict[str, list[tuple[str, str]]]:
+) -> tuple[dict[str, list[tuple[str, str]]], dict[str, tuple[int, float]]]:
     """Writes the state of all operators, which are held.
 
     Args:
@@ -88,20 +89,23 @@ def save(
         final: those whose streams have ended: what they had to give they have given.
 
     Returns:
-        The files of each.
+        The files of each, and its bytes with the seconds until they were written (Part.costs).
     """
     files: dict[str, list[tuple[str, str]]] = {}
+    costs: dict[str, tuple[int, float]] = {}
+    began = time.monotonic()
     for number, spec in enumerate(operators):
         if spec.name not in final:
             saved = save_operator(f"{pe}-{number:04}", folder, key, spec, natives[spec.name])
             if saved is not None:
-                files[spec.name] = saved
-    return files
+                files[spec.name], size = saved
+                costs[spec.name] = (size, time.monotonic() - began)
+    return files, costs
 
 
 def save_operator(
     prefix: str, folder: SnapshotFolder, key: bytes | None, spec: OperatorSpec, native: _native.Operator
-) -> list[tuple[str, str]] | None:
+) -> tuple[list[tuple[str, str]], int] | None:
     """Writes the state of an operator, which is held.
 
     Args:
@@ -112,7 +116,7 @@ def save_operator(
         native: the operator.
 
     Returns:
-        Its files; None: it keeps nothing.
+        Its files, and how many bytes are in them; None: it keeps nothing.
 
     Raises:
         StateError: it can't be saved; names it.
@@ -127,15 +131,17 @@ def save_operator(
             location=spec.location,
             way_out="Give Snapshot(..., key=...), or keep a NamedTuple of numbers and texts",
         )
+    files, size = [], 0
     try:
-        return [
-            (name := f"{prefix}-{chunk:06}.state", folder.write(name, data))
-            for chunk, data in enumerate(export_chunks(state))
-        ]
+        for chunk, data in enumerate(export_chunks(state)):
+            name = f"{prefix}-{chunk:06}.state"
+            files.append((name, folder.write(name, data)))
+            size += len(data)
     except _native.StateError as error:
         raise StateError(
             str(error), operator=spec.name, location=spec.location, way_out="Keep values that can be pickled"
         ) from None
+    return files, size
 
 
 class SavedState:

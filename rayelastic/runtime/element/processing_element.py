@@ -22,7 +22,6 @@ from rayelastic.runtime.element.hosted import HostedOperators
 from rayelastic.runtime.element.live_state import SavedState
 from rayelastic.runtime.element.routing import Routing, address_of
 from rayelastic.runtime.element.running import Running
-from rayelastic.runtime.element.sampling import pe_sample
 from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchange
 from rayelastic.runtime.element.state_transfer import Ranges
 from rayelastic.runtime.files.local_checkpoints import discard_local, keep_local
@@ -33,6 +32,7 @@ from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import Failure, PESample, PEStatus, SinkResult, State
+from rayelastic.runtime.watch.machine_load import resident_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -147,15 +147,19 @@ class ProcessingElement:
     def sample(self) -> PESample:
         """Counters so far."""
         running = self._running
-        return pe_sample(
-            self.spec,
-            running.ids if running is not None else {},
-            running.scheduler.sample() if running is not None else None,
-            seconds=time.monotonic() - (running.started_at if running is not None else self._made_at),
+        links = {name: link.counters() for name, link in {**self._links, **self._routing.links}.items()}
+        port = self._port.counters if self._port is not None else {}
+        if running is None:
+            seconds = time.monotonic() - self._made_at
+            return PESample(self.spec.pe, seconds, 0, 0.0, (), links, port, rss_bytes=resident_bytes())
+        natives = self._hosted.natives
+        return running.sampling.sample(
+            running.scheduler.sample(),
+            seconds=time.monotonic() - running.started_at,
             failed=self._failure.operator if self._failure is not None else None,
-            links={name: link.counters() for name, link in {**self._links, **self._routing.links}.items()},
-            port=self._port.counters if self._port is not None else {},
-            latencies={name: tuple(native.latency) for name, native in self._hosted.natives.items() if native.latency},
+            links=links,
+            port=port,
+            latencies={name: tuple(marks) for name in self._hosted.sinks if (marks := natives[name].latency)},
             widths={name: width.active for name, width in self._hosted.widths.items()},
             bad_rows={name: source.left_out.count for name, source in self._hosted.sources.items()},
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rayelastic import _native
 from rayelastic.runtime.element.ending import end_scheduler
 from rayelastic.runtime.element.holding import Holding, MarkedSaving, operators_with_state
+from rayelastic.runtime.element.sampling import ElementSampling
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
 from rayelastic.runtime.element.wiring import connect_links, connect_operators
 from rayelastic.runtime.loops.alarm import alarm_of
@@ -90,6 +91,7 @@ class Running:
         routing.wire(self.scheduler, self.ids)
         connect_links(self.scheduler, spec, self.ids, links)
         pinned = pinned_models(spec.operators, config)
+        self.sampling = ElementSampling(spec, self.ids)
         self.holding = Holding(spec, self.scheduler, hosted, self.ids, skipped)
         self.marked = MarkedSaving(self.holding, routing.gathers)
         self.scheduler.stop_at_epochs(operators_with_state(hosted, self.ids))

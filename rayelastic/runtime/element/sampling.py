@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.runtime.values.status import BAD_ROW, FAILED, OperatorSample, PESample
+import numpy as np
+
+from rayelastic.runtime.values.operator_table import COUNTERS, OperatorTable
+from rayelastic.runtime.values.status import BAD_ROW, FAILED, PESample
 from rayelastic.runtime.watch.machine_load import resident_bytes
 
 if TYPE_CHECKING:
@@ -14,76 +17,81 @@ if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.runtime.values.specs import PESpec
 
+__all__ = ["ElementSampling"]
 
-def pe_sample(
-    spec: PESpec,
-    ids: Mapping[str, int],
-    native: _native.Sample | None,
-    *,
-    seconds: float,
-    failed: str | None,
-    links: dict[str, dict[str, Any]],
-    port: dict[str, int],
-    latencies: Mapping[str, tuple[int, ...]],
-    widths: Mapping[str, int],
-    bad_rows: Mapping[str, int],
-) -> PESample:
-    """Makes a sample.
+LOST = 2  # columns of the native table behind COUNTERS: tuples left out, and those that no port took
+
+
+class ElementSampling:
+    """Makes the samples of one processing element; what doesn't change is looked up once.
 
     Args:
         spec: of the processing element.
         ids: {operator: its number in the scheduler}.
-        native: the scheduler's sample; `None` if it hasn't been started.
-        seconds: since the start.
-        failed: the operator that failed.
-        links: counters of each link.
-        port: counters of the data port.
-        latencies: {sink: its marks by how long they were under way}.
-        widths: channels in use, of stages.
-        bad_rows: {source: rows that it left out because they aren't of its schema}.
     """
-    if native is None:
-        return PESample(spec.pe, seconds, 0, 0.0, (), links, port, rss_bytes=resident_bytes())
-    specs = {operator.name: operator for operator in spec.operators}
-    lanes = {operator.name: getattr(operator.body, "lane", None) for operator in spec.operators}
-    operators = []
-    for name, number in ids.items():
-        counted = native.operators[number]
-        lane = lanes.get(name)
-        operators.append(
-            OperatorSample(
-                name=name,
-                model=counted.model,
-                tuples_in=counted.tuples_in,
-                tuples_out=counted.tuples_out,
-                queued=counted.queued,
-                queue_capacity=counted.queue_capacity,
-                cpu_seconds=counted.cpu_seconds,
-                inside_seconds=counted.inside_seconds,
-                waited_seconds=counted.waited_seconds,
-                blocked_seconds=counted.blocked_seconds,
-                errors=int(name == failed),
-                lane=lane.value if lane is not None else "",
-                state_keys=counted.state_keys,
-                state_bytes=counted.state_bytes,
-                latency=latencies.get(name, ()),
-                channels=widths.get(name, 0),
-                answered_by_python=counted.answered,
-                dropped=_dropped(specs.get(name), counted, bad_rows.get(name, 0)),
-            )
+
+    def __init__(self, spec: PESpec, ids: Mapping[str, int]) -> None:
+        self._pe = spec.pe
+        self._specs = {operator.name: operator for operator in spec.operators}
+        self._names = tuple(ids)
+        self._ids = np.array(list(ids.values()), dtype=np.intp)
+        self._rows = {name: row for row, name in enumerate(ids)}
+        lanes = {name: getattr(operator.body, "lane", None) for name, operator in self._specs.items()}
+        self._lanes = tuple(lane.value if (lane := lanes.get(name)) is not None else "" for name in ids)
+
+    def sample(
+        self,
+        native: _native.Sample,
+        *,
+        seconds: float,
+        failed: str | None,
+        links: dict[str, dict[str, Any]],
+        port: dict[str, int],
+        latencies: Mapping[str, tuple[int, ...]],
+        widths: Mapping[str, int],
+        bad_rows: Mapping[str, int],
+    ) -> PESample:
+        """Makes a sample.
+
+        Args:
+            native: the scheduler's sample.
+            seconds: since the start.
+            failed: the operator that failed.
+            links: counters of each link.
+            port: counters of the data port.
+            latencies: {sink: its marks by how long they were under way}.
+            widths: channels in use, of stages.
+            bad_rows: {source: rows that it left out because they aren't of its schema}.
+        """
+        counted = np.frombuffer(native.table, dtype=np.float64).reshape(-1, len(COUNTERS) + LOST)
+        mine = counted[self._ids]
+        more: dict[int, dict[str, Any]] = {}
+        for name, marks in latencies.items():
+            self._note(more, name, latency=marks)
+        for name, channels in widths.items():
+            self._note(more, name, channels=channels)
+        if failed is not None:
+            self._note(more, failed, errors=1)
+        lossy = {self._names[row] for row in np.flatnonzero(mine[:, len(COUNTERS) :].any(axis=1))}
+        for name in lossy | {name for name, count in bad_rows.items() if count and name in self._rows}:
+            one = native.operators[int(self._ids[self._rows[name]])]
+            self._note(more, name, dropped=_dropped(self._specs.get(name), one, bad_rows.get(name, 0)))
+        return PESample(
+            pe=self._pe,
+            seconds=seconds,
+            threads=native.thread_count,
+            token_wait_seconds=native.token_wait_seconds,
+            operators=OperatorTable(self._names, self._lanes, mine[:, : len(COUNTERS)].copy(), more),
+            links=links,
+            port=port,
+            threads_stuck=native.stuck,
+            rss_bytes=resident_bytes(),
+            cpu_seconds=native.engine_cpu_seconds + float(counted[:, COUNTERS.index("cpu_seconds")].sum()),
         )
-    return PESample(
-        pe=spec.pe,
-        seconds=seconds,
-        threads=native.thread_count,
-        token_wait_seconds=native.token_wait_seconds,
-        operators=tuple(operators),
-        links=links,
-        port=port,
-        threads_stuck=native.stuck,
-        rss_bytes=resident_bytes(),
-        cpu_seconds=native.engine_cpu_seconds + sum(one.cpu_seconds for one in native.operators),
-    )
+
+    def _note(self, more: dict[int, dict[str, Any]], name: str, **fields: Any) -> None:
+        if (row := self._rows.get(name)) is not None:
+            more.setdefault(row, {}).update(fields)
 
 
 def _dropped(spec: OperatorSpec | None, counted: _native.OperatorSample, bad_rows: int) -> dict[str, int]:

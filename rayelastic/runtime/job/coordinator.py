@@ -82,7 +82,6 @@ class Coordinator:
             job, self._cluster, host, self._journal, self._life, self._plan, self._telemetry.regions, clock, self._lose
         )
         self._epochs = Epochs(job, settings, self._journal)
-        self._paused = False
         self._safety = None
         if settings is not None:
             recovery = Recovery(
@@ -238,7 +237,8 @@ class Coordinator:
             check_savable(self._job, self._life.state)
             epoch, plan = self._epochs.next(), self._plan.placed(self._life.elements())
             handles, show = self._cluster.handles, self._safety is None
-            take_savepoint(self._job, plan, handles, snapshot, epoch, self._journal, show=show)
+            taken = take_savepoint(self._job, plan, handles, snapshot, epoch, self._journal, show=show)
+            self._life.saved(taken.record(self._life.seconds, str(snapshot.location)))
         return self.status()
 
     def close(self) -> None:
@@ -269,7 +269,7 @@ class Coordinator:
 
     def pause_elasticity(self, paused: bool) -> None:
         """Has nothing be decided on threads, queues, channels and regions from now on, or be decided again."""
-        self._paused = paused
+        self._life.paused = paused
         if self._regions is not None:
             self._regions.pause(paused)
         for handle in self._cluster.handles.values():
@@ -338,13 +338,13 @@ class Coordinator:
     # -- how it is done -------------------------------------------------------------------------------------------
 
     def _begins(self, handle: PEHandle) -> None:
-        if self._paused:
+        if self._life.paused:
             self._pause(handle)
         self._watchers.watch(handle)
 
     def _pause(self, handle: PEHandle) -> None:
         with suppress(PELostError, TimeoutError):  # its watcher reports a loss
-            handle.within(CALL_TIMEOUT).pause_levels(self._paused)
+            handle.within(CALL_TIMEOUT).pause_levels(self._life.paused)
 
     def _hosting(self, operator: str) -> ElementApi:
         pe = self._plan.now.pe_of(operator)

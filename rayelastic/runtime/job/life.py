@@ -14,6 +14,8 @@ from rayelastic.runtime.values.status import CheckpointCounters, Failure, JobSta
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
+
 __all__ = ["JobLife"]
 
 
@@ -44,6 +46,7 @@ class JobLife:
         self._elements = {pe: PEStatus(pe, State.CREATED) for pe in pes}
         self._started_at = clock()
         self.checkpoints = CheckpointCounters()  # whoever takes them writes here
+        self.paused = False  # whoever pauses its elasticity writes here
 
     # --- what it tells ------------------------------------------------------------------------------------------
 
@@ -76,7 +79,7 @@ class JobLife:
         """The state of the job and of each element."""
         with self._changed:
             elements = tuple(self._elements.values())
-            return JobStatus(self._job, self._state, self._failure, elements, self.checkpoints)
+            return JobStatus(self._job, self._state, self._failure, elements, self.checkpoints, self.paused)
 
     def elements(self) -> dict[str, PEStatus]:
         """The states of the elements that there are, by id."""
@@ -87,6 +90,10 @@ class JobLife:
         """Waits until the job is over, or so many seconds; tells whether it is."""
         with self._changed:
             return self._changed.wait_for(lambda: self._state.is_final, timeout)
+
+    def saved(self, record: CheckpointRecord) -> None:
+        """Notes a savepoint."""
+        self.checkpoints = self.checkpoints.with_record(record)
 
     # --- what happens to elements -------------------------------------------------------------------------------
 

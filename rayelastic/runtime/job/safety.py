@@ -78,7 +78,9 @@ class Safety:
         self._epochs = epochs
         again = tuple(one.name for one in job.operators.values() if isinstance(one.body, CallableSource))
         life.checkpoints = replace(life.checkpoints, called_again=again)
-        self._loop = CheckpointLoop(job.name, settings.every, self._take, lambda: life.state, self._counters)
+        self._loop = CheckpointLoop(
+            job.name, settings.every, self._take, lambda: life.state, self._counters, age=lambda: life.seconds
+        )
 
     def start(self) -> None:
         """Begins to take checkpoints; tells if all sources stand still for one, and why."""

@@ -81,7 +81,7 @@ class JobTelemetry:
                 except (PELostError, TimeoutError):
                     continue  # its watcher reports a loss
         samples = tuple(self._samples[pe] for pe in self._life.elements() if pe in self._samples)
-        return JobMetrics(self._job, self._life.seconds, samples, dict(self.regions))
+        return JobMetrics(self._job, self._life.seconds, samples, dict(self.regions), self._life.checkpoints)
 
     def adaptations(self, since: Mapping[str, int]) -> Iterator[Adaptation]:
         """Gives what the loops of the elements did, from a pass of each on."""

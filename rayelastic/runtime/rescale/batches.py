@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rayelastic.plan.hash_ring import key_ranges
+from rayelastic.plan.regions import RegionKind
+from rayelastic.runtime.values.status import RegionCounters
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.rescale.change_journal import OpenChange
 
-__all__ = ["Batch", "batches_of", "has_given_all", "plan_pe"]
+__all__ = ["Batch", "batches_of", "has_given_all", "moving", "plan_pe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,21 @@ def batches_of(here: OpenChange) -> Iterator[Batch]:
             for first in range(0, len(moves.partitions), here.batch):
                 partitions = moves.partitions[first : first + here.batch]
                 yield Batch(part.region, moves.source, moves.target, partitions)
+
+
+def moving(here: OpenChange, counters: MutableMapping[str, RegionCounters]) -> Generator[Batch, None, None]:
+    """Give the batches of a change; meanwhile the counters say what is yet to move, and what waits for it."""
+    batches, plan = list(batches_of(here)), here.change.new
+    try:
+        for number, batch in enumerate(batches):
+            left = sum(len(one.partitions) for one in batches[number:] if one.region == batch.region)
+            waits = plan.region(batch.region).region.kind is not RegionKind.STATELESS
+            counted = counters.get(batch.region, RegionCounters())
+            counters[batch.region] = counted.moving(left, len(batch.partitions) if waits else 0)
+            yield batch
+    finally:
+        for region in {batch.region for batch in batches} & counters.keys():
+            counters[region] = counters[region].moving(0, 0)
 
 
 def has_given_all(here: OpenChange, pe: str) -> bool:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 from rayelastic.errors import ChangeError, LinkError, PELostError, RayelasticError, StateError
 from rayelastic.plan.regions import RegionKind
 from rayelastic.plan.routing import Edge, elastic_regions, exits_of, routed_link, routers_of
-from rayelastic.runtime.rescale.batches import Batch, batches_of, plan_pe
+from rayelastic.runtime.rescale.batches import Batch, batches_of, moving, plan_pe
 from rayelastic.runtime.rescale.router_at import RouterAt, StreamEndedError
 from rayelastic.runtime.values.status import RegionCounters
 
@@ -168,9 +168,10 @@ class AdaptationPerformer:
             for part in change.regions:
                 for replica in part.started:
                     self._announce(change, part.region, replica)
-        for number, batch in enumerate(batches_of(here)):
-            done = None if number < here.moved else functools.partial(self._journal.moved, number + 1)
-            self._move(change, batch, done)
+        with contextlib.closing(moving(here, self._counters)) as batches:
+            for number, batch in enumerate(batches):
+                done = None if number < here.moved else functools.partial(self._journal.moved, number + 1)
+                self._move(change, batch, done)
         self._parting = True  # no key goes back to a replica to which a router has said goodbye
         for part in change.regions:
             for replica in part.stopped:

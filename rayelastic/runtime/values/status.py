@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rayelastic.runtime.values.checkpoint_record import MOST_RECORDS, CheckpointRecord
+
 
 class State(enum.Enum):
     """The life of a processing element and of a job."""
@@ -164,7 +166,7 @@ class PESample:
         seconds: since its start.
         threads: scheduler threads in force.
         token_wait_seconds: time that threads waited for the Python token, summed.
-        operators: one sample an operator, in topological order.
+        operators: one sample an operator, in topological order: an OperatorTable, or a tuple.
         links: counters by link, e.g. `bytes_sent`, `frames_received`, `refused`.
         port: counters of the data port, e.g. `accepted`, `refused_secret`.
         threads_stuck: of the scheduler threads, those that stay in user code.
@@ -176,7 +178,7 @@ class PESample:
     seconds: float
     threads: int
     token_wait_seconds: float
-    operators: tuple[OperatorSample, ...]
+    operators: Sequence[OperatorSample]
     links: dict[str, dict[str, Any]] = field(default_factory=dict)
     port: dict[str, int] = field(default_factory=dict)
     threads_stuck: int = 0
@@ -220,6 +222,7 @@ class CheckpointCounters:
         restarts: times that the job went back to one, or to its start.
         problem: why there are none, or why the last one was abandoned; empty if all is well.
         standstill: why all sources stand still until what they sent is processed; empty if marks go with the records.
+        recent: the last ones, also those that were given up, and savepoints; oldest first.
         called_again: sources that are functions: a restart calls them from their beginning, and leaves out what they
             gave before. They have to give the same again.
     """
@@ -233,6 +236,15 @@ class CheckpointCounters:
     problem: str = ""
     standstill: str = ""
     called_again: tuple[str, ...] = ()
+    recent: tuple[CheckpointRecord, ...] = ()
+
+    def with_record(self, record: CheckpointRecord) -> CheckpointCounters:
+        """Keeps one more record, of the last ones.
+
+        >>> CheckpointCounters().with_record(CheckpointRecord(1, 2.0, 0.5)).recent[0].number
+        1
+        """
+        return replace(self, recent=(*self.recent, record)[-MOST_RECORDS:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +257,7 @@ class JobStatus:
         failure: why it failed, if it did.
         pes: the state of each processing element.
         checkpoints: those that it took, and its restarts from them.
+        paused: whether its elasticity is paused: nothing is adapted until it is resumed.
     """
 
     name: str
@@ -252,6 +265,7 @@ class JobStatus:
     failure: Failure | None = None
     pes: tuple[PEStatus, ...] = ()
     checkpoints: CheckpointCounters = CheckpointCounters()
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +280,8 @@ class RegionCounters:
         held_seconds: time that moving keys waited, from the first router that held them to the last one that knew their
             new owner; one batch of partitions after the other, summed.
         longest_hold: the longest that keys waited, in seconds.
+        to_move: partitions of keys that the change under way has yet to move, those that move now among them; 0: none.
+        held: of these, whose keys wait now for their state to arrive.
     """
 
     changes: int = 0
@@ -274,10 +290,16 @@ class RegionCounters:
     moved_bytes: int = 0
     held_seconds: float = 0.0
     longest_hold: float = 0.0
+    to_move: int = 0
+    held: int = 0
 
     def with_change(self, *, undone: bool = False) -> RegionCounters:
         """Counts one more change."""
         return replace(self, changes=self.changes + (not undone), undone=self.undone + undone)
+
+    def moving(self, to_move: int, held: int) -> RegionCounters:
+        """Says how much there is to move in the change under way, and what waits for it."""
+        return replace(self, to_move=to_move, held=held)
 
     def with_move(self, keys: int, size: int, seconds: float) -> RegionCounters:
         """Counts one more batch of partitions.
@@ -303,12 +325,14 @@ class JobMetrics:
         seconds: since its start.
         pes: one sample a processing element.
         regions: {region: what changes of plan did to it}, of those that had any.
+        checkpoints: those that it took.
     """
 
     name: str
     seconds: float
     pes: tuple[PESample, ...]
     regions: Mapping[str, RegionCounters] = field(default_factory=dict)
+    checkpoints: CheckpointCounters = CheckpointCounters()
 
     def operator(self, name: str) -> OperatorSample:
         """Counters of one operator, summed over the processing elements that host it.

@@ -170,8 +170,10 @@ def _links_blocked(before: JobMetrics, after: JobMetrics) -> Iterator[float]:
 
 def _skewed(uses: Sequence[_Use], limits: Thresholds) -> Bottleneck | None:
     """The replica that gets more than its share, if it is full."""
-    for name in dict.fromkeys(use.sample.name for use in uses):
-        replicas = [use for use in uses if use.sample.name == name]
+    by_name: dict[str, list[_Use]] = {}
+    for use in uses:
+        by_name.setdefault(use.sample.name, []).append(use)
+    for name, replicas in by_name.items():
         mean = sum(use.taken for use in replicas) / len(replicas)
         most = max(replicas, key=lambda use: use.taken)
         busy = most.inside >= limits.full or most.sample.queue_fill >= limits.full

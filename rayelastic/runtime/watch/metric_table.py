@@ -136,6 +136,18 @@ _ALL = (
     _counter("region_moved_bytes", "Bytes of state that went to another replica.", _REGION),
     _counter("region_held_seconds", "Time that moving keys waited for their state, batch by batch, seconds.", _REGION),
     _gauge("region_longest_hold_seconds", "The longest that moving keys have waited so far, seconds.", _REGION),
+    _gauge("region_partitions_to_move", "Partitions of keys that the change under way has yet to move.", _REGION),
+    _counter("job_checkpoints", "Complete checkpoints.", (JOB,)),
+    _counter("job_checkpoints_abandoned", "Checkpoints that couldn't be completed; the job went on.", (JOB,)),
+    _counter("job_restarts", "Times that it went back to a checkpoint, or to its start.", (JOB,)),
+    _gauge("job_checkpoint_seconds", "Time that the last complete checkpoint took, seconds.", (JOB,)),
+    _gauge("job_checkpoint_paused_seconds", "Of that, time for which sources stood still, seconds.", (JOB,)),
+    _gauge("job_checkpoint_bytes", "State that the last complete checkpoint wrote, bytes.", (JOB,)),
+    _gauge(
+        "job_checkpoint_age_seconds",
+        "Time since the last complete checkpoint, of jobs that take them; since the start, if there is none yet.",
+        (JOB,),
+    ),
     _gauge("job_epoch", "The routing epoch in force.", (JOB,)),
     _gauge("job_seconds", "Time since the start of the job, seconds.", (JOB,)),
 )
@@ -163,6 +175,7 @@ _OF_REGION = {
     "rayelastic_region_moved_bytes_total": "moved_bytes",
     "rayelastic_region_held_seconds_total": "held_seconds",
     "rayelastic_region_longest_hold_seconds": "longest_hold",
+    "rayelastic_region_partitions_to_move": "to_move",
 }
 _OF_PE = {
     "rayelastic_pe_threads": "threads",
@@ -216,6 +229,7 @@ class MetricsReader:
                 counters = now.regions.get(planned.region.name, RegionCounters())
                 for name, counter in _OF_REGION.items():
                     yield Reading(name, labels, getattr(counters, counter))
+        yield from _of_checkpoints(now)
         for pe in now.pes:
             yield from self._of_pe(now.name, pe)
         self._before = {pe.pe: pe for pe in now.pes}
@@ -246,6 +260,23 @@ class MetricsReader:
             rate = (_moved(operator) - _moved(then)) / seconds if then is not None and seconds > 0 else 0.0
             yield Reading("rayelastic_operator_rate", labels, rate)
             yield Reading("rayelastic_operator_cost_share", labels, costs[operator.name] / cost if cost > 0 else 0.0)
+
+
+def _of_checkpoints(now: JobMetrics) -> Iterator[Reading]:
+    """Nothing of a job that takes none."""
+    counted, labels = now.checkpoints, (now.name,)
+    checkpoints = [one for one in counted.recent if not one.place]
+    if not checkpoints and not counted.taken:
+        return
+    yield Reading("rayelastic_job_checkpoints_total", labels, counted.taken)
+    yield Reading("rayelastic_job_checkpoints_abandoned_total", labels, counted.abandoned)
+    yield Reading("rayelastic_job_restarts_total", labels, counted.restarts)
+    yield Reading("rayelastic_job_checkpoint_seconds", labels, counted.seconds)
+    yield Reading("rayelastic_job_checkpoint_paused_seconds", labels, counted.paused)
+    last = next((one for one in reversed(checkpoints) if not one.problem), None)
+    yield Reading("rayelastic_job_checkpoint_bytes", labels, last.bytes if last is not None else 0)
+    age = now.seconds - (last.at if last is not None else 0.0)
+    yield Reading("rayelastic_job_checkpoint_age_seconds", labels, age)
 
 
 def _latency(labels: tuple[str, str, str], operator: OperatorSample) -> Iterator[Reading]:

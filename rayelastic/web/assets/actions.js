@@ -11,12 +11,16 @@ export class Actions {
     this.code = null;
     const forms = {
       rescale: () => ({ region: $("region").value, replicas: Number($("replicas").value) }),
-      savepoint: () => ({ folder: $("folder").value }),
+      snapshot: () => ({ folder: $("folder").value }),
+      leave: () => ({ node: $("node").value }),
+      pause: () => ({}),
+      resume: () => ({}),
       drain: () => ({}),
       cancel: () => ({}),
     };
     for (const [action, more] of Object.entries(forms))
       $(action).addEventListener("submit", (event) => { event.preventDefault(); this.ask({ action, ...more() }); });
+    $("savepoint").addEventListener("click", () => this.ask({ action: "savepoint", folder: $("folder").value }));
     $("confirm-yes").addEventListener("click", () => this.confirm());
     $("confirm-no").addEventListener("click", () => this.close(""));
   }
@@ -26,6 +30,16 @@ export class Actions {
     $("rescale").hidden = scalable.length === 0;
     $("region").replaceChildren(...scalable.map((region) => element("option", { value: region.name }, `${region.name} (${region.replicas} now)`)));
     if (scalable.some((region) => region.name === chosen)) $("region").value = chosen;
+  }
+
+  // What can be left and paused is as the job is now; choices stay where they can.
+  status(said) {
+    $("pause").hidden = said.paused;
+    $("resume").hidden = !said.paused;
+    const nodes = [...new Set(Object.values(said.elements).map((one) => one.node).filter(Boolean))];
+    if ([...$("node").options].map((one) => one.value).join() !== nodes.join())
+      $("node").replaceChildren(...nodes.map((node) => element("option", { value: node }, node)));
+    $("leave").hidden = nodes.length < 2;
   }
 
   close(answer) {

@@ -90,17 +90,48 @@ async function show(said) {
   const series = said.series ?? {};
   $("numbers").replaceChildren(...NUMBERS.filter(([name]) => series[name] !== undefined && series[name] !== null).map(([name, title, write]) => element("div", {}, element("dt", {}, title), element("dd", {}, write(series[name])))));
   elements(said);
+  moving(said.regions ?? []);
+  status(said.status ?? {});
   failure(said.failure);
 }
 
 function elements(said) {
-  const head = (names) => element("tr", {}, ...names.map((name, i) => element("th", { scope: "col", class: i ? "n" : "" }, name)));
-  $("elements").tHead.replaceChildren(head(["element or link", "threads", "stuck", "memory", "waits for the token", "sent", "received", "waits for room"]));
-  const row = (cells) => element("tr", {}, ...cells.map((cell, i) => element("td", { class: i ? "n" : "" }, cell)));
+  const about = said.status?.elements ?? {}, names = ["element or link", "state", "node, process", "encryption", "threads", "stuck", "memory", "waits for the token", "sent", "received", "waits for room"];
+  const words = 4, kind = (i) => ({ class: i >= words ? "n" : "" });
+  $("elements").tHead.replaceChildren(element("tr", {}, ...names.map((name, i) => element("th", { scope: "col", ...kind(i) }, name))));
+  const row = (cells) => element("tr", {}, ...cells.map((cell, i) => element("td", kind(i), cell)));
+  const known = (pe) => { const one = about[pe]; return one ? [one.state, [one.node, one.pid].filter(Boolean).join(", "), one.links || "–"] : ["", "", ""]; };
   $("elements").tBodies[0].replaceChildren(
-    ...(said.pes ?? []).map((pe) => row([pe.pe, String(pe.threads), String(pe.stuck), pe.rss ? bytes(pe.rss) : "–", percent(pe.token), "", "", ""])),
-    ...(said.links ?? []).map((link) => row([`${link.link} at ${link.pe}`, "", "", "", "", `${bytes(link.sent)}/s`, `${bytes(link.received)}/s`, percent(link.blocked)])),
+    ...(said.pes ?? []).map((pe) => row([pe.pe, ...known(pe.pe), String(pe.threads), String(pe.stuck), pe.rss ? bytes(pe.rss) : "–", percent(pe.token), "", "", ""])),
+    ...(said.links ?? []).map((link) => row([`${link.link} at ${link.pe}`, "", "", "", "", "", "", "", `${bytes(link.sent)}/s`, `${bytes(link.received)}/s`, percent(link.blocked)])),
   );
+}
+
+// Keys whose state moves: which wait now, and what is yet to come.
+function moving(regions) {
+  const under = regions.filter((one) => one.to_move > 0);
+  $("moving").hidden = under.length === 0;
+  $("moving").textContent = under.map((one) => `${one.region} moves keys: ${one.to_move} partitions to go${one.held ? `, those of ${one.held} wait now` : ""}; ${short(one.moved_keys)} keys (${bytes(one.moved_bytes)}) have moved, the longest wait was ${seconds(one.longest_hold)}`).join(". ");
+}
+
+function status(said) {
+  $("paused").hidden = !said.paused;
+  if (said.elements) actions.status(said);
+  const found = said.checkpoints ?? [], any = found.length > 0 || said.problem || said.taken > 0;
+  $("checkpoints-part").hidden = !any;
+  if (!any) return;
+  const told = [`${short(said.taken)} complete, ${short(said.abandoned)} given up, ${short(said.restarts)} times gone back.`];
+  if (said.problem) told.push(`Problem: ${said.problem}.`);
+  if (said.standstill) told.push(`All sources stand still for one: ${said.standstill}.`);
+  if (said.called_again?.length) told.push(`After a loss these are called from their beginning: ${said.called_again.join(", ")}.`);
+  $("checkpoints-said").textContent = told.join(" ");
+  const key = JSON.stringify(found);
+  if (key === page.checkpointsKey) return;
+  page.checkpointsKey = key;
+  const slowest = (one) => (one.slowest ? `${one.slowest}, after ${seconds(one.slowest_seconds)}` : "–");
+  const name = (one) => (one.problem ? `given up: ${one.problem}` : one.place ? `savepoint ${one.number} at ${one.place}` : `${one.number}`);
+  $("checkpoints").tBodies[0].replaceChildren(...[...found].reverse().map((one) => element("tr", { class: one.problem ? "bad" : "" },
+    ...[[clock(one.at)], [name(one)], [seconds(one.seconds), "n"], [one.problem ? "–" : seconds(one.paused), "n"], [one.problem ? "–" : bytes(one.bytes), "n"], [one.problem ? "–" : slowest(one)]].map(([text, kind]) => element("td", { class: kind ?? "" }, text)))));
 }
 
 function failure(found) {

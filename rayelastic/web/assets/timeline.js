@@ -9,6 +9,7 @@ const PLOTS = [
   { title: "Queues in front of operators", series: ["queues"], write: short, steps: true },
   { title: "Replicas of keyed regions", series: ["replicas"], write: short, steps: true },
   { title: "Tuples in queues", series: ["queued"], write: short },
+  { title: "Keys on the move: partitions to go, waiting", series: ["to_move", "held"], write: short, steps: true },
   { title: "Keyed state", series: ["state_bytes"], write: bytes },
 ];
 const HEIGHT = 150, MARKS = 60; // pixels; markers of a plot: the last ones

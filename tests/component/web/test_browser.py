@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession, web
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
@@ -16,6 +21,7 @@ import rayelastic as rel
 from rayelastic.job import start
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.regions import Region, RegionKind
+from rayelastic.testing import Gate, script
 from rayelastic.web.history import History
 from rayelastic.web.journal_story import story
 from rayelastic.web.page import Page as Served
@@ -34,6 +40,7 @@ OVERLAPPING = """() => {
 }"""
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: ./dev programs installs it")
+expect.set_options(timeout=30_000)  # a busy machine may be slow
 Open = Callable[..., Page]
 
 
@@ -164,6 +171,68 @@ def test_a_job_is_followed_rescaled_and_cancelled(opened: Open) -> None:
         job.close()
 
 
+def test_checkpoints_savepoints_and_a_pause_are_shown(opened: Open, tmp_path: Path) -> None:
+    settings = rel.JobConfig(regions="manual", checkpoint=rel.Checkpoint(every=0.5), web_port=0)
+    job = start(running(), settings)
+    try:
+        page = opened(job.web_url or "")
+        table = page.locator("#checkpoints tbody")
+        expect(table).to_contain_text("sums, after")
+        expect(page.locator("#checkpoints-said")).to_contain_text("complete, 0 given up")
+        expect(page.locator(".mark.checkpoint").first).to_be_visible()
+        page.locator("#folder").fill(str(tmp_path / "saved"))
+        page.locator("#snapshot button").first.click()
+        page.locator("#confirm-yes").click()
+        expect(page.locator("#answer")).to_contain_text("Done")
+        expect(table).to_contain_text("savepoint")
+        assert list((tmp_path / "saved").iterdir())
+        page.locator("#pause button").click()
+        page.locator("#confirm-yes").click()
+        expect(page.locator("#paused")).to_be_visible()
+        assert job.status.paused
+        page.locator("#resume button").click()
+        page.locator("#confirm-yes").click()
+        expect(page.locator("#paused")).to_be_hidden()
+        assert not job.status.paused
+    finally:
+        job.close()
+
+
+def test_keys_in_flight_are_shown_while_they_wait(opened: Open) -> None:
+    gate = Gate()
+    made = rel.Topology("moves")
+    rows = [*((n % 97, n) for n in range(970)), gate, *((n % 97, n) for n in range(970))]
+    keyed = made.source("rows", script(rows, {"key": int, "n": int})).key_by("key")
+    entered, go_on = threading.Event(), threading.Event()
+
+    def slow(t: Any, state: dict[str, int]) -> tuple[int, int]:
+        entered.set()
+        go_on.wait()
+        state["n"] = state.get("n", 0) + t.n
+        return (t.key, state["n"])
+
+    totals = keyed.map("totals", slow, state=dict, lane="python", schema={"key": int, "n": int})
+    totals.sink("out", rel.count())
+    job = start(made, rel.JobConfig(regions="manual", threading="dedicated", web_port=0))
+    change = threading.Thread(target=lambda: job.rescale(job.plan().region_of("totals").region.name, 2))
+    try:
+        page = opened(job.web_url or "")
+        assert entered.wait(60)
+        change.start()
+        expect(page.locator("#moving")).to_contain_text("partitions to go")
+        expect(page.locator("#moving")).to_contain_text("wait now")
+        go_on.set()
+        change.join(60)
+        expect(page.locator("#moving")).to_be_hidden()
+        expect(page.locator("#journal")).to_contain_text("1 → 2 replicas")
+        gate.open()
+        job.wait(60)
+    finally:
+        go_on.set()
+        gate.open()
+        job.close()
+
+
 def test_a_failure_shows_tuple_and_traceback(opened: Open) -> None:
     go_on = threading.Event()
     made = rel.Topology("fails")
@@ -213,12 +282,111 @@ def test_387_operators_collapse_and_open(opened: Open) -> None:
         served.close()
 
 
-def test_behind_a_path_prefix(opened: Open, journal: str) -> None:
-    """What a proxy that takes its path off does: nothing in the page names a path from the root."""
-    page = opened(journal)
-    asked = page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
-    root = journal.partition("?")[0]
-    assert asked
-    assert all(one.startswith(root) for one in asked)
-    page.set_extra_http_headers({})
-    assert not page.evaluate('document.documentElement.outerHTML.match(/(src|href)="\\//)')
+def test_10000_operators_are_shown_as_fits_and_one_by_one(opened: Open) -> None:
+    served = Served(histories={"huge": History(branches(1250, 8))})
+    try:
+        page = opened(served.url)
+        assert page.locator("g.box").count() <= 60
+        assert page.evaluate(OVERLAPPING) == 0
+        page.locator("#detail").select_option("operators")
+        expect(page.locator("g.box")).to_have_count(10_002, timeout=60_000)
+    finally:
+        served.close()
+
+
+class Proxy:
+    """A proxy as Jupyter's: serves another server below a path, which it takes off."""
+
+    def __init__(self, url: str, prefix: str) -> None:
+        self.root, self.token = url.split("/?token=")
+        self.prefix = prefix
+        self.url = ""
+        self._ready, self._loop = threading.Event(), asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        assert self._ready.wait(30)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._serve())
+        self._loop.run_forever()
+
+    async def _serve(self) -> None:
+        app = web.Application()
+        app.router.add_route("*", self.prefix + "{rest:.*}", self._pass_on)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}{self.prefix}?token={self.token}"
+        self._ready.set()
+
+    async def _pass_on(self, request: web.Request) -> web.StreamResponse:
+        address = f"{self.root}/{request.match_info['rest']}"
+        kept = {
+            name: value for name, value in request.headers.items() if name.lower() not in ("host", "accept-encoding")
+        }
+        async with (
+            ClientSession(auto_decompress=False) as session,
+            session.request(
+                request.method, address, params=request.query, headers=kept, data=await request.read(),
+                allow_redirects=False,
+            ) as answer,
+        ):  # fmt: skip
+            passed = web.StreamResponse(status=answer.status)
+            for name, value in answer.headers.items():
+                if name.lower() not in ("content-length", "transfer-encoding", "connection"):
+                    passed.headers.add(name, value)
+            await passed.prepare(request)
+            async for part in answer.content.iter_any():
+                await passed.write(part)
+            return passed
+
+
+def test_behind_a_path_prefix_it_is_followed_and_acted_on(opened: Open) -> None:
+    job = start(running(), rel.JobConfig(regions="manual", web_port=0))
+    proxy = Proxy(job.web_url or "", "/user/ann/proxy/8080/")
+    try:
+        page = opened(proxy.url)
+        assert page.url.partition("#")[0].endswith("/user/ann/proxy/8080/")
+        expect(page.locator("#state")).to_have_text("running")
+        expect(page.locator("#numbers")).to_contain_text("tuples/s")
+        page.locator("#replicas").fill("2")
+        page.locator("#rescale button").click()
+        page.locator("#confirm-yes").click()
+        expect(page.locator("#answer")).to_contain_text("Done")
+        expect(page.locator("#journal")).to_contain_text("1 → 2 replicas")
+        asked = page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
+        assert asked
+        assert all(one.startswith(proxy.url.partition("?")[0]) for one in asked)
+    finally:
+        job.close()
+        proxy.close()
+
+
+def test_three_clicks_from_a_demo_to_why_it_added_a_queue(opened: Open, tmp_path: Path) -> None:
+    """As a new user: the address that `rayelastic demo vwap --web` prints, a marker, and there is the reason."""
+    command = [sys.executable, "-m", "rayelastic.cli", "demo", "vwap", "--web", "--days", "20000", "--threads", "2"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
+    ) as demo:
+        assert demo.stdout is not None
+        printed = next(line for line in demo.stdout if "the page of job" in line)
+        threading.Thread(target=demo.stdout.read, daemon=True).start()
+        try:
+            page = opened(printed.split()[-1])  # the first click
+            marker = page.locator(".mark.queues, .mark.threads").first
+            expect(marker).to_be_visible(timeout=90_000)
+            marker.click()  # the second
+            panel = page.locator("#detail-panel")
+            expect(panel.locator(".reason")).not_to_be_empty()
+            expect(panel).to_contain_text("What was seen")
+            expect(panel).to_contain_text("What came of it")
+            panel.get_by_role("button", name="Show the graph of that time").click()  # the third
+            expect(page.locator("#state")).to_contain_text("as of")
+        finally:
+            demo.send_signal(signal.SIGINT)
+            demo.wait(30)

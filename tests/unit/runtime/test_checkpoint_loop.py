@@ -24,7 +24,7 @@ class Taking:
         if self.problem is not None:
             raise self.problem
         self.taken.append(len(self.taken) + 1)
-        return Taken(self.taken[-1], 0.5, 0.2)
+        return Taken(self.taken[-1], 0.5, 0.2, 96, "totals", 0.4)
 
     def _counted(self, now: CheckpointCounters | None) -> CheckpointCounters:
         self.counters = now or self.counters
@@ -36,7 +36,12 @@ def test_what_is_taken_is_counted() -> None:
     one.loop.take()
     one.loop.take()
     assert one.taken == [1, 2]
-    assert one.counters == CheckpointCounters(taken=2, last=2, seconds=0.5, paused=0.2)
+    records = one.counters.recent
+    assert one.counters == CheckpointCounters(taken=2, last=2, seconds=0.5, paused=0.2, recent=records)
+    assert [(record.number, record.bytes, record.slowest, record.problem) for record in records] == [
+        (1, 96, "totals", ""),
+        (2, 96, "totals", ""),
+    ]
 
 
 @pytest.mark.parametrize("problem", [StateError("full disk"), TimeoutError("slow"), OSError("gone")])
@@ -45,6 +50,7 @@ def test_one_that_is_abandoned_is_counted(problem: Exception) -> None:
     one.problem = problem
     one.loop.take()
     assert (one.counters.abandoned, one.counters.problem) == (1, str(problem))
+    assert [(record.number, record.problem) for record in one.counters.recent] == [(0, str(problem))]
     one.problem = None
     one.loop.take()
     assert one.taken == [1]

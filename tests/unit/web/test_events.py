@@ -2,8 +2,14 @@
 
 from dataclasses import replace
 
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.policy.regions.actions import AdaptationDecision
+from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.runtime.loops.region_loop import ADVICE
+from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
+from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 from rayelastic.runtime.values.status import CheckpointCounters, JobStatus, State
-from rayelastic.web.events import Event, EventKind, state_changes
+from rayelastic.web.events import Event, EventKind, event_of, state_changes
 
 RUNNING = JobStatus("job", State.RUNNING)
 
@@ -12,21 +18,32 @@ def told(before: CheckpointCounters, now: CheckpointCounters) -> list[Event]:
     return list(state_changes(replace(RUNNING, checkpoints=before), replace(RUNNING, checkpoints=now), 7.0))
 
 
+def counted(*records: CheckpointRecord, **more: int) -> CheckpointCounters:
+    return CheckpointCounters(taken=len(records), recent=records, **more)
+
+
 def test_each_checkpoint_has_a_marker_with_its_times() -> None:
-    first = CheckpointCounters(taken=1, last=1, seconds=0.25, paused=0.04)
-    (event,) = told(CheckpointCounters(), first)
-    assert (event.seconds, event.kind, event.title) == (7.0, EventKind.CHECKPOINT, "checkpoint 1")
+    first = CheckpointRecord(1, 6.5, 0.25, 0.04, 2048, "totals", 0.2)
+    (event,) = told(CheckpointCounters(), counted(first))
+    assert (event.seconds, event.kind, event.title) == (6.5, EventKind.CHECKPOINT, "checkpoint 1")
     assert event.seen == {
-        "the last one took": "0.25 s",
+        "it took": "0.25 s",
         "sources stood still": "40 ms",
-        "complete since the start": "1",
+        "state written": "2,048 bytes",
+        "slowest operator": "totals, after 0.20 s",
     }
-    assert told(first, first) == []
-    assert [event.title for event in told(first, replace(first, taken=4, last=5))] == ["checkpoint 5 and 2 before"]
+    assert told(counted(first), counted(first)) == []
+    later = [CheckpointRecord(number, 5.0 + number, 0.1) for number in (2, 3)]
+    assert [event.title for event in told(counted(first), counted(first, *later))] == ["checkpoint 2", "checkpoint 3"]
+
+
+def test_a_savepoint_is_told_with_its_place() -> None:
+    (event,) = told(CheckpointCounters(), counted(CheckpointRecord(4, 6.0, 0.5, place="/tmp/words")))
+    assert event.title == "savepoint 4 at /tmp/words"
 
 
 def test_one_that_was_given_up_says_why_and_a_way_back_says_whither() -> None:
-    (given_up,) = told(CheckpointCounters(), CheckpointCounters(abandoned=1, problem="the disk is full"))
+    (given_up,) = told(CheckpointCounters(), counted(CheckpointRecord(0, 6.0, 0.5, problem="the disk is full")))
     assert (given_up.kind, given_up.reason) == (EventKind.CHECKPOINT, "the disk is full")
     (back,) = told(CheckpointCounters(taken=3, last=3), CheckpointCounters(taken=3, last=3, restarts=1))
     assert (back.kind, back.title) == (EventKind.FAILURE, "something was lost: the job goes on from checkpoint 3")
@@ -34,7 +51,21 @@ def test_one_that_was_given_up_says_why_and_a_way_back_says_whither() -> None:
     assert back.title.endswith("goes on from its start")
 
 
-def test_a_page_that_is_opened_late_tells_the_last_one() -> None:
-    late = replace(RUNNING, checkpoints=CheckpointCounters(taken=9, last=9))
+def test_a_page_that_is_opened_late_tells_the_last_ones() -> None:
+    late = replace(RUNNING, checkpoints=counted(CheckpointRecord(8, 5.0, 0.1), CheckpointRecord(9, 6.0, 0.1)))
     titles = [event.title for event in state_changes(None, late, 7.0)]
-    assert titles == ["the job is running", "checkpoint 9 and 8 before"]
+    assert titles == ["the job is running", "checkpoint 8", "checkpoint 9"]
+
+
+def test_a_pause_of_elasticity_is_told() -> None:
+    (event,) = state_changes(RUNNING, replace(RUNNING, paused=True), 7.0)
+    assert (event.kind, "paused" in event.title) == (EventKind.STATE, True)
+    (event,) = state_changes(replace(RUNNING, paused=True), RUNNING, 8.0)
+    assert event.title == "elasticity goes on"
+
+
+def test_advice_is_no_change() -> None:
+    plan = ExecPlan("empty", ())
+    seen = PlanObservation(time=5.0, period=5.0, plan=plan, regions=())
+    wanted = AdaptationDecision(replace(plan, epoch=1), reason="it is full", rule="L1")
+    assert event_of(RegionAdaptation(0, seen, wanted, plan, problem=ADVICE)).kind is EventKind.ADVICE

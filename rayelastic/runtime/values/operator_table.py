@@ -1,0 +1,122 @@
+"""Counters of many operators as one table of numbers, which are values of their own (`OperatorSample`) where one looks.
+
+So a job of thousands of operators is read, and sent between processes, in a millisecond. Must not know who counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+
+import numpy as np
+
+from rayelastic.runtime.values.status import OperatorSample
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["COUNTERS", "MODELS", "OperatorTable"]
+
+# Its columns, by the fields of OperatorSample; `model` is a place in MODELS.
+COUNTERS = (
+    "tuples_in", "tuples_out", "queued", "queue_capacity", "cpu_seconds", "inside_seconds", "waited_seconds",
+    "blocked_seconds", "state_keys", "state_bytes", "answered_by_python", "model",
+)  # fmt: skip
+MODELS = ("manual", "dynamic", "dedicated")
+
+
+class OperatorTable(Sequence[OperatorSample]):
+    """The samples of the operators of one processing element; equal to any sequence of the same samples.
+
+    Args:
+        names: of the operators, in topological order.
+        lanes: how each runs; empty where it isn't known.
+        numbers: a row an operator with COUNTERS, float64.
+        more: {row: other fields of its sample}, of those that have any: errors, latency, channels, dropped.
+
+    >>> table = OperatorTable(("a", "b"), ("", "python"), np.arange(24.0).reshape(2, 12) % 12 % 3, {1: {"errors": 1}})
+    >>> len(table), table[1].name, table[1].lane, table[1].model, table[1].errors
+    (2, 'b', 'python', 'dedicated', 1)
+    >>> table == tuple(table)
+    True
+    """
+
+    __slots__ = ("lanes", "more", "names", "numbers")
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        lanes: tuple[str, ...],
+        numbers: NDArray[np.float64],
+        more: Mapping[int, Mapping[str, Any]],
+    ) -> None:
+        self.names = names
+        self.lanes = lanes
+        self.numbers = numbers
+        self.more = more
+
+    @classmethod
+    def of(cls, samples: Sequence[OperatorSample]) -> OperatorTable:
+        """The table of samples; of a table itself."""
+        if isinstance(samples, OperatorTable):
+            return samples
+        rows = [
+            [MODELS.index(one.model) if name == "model" else getattr(one, name) for name in COUNTERS] for one in samples
+        ]
+        numbers = np.array(rows, dtype=np.float64).reshape(-1, len(COUNTERS))
+        more = {
+            row: {"errors": one.errors, "latency": one.latency, "channels": one.channels, "dropped": one.dropped}
+            for row, one in enumerate(samples)
+            if one.errors or one.latency or one.channels or one.dropped
+        }
+        return cls(tuple(one.name for one in samples), tuple(one.lane for one in samples), numbers, more)
+
+    def column(self, name: str) -> NDArray[np.float64]:
+        """One counter of all operators."""
+        return self.numbers[:, COUNTERS.index(name)]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> OperatorSample: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[OperatorSample, ...]: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> OperatorSample | tuple[OperatorSample, ...]:
+        rows = range(len(self.names))[at]
+        if isinstance(rows, range):
+            return tuple(self._sample(row, self.numbers[row].tolist()) for row in rows)
+        return self._sample(rows, self.numbers[rows].tolist())
+
+    def __iter__(self) -> Iterator[OperatorSample]:
+        return (self._sample(row, numbers) for row, numbers in enumerate(self.numbers.tolist()))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def _sample(self, row: int, numbers: list[float]) -> OperatorSample:
+        taken, given, queued, capacity, cpu, inside, waited, blocked, keys, size, answered, model = numbers
+        return OperatorSample(
+            name=self.names[row],
+            model=MODELS[int(model)],
+            tuples_in=int(taken),
+            tuples_out=int(given),
+            queued=int(queued),
+            queue_capacity=int(capacity),
+            cpu_seconds=cpu,
+            inside_seconds=inside,
+            waited_seconds=waited,
+            blocked_seconds=blocked,
+            lane=self.lanes[row],
+            state_keys=int(keys),
+            state_bytes=int(size),
+            answered_by_python=int(answered),
+            **self.more.get(row, {}),
+        )

@@ -1,0 +1,38 @@
+"""A table of counters is the sequence of its samples: whoever looks at one can't tell."""
+
+from __future__ import annotations
+
+import pickle
+
+from rayelastic.plain_values import plain
+from rayelastic.runtime.values.operator_table import OperatorTable
+from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
+
+SAMPLES = (
+    OperatorSample("lines", "dedicated", 0, 7, 0, lane="built-in"),
+    OperatorSample(
+        "counts", "dynamic", 7, 3, 2, 10, 0.5, 0.75, 0.25, 0.125, 1, "compiled", 4, 96, answered_by_python=2
+    ),
+    OperatorSample("out", "manual", 3, 0, 0, latency=(0, 2, 1, 0), channels=2, dropped={"late": 5}),
+)
+
+
+def test_samples_come_out_as_they_went_in() -> None:
+    table = OperatorTable.of(SAMPLES)
+    assert tuple(table) == SAMPLES
+    assert table == SAMPLES
+    assert (table[1], table[-1], table[1:], len(table)) == (SAMPLES[1], SAMPLES[2], SAMPLES[1:], 3)
+    assert table != SAMPLES[:2]
+    assert OperatorTable.of(table) is table
+    assert table.column("tuples_in").tolist() == [0, 7, 3]
+
+
+def test_a_job_reads_it_as_any_sequence() -> None:
+    metrics = JobMetrics("words", 1.0, (PESample("pe0", 1.0, 1, 0.0, OperatorTable.of(SAMPLES)),))
+    assert metrics.operator("counts") == SAMPLES[1]
+    assert pickle.loads(pickle.dumps(metrics)) == metrics
+    assert plain(metrics)["pes"][0]["operators"][2]["dropped"] == {"late": 5}
+
+
+def test_there_may_be_none() -> None:
+    assert tuple(OperatorTable.of(())) == ()
