@@ -82,7 +82,6 @@ class Coordinator:
             job, self._cluster, host, self._journal, self._life, self._plan, self._telemetry.regions, clock, self._lose
         )
         self._epochs = Epochs(job, settings, self._journal)
-        self._paused = False
         self._safety = None
         if settings is not None:
             recovery = Recovery(
@@ -269,7 +268,7 @@ class Coordinator:
 
     def pause_elasticity(self, paused: bool) -> None:
         """Has nothing be decided on threads, queues, channels and regions from now on, or be decided again."""
-        self._paused = paused
+        self._journal.pauses(paused)
         if self._regions is not None:
             self._regions.pause(paused)
         for handle in self._cluster.handles.values():
@@ -338,13 +337,13 @@ class Coordinator:
     # -- how it is done -------------------------------------------------------------------------------------------
 
     def _begins(self, handle: PEHandle) -> None:
-        if self._paused:
+        if self._journal.paused:
             self._pause(handle)
         self._watchers.watch(handle)
 
     def _pause(self, handle: PEHandle) -> None:
         with suppress(PELostError, TimeoutError):  # its watcher reports a loss
-            handle.within(CALL_TIMEOUT).pause_levels(self._paused)
+            handle.within(CALL_TIMEOUT).pause_levels(self._journal.paused)
 
     def _hosting(self, operator: str) -> ElementApi:
         pe = self._plan.now.pe_of(operator)
@@ -362,6 +361,7 @@ class Coordinator:
     def _runs(self) -> None:
         self._rescaling.make_ready()
         if self._regions is not None:
+            self._regions.pause(self._journal.paused)
             self._regions.start()
         self._life.runs()
         if self._safety is not None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import PELostError
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.plan.config import Regions
 from rayelastic.plan.hash_ring import MAX_REPLICAS
 from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
-from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
 from rayelastic.runtime.loops.region_loop import RegionLoop
 from rayelastic.runtime.operators.sources import seeks
 from rayelastic.runtime.values.region_adaptation import REGIONS, RegionJournal
@@ -63,11 +60,6 @@ def region_level(
     if config.regions not in (Regions.ELASTIC, Regions.ADVISE) or not (cluster.elastic or apart):
         return None
 
-    def reset_levels() -> None:
-        for handle in cluster.handles.values():
-            with suppress(PELostError, TimeoutError):  # its watcher reports a loss
-                handle.within(CALL_TIMEOUT).reset_levels()
-
     path = Path(config.journal.format(pe=REGIONS)) if config.journal is not None else None
     return RegionLoop(
         OrganicAdaptation(
@@ -79,7 +71,6 @@ def region_level(
         change=change,
         nodes=host.nodes,
         period=config.region_period,
-        reset=reset_levels,
         request=host.request,
         prepare=rescaling.prepare,
         journal=RegionJournal(path),

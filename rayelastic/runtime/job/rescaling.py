@@ -138,6 +138,7 @@ class Rescaling:
 
     def _change(self, wanted: ExecPlan) -> ExecPlan:
         change = plan_change(self._plan.now, wanted)
+        self._cluster.hold_levels(True)
         try:
             try:
                 self._plan.now = self._performer.perform(change)
@@ -160,6 +161,7 @@ class Rescaling:
             raise
         finally:
             self._life.keeps(self._cluster.handles)
+            self._cluster.hold_levels(False)
         self.make_ready()
         return self._plan.now
 
@@ -171,6 +173,7 @@ class Rescaling:
             raise
         finally:
             self._life.keeps(self._cluster.handles)
+            self._cluster.hold_levels(False)  # whoever began the change may have died while they held still
         return self._plan.now
 
     def _stuck(self, error: Exception) -> None:
