@@ -41,6 +41,7 @@ class Regions(Enum):
     FIXED = "fixed"  # no: the default in this process
     MANUAL = "manual"  # data-parallel and stateless ones do when Job.rescale says so
     ADVISE = "advise"  # they do when they are told so; organic adaptation says what it would do
+    PAPER = "paper"  # Joker's algorithms as published do it
     ELASTIC = "elastic"  # organic adaptation does it too: the default on Ray
 
 
@@ -78,8 +79,9 @@ class JobConfig:
         log_level: 'debug', 'info', 'warning' or 'error': the lowest that the actors of a job on Ray log.
         regions: 'fixed'; 'manual': data-parallel and stateless regions can get other numbers of replicas, each in a
             processing element of its own (`Job.rescale`); 'advise': the same, and `job.adaptations()` tells what
-            'elastic' would do; 'elastic': they get as many as the load needs by themselves, too. None: 'elastic' on
-            Ray, 'fixed' in this process.
+            'elastic' would do; 'elastic': they get as many as the load needs by themselves, too; 'paper': the same by
+            Joker's Algorithms 1 to 7, one replica at a time, never fewer. None: 'elastic' on Ray, 'fixed' in this
+            process.
         max_processes: the most processing elements that an elastic job may grow to; None: as many as the cluster has
             CPUs.
         max_replicas: the most replicas that a region may grow to by itself; None: 16, as in Joker.
@@ -262,7 +264,7 @@ def _checked_regions(value: object) -> Regions:
         return Regions(value)
     except ValueError:
         raise ConfigError(
-            f"JobConfig(regions={value!r})", way_out="Choose 'fixed', 'manual', 'advise' or 'elastic'"
+            f"JobConfig(regions={value!r})", way_out="Choose 'fixed', 'manual', 'advise', 'elastic' or 'paper'"
         ) from None
 
 

@@ -12,6 +12,7 @@ import rayelastic as rel
 from rayelastic.cli import main
 from rayelastic.errors import ConfigError
 from rayelastic.job import Job, start
+from rayelastic.policy.regions.actions import Verdict
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation, read_region_journal
 from tests.component.rescaling import Counted, Event, Feed, Seen, check
 
@@ -110,6 +111,36 @@ def test_a_region_follows_its_load_up_and_down_and_says_why(tmp_path: Path) -> N
     assert picture.stat().st_size > 0
     told = read_region_journal(tmp_path / "regions.jsonl")
     assert [str(one) for one in told if one.changed and not one.problem][: len(done)] == [str(one) for one in done]
+
+
+@pytest.mark.timeout(200)
+def test_the_papers_algorithms_decide_in_a_running_job() -> None:
+    """C003-5 where one replica is enough: above the threshold one more is tried, reverted, and not tried again."""
+    feed = PacedFeed(keys=300)
+    config = rel.JobConfig(
+        regions="paper", region_period=0.5, region_target=0.15, elasticity="off", threads=2, threading="dynamic"
+    )
+    job = start(topology_of(feed), config)
+    try:
+        feed.rate = 200.0
+        while job.metrics().operator("count").cpu_seconds < ENOUGH / 3:
+            job.pause(PERIOD)
+        feed.rate = 0.3 / cost_of_a_tuple(job)  # of a CPU: twice the threshold, and well within what one can
+        until = time.monotonic() + PATIENCE
+        while not any(one.decision.verdict is Verdict.REVERT for one in changes(job)):
+            assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
+            job.pause(PERIOD)
+        done = changes(job)
+        assert job.plan().region("r1").replicas == 1
+        feed.enough.set()
+        check(job.wait(timeout=PATIENCE)["out"], feed)
+    finally:
+        feed.enough.set()
+        job.close()
+    tried, reverted = done[:2]
+    assert (tried.decision.rule, reverted.decision.rule) == ("Joker Algorithms 1-4", "Joker Algorithm 6"), done
+    assert tried.in_force.region("r1").replicas == 2
+    assert "not worth it" in reverted.decision.reason
 
 
 def test_a_journal_of_several_elements_needs_a_name_for_each() -> None:

@@ -19,7 +19,7 @@ class OrganicAdaptation:
         variant: "rates": jumps to the shapes that true processing rates ask for, shrinks too, knows nodes; the default.
             "paper": Algorithms 1 to 7 as printed.
         thresholds: constants.
-        actuation: what of a plan can be changed; "rates" asks for nothing else.
+        actuation: what of a plan can be changed; nothing else is asked for.
 
     Raises:
         ValueError: there is no such variant.
@@ -40,7 +40,7 @@ class OrganicAdaptation:
         if variant not in ("rates", "paper"):
             raise ValueError(f"OrganicAdaptation(variant={variant!r}): choose 'rates' or 'paper'")
         self._algorithm: RateAdaptation | PaperAdaptation = (
-            PaperAdaptation(thresholds) if variant == "paper" else RateAdaptation(thresholds, actuation)
+            PaperAdaptation(thresholds, actuation) if variant == "paper" else RateAdaptation(thresholds, actuation)
         )
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:

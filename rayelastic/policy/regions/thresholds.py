@@ -120,6 +120,7 @@ class OrganicThresholds:
             order=ActionOrder.EXPAND_ONLY,
             settle_periods=SETTLE_PERIODS,
             max_replicas=max_replicas,
+            cpu_bottleneck=target,
             aim=target,
             grow_above=min(factor * usual.grow_above, (1.0 + target) / 2),
             grow_stable_above=min(factor * usual.grow_stable_above, (3.0 + target) / 4),

@@ -56,13 +56,15 @@ def region_level(
         saves: whether the job takes checkpoints.
     """
     config = job.config
-    apart = saves and goes_apart(job)
-    if config.regions not in (Regions.ELASTIC, Regions.ADVISE) or not (cluster.elastic or apart):
+    paper = config.regions is Regions.PAPER
+    apart = saves and not paper and goes_apart(job)
+    if config.regions in (None, Regions.FIXED, Regions.MANUAL) or not (cluster.elastic or apart):
         return None
 
     path = Path(config.journal.format(pe=REGIONS)) if config.journal is not None else None
     return RegionLoop(
         OrganicAdaptation(
+            "paper" if paper else "rates",
             thresholds=OrganicThresholds.of_running_jobs(config.region_target, config.max_replicas or MAX_REPLICAS),
             actuation=Actuation.of_running_jobs(cluster.elastic, config.max_processes, restarts=apart),
         ),
