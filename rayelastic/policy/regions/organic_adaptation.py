@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rayelastic.policy.regions.actions import AdaptationDecision
 from rayelastic.policy.regions.actuation import Actuation
-from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.policy.regions.observation import ObservationWindow, PlanObservation
 from rayelastic.policy.regions.paper.algorithms import PaperAdaptation
 from rayelastic.policy.regions.rates import RateAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
@@ -20,6 +20,7 @@ class OrganicAdaptation:
             "paper": Algorithms 1 to 7 as printed.
         thresholds: constants.
         actuation: what of a plan can be changed; nothing else is asked for.
+        window: makes one observation of several samples; None: each sample is one.
 
     Raises:
         ValueError: there is no such variant.
@@ -36,16 +37,21 @@ class OrganicAdaptation:
         *,
         thresholds: OrganicThresholds | None = None,
         actuation: Actuation | None = None,
+        window: ObservationWindow | None = None,
     ) -> None:
         if variant not in ("rates", "paper"):
             raise ValueError(f"OrganicAdaptation(variant={variant!r}): choose 'rates' or 'paper'")
+        self._window = window
         self._algorithm: RateAdaptation | PaperAdaptation = (
             PaperAdaptation(thresholds, actuation) if variant == "paper" else RateAdaptation(thresholds, actuation)
         )
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
         """Take one period's averages and return the plan for the next one, with the reason."""
-        return self._algorithm.step(seen)
+        whole = seen if self._window is None else self._window.add(seen)
+        if whole is None:
+            return AdaptationDecision(seen.plan, reason="measuring", rule="Joker 4.1")
+        return self._algorithm.step(whole)
 
     def reset(self) -> None:
         """Forget what was learned."""

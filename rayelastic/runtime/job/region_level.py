@@ -9,6 +9,7 @@ from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.plan.config import Regions
 from rayelastic.plan.hash_ring import MAX_REPLICAS
 from rayelastic.policy.regions.actuation import Actuation
+from rayelastic.policy.regions.observation import ObservationWindow
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.runtime.loops.region_loop import RegionLoop
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import JobSpec
 
 __all__ = ["region_level"]
+
+PAPER_SAMPLES = 3  # periods that make an observation of the paper's algorithms; a burst may follow a change
 
 
 def region_level(
@@ -67,6 +70,7 @@ def region_level(
             "paper" if paper else "rates",
             thresholds=OrganicThresholds.of_running_jobs(config.region_target, config.max_replicas or MAX_REPLICAS),
             actuation=Actuation.of_running_jobs(cluster.elastic, config.max_processes, restarts=apart),
+            window=ObservationWindow(samples=PAPER_SAMPLES, warm_up=1) if paper else None,
         ),
         sample=lambda: {sample.pe: sample for sample in telemetry.metrics().pes},
         plan=lambda: plan.placed(life.elements()),
