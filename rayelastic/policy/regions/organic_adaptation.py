@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rayelastic.policy.regions.actions import AdaptationDecision
 from rayelastic.policy.regions.actuation import Actuation
+from rayelastic.policy.regions.goal.latency import LatencyAim
 from rayelastic.policy.regions.observation import ObservationWindow, PlanObservation
 from rayelastic.policy.regions.paper.algorithms import PaperAdaptation
 from rayelastic.policy.regions.rates import RateAdaptation
@@ -20,6 +21,7 @@ class OrganicAdaptation:
             "paper": Algorithms 1 to 7 as printed.
         thresholds: constants.
         actuation: what of a plan can be changed; nothing else is asked for.
+        latency: what decides on the utilisation that "rates" sizes for.
         window: makes one observation of several samples; None: each sample is one.
 
     Raises:
@@ -37,13 +39,16 @@ class OrganicAdaptation:
         *,
         thresholds: OrganicThresholds | None = None,
         actuation: Actuation | None = None,
+        latency: LatencyAim | None = None,
         window: ObservationWindow | None = None,
     ) -> None:
         if variant not in ("rates", "paper"):
             raise ValueError(f"OrganicAdaptation(variant={variant!r}): choose 'rates' or 'paper'")
         self._window = window
         self._algorithm: RateAdaptation | PaperAdaptation = (
-            PaperAdaptation(thresholds, actuation) if variant == "paper" else RateAdaptation(thresholds, actuation)
+            PaperAdaptation(thresholds, actuation)
+            if variant == "paper"
+            else RateAdaptation(thresholds, actuation, latency)
         )
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:

@@ -21,6 +21,7 @@ from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.node_placement import Demand, place
 from rayelastic.policy.regions.actions import AdaptationAction, AdaptationDecision, NodeRequest, Verdict
 from rayelastic.policy.regions.actuation import Actuation
+from rayelastic.policy.regions.goal.latency import LatencyAim
 from rayelastic.policy.regions.hosting import load_of
 from rayelastic.policy.regions.learning import Known
 from rayelastic.policy.regions.model import Shape, shape_of
@@ -57,10 +58,17 @@ class RateAdaptation:
     Args:
         thresholds: its constants.
         actuation: what of a plan can be changed; nothing else is asked for.
+        latency: what decides on the utilisation to size for, in place of the one of the thresholds.
     """
 
-    def __init__(self, thresholds: OrganicThresholds | None = None, actuation: Actuation | None = None) -> None:
+    def __init__(
+        self,
+        thresholds: OrganicThresholds | None = None,
+        actuation: Actuation | None = None,
+        latency: LatencyAim | None = None,
+    ) -> None:
         self._t = thresholds or OrganicThresholds()
+        self._latency = latency
         self._can = actuation or Actuation()
         self.reset()
 
@@ -103,6 +111,8 @@ class RateAdaptation:
         if self._age <= self._t.warm_up:
             return self._hold(seen, "warming up after the change")
         self._known.learn(seen)
+        if self._latency is not None:
+            self._latency.see(seen.latencies)
         if self._known.load_changed:
             self._rejected.load_changed()
             self._in_vain.clear()
@@ -125,8 +135,15 @@ class RateAdaptation:
     def _sizing(self, seen: PlanObservation) -> Sizing:
         return Sizing.of(seen.plan, self._known, seen.nodes, self._rejected.shapes, self._t, self._can)
 
+    def _aimed(self, sizing: Sizing) -> Sizing:
+        """The same for the utilisation that latency asks for; where sources are held back, that is what takes long."""
+        if self._latency is None or sizing.held_back or self._latency.decide() == self._t.aim:
+            return sizing
+        self._t = self._t.aiming(self._latency.aim)
+        return replace(sizing, thresholds=self._t)
+
     def _decide(self, seen: PlanObservation) -> AdaptationDecision:
-        sizing = self._sizing(seen)
+        sizing = self._aimed(self._sizing(seen))
         wanted = sizing.larger(stable=self._stable >= self._t.stable_periods)
         relieve, crowded = [], False
         if self._can.moves:
@@ -158,6 +175,8 @@ class RateAdaptation:
         proposal = propose(sizing, wanted, seen.nodes, relieve)
         self._grow = self._shrink = 0
         what = f"{sizing.offered:.4g} tuples/s offered, {sizing.carried:.4g} carried"
+        if self._latency is not None:
+            what += f", {self._latency.text()}"
         if not proposal.actions:
             return self._hold(seen, f"{what}; no node has room", proposal.request)
         cost = max(self._costs[action.kind] for action in proposal.actions)
@@ -266,6 +285,8 @@ class RateAdaptation:
         """Another plan comes into force: what was measured belongs to the old one."""
         self._plan = plan
         self._known.forget(plan)
+        if self._latency is not None:
+            self._latency.forget()
         self._age = self._waited = self._doubts = self._stable = 0
 
     def _charge(self, seen: PlanObservation) -> None:
@@ -318,6 +339,8 @@ class RateAdaptation:
         use = {planned.region.name: sizing.use(planned.region.name) for planned in sizing.sized}
         busiest = max(use, key=lambda name: use[name], default="")
         what = f"{sizing.carried:.4g} of {sizing.offered:.4g} tuples/s"
+        if self._latency is not None:
+            what += f", {self._latency.text()}"
         if self._grow:
             return f"{what}; {busiest} needs {use.get(busiest, 0.0):.0%}: more, if it lasts"
         if less:

@@ -164,7 +164,9 @@ class Sizing:
             if enough is None or threads(enough) >= planned.threads:
                 continue
             aimed = self.need[name] / self.thresholds.aim
-            for shape in shapes(self.models[name], now, aimed, planned.replicas, cut=self.thresholds.cuts):
+            fewest, _ = self.can.bounds_of(name, self.thresholds.max_replicas)
+            for cuts, replicas in shapes(self.models[name], now, aimed, planned.replicas, cut=self.thresholds.cuts):
+                shape = cuts, max(replicas, fewest)
                 if threads(shape) < planned.threads and shape not in self.rejected.get(name, ()):
                     found[name] = shape
                     break
@@ -239,7 +241,8 @@ def replicas_allowed(planned: RegionPlan, model: RegionModel, thresholds: Organi
     """Return how many replicas a region may have: what one key has of the load no further one takes from its owner."""
     if not can.replicates(planned):
         return planned.replicas
-    return max(min(thresholds.max_replicas, _useful(model.hot)), planned.replicas)
+    _, most = can.bounds_of(planned.region.name, thresholds.max_replicas)
+    return max(min(most, _useful(model.hot)), planned.replicas)
 
 
 def _useful(hot: float) -> int:

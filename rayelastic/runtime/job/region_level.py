@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.plan.config import Regions
 from rayelastic.plan.hash_ring import MAX_REPLICAS
+from rayelastic.plan.wishes.bounds import checked_bounds
+from rayelastic.plan.wishes.replicas import region_bounds
 from rayelastic.policy.regions.actuation import Actuation
+from rayelastic.policy.regions.goal.latency import LatencyAim
 from rayelastic.policy.regions.observation import ObservationWindow
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
@@ -64,12 +67,14 @@ def region_level(
     if config.regions in (None, Regions.FIXED, Regions.MANUAL) or not (cluster.elastic or apart):
         return None
 
+    bounds = region_bounds(job.plan, job.operators, checked_bounds(config.replicas))
     path = Path(config.journal.format(pe=REGIONS)) if config.journal is not None else None
     return RegionLoop(
         OrganicAdaptation(
             "paper" if paper else "rates",
             thresholds=OrganicThresholds.of_running_jobs(config.region_target, config.max_replicas or MAX_REPLICAS),
-            actuation=Actuation.of_running_jobs(cluster.elastic, config.max_processes, restarts=apart),
+            actuation=Actuation.of_running_jobs(cluster.elastic, config.max_processes, restarts=apart, bounds=bounds),
+            latency=LatencyAim(config.goal.p99, config.region_target) if config.goal is not None else None,
             window=ObservationWindow(samples=PAPER_SAMPLES, warm_up=1) if paper else None,
         ),
         sample=lambda: {sample.pe: sample for sample in telemetry.metrics().pes},

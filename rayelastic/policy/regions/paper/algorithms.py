@@ -3,7 +3,7 @@
 One pipeline and one replica per region at first; in each period all bottlenecks are resolved by a split or one more
 replica, judged in the next one by the throughput of the regions closest to the source, and kept or reverted. It never
 shrinks. Knows one host, no nodes: a new replica runs where the first does, or, where replicas can't share a processing
-element, in one of its own that anybody may place. Then pipelines aren't cut: where queues go is the local levels' affair.
+element, in one of its own that anybody may place. Then pipelines aren't cut: queues are the local levels' affair.
 
 Where algorithm and text differ, the text of section 4 decides: metrics are updated in every period without a running
 adaptation, whether load changed or not (the result that Algorithm 7 states, and the released source).
@@ -80,6 +80,7 @@ class PaperAdaptation:
         """Forget all metrics and blacklists."""
         self._regions: dict[str, _Region] = {}
         self._adapting: list[str] = []
+        self._missed: set[tuple[str, Shape]] = set()  # that were asked for, and undone once
         self._asked: ExecPlan | None = None
         self._stable = 0
 
@@ -88,9 +89,11 @@ class PaperAdaptation:
         if not seen.adapted:
             return AdaptationDecision(seen.plan, reason="the plan that was asked for is not in force yet")
         if self._adapting and self._asked is not None and seen.plan.regions != self._asked.regions:
-            for name in self._adapting:  # what couldn't be had isn't asked for again while the load is the same
+            for name in self._adapting:  # bad luck once; what couldn't be had twice isn't asked for under this load
                 for pipeline, shape in self._regions[name].adapting.items():
-                    self._regions[name].blacklist.setdefault(pipeline, set()).add(shape)
+                    if (pipeline, shape) in self._missed:
+                        self._regions[name].blacklist.setdefault(pipeline, set()).add(shape)
+                    self._missed ^= {(pipeline, shape)}
                 self._regions[name].adapting, self._regions[name].actions = {}, ()
             self._adapting = []
             return AdaptationDecision(seen.plan, reason="another plan is in force than was asked for: rolled back")
@@ -200,7 +203,8 @@ class PaperAdaptation:
 
     def _expand(self, planned: RegionPlan, plan: ExecPlan, bottlenecks: list[PipelineObservation]) -> Found | None:
         """Algorithm 4: one more replica of a partitioned region (J26)."""
-        if planned.region.kind is not RegionKind.DATA_PARALLEL or planned.replicas >= self._t.max_replicas:
+        _, most = self._can.bounds_of(planned.region.name, self._t.max_replicas)
+        if planned.region.kind is not RegionKind.DATA_PARALLEL or planned.replicas >= most:
             return None
         if not self._can.replicates(planned):
             return None
