@@ -29,6 +29,7 @@ from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.policy.regions.parting import PARTINGS, Parting, joined, parted
 from rayelastic.policy.regions.proposal import propose
 from rayelastic.policy.regions.rejections import Rejections, Reversals
+from rayelastic.policy.regions.sharing.shares import MOST_SHARINGS, REJECTED, Sharing, shared_out, sharing_of
 from rayelastic.policy.regions.sizing import Sizing
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 
@@ -50,6 +51,7 @@ class _Trial:
     grows: bool
     relieved: tuple[str, ...]  # nodes
     parting: Parting | None = None
+    shared: tuple[str, ...] = ()  # regions whose partitions move
 
 
 class RateAdaptation:
@@ -81,12 +83,14 @@ class RateAdaptation:
         self._reversals = Reversals(self._t.shrink_periods)
         self._wished: dict[str, float] = {}  # {region: most tuples/s} since less suffices
         self._missed: set[tuple[str, Shape]] = set()  # that were asked for, and undone once
+        self._sharings: dict[str, int] = {}  # {region: times that its partitions moved, and it was worth it}
         self._in_vain: set[str] = set()  # nodes whose relief didn't help
         self._costs = {
             "split": self._t.split_cost,
             "merge": self._t.split_cost,
             "rebalance": self._t.rebalance_cost,
             PARTINGS: self._t.restart_cost,
+            "share": self._t.rebalance_cost,
         }
         self._age = self._waited = self._doubts = self._grow = self._shrink = self._stable = 0
 
@@ -150,8 +154,11 @@ class RateAdaptation:
             relieve = [node for node in sizing.full_nodes if node not in self._in_vain] if sizing.held_back else []
             crowded = sizing.crowded()
         parting = parted(sizing, seen.nodes) if not (wanted or relieve or crowded) else None
-        self._grow = self._grow + 1 if wanted or relieve or crowded or parting else 0
+        sharing = shared_out(sizing, wanted, stable=self._stable >= self._t.stable_periods)
+        self._grow = self._grow + 1 if wanted or relieve or crowded or parting or sharing else 0
         if self._grow >= self._t.grow_periods:
+            if sharing is not None:
+                return self._share(seen, sizing, sharing)
             if parting is not None:
                 return self._part(seen, sizing, parting, grows=True)
             return self._change(seen, sizing, wanted, relieve, grows=True)
@@ -201,6 +208,24 @@ class RateAdaptation:
             request=proposal.request,
         )
 
+    def _share(self, seen: PlanObservation, sizing: Sizing, sharing: Sharing) -> AdaptationDecision:
+        """Asks for partitions at other replicas: no replica more, and what moves is little."""
+        self._grow = self._shrink = 0
+        cost = self._costs["share"]
+        why = (
+            f"{sizing.offered:.4g} tuples/s offered, {sizing.carried:.4g} carried; replicas aren't equally busy: "
+            + ", ".join(action.text() for action in sharing.actions)
+            + f", expected gain {sharing.gain:.0%}, cost {cost:.1f} s"
+        )
+        if sharing.gain * self._t.payback < cost:
+            return self._hold(seen, f"{why}, not worth it")
+        share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
+        names = tuple(action.region for action in sharing.actions)
+        self._trial = _Trial(seen.plan, sharing.actions, {}, sizing.carried, share, sharing.gain, True, (), None, names)
+        self._started(sharing.plan)
+        rule = "as many keys as each replica can take"
+        return AdaptationDecision(sharing.plan, Verdict.TRY, actions=sharing.actions, reason=why, rule=rule, reset=True)
+
     def _part(self, seen: PlanObservation, sizing: Sizing, parting: Parting, *, grows: bool) -> AdaptationDecision:
         """Asks for operators in other processes, if that pays for the pause of all."""
         self._grow = self._shrink = 0
@@ -248,6 +273,10 @@ class RateAdaptation:
         if good:
             for name in (*trial.shapes, PARTINGS) if trial.grows else ():
                 self._rejected.kept(name)
+            for name in trial.shared:
+                self._sharings[name] = self._sharings.get(name, 0) + 1
+                if self._sharings[name] % MOST_SHARINGS == 0:
+                    self._rejected.add(sharing_of(name), REJECTED)
             return AdaptationDecision(seen.plan, Verdict.KEEP, reason=f"{measured}: kept", rule="Joker 4.3")
         plan = seen.plan
         undone = tuple(reversed(trial.actions))
@@ -259,6 +288,8 @@ class RateAdaptation:
                 self._rejected.add(name, shape)
         if trial.parting is not None:
             self._rejected.add(PARTINGS, trial.parting.shape)
+        for name in trial.shared:
+            self._rejected.add(sharing_of(name), REJECTED)
         nodes = {pe: node for pe, node in {**seen.plan.nodes, **trial.before.nodes}.items() if pe in plan.pes}
         self._started(plan)
         return AdaptationDecision(
@@ -275,6 +306,8 @@ class RateAdaptation:
         shapes = self._trial.shapes if self._trial is not None else {}
         if self._trial is not None and self._trial.parting is not None:
             self._rejected.add(PARTINGS, self._trial.parting.shape)
+        for name in self._trial.shared if self._trial is not None else ():
+            self._rejected.add(sharing_of(name), REJECTED)
         for missed in [(name, shape) for name, shape in shapes.items() if shape != shape_of(plan.region(name))]:
             if missed in self._missed:
                 self._rejected.add(*missed)

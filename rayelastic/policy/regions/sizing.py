@@ -39,6 +39,7 @@ class Sizing:
         need: tuples/s of each region for that.
         missing: CPUs that the nodes lack for more.
         replica_cpus: CPUs that each replica of each region was seen to use.
+        replica_use: useful share of the time of each replica of each region, as it was seen.
         full_nodes: CPUs of the nodes whose replicas were seen to use more of them than may be: stragglers, or crowded.
         rejected: shapes that were tried in vain.
         thresholds: of the policy.
@@ -53,6 +54,7 @@ class Sizing:
     need: Mapping[str, float]
     missing: float
     replica_cpus: Mapping[str, tuple[float, ...]]
+    replica_use: Mapping[str, tuple[float, ...]]
     full_nodes: Mapping[str, float]
     rejected: Mapping[str, set[Shape]]
     thresholds: OrganicThresholds
@@ -98,6 +100,7 @@ class Sizing:
             {name: rate * share for name, rate in need.items()},
             max(0.0, busy - cpus),
             replica_cpus,
+            known.replica_use(),
             _full_nodes(plan, replica_cpus, nodes, thresholds.grow_above),
             rejected,
             thresholds,

@@ -145,7 +145,7 @@ class Rescaling:
             except TimeoutError as error:  # by now it is known whether the one that didn't answer is gone
                 self._plan.now = self._performer.recover() or self._plan.now
                 changed = [part.region for part in change.regions]
-                if any(self._plan.now.region(name).replicas != wanted.region(name).replicas for name in changed):
+                if any(self._plan.now.region(name) != wanted.region(name) for name in changed):
                     raise ChangeError(f"the change to epoch {change.epoch} was undone: {error}") from error
         except (PELostError, TimeoutError) as error:
             self._stuck(error)
