@@ -10,6 +10,8 @@ from typing import Any, Self
 from rayelastic.errors import ConfigError
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.plan.hash_ring import PARTITIONS
+from rayelastic.plan.wishes.bounds import checked_bounds
+from rayelastic.plan.wishes.latency import Latency
 
 __all__ = ["Elasticity", "JobConfig", "Regions", "ThreadingModel"]
 
@@ -41,6 +43,7 @@ class Regions(Enum):
     FIXED = "fixed"  # no: the default in this process
     MANUAL = "manual"  # data-parallel and stateless ones do when Job.rescale says so
     ADVISE = "advise"  # they do when they are told so; organic adaptation says what it would do
+    PAPER = "paper"  # Joker's algorithms as published do it
     ELASTIC = "elastic"  # organic adaptation does it too: the default on Ray
 
 
@@ -78,11 +81,16 @@ class JobConfig:
         log_level: 'debug', 'info', 'warning' or 'error': the lowest that the actors of a job on Ray log.
         regions: 'fixed'; 'manual': data-parallel and stateless regions can get other numbers of replicas, each in a
             processing element of its own (`Job.rescale`); 'advise': the same, and `job.adaptations()` tells what
-            'elastic' would do; 'elastic': they get as many as the load needs by themselves, too. None: 'elastic' on
-            Ray, 'fixed' in this process.
+            'elastic' would do; 'elastic': they get as many as the load needs by themselves, too; 'paper': the same by
+            Joker's Algorithms 1 to 7, one replica at a time, never fewer. None: 'elastic' on Ray, 'fixed' in this
+            process.
         max_processes: the most processing elements that an elastic job may grow to; None: as many as the cluster has
             CPUs.
         max_replicas: the most replicas that a region may grow to by itself; None: 16, as in Joker.
+        replicas: {operator: the fewest and the most replicas} of its region, or one number for both, in place of 1 and
+            `max_replicas`; the job starts with the fewest.
+        goal: what replicas are to reach, such as rel.Latency(p99=0.2), by sizing for less than `region_target` if need
+            be; None: `region_target` alone.
         region_period: seconds between two decisions on regions.
         region_target: share of a CPU that a replica is to use, above 0 and below 1; less leaves more room for bursts.
         patience: seconds for which another processing element may say nothing, as behind a cut cable or on a machine
@@ -132,6 +140,8 @@ class JobConfig:
     web_port: int | None = None
     max_processes: int | None = None
     max_replicas: int | None = None
+    replicas: Mapping[str, int | tuple[int, int]] = field(default_factory=dict)
+    goal: Latency | None = None
 
     def __post_init__(self) -> None:
         for name in ("pes", "queue_records", "queue_bytes", "run_records", "run_bytes"):
@@ -192,11 +202,29 @@ class JobConfig:
                 f"JobConfig(max_replicas={self.max_replicas}): there are {PARTITIONS} partitions of keys",
                 way_out=f"Give {PARTITIONS} or less",
             )
-        bounded = self.max_processes is not None or self.max_replicas is not None
+        object.__setattr__(self, "replicas", checked_bounds(self.replicas))
+        for operator, bounds in self.replicas.items():
+            if self.max_replicas is not None and bounds[1] > self.max_replicas:  # type: ignore[index]  # checked
+                raise ConfigError(
+                    f"JobConfig(replicas=...) says {bounds}, and max_replicas={self.max_replicas}",
+                    operator=operator,
+                    way_out="Give fewer there, or a larger max_replicas",
+                )
+        given: object = self.goal
+        if given is not None and not isinstance(given, Latency):
+            raise ConfigError(f"JobConfig(goal={given!r})", way_out="Give rel.Latency(p99=seconds)")
+        bounded = self.max_processes is not None or self.max_replicas is not None or bool(self.replicas)
         if bounded and self.regions in (Regions.FIXED, Regions.FIXED.value):
             raise ConfigError(
-                "JobConfig(regions='fixed') with max_processes or max_replicas: nothing would grow",
-                way_out="Leave regions out, or give 'elastic'",
+                "JobConfig(regions='fixed') with max_processes, max_replicas or replicas: nothing would grow",
+                way_out="Leave regions out, or give 'elastic', which isn't the default in this process",
+            )
+        decided = (None, Regions.ELASTIC, Regions.ELASTIC.value, Regions.ADVISE, Regions.ADVISE.value)
+        if self.goal is not None and self.regions not in decided:
+            shown = Regions(self.regions).value if self.regions in list(Regions) else self.regions
+            raise ConfigError(
+                f"JobConfig(regions={shown!r}, goal={self.goal}): nobody would follow it",
+                way_out="Give regions='elastic', which isn't the default in this process",
             )
 
     def model_of(self, operator: str) -> ThreadingModel | None:
@@ -262,7 +290,7 @@ def _checked_regions(value: object) -> Regions:
         return Regions(value)
     except ValueError:
         raise ConfigError(
-            f"JobConfig(regions={value!r})", way_out="Choose 'fixed', 'manual', 'advise' or 'elastic'"
+            f"JobConfig(regions={value!r})", way_out="Choose 'fixed', 'manual', 'advise', 'elastic' or 'paper'"
         ) from None
 
 

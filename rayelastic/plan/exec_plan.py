@@ -14,7 +14,7 @@ from typing import Any, Self
 from rayelastic.errors import ConfigError
 from rayelastic.graph.spec.ports import IN, OUT, operator_of, port_of
 from rayelastic.plan.hash_ring import PARTITIONS
-from rayelastic.plan.plan_parts import Pipeline, Placement, PlanLink, RegionPlan
+from rayelastic.plan.plan_parts import Pipeline, Placement, PlanLink, RegionPlan, shared
 from rayelastic.plan.plan_svg import plan_svg
 from rayelastic.plan.plan_text import plan_text
 from rayelastic.plan.regions import Region, RegionKind
@@ -224,7 +224,7 @@ class ExecPlan:
                 operator=at,
                 way_out=f"Name one of {', '.join(self._inner(planned)) or 'another region'}",
             )
-        return self._with_region(RegionPlan(planned.region, tuple(pipelines)))
+        return self._with_region(replace(planned, pipelines=tuple(pipelines)))
 
     def with_merge(self, region: str, at: str) -> Self:
         """Join a pipeline to the one before it, where that one is, in all replicas.
@@ -247,7 +247,7 @@ class ExecPlan:
         before, after = planned.pipelines[number : number + 2]
         joined = Pipeline(before.operators + after.operators, before.pes)
         pipelines = (*planned.pipelines[:number], joined, *planned.pipelines[number + 2 :])
-        return self._with_region(RegionPlan(planned.region, pipelines))
+        return self._with_region(replace(planned, pipelines=pipelines))
 
     def with_replicas(self, region: str, replicas: int, pes: Sequence[str] | None = None) -> Self:
         """Give a region another number of replicas, of all its pipelines (J15).
@@ -282,7 +282,16 @@ class ExecPlan:
             else:
                 there = pipeline.pes[:replicas] + pipeline.pes[:1] * (replicas - len(pipeline.pes))
             pipelines.append(Pipeline(pipeline.operators, there))
-        return self._with_region(RegionPlan(planned.region, tuple(pipelines)))
+        shares = planned.shares if replicas == planned.replicas else ()
+        return self._with_region(RegionPlan(planned.region, tuple(pipelines), shares))
+
+    def with_shares(self, region: str, shares: Sequence[int]) -> Self:
+        """Give the replicas of a region other numbers of partitions of its keys; none: as many as every other.
+
+        Raises:
+            ConfigError: it has no keys, or they aren't all partitions, or a replica has none.
+        """
+        return self._with_region(shared(self.region(region), shares))
 
     def with_nodes(self, nodes: Mapping[str, str]) -> Self:
         """Place the processing elements: {processing element: node}."""
@@ -339,7 +348,7 @@ class ExecPlan:
                     "replicas": planned.replicas,
                     "pipelines": [{"operators": list(p.operators), "pes": list(p.pes)} for p in planned.pipelines],
                 }
-                | _further_keys(planned.region)
+                | _further(planned)
                 for planned in self.regions
             ],
             "edges": [list(edge) for edge in self.edges],
@@ -363,7 +372,7 @@ class ExecPlan:
                 tuple(told["token_bound"]),
                 {port: tuple(keys) for port, keys in told.get("further_keys", {}).items()},
             )
-            regions.append(RegionPlan(region, pipelines))
+            regions.append(RegionPlan(region, pipelines, tuple(told.get("shares", ()))))
         return cls(
             values["topology"],
             tuple(regions),
@@ -374,10 +383,8 @@ class ExecPlan:
         )
 
 
-def _further_keys(region: Region) -> dict[str, Any]:
-    """Those of regions that have some: of joins."""
-    return (
-        {"further_keys": {port: list(keys) for port, keys in region.further_keys.items()}}
-        if region.further_keys
-        else {}
-    )
+def _further(planned: RegionPlan) -> dict[str, Any]:
+    """What few regions have: further keys, of joins; shares that aren't even."""
+    further, shares = planned.region.further_keys, planned.shares
+    keys = {"further_keys": {port: list(keys) for port, keys in further.items()}} if further else {}
+    return keys | ({"shares": list(shares)} if shares else {})

@@ -15,12 +15,14 @@ from rayelastic.graph.spec.order import Graph, topological_order
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, Placement, RegionPlan
 from rayelastic.plan.regions import Region, regions
+from rayelastic.plan.wishes.bounds import checked_bounds
+from rayelastic.plan.wishes.replicas import check_elastic, with_least
 
 __all__ = ["plan_topology"]
 
 
 def plan_topology(graph: Graph, config: JobConfig | None = None) -> ExecPlan:
-    """Plan how a topology starts: each region with one pipeline and one replica (J13).
+    """Plan how a topology starts: each region with one pipeline and one replica (J13), or the fewest that it may have.
 
     Args:
         graph: a topology.
@@ -32,6 +34,7 @@ def plan_topology(graph: Graph, config: JobConfig | None = None) -> ExecPlan:
     """
     config = config or JobConfig()
     _check_known(graph, config.pins, "pins")
+    _check_known(graph, config.replicas, "replicas")
     if isinstance(config.threading, Mapping):
         _check_known(graph, config.threading, "threading")
     formed = regions(graph)
@@ -42,12 +45,15 @@ def plan_topology(graph: Graph, config: JobConfig | None = None) -> ExecPlan:
     else:
         place = _cut(formed, config.pes)
     edges = tuple(edge for name in order for edge in graph.operators[name].edges)
-    return ExecPlan(
+    plan = ExecPlan(
         graph.name,
         tuple(RegionPlan(region, tuple(_pipelines(region, place))) for region in formed),
         edges,
         Placement(config.cpus_per_pe, spread=len(set(place.values())) > 1),
     )
+    if config.goal is not None:
+        check_elastic(plan, graph.operators, f"goal={config.goal}")
+    return with_least(plan, graph.operators, checked_bounds(config.replicas), config.max_processes)
 
 
 def _check_known(graph: Graph, named: Iterable[str], setting: str) -> None:

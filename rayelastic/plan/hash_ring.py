@@ -9,7 +9,7 @@ hash function.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -58,6 +58,35 @@ class HashRing:
         if not 1 <= replicas <= partitions:
             raise ValueError(f"{replicas} replicas for {partitions} partitions")
         return HashRing(_owners(replicas, partitions))
+
+    def sharing(self, shares: Sequence[int]) -> HashRing:
+        """Return the ring in which replicas have other numbers of partitions: who has too many gives the last ones.
+
+        Args:
+            shares: partitions of each replica.
+
+        Raises:
+            ValueError: they aren't all partitions, or a replica has none.
+
+        >>> HashRing.of(2).sharing((200, 71)).loads()
+        [200, 71]
+        >>> len(HashRing.moves(HashRing.of(2).sharing((200, 71)), HashRing.of(2).sharing((190, 81))))
+        10
+        """
+        if len(shares) != self.replicas or sum(shares) != len(self.owners) or min(shares) < 1:
+            raise ValueError(
+                f"shares of {tuple(shares)} for {self.replicas} replicas and {len(self.owners)} partitions"
+            )
+        owners, over = list(self.owners), [had - has for had, has in zip(self.loads(), shares, strict=True)]
+        given = []
+        for partition in reversed(range(len(owners))):
+            if over[owners[partition]] > 0:
+                over[owners[partition]] -= 1
+                given.append(partition)
+        takers = [replica for replica, wanted in enumerate(over) for _ in range(-wanted)]
+        for partition, taker in zip(given, takers, strict=True):
+            owners[partition] = taker
+        return HashRing(tuple(owners))
 
     @property
     def replicas(self) -> int:

@@ -5,15 +5,16 @@ Joker sections 3.2 and 3.3 (J13-J15). Must not know the plan as a whole, nor how
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from rayelastic.errors import ConfigError
 from rayelastic.graph.spec.ports import IN, OUT, endpoint, stream_name
 from rayelastic.plan.hash_ring import HashRing
-from rayelastic.plan.regions import Region
+from rayelastic.plan.regions import Region, RegionKind
 
-__all__ = ["Pipeline", "Placement", "PlanLink", "RegionPlan", "ShownPlan"]
+__all__ = ["Pipeline", "Placement", "PlanLink", "RegionPlan", "ShownPlan", "shared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,12 @@ class RegionPlan:
     Args:
         region: what is parallelised.
         pipelines: in the order in which tuples pass them; all have the same number of replicas.
+        shares: partitions of the keys that each replica has; empty: as many as every other.
     """
 
     region: Region
     pipelines: tuple[Pipeline, ...]
+    shares: tuple[int, ...] = ()
 
     @property
     def replicas(self) -> int:
@@ -69,7 +72,31 @@ class RegionPlan:
     @property
     def ring(self) -> HashRing:
         """Which replica has which partition of the keys."""
-        return HashRing.of(self.replicas)
+        even = HashRing.of(self.replicas)
+        return even.sharing(self.shares) if self.shares else even
+
+
+def shared(planned: RegionPlan, shares: Sequence[int]) -> RegionPlan:
+    """Return a region whose replicas have other numbers of partitions; see ExecPlan.with_shares.
+
+    Raises:
+        ConfigError: it has no keys, or they aren't all partitions, or a replica has none.
+    """
+    if shares and planned.region.kind is not RegionKind.DATA_PARALLEL:
+        raise ConfigError(
+            f"its region {planned.region.name} is {planned.region.kind.value}: it has no keys that could be shared",
+            operator=planned.region.operators[0],
+            way_out="Replicas without keys take turns: who is slow gets fewer",
+        )
+    made = replace(planned, shares=tuple(shares))
+    try:
+        return made if made.ring != HashRing.of(made.replicas) else replace(planned, shares=())
+    except ValueError as error:
+        raise ConfigError(
+            f"region {planned.region.name}: {error}",
+            operator=planned.region.operators[0],
+            way_out=f"Give each replica some, {len(HashRing.of(1).owners)} in all",
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,9 @@ def _region_lines(planned: RegionPlan, pe: str) -> Iterator[str]:
     pipelines = counted(total, "pipeline") if len(here) == total else f"{len(here)} of {counted(total, 'pipeline')}"
     copies = max(p.pes.count(pe) for p in here)
     shown = counted(replicas, "replica") if copies == replicas else f"{copies} of {counted(replicas, 'replica')}"
-    yield f"  {planned.region.name}  {kind_text(planned.region)}, {pipelines} x {shown}"
+    keys = sum(planned.shares[replica] for replica, home in enumerate(here[0].pes) if planned.shares and home == pe)
+    share = f", {keys} of {counted(sum(planned.shares), 'partition')}" if keys else ""
+    yield f"  {planned.region.name}  {kind_text(planned.region)}, {pipelines} x {shown}{share}"
     for pipeline in here:
         yield from textwrap.wrap(
             " > ".join(pipeline.operators),

@@ -5,11 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import rayelastic as rel
-from rayelastic.job import Job
+from rayelastic.job import Job, LocalControl, prepare
+from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+from tests.component.test_rescale_crashes import MortalHost
 
 PATIENCE = 60.0
 PERIOD = 0.3  # seconds between two decisions; a run of 256 tuples waits for half of that
@@ -20,7 +24,7 @@ class Number(NamedTuple):
     value: int
 
 
-def asking(enough: threading.Event, **config: object) -> Job:
+def asks(enough: threading.Event, **config: object) -> tuple[rel.Topology, rel.JobConfig]:
     """Asks for each number: more replicas would do that side by side."""
 
     def numbers() -> Iterator[Number]:
@@ -36,7 +40,11 @@ def asking(enough: threading.Event, **config: object) -> Job:
     topology = rel.Topology("asks")
     topology.source("numbers", rel.callable(numbers, Number)).map("ask", ask, lane="python").sink("out", rel.list())
     settings = {"region_period": PERIOD, "adaptation_period": PERIOD, "max_processes": 4} | config
-    return rel.start(topology, rel.JobConfig(**settings))  # type: ignore[arg-type]
+    return topology, rel.JobConfig(**settings)  # type: ignore[arg-type]
+
+
+def asking(enough: threading.Event, **config: object) -> Job:
+    return rel.start(*asks(enough, **config))
 
 
 def awaits(job: Job, condition: Callable[[], bool]) -> None:
@@ -87,6 +95,33 @@ def test_a_job_whose_elasticity_is_paused_stays_as_it_is_until_it_is_resumed() -
         assert len(job.plan().pes) == 1
         job.resume_elasticity()
         awaits(job, lambda: job.plan().region_of("ask").replicas > 1)
+        finish(job, enough)
+    finally:
+        enough.set()
+        job.close()
+
+
+def test_the_next_coordinator_keeps_the_pause(tmp_path: Path) -> None:
+    enough, store = threading.Event(), tmp_path / "journal"
+    topology, config = asks(enough, regions="elastic")
+    spec, host = prepare(topology, config), MortalHost()
+    first = Coordinator(spec, host, journal=ChangeJournal(FileStore(store)))
+    job = Job("asks", LocalControl(first), topology)
+    try:
+        job._start()
+        job.pause_elasticity()
+        assert first._regions is not None
+        first._regions.stop()
+        first._life.end = lambda *_: None  # type: ignore[method-assign]  # it is dead
+        first._journal.close()
+        second = Coordinator(spec, host, journal=ChangeJournal(FileStore(store)))
+        second.resume()
+        job = Job("asks", LocalControl(second), topology)
+        start = job.metrics().operator("ask").tuples_in
+        awaits(job, lambda: job.metrics().operator("ask").tuples_in > start + 6000)  # ten periods and more
+        assert not passes(job)
+        job.resume_elasticity()
+        awaits(job, lambda: bool(passes(job)))
         finish(job, enough)
     finally:
         enough.set()

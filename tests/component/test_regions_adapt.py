@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import rayelastic as rel
 from rayelastic.cli import main
 from rayelastic.errors import ConfigError
 from rayelastic.job import Job, start
+from rayelastic.policy.regions.actions import Verdict
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation, read_region_journal
 from tests.component.rescaling import Counted, Event, Feed, Seen, check
 
@@ -113,6 +113,40 @@ def test_a_region_follows_its_load_up_and_down_and_says_why(tmp_path: Path) -> N
     assert [str(one) for one in told if one.changed and not one.problem][: len(done)] == [str(one) for one in done]
 
 
+@pytest.mark.timeout(200)
+def test_the_papers_algorithms_decide_in_a_running_job() -> None:
+    """C003-5 where less is enough: above the threshold one more is tried, judged by throughput, and reverted."""
+    feed = PacedFeed(keys=300)
+    config = rel.JobConfig(
+        regions="paper", region_period=0.5, region_target=0.15, elasticity="off", threads=2, threading="dynamic"
+    )
+    job = start(topology_of(feed), config)
+    try:
+        job.pause_elasticity()  # a step of the load within an observation isn't in the paper
+        feed.rate = 1000.0
+        while job.metrics().operator("count").cpu_seconds < ENOUGH / 3:
+            job.pause(PERIOD)
+        feed.rate = 0.3 / cost_of_a_tuple(job)  # of a CPU: twice the threshold, and well within what one can
+        job.pause(PERIOD)
+        job.resume_elasticity()
+        until = time.monotonic() + PATIENCE
+        while not any(one.decision.verdict is Verdict.REVERT for one in changes(job)):
+            assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
+            job.pause(PERIOD)
+        done = changes(job)
+        feed.enough.set()
+        check(job.wait(timeout=PATIENCE)["out"], feed)
+    finally:
+        feed.enough.set()
+        job.close()
+    tried, reverted = done[0], next(one for one in done if one.decision.verdict is Verdict.REVERT)
+    assert tried.in_force.region("r1").replicas == 2, "one at a time"
+    assert (tried.decision.rule, reverted.decision.rule) == ("Joker Algorithms 1-4", "Joker Algorithm 6")
+    assert "not worth it" in reverted.decision.reason
+    before = done[done.index(reverted) - 1]
+    assert reverted.in_force.region("r1").replicas == before.observation.plan.region("r1").replicas
+
+
 def test_a_journal_of_several_elements_needs_a_name_for_each() -> None:
     with pytest.raises(ConfigError, match=r"overwrite.*\{pe\}"):
         rel.JobConfig(regions="elastic", journal="run.jsonl")
@@ -122,19 +156,20 @@ def test_a_journal_of_several_elements_needs_a_name_for_each() -> None:
 
 
 def test_local_levels_forget_when_regions_change() -> None:
-    """Wired end to end: a pass of each element's own loop says that it started anew."""
+    """Wired end to end: a pass of the element that was there before says that it started anew."""
     feed = PacedFeed(keys=50)
     job = start(topology_of(feed), rel.JobConfig(regions="manual", adaptation_period=0.1))
     try:
-        reset = threading.Event()
-        handle = job._control._coordinator._cluster.handles["pe0"]  # type: ignore[attr-defined]
-        handle.within(1.0).reset_levels()
-        while not reset.is_set():
+        job.rescale("r1", 2)
+        fresh: list[bool] = []
+        while not any(fresh):
             job.pause(0.05)
-            passes = [one for one in job.adaptations(every_pass=True) if not isinstance(one, RegionAdaptation)]
-            assert len(passes) < 100
-            if any(one.fresh for one in passes):
-                reset.set()
+            fresh = [
+                one.fresh
+                for one in job.adaptations(every_pass=True)
+                if not isinstance(one, RegionAdaptation) and one.pe == "pe0"
+            ]
+            assert len(fresh) < 100
     finally:
         feed.enough.set()
         job.close()

@@ -96,7 +96,7 @@ class ClusterPlant:
         for number in range(count - 1, -1, -1):
             for after in np.flatnonzero(self._below[number]):
                 self._below[number] |= self._below[after]
-        self._shares: dict[tuple[int, int], Floats] = {}
+        self._shares: dict[tuple[int, tuple[int, ...]], Floats] = {}
         self._known: tuple[ExecPlan, _Threads] | None = None
         self._solved: dict[tuple[tuple[str, float], ...], SteadyState] = {}
 
@@ -124,7 +124,7 @@ class ClusterPlant:
         worst = max(
             busy + stall for _, busy, stall, _ in self._costs(number, pipelines, replicas, self.constants.visit)
         )
-        return 1.0 / (worst * float(self.key_shares(number, replicas).max()))
+        return 1.0 / (worst * float(self.key_shares(number, HashRing.of(replicas)).max()))
 
     def threads(self, plan: ExecPlan) -> _Threads:
         """Return the pipeline replicas of a plan, kept until the next plan."""
@@ -216,7 +216,7 @@ class ClusterPlant:
         visit = self.constants.visit * (1.0 + self.constants.growth * (plan.threads - 1))
         rows: list[tuple[float, ...]] = []
         for number, planned in enumerate(plan.regions):
-            shares = self.key_shares(number, planned.replicas)
+            shares = self.key_shares(number, planned.ring)
             pipelines = [pipeline.operators for pipeline in planned.pipelines]
             costs = self._costs(number, pipelines, planned.replicas, visit)
             for position, (arriving, busy, stall, token) in enumerate(costs):
@@ -272,15 +272,15 @@ class ClusterPlant:
         costs = [0.0 if f == here else (c.link if node_of[f] == node_of[here] else c.network) for f in feeding]
         return sum(costs) / len(costs)
 
-    def key_shares(self, number: int, replicas: int) -> Floats:
+    def key_shares(self, number: int, ring: HashRing) -> Floats:
         """The share of a region's tuples that each replica takes, by the partitions that it has."""
-        key = (number, replicas)
+        key = (number, ring.owners)
         if key not in self._shares:
             weights = np.arange(1, PARTITIONS + 1, dtype=np.float64) ** -self.job.regions[number].skew
             # Hot partitions lie anywhere: a stride that has no common divisor with their number scatters them.
             weights = weights[(np.arange(PARTITIONS) * SCATTER) % PARTITIONS] / weights.sum()
-            owners = np.array(HashRing.of(replicas).owners)
-            self._shares[key] = np.bincount(owners, weights=weights, minlength=replicas).astype(np.float64)
+            owners = np.array(ring.owners)
+            self._shares[key] = np.bincount(owners, weights=weights, minlength=ring.replicas).astype(np.float64)
         return self._shares[key]
 
     def cost(self, change: PlanChange) -> float:

@@ -152,7 +152,7 @@ class ClusterSimulation:
                     tuple(costs),
                     tuple(taken),
                     passing * rate,
-                    tuple(min(1.0, rate * share * asleep) for share in self.plant.key_shares(number, planned.replicas)),
+                    tuple(min(1.0, rate * share * asleep) for share in self.plant.key_shares(number, planned.ring)),
                     tuple(sleep / asleep if asleep else 0.0 for sleep in sleeps),
                 )
                 pipelines.append(seen)

@@ -19,6 +19,7 @@ __all__ = [
     "MergePipelines",
     "NodeRequest",
     "RebalanceRegion",
+    "ShareRegion",
     "SplitPipeline",
     "Verdict",
     "action_from_dict",
@@ -121,9 +122,37 @@ class RebalanceRegion:
         return f"{self.region} from {counted(self.previous, 'replica')} to {self.replicas}"
 
 
-AdaptationAction = SplitPipeline | MergePipelines | RebalanceRegion
+@dataclass(frozen=True, slots=True)
+class ShareRegion:
+    """Have replicas of a region have other numbers of partitions of its keys; these move.
+
+    Args:
+        region: name of the region.
+        shares: partitions of each replica from now on; empty: as many as every other.
+        previous: before.
+    """
+
+    kind: ClassVar[str] = "share"
+    region: str
+    shares: tuple[int, ...]
+    previous: tuple[int, ...] = ()
+
+    def apply(self, plan: ExecPlan) -> ExecPlan:
+        """Return the plan with it."""
+        return plan.with_shares(self.region, self.shares)
+
+    def revert(self, plan: ExecPlan) -> ExecPlan:
+        """Return the plan without it."""
+        return plan.with_shares(self.region, self.previous)
+
+    def text(self) -> str:
+        """Say it in words."""
+        return f"partitions of {self.region} as {':'.join(map(str, self.shares)) or 'evenly as can be'}"
+
+
+AdaptationAction = SplitPipeline | MergePipelines | RebalanceRegion | ShareRegion
 _KINDS: Mapping[str, Callable[..., AdaptationAction]] = {
-    c.kind: c for c in (SplitPipeline, MergePipelines, RebalanceRegion)
+    c.kind: c for c in (SplitPipeline, MergePipelines, RebalanceRegion, ShareRegion)
 }
 
 

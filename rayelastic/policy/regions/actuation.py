@@ -6,8 +6,8 @@ A policy that asks for what can't be had never sees its change in force, so it c
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Self
 
 from rayelastic.plan.exec_plan import RegionPlan
@@ -27,6 +27,7 @@ class Actuation:
         processes: the most processing elements of the job; None: as many as there are CPUs, where replicas have
             elements of their own.
         restarts: whether operators without replicas can go to other processing elements, at the cost of a pause of all.
+        bounds: {region: the fewest and the most replicas}, of those that have some of their own.
 
     >>> live = Actuation.of_running_jobs(["r1"], processes=4)
     >>> live.moves, live.shares, live.processes
@@ -38,17 +39,32 @@ class Actuation:
     shares: bool = True
     processes: int | None = None
     restarts: bool = False
+    bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @classmethod
-    def of_running_jobs(cls, elastic: Collection[str], processes: int | None = None, *, restarts: bool = False) -> Self:
+    def of_running_jobs(
+        cls,
+        elastic: Collection[str],
+        processes: int | None = None,
+        *,
+        restarts: bool = False,
+        bounds: Mapping[str, tuple[int, int]] | None = None,
+    ) -> Self:
         """Return that of a live job, whose replicas stay where they start, each in an element of its own.
 
         Args:
             elastic: names of the regions that can get another number of replicas.
             processes: the most processing elements of the job; None: as many as there are CPUs.
             restarts: whether it may go on from a checkpoint by a plan with operators in other elements.
+            bounds: {region: the fewest and the most replicas}; None: nobody has said so of any.
         """
-        return cls(frozenset(elastic), moves=False, shares=False, processes=processes, restarts=restarts)
+        return cls(
+            frozenset(elastic), moves=False, shares=False, processes=processes, restarts=restarts, bounds=bounds or {}
+        )
+
+    def bounds_of(self, region: str, most: int) -> tuple[int, int]:
+        """Return the fewest and the most replicas of a region, where nobody has said so from 1 to `most`."""
+        return self.bounds.get(region, (1, most))
 
     def most_processes(self, nodes: Sequence[Node]) -> int | None:
         """Return the most processing elements on some nodes; None: any number."""

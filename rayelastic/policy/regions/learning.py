@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
+from rayelastic.plan.hash_ring import PARTITIONS
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.model import RegionModel, shape_of
 from rayelastic.policy.regions.observation import ExponentialAverage, PlanObservation, RegionObservation
@@ -181,6 +182,10 @@ class Known:
         """Return the CPUs that each replica of each region was seen to use."""
         return {name: tuple(region.threads) for name, region in self._regions.items()}
 
+    def replica_use(self) -> dict[str, tuple[float, ...]]:
+        """Return the useful share of the time of each replica of each region."""
+        return {name: tuple(region.replicas) for name, region in self._regions.items()}
+
     def _learn_source(self, observed: RegionObservation) -> None:
         name = observed.region
         # Where nobody knows what a source could make: what it would if it never waited.
@@ -223,14 +228,17 @@ class Known:
             busiest = max(known.replicas) / mean if mean > 0 else 1.0
             few = max(1.0, FEW / math.sqrt(known.count))  # the busiest of young averages is busy by noise
             skew = busiest if busiest > 1.0 + self._t.skew * few else 1.0
-        keyed = known.planned.region.kind is RegionKind.DATA_PARALLEL
+        hot = 0.0
+        if skew > 1.0 and known.planned.region.kind is RegionKind.DATA_PARALLEL:
+            even = known.planned.ring.loads()[known.replicas.index(max(known.replicas))] / PARTITIONS
+            hot = max(0.0, skew / replicas - even) / (1.0 - even)  # beside its part of what can be divided
         model = RegionModel(
             known.planned.region,
             tuple(cpus / known.taken for cpus in known.busy),
             known.overhead / known.taken,
             known.given / known.taken,
             skew,
-            (skew - 1.0) / (replicas - 1) if keyed and replicas > 1 else 0.0,
+            hot,
             waits=tuple(sleeping / known.taken for sleeping in known.waits),
         )
         if not known.limit.count or known.planned.region.token_bound:

@@ -120,6 +120,8 @@ class PlanObservation:
         settled: whether the local levels of all processing elements have settled (architecture, section 1).
         adapted: whether the plan that was asked for last is in force.
         cost: of the last change, seconds of throughput that it took away; None: not measured.
+        latencies: marks that reached sinks in the period, by how long they were under way: less than 2^i microseconds,
+            and not less than half of that; empty: none is known of.
 
     >>> plan = ExecPlan("empty", ())
     >>> seen = PlanObservation(time=30.0, period=30.0, plan=plan, regions=(), nodes=(Node("a", cpus=8.0),))
@@ -135,6 +137,7 @@ class PlanObservation:
     settled: bool = True
     adapted: bool = True
     cost: float | None = None
+    latencies: tuple[int, ...] = ()
 
     def of(self, region: str) -> RegionObservation:
         """Return what was seen of a region; KeyError if nothing was."""
@@ -159,7 +162,9 @@ class PlanObservation:
             for told in values["regions"]
         )
         nodes = tuple(Node(**node) for node in values["nodes"])
-        return cls(**{**values, "plan": ExecPlan.from_dict(values["plan"]), "regions": regions, "nodes": nodes})
+        latencies = tuple(values.get("latencies", ()))
+        made = {"plan": ExecPlan.from_dict(values["plan"]), "regions": regions, "nodes": nodes, "latencies": latencies}
+        return cls(**{**values, **made})
 
 
 def _values(item: Any) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rayelastic.policy.regions.actions import AdaptationDecision
 from rayelastic.policy.regions.actuation import Actuation
-from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.policy.regions.goal.latency import LatencyAim
+from rayelastic.policy.regions.observation import ObservationWindow, PlanObservation
 from rayelastic.policy.regions.paper.algorithms import PaperAdaptation
 from rayelastic.policy.regions.rates import RateAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
@@ -19,7 +20,9 @@ class OrganicAdaptation:
         variant: "rates": jumps to the shapes that true processing rates ask for, shrinks too, knows nodes; the default.
             "paper": Algorithms 1 to 7 as printed.
         thresholds: constants.
-        actuation: what of a plan can be changed; "rates" asks for nothing else.
+        actuation: what of a plan can be changed; nothing else is asked for.
+        latency: what decides on the utilisation that "rates" sizes for.
+        window: makes one observation of several samples; None: each sample is one.
 
     Raises:
         ValueError: there is no such variant.
@@ -36,16 +39,24 @@ class OrganicAdaptation:
         *,
         thresholds: OrganicThresholds | None = None,
         actuation: Actuation | None = None,
+        latency: LatencyAim | None = None,
+        window: ObservationWindow | None = None,
     ) -> None:
         if variant not in ("rates", "paper"):
             raise ValueError(f"OrganicAdaptation(variant={variant!r}): choose 'rates' or 'paper'")
+        self._window = window
         self._algorithm: RateAdaptation | PaperAdaptation = (
-            PaperAdaptation(thresholds) if variant == "paper" else RateAdaptation(thresholds, actuation)
+            PaperAdaptation(thresholds, actuation)
+            if variant == "paper"
+            else RateAdaptation(thresholds, actuation, latency)
         )
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
         """Take one period's averages and return the plan for the next one, with the reason."""
-        return self._algorithm.step(seen)
+        whole = seen if self._window is None else self._window.add(seen)
+        if whole is None:
+            return AdaptationDecision(seen.plan, reason="measuring", rule="Joker 4.1")
+        return self._algorithm.step(whole)
 
     def reset(self) -> None:
         """Forget what was learned."""

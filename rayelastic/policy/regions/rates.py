@@ -21,6 +21,7 @@ from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.node_placement import Demand, place
 from rayelastic.policy.regions.actions import AdaptationAction, AdaptationDecision, NodeRequest, Verdict
 from rayelastic.policy.regions.actuation import Actuation
+from rayelastic.policy.regions.goal.latency import LatencyAim
 from rayelastic.policy.regions.hosting import load_of
 from rayelastic.policy.regions.learning import Known
 from rayelastic.policy.regions.model import Shape, shape_of
@@ -28,6 +29,7 @@ from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.policy.regions.parting import PARTINGS, Parting, joined, parted
 from rayelastic.policy.regions.proposal import propose
 from rayelastic.policy.regions.rejections import Rejections, Reversals
+from rayelastic.policy.regions.sharing.shares import MOST_SHARINGS, REJECTED, Sharing, shared_out, sharing_of
 from rayelastic.policy.regions.sizing import Sizing
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 
@@ -49,6 +51,7 @@ class _Trial:
     grows: bool
     relieved: tuple[str, ...]  # nodes
     parting: Parting | None = None
+    shared: tuple[str, ...] = ()  # regions whose partitions move
 
 
 class RateAdaptation:
@@ -57,10 +60,17 @@ class RateAdaptation:
     Args:
         thresholds: its constants.
         actuation: what of a plan can be changed; nothing else is asked for.
+        latency: what decides on the utilisation to size for, in place of the one of the thresholds.
     """
 
-    def __init__(self, thresholds: OrganicThresholds | None = None, actuation: Actuation | None = None) -> None:
+    def __init__(
+        self,
+        thresholds: OrganicThresholds | None = None,
+        actuation: Actuation | None = None,
+        latency: LatencyAim | None = None,
+    ) -> None:
         self._t = thresholds or OrganicThresholds()
+        self._latency = latency
         self._can = actuation or Actuation()
         self.reset()
 
@@ -73,12 +83,14 @@ class RateAdaptation:
         self._reversals = Reversals(self._t.shrink_periods)
         self._wished: dict[str, float] = {}  # {region: most tuples/s} since less suffices
         self._missed: set[tuple[str, Shape]] = set()  # that were asked for, and undone once
+        self._sharings: dict[str, int] = {}  # {region: times that its partitions moved, and it was worth it}
         self._in_vain: set[str] = set()  # nodes whose relief didn't help
         self._costs = {
             "split": self._t.split_cost,
             "merge": self._t.split_cost,
             "rebalance": self._t.rebalance_cost,
             PARTINGS: self._t.restart_cost,
+            "share": self._t.rebalance_cost,
         }
         self._age = self._waited = self._doubts = self._grow = self._shrink = self._stable = 0
 
@@ -103,6 +115,8 @@ class RateAdaptation:
         if self._age <= self._t.warm_up:
             return self._hold(seen, "warming up after the change")
         self._known.learn(seen)
+        if self._latency is not None:
+            self._latency.see(seen.latencies)
         if self._known.load_changed:
             self._rejected.load_changed()
             self._in_vain.clear()
@@ -125,16 +139,26 @@ class RateAdaptation:
     def _sizing(self, seen: PlanObservation) -> Sizing:
         return Sizing.of(seen.plan, self._known, seen.nodes, self._rejected.shapes, self._t, self._can)
 
+    def _aimed(self, sizing: Sizing) -> Sizing:
+        """The same for the utilisation that latency asks for; where sources are held back, that is what takes long."""
+        if self._latency is None or sizing.held_back or self._latency.decide() == self._t.aim:
+            return sizing
+        self._t = self._t.aiming(self._latency.aim)
+        return replace(sizing, thresholds=self._t)
+
     def _decide(self, seen: PlanObservation) -> AdaptationDecision:
-        sizing = self._sizing(seen)
+        sizing = self._aimed(self._sizing(seen))
         wanted = sizing.larger(stable=self._stable >= self._t.stable_periods)
         relieve, crowded = [], False
         if self._can.moves:
             relieve = [node for node in sizing.full_nodes if node not in self._in_vain] if sizing.held_back else []
             crowded = sizing.crowded()
         parting = parted(sizing, seen.nodes) if not (wanted or relieve or crowded) else None
-        self._grow = self._grow + 1 if wanted or relieve or crowded or parting else 0
+        sharing = shared_out(sizing, wanted, stable=self._stable >= self._t.stable_periods)
+        self._grow = self._grow + 1 if wanted or relieve or crowded or parting or sharing else 0
         if self._grow >= self._t.grow_periods:
+            if sharing is not None:
+                return self._share(seen, sizing, sharing)
             if parting is not None:
                 return self._part(seen, sizing, parting, grows=True)
             return self._change(seen, sizing, wanted, relieve, grows=True)
@@ -158,6 +182,8 @@ class RateAdaptation:
         proposal = propose(sizing, wanted, seen.nodes, relieve)
         self._grow = self._shrink = 0
         what = f"{sizing.offered:.4g} tuples/s offered, {sizing.carried:.4g} carried"
+        if self._latency is not None:
+            what += f", {self._latency.text()}"
         if not proposal.actions:
             return self._hold(seen, f"{what}; no node has room", proposal.request)
         cost = max(self._costs[action.kind] for action in proposal.actions)
@@ -181,6 +207,24 @@ class RateAdaptation:
             reset=True,
             request=proposal.request,
         )
+
+    def _share(self, seen: PlanObservation, sizing: Sizing, sharing: Sharing) -> AdaptationDecision:
+        """Asks for partitions at other replicas: no replica more, and what moves is little."""
+        self._grow = self._shrink = 0
+        cost = self._costs["share"]
+        why = (
+            f"{sizing.offered:.4g} tuples/s offered, {sizing.carried:.4g} carried; replicas aren't equally busy: "
+            + ", ".join(action.text() for action in sharing.actions)
+            + f", expected gain {sharing.gain:.0%}, cost {cost:.1f} s"
+        )
+        if sharing.gain * self._t.payback < cost:
+            return self._hold(seen, f"{why}, not worth it")
+        share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
+        names = tuple(action.region for action in sharing.actions)
+        self._trial = _Trial(seen.plan, sharing.actions, {}, sizing.carried, share, sharing.gain, True, (), None, names)
+        self._started(sharing.plan)
+        rule = "as many keys as each replica can take"
+        return AdaptationDecision(sharing.plan, Verdict.TRY, actions=sharing.actions, reason=why, rule=rule, reset=True)
 
     def _part(self, seen: PlanObservation, sizing: Sizing, parting: Parting, *, grows: bool) -> AdaptationDecision:
         """Asks for operators in other processes, if that pays for the pause of all."""
@@ -229,6 +273,10 @@ class RateAdaptation:
         if good:
             for name in (*trial.shapes, PARTINGS) if trial.grows else ():
                 self._rejected.kept(name)
+            for name in trial.shared:
+                self._sharings[name] = self._sharings.get(name, 0) + 1
+                if self._sharings[name] % MOST_SHARINGS == 0:
+                    self._rejected.add(sharing_of(name), REJECTED)
             return AdaptationDecision(seen.plan, Verdict.KEEP, reason=f"{measured}: kept", rule="Joker 4.3")
         plan = seen.plan
         undone = tuple(reversed(trial.actions))
@@ -240,6 +288,8 @@ class RateAdaptation:
                 self._rejected.add(name, shape)
         if trial.parting is not None:
             self._rejected.add(PARTINGS, trial.parting.shape)
+        for name in trial.shared:
+            self._rejected.add(sharing_of(name), REJECTED)
         nodes = {pe: node for pe, node in {**seen.plan.nodes, **trial.before.nodes}.items() if pe in plan.pes}
         self._started(plan)
         return AdaptationDecision(
@@ -256,6 +306,8 @@ class RateAdaptation:
         shapes = self._trial.shapes if self._trial is not None else {}
         if self._trial is not None and self._trial.parting is not None:
             self._rejected.add(PARTINGS, self._trial.parting.shape)
+        for name in self._trial.shared if self._trial is not None else ():
+            self._rejected.add(sharing_of(name), REJECTED)
         for missed in [(name, shape) for name, shape in shapes.items() if shape != shape_of(plan.region(name))]:
             if missed in self._missed:
                 self._rejected.add(*missed)
@@ -266,6 +318,8 @@ class RateAdaptation:
         """Another plan comes into force: what was measured belongs to the old one."""
         self._plan = plan
         self._known.forget(plan)
+        if self._latency is not None:
+            self._latency.forget()
         self._age = self._waited = self._doubts = self._stable = 0
 
     def _charge(self, seen: PlanObservation) -> None:
@@ -318,6 +372,8 @@ class RateAdaptation:
         use = {planned.region.name: sizing.use(planned.region.name) for planned in sizing.sized}
         busiest = max(use, key=lambda name: use[name], default="")
         what = f"{sizing.carried:.4g} of {sizing.offered:.4g} tuples/s"
+        if self._latency is not None:
+            what += f", {self._latency.text()}"
         if self._grow:
             return f"{what}; {busiest} needs {use.get(busiest, 0.0):.0%}: more, if it lasts"
         if less:

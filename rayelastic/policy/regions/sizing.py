@@ -39,6 +39,7 @@ class Sizing:
         need: tuples/s of each region for that.
         missing: CPUs that the nodes lack for more.
         replica_cpus: CPUs that each replica of each region was seen to use.
+        replica_use: useful share of the time of each replica of each region, as it was seen.
         full_nodes: CPUs of the nodes whose replicas were seen to use more of them than may be: stragglers, or crowded.
         rejected: shapes that were tried in vain.
         thresholds: of the policy.
@@ -53,6 +54,7 @@ class Sizing:
     need: Mapping[str, float]
     missing: float
     replica_cpus: Mapping[str, tuple[float, ...]]
+    replica_use: Mapping[str, tuple[float, ...]]
     full_nodes: Mapping[str, float]
     rejected: Mapping[str, set[Shape]]
     thresholds: OrganicThresholds
@@ -98,6 +100,7 @@ class Sizing:
             {name: rate * share for name, rate in need.items()},
             max(0.0, busy - cpus),
             replica_cpus,
+            known.replica_use(),
             _full_nodes(plan, replica_cpus, nodes, thresholds.grow_above),
             rejected,
             thresholds,
@@ -164,7 +167,9 @@ class Sizing:
             if enough is None or threads(enough) >= planned.threads:
                 continue
             aimed = self.need[name] / self.thresholds.aim
-            for shape in shapes(self.models[name], now, aimed, planned.replicas, cut=self.thresholds.cuts):
+            fewest, _ = self.can.bounds_of(name, self.thresholds.max_replicas)
+            for cuts, replicas in shapes(self.models[name], now, aimed, planned.replicas, cut=self.thresholds.cuts):
+                shape = cuts, max(replicas, fewest)
                 if threads(shape) < planned.threads and shape not in self.rejected.get(name, ()):
                     found[name] = shape
                     break
@@ -239,7 +244,8 @@ def replicas_allowed(planned: RegionPlan, model: RegionModel, thresholds: Organi
     """Return how many replicas a region may have: what one key has of the load no further one takes from its owner."""
     if not can.replicates(planned):
         return planned.replicas
-    return max(min(thresholds.max_replicas, _useful(model.hot)), planned.replicas)
+    _, most = can.bounds_of(planned.region.name, thresholds.max_replicas)
+    return max(min(most, _useful(model.hot)), planned.replicas)
 
 
 def _useful(hot: float) -> int:

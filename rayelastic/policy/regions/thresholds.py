@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Self
 
@@ -114,12 +114,19 @@ class OrganicThresholds:
         >>> round(made.grow_above, 3), round(made.grow_stable_above, 3), round(made.shrink_below, 3)
         (0.9, 0.95, 0.7)
         """
-        usual = cls()
-        factor = target / usual.aim
         return cls(
             order=ActionOrder.EXPAND_ONLY,
             settle_periods=SETTLE_PERIODS,
             max_replicas=max_replicas,
+            cpu_bottleneck=target,
+        ).aiming(target)
+
+    def aiming(self, target: float) -> Self:
+        """Return the same that size for another utilisation; what lies around it keeps its distance."""
+        usual = OrganicThresholds()
+        factor = target / usual.aim
+        return replace(
+            self,
             aim=target,
             grow_above=min(factor * usual.grow_above, (1.0 + target) / 2),
             grow_stable_above=min(factor * usual.grow_stable_above, (3.0 + target) / 4),

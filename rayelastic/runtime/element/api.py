@@ -130,8 +130,8 @@ class ElementApi(Protocol):
         """Refuses links of older epochs from now on."""
         ...
 
-    def reset_levels(self) -> None:
-        """Has its adaptation loop forget what it learned."""
+    def hold_levels(self, held: bool, /) -> None:
+        """Has its adaptation loop hold still while regions change, or begin anew, with nothing learned."""
         ...
 
     def pause_levels(self, paused: bool, /) -> None:

@@ -200,10 +200,10 @@ class ProcessingElement:
         """Where it listens, as `open` told; `None` if nobody connects to it."""
         return self._port.address if self._port is not None else None
 
-    def reset_levels(self) -> None:
-        """Has its adaptation loop forget what it learned, as after a change of regions (architecture, section 1)."""
+    def hold_levels(self, held: bool) -> None:
+        """Has its adaptation loop hold still while regions change, or begin anew (architecture, section 1)."""
         if self._running is not None:
-            self._running.reset_levels()
+            self._running.hold_levels(held)
 
     def pause_levels(self, paused: bool) -> None:
         """Has its loops decide nothing on threads, queues and channels, or decide again."""

@@ -120,10 +120,10 @@ class Running:
         """Rows that a source has given in this run."""
         return self.scheduler.sample().operators[self.ids[source]].tuples_out
 
-    def reset_levels(self) -> None:
-        """Has its adaptation loop forget what it learned."""
+    def hold_levels(self, held: bool) -> None:
+        """Has its adaptation loop hold still, or begin anew."""
         if self._adaptation is not None:
-            self._adaptation.reset()
+            self._adaptation.hold(held)
 
     def pause_levels(self, paused: bool) -> None:
         """Has its loops decide nothing, or decide again."""

@@ -269,6 +269,7 @@ class Coordinator:
 
     def pause_elasticity(self, paused: bool) -> None:
         """Has nothing be decided on threads, queues, channels and regions from now on, or be decided again."""
+        self._journal.pauses(paused)
         self._life.paused = paused
         if self._regions is not None:
             self._regions.pause(paused)
@@ -338,13 +339,13 @@ class Coordinator:
     # -- how it is done -------------------------------------------------------------------------------------------
 
     def _begins(self, handle: PEHandle) -> None:
-        if self._life.paused:
+        if self._journal.paused:
             self._pause(handle)
         self._watchers.watch(handle)
 
     def _pause(self, handle: PEHandle) -> None:
         with suppress(PELostError, TimeoutError):  # its watcher reports a loss
-            handle.within(CALL_TIMEOUT).pause_levels(self._life.paused)
+            handle.within(CALL_TIMEOUT).pause_levels(self._journal.paused)
 
     def _hosting(self, operator: str) -> ElementApi:
         pe = self._plan.now.pe_of(operator)
@@ -361,7 +362,9 @@ class Coordinator:
 
     def _runs(self) -> None:
         self._rescaling.make_ready()
+        self._life.paused = self._journal.paused
         if self._regions is not None:
+            self._regions.pause(self._journal.paused)
             self._regions.start()
         self._life.runs()
         if self._safety is not None:

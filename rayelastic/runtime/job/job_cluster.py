@@ -206,6 +206,15 @@ class JobCluster:
             self._handles.pop(handle.pe, None)
         self._sweep(self._addresses.pop(handle.pe, None))
 
+    def hold_levels(self, held: bool) -> None:
+        """Has the loops of all elements hold still while regions change, or begin anew."""
+
+        def hold(handle: PEHandle) -> None:
+            with contextlib.suppress(PELostError, TimeoutError):  # its watcher reports a loss
+                handle.within(CALL_TIMEOUT).hold_levels(held)
+
+        in_threads(hold, self.handles.values())
+
     def give_up_all(self) -> None:
         """Ends every element, sound or not, all at the same time: others take their places, in their processes."""
         handles = self.handles

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import PELostError
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.plan.config import Regions
 from rayelastic.plan.hash_ring import MAX_REPLICAS
+from rayelastic.plan.wishes.bounds import checked_bounds
+from rayelastic.plan.wishes.replicas import region_bounds
 from rayelastic.policy.regions.actuation import Actuation
+from rayelastic.policy.regions.goal.latency import LatencyAim
+from rayelastic.policy.regions.observation import ObservationWindow
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
-from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
 from rayelastic.runtime.loops.region_loop import RegionLoop
 from rayelastic.runtime.operators.sources import seeks
 from rayelastic.runtime.values.region_adaptation import REGIONS, RegionJournal
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import JobSpec
 
 __all__ = ["region_level"]
+
+PAPER_SAMPLES = 3  # periods that make an observation of the paper's algorithms; a burst may follow a change
 
 
 def region_level(
@@ -59,27 +62,26 @@ def region_level(
         saves: whether the job takes checkpoints.
     """
     config = job.config
-    apart = saves and goes_apart(job)
-    if config.regions not in (Regions.ELASTIC, Regions.ADVISE) or not (cluster.elastic or apart):
+    paper = config.regions is Regions.PAPER
+    apart = saves and not paper and goes_apart(job)
+    if config.regions in (None, Regions.FIXED, Regions.MANUAL) or not (cluster.elastic or apart):
         return None
 
-    def reset_levels() -> None:
-        for handle in cluster.handles.values():
-            with suppress(PELostError, TimeoutError):  # its watcher reports a loss
-                handle.within(CALL_TIMEOUT).reset_levels()
-
+    bounds = region_bounds(job.plan, job.operators, checked_bounds(config.replicas))
     path = Path(config.journal.format(pe=REGIONS)) if config.journal is not None else None
     return RegionLoop(
         OrganicAdaptation(
+            "paper" if paper else "rates",
             thresholds=OrganicThresholds.of_running_jobs(config.region_target, config.max_replicas or MAX_REPLICAS),
-            actuation=Actuation.of_running_jobs(cluster.elastic, config.max_processes, restarts=apart),
+            actuation=Actuation.of_running_jobs(cluster.elastic, config.max_processes, restarts=apart, bounds=bounds),
+            latency=LatencyAim(config.goal.p99, config.region_target) if config.goal is not None else None,
+            window=ObservationWindow(samples=PAPER_SAMPLES, warm_up=1) if paper else None,
         ),
         sample=lambda: {sample.pe: sample for sample in telemetry.metrics().pes},
         plan=lambda: plan.placed(life.elements()),
         change=change,
         nodes=host.nodes,
         period=config.region_period,
-        reset=reset_levels,
         request=host.request,
         prepare=rescaling.prepare,
         journal=RegionJournal(path),

@@ -138,13 +138,14 @@ class Rescaling:
 
     def _change(self, wanted: ExecPlan) -> ExecPlan:
         change = plan_change(self._plan.now, wanted)
+        self._cluster.hold_levels(True)
         try:
             try:
                 self._plan.now = self._performer.perform(change)
             except TimeoutError as error:  # by now it is known whether the one that didn't answer is gone
                 self._plan.now = self._performer.recover() or self._plan.now
                 changed = [part.region for part in change.regions]
-                if any(self._plan.now.region(name).replicas != wanted.region(name).replicas for name in changed):
+                if any(self._plan.now.region(name) != wanted.region(name) for name in changed):
                     raise ChangeError(f"the change to epoch {change.epoch} was undone: {error}") from error
         except (PELostError, TimeoutError) as error:
             self._stuck(error)
@@ -160,6 +161,7 @@ class Rescaling:
             raise
         finally:
             self._life.keeps(self._cluster.handles)
+            self._cluster.hold_levels(False)
         self.make_ready()
         return self._plan.now
 
@@ -171,6 +173,7 @@ class Rescaling:
             raise
         finally:
             self._life.keeps(self._cluster.handles)
+            self._cluster.hold_levels(False)  # whoever began the change may have died while they held still
         return self._plan.now
 
     def _stuck(self, error: Exception) -> None:

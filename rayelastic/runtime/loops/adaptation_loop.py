@@ -217,6 +217,7 @@ class AdaptationLoop:
         self._stopped = threading.Event()
         self._outdated = threading.Event()
         self._paused = threading.Event()
+        self._held = threading.Event()
         self._thread: threading.Thread | None = None
         self._number = 0
         self._wanted: Decision | None = None
@@ -235,9 +236,13 @@ class AdaptationLoop:
             self._thread.join()
         self.journal.close()
 
-    def reset(self) -> None:
-        """Have the controller forget what it learned before its next pass: the load isn't what it was."""
-        self._outdated.set()
+    def hold(self, held: bool) -> None:
+        """Decide nothing while regions change, which isn't the load's doing; then begin with nothing learned."""
+        if held:
+            self._held.set()
+        else:
+            self._outdated.set()
+            self._held.clear()
 
     def pause(self, paused: bool) -> None:
         """Decide nothing from now on, or decide again, with nothing known of the time between."""
@@ -253,7 +258,7 @@ class AdaptationLoop:
         before, since = self._scheduler.sample(), started
         while not self._stopped.wait(self._settings.period):
             after, now = self._scheduler.sample(), self._clock()
-            if self._paused.is_set():
+            if self._paused.is_set() or self._held.is_set():
                 before, since = after, now
                 continue
             try:

@@ -50,7 +50,6 @@ class RegionLoop:
         change: carries out another plan and gives the one in force then.
         nodes: gives what may be used.
         period: seconds between two decisions.
-        reset: has the local levels forget what they learned.
         request: asks for so many CPUs in the whole cluster; 0: no longer.
         prepare: makes ready what a growth takes that may come soon.
         journal: where each pass is kept.
@@ -67,7 +66,6 @@ class RegionLoop:
         change: Callable[[ExecPlan], ExecPlan],
         nodes: Callable[[], tuple[Node, ...]],
         period: float,
-        reset: Callable[[], None] = lambda: None,
         request: Callable[[int], None] = lambda _: None,
         prepare: Callable[[], None] = lambda: None,
         journal: RegionJournal | None = None,
@@ -80,7 +78,6 @@ class RegionLoop:
         self._change = change
         self._nodes = nodes
         self._period = period
-        self._reset = reset
         self._request = request
         self._requested = 0
         self._prepare = prepare
@@ -162,8 +159,6 @@ class RegionLoop:
             done = made - carried if made >= carried else made  # elements that are new count from 0
             missing = seconds - done / rate if rate > 0 else 0.0
             self._cost = max(0.0, missing)
-            if decision.reset:
-                self._reset()
         adaptation = RegionAdaptation(self._number, seen, decision, plan, seconds, problem)
         self.journal.add(adaptation)
         if adaptation.changed:

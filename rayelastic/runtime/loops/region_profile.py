@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.node_placement import Node
@@ -76,7 +77,20 @@ def observe_regions(
         settled=settled,
         adapted=adapted,
         cost=cost,
+        latencies=_latencies(before, after),
     )
+
+
+def _latencies(before: Samples, after: Samples) -> tuple[int, ...]:
+    """The marks that reached sinks meanwhile."""
+    then = {(pe, o.name): o.latency for pe, sample in before.items() for o in sample.operators if o.latency}
+    gone = [
+        [now - was for now, was in zip_longest(o.latency, then.get((pe, o.name), ()), fillvalue=0)]
+        for pe, sample in after.items()
+        for o in sample.operators
+        if o.latency
+    ]
+    return tuple(sum(counts) for counts in zip_longest(*gone, fillvalue=0))
 
 
 def _gone(before: PESample | None, after: PESample) -> dict[str, _Gone]:

@@ -153,6 +153,7 @@ class ChangeJournal:
         self.open_stop: OpenStop | None = None
         self.checkpoints: tuple[SavedAt, ...] = ()  # complete ones that are kept, the newest last
         self.left: tuple[str, ...] = ()  # nodes
+        self.paused = False  # whether its elasticity is
         self.over: tuple[str, str] | None = None
         self.results: Mapping[str, Mapping[str, Any]] = {}
         self.incarnation = 0
@@ -189,6 +190,10 @@ class ChangeJournal:
     def leaves(self, nodes: tuple[str, ...]) -> None:
         """Notes the nodes that the job has left for good."""
         self._write({"kind": "left", "nodes": list(nodes)})
+
+    def pauses(self, paused: bool) -> None:
+        """Notes that nothing is to be adapted from now on, or again."""
+        self._write({"kind": "paused", "paused": paused})
 
     def stops(self, location: str) -> None:
         """Notes that the job is about to be held, and saved there."""
@@ -234,6 +239,8 @@ class ChangeJournal:
             told["checkpoints"] = [[one.epoch, one.location] for one in checkpoints]
         if self.left:
             told["left"] = list(self.left)
+        if self.paused:
+            told["paused"] = True
         if self.open_stop is not None:
             told["stop"] = [self.open_stop.location, self.open_stop.saved]
         return told
@@ -260,10 +267,13 @@ class ChangeJournal:
                 self.plan, self.open_change = ExecPlan.from_dict(entry["plan"]), None
                 self.open_stop = OpenStop(*entry["stop"]) if "stop" in entry and kind == "end" else None
                 self.left = tuple(entry.get("left", ()))
+                self.paused = entry.get("paused", False)
                 self.checkpoints = tuple(SavedAt(*one) for one in entry.get("checkpoints", ()))
                 self.incarnation = max(self.incarnation, entry["incarnation"])
             case "left":
                 self.left = tuple(entry["nodes"])
+            case "paused":
+                self.paused = entry["paused"]
             case "stop":
                 self.open_stop = OpenStop(entry["location"])
             case "saved" if self.open_stop is not None:

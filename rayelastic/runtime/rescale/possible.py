@@ -45,7 +45,7 @@ def checked_change(now: ExecPlan, wanted: ExecPlan, elastic: Collection[str], no
             raise ConfigError(
                 f"its region {part.region} is {planned.region.kind.value}, which isn't cut", operator=first
             )
-        if not (part.started or part.stopped):
+        if not part.moved and not (part.started or part.stopped):
             continue
         if part.region not in elastic:
             raise ConfigError(

@@ -128,6 +128,23 @@ def test_the_next_one_knows_of_a_stop_and_of_what_was_left() -> None:
     assert ChangeJournal(store).over == ("finished", "")
 
 
+def test_the_next_one_knows_that_elasticity_is_paused() -> None:
+    store = Store()
+    journal, told = ChangeJournal(store), []
+    for write in (
+        lambda: journal.end(PLAN),
+        lambda: journal.pauses(True),
+        lambda: journal.begin(CHANGE, 40),
+        lambda: journal.end(CHANGE.new),  # whatever was before doesn't count
+        lambda: journal.pauses(False),
+        lambda: journal.end(PLAN),
+    ):
+        write()
+        assert ChangeJournal(store).paused == journal.paused
+        told.append(journal.paused)
+    assert told == [False, True, True, True, False, False]
+
+
 def test_incarnations_grow_whatever_lines_are_left() -> None:
     store = Store()
     assert [ChangeJournal(store).started() for _ in range(3)] == [1, 2, 3]

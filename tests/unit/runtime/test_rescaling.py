@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, cast
 
 import pytest
@@ -23,6 +24,10 @@ class Elements:
 
     def __init__(self, run: Run) -> None:
         self._cluster = run.cluster
+        self.held = False  # whether local levels hold still
+
+    def hold_levels(self, held: bool) -> None:
+        self.held = held
 
     @property
     def handles(self) -> dict[str, object]:
@@ -53,7 +58,8 @@ class Job:
         self.life = JobLife("job", old.pes, lambda state, failure: self.ends.append((state, failure)), lambda: 0.0)
         self.life.runs()
         self.plan = PlanInForce(spec, run.journal)
-        cluster, host = cast("Any", Elements(run)), cast("Any", Host())
+        self.elements, host = Elements(run), cast("Any", Host())
+        cluster = cast("Any", self.elements)
         self.rescaling = Rescaling(spec, cluster, host, run.journal, self.life, self.plan, {}, lambda: 0.0)
 
 
@@ -65,6 +71,36 @@ def test_a_region_gets_another_number_of_replicas(shape: Shape) -> None:
     assert job.life.state is State.RUNNING
     assert set(job.life.elements()) <= set(job.plan.now.pes), "who was retired isn't waited for"
     job.run.cluster.check(job.plan.now)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_local_levels_hold_still_while_regions_change_and_go_on_whatever_becomes_of_it(*, fails: bool) -> None:
+    job = Job(doomed(GROW) if fails else Run(GROW))
+    called, before = [], job.run.cluster.before
+
+    def call(pe: str, method: str) -> None:
+        called.append((pe, method, job.elements.held))
+        before(pe, method)
+
+    job.run.cluster.before = call
+    with pytest.raises(ChangeError) if fails else nullcontext():
+        job.rescaling.change(job.run.change.new)
+    assert called
+    assert all(held for _, _, held in called), called
+    assert not job.elements.held
+
+
+def test_the_next_coordinator_lets_local_levels_go_on() -> None:
+    run = Run(GROW)
+    run.dies = lambda name: name == "hold"
+    with pytest.raises(Died):
+        run.perform()
+    run.dies = lambda _: False
+    run.restart()
+    job = Job(run)
+    job.elements.held = True
+    job.rescaling.take_over()
+    assert not job.elements.held
 
 
 def test_a_change_that_is_undone_leaves_the_job_as_it_was() -> None:

@@ -2,7 +2,8 @@
 
 One pipeline and one replica per region at first; in each period all bottlenecks are resolved by a split or one more
 replica, judged in the next one by the throughput of the regions closest to the source, and kept or reverted. It never
-shrinks. Knows one host, no nodes: a new replica runs where the first does.
+shrinks. Knows one host, no nodes: a new replica runs where the first does, or, where replicas can't share a processing
+element, in one of its own that anybody may place. Then pipelines aren't cut: queues are the local levels' affair.
 
 Where algorithm and text differ, the text of section 4 decides: metrics are updated in every period without a running
 adaptation, whether load changed or not (the result that Algorithm 7 states, and the released source).
@@ -23,6 +24,7 @@ from rayelastic.policy.regions.actions import (
     SplitPipeline,
     Verdict,
 )
+from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.observation import PipelineObservation, PlanObservation, RegionObservation
 from rayelastic.policy.regions.thresholds import ActionOrder, OrganicThresholds
 
@@ -66,16 +68,19 @@ class PaperAdaptation:
 
     Args:
         thresholds: its constants.
+        actuation: what of a plan can be changed; nothing else is asked for.
     """
 
-    def __init__(self, thresholds: OrganicThresholds | None = None) -> None:
+    def __init__(self, thresholds: OrganicThresholds | None = None, actuation: Actuation | None = None) -> None:
         self._t = thresholds or OrganicThresholds()
+        self._can = actuation or Actuation()
         self.reset()
 
     def reset(self) -> None:
         """Forget all metrics and blacklists."""
         self._regions: dict[str, _Region] = {}
         self._adapting: list[str] = []
+        self._missed: set[tuple[str, Shape]] = set()  # that were asked for, and undone once
         self._asked: ExecPlan | None = None
         self._stable = 0
 
@@ -84,7 +89,11 @@ class PaperAdaptation:
         if not seen.adapted:
             return AdaptationDecision(seen.plan, reason="the plan that was asked for is not in force yet")
         if self._adapting and self._asked is not None and seen.plan.regions != self._asked.regions:
-            for name in self._adapting:
+            for name in self._adapting:  # bad luck once; what couldn't be had twice isn't asked for under this load
+                for pipeline, shape in self._regions[name].adapting.items():
+                    if (pipeline, shape) in self._missed:
+                        self._regions[name].blacklist.setdefault(pipeline, set()).add(shape)
+                    self._missed ^= {(pipeline, shape)}
                 self._regions[name].adapting, self._regions[name].actions = {}, ()
             self._adapting = []
             return AdaptationDecision(seen.plan, reason="another plan is in force than was asked for: rolled back")
@@ -165,13 +174,14 @@ class PaperAdaptation:
         return plan, f"{name} is {busiest:.0%} busy: {', '.join(action.text() for action in actions)}"
 
     def _candidates(self) -> Sequence[Callable[[RegionPlan, ExecPlan, list[PipelineObservation]], Found | None]]:
+        order = self._t.order if self._can.shares else ActionOrder.EXPAND_ONLY
         by_order: dict[ActionOrder, Sequence[Callable[..., Found | None]]] = {
             ActionOrder.SPLIT_FIRST: [self._split, self._expand],
             ActionOrder.EXPAND_FIRST: [self._expand, self._split],
             ActionOrder.SPLIT_ONLY: [self._split],
             ActionOrder.EXPAND_ONLY: [self._expand],
         }
-        return by_order[self._t.order]
+        return by_order[order]
 
     def _split(self, planned: RegionPlan, plan: ExecPlan, bottlenecks: list[PipelineObservation]) -> Found | None:
         """Algorithm 3: split every bottleneck pipeline where it pays, or none (J24)."""
@@ -193,9 +203,15 @@ class PaperAdaptation:
 
     def _expand(self, planned: RegionPlan, plan: ExecPlan, bottlenecks: list[PipelineObservation]) -> Found | None:
         """Algorithm 4: one more replica of a partitioned region (J26)."""
-        if planned.region.kind is not RegionKind.DATA_PARALLEL or planned.replicas >= self._t.max_replicas:
+        _, most = self._can.bounds_of(planned.region.name, self._t.max_replicas)
+        if planned.region.kind is not RegionKind.DATA_PARALLEL or planned.replicas >= most:
             return None
-        action = RebalanceRegion.of(plan, planned.region.name, planned.replicas + 1)
+        if not self._can.replicates(planned):
+            return None
+        pes = None if self._can.shares else (*planned.pipelines[0].pes, *plan.fresh_pes(1))
+        if self._can.processes is not None and pes and len(plan.pes) >= self._can.processes:
+            return None
+        action = RebalanceRegion.of(plan, planned.region.name, planned.replicas + 1, pes)
         shape = (planned.cuts, planned.replicas + 1)
         if any(shape in self._blacklisted(planned, pipeline.operators[0]) for pipeline in bottlenecks):
             return None

@@ -1,0 +1,97 @@
+"""Bounds of replicas that users set, for the regions of a plan, and the plan that a job starts with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rayelastic.errors import ConfigError
+from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.routing import elastic_regions, why_fixed
+from rayelastic.plan.wishes.bounds import Bounds
+
+__all__ = ["check_elastic", "region_bounds", "with_least"]
+
+
+def region_bounds(
+    plan: ExecPlan, operators: Mapping[str, OperatorSpec], replicas: Mapping[str, Bounds]
+) -> dict[str, Bounds]:
+    """Return {region: bounds} in a plan.
+
+    Args:
+        plan: of the job.
+        operators: of the topology, by name.
+        replicas: {operator: bounds}; one operator of a region stands for all of it.
+
+    Raises:
+        ConfigError: an operator that can't have replicas, or two that say different things of one region.
+    """
+    found: dict[str, Bounds] = {}
+    for operator, bounds in replicas.items():
+        planned = plan.region_of(operator)
+        name, why = planned.region.name, why_fixed(planned, operators)
+        if why and bounds != (1, 1):
+            raise ConfigError(
+                f"JobConfig(replicas=...) is about its region {name}, which keeps one replica: {why}",
+                operator=operator,
+                way_out="Leave it out, or give it a key: topology.explain() shows which regions can have replicas",
+            )
+        if found.setdefault(name, bounds) != bounds:
+            raise ConfigError(
+                f"JobConfig(replicas=...) says {bounds} of its region {name}, and {found[name]} by another operator",
+                operator=operator,
+                way_out="Name one operator of each region",
+            )
+    return found
+
+
+def with_least(
+    plan: ExecPlan,
+    operators: Mapping[str, OperatorSpec],
+    replicas: Mapping[str, Bounds],
+    most_processes: int | None = None,
+) -> ExecPlan:
+    """Return the plan in which each region has the fewest replicas that it may have, each in an element of its own.
+
+    Args:
+        plan: with one replica of each region.
+        operators: of the topology, by name.
+        replicas: {operator: bounds}.
+        most_processes: that the job may have; None: any number.
+
+    Raises:
+        ConfigError: as `region_bounds`; or it would have more processes than it may.
+    """
+    for name, (least, _) in region_bounds(plan, operators, replicas).items():
+        present = plan.region(name).pipelines[0].pes
+        if least > len(present):
+            plan = plan.with_replicas(name, least, (*present, *plan.fresh_pes(least - len(present))))
+    if most_processes is not None and len(plan.pes) > most_processes:
+        raise ConfigError(
+            f"JobConfig(replicas=...) asks for {len(plan.pes)} processes at least, and max_processes={most_processes}",
+            way_out="Give fewer replicas at least, or a larger max_processes",
+        )
+    return plan
+
+
+def check_elastic(plan: ExecPlan, operators: Mapping[str, OperatorSpec], setting: str) -> None:
+    """Refuse a setting that needs replicas in a job that can have none.
+
+    Args:
+        plan: of the job.
+        operators: of the topology, by name.
+        setting: as users know it.
+
+    Raises:
+        ConfigError: no region can have replicas; says why not, of the last one that does something.
+    """
+    if elastic_regions(plan, operators):
+        return
+    inner = [planned for planned in plan.regions if not planned.region.kind.is_fixed] or list(plan.regions)
+    first = inner[-1].region.operators[0]
+    raise ConfigError(
+        f"JobConfig({setting}) is reached by more replicas, and no region can have any: "
+        f"{inner[-1].region.name} keeps one, as {why_fixed(inner[-1], operators)}",
+        operator=first,
+        way_out="Leave it out, or give the operators keys",
+    )

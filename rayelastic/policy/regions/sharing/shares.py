@@ -1,0 +1,101 @@
+"""Partitions go from replicas that are busier than others to these, before more replicas are asked for.
+
+A replica is busier because its keys are warmer, or its machine is slower, or busy with something else. The same helps:
+what a partition costs it, useful time by partitions, says how many it can have for all to be as busy. One hot key can't
+be shared out; then it doesn't help, and the change is reverted. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.hash_ring import PARTITIONS
+from rayelastic.plan.regions import RegionKind
+from rayelastic.policy.regions.actions import ShareRegion
+from rayelastic.policy.regions.model import Shape
+from rayelastic.policy.regions.sizing import Sizing
+
+__all__ = ["MOST_SHARINGS", "REJECTED", "Sharing", "even_use", "shared_out", "sharing_of"]
+
+UNEVEN = 1.15  # of the mean: how busy the busiest replica is, from which on a change pays
+MOST_SHARINGS = 2  # of a region under one load: the first finds what a replica can take, the second mends it
+FURTHEST = 3.0  # times, in one change: costs are measured at what each replica has now
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """A plan in which partitions have moved.
+
+    Args:
+        plan: with them.
+        actions: that lead there.
+        gain: relative throughput that it promises.
+    """
+
+    plan: ExecPlan
+    actions: tuple[ShareRegion, ...]
+    gain: float
+
+
+def sharing_of(region: str) -> str:
+    """Return the name under which sharings of a region are rejected."""
+    return f"{region}/shares"
+
+
+REJECTED: Shape = ((), 0)  # how a sharing is rejected: there is but one for what was measured
+
+
+def shared_out(sizing: Sizing, wanted: Collection[str], *, stable: bool = False) -> Sharing | None:
+    """Return the plan in which regions that fall short have their keys where they are best off; None: nothing to gain.
+
+    Args:
+        sizing: what is known, and the plan in force.
+        wanted: regions that get more replicas otherwise; of these, those that it would be enough for.
+        stable: whether nothing has changed for long.
+    """
+    plan, actions, gain = sizing.plan, [], 0.0
+    for planned in sizing.short(stable=stable):
+        name, use = planned.region.name, sizing.replica_use.get(planned.region.name, ())
+        movable = planned.region.kind is RegionKind.DATA_PARALLEL and sizing.can.replicates(planned)
+        if not movable or len(use) < 2 or sizing.rejected.get(sharing_of(name)):
+            continue
+        mean = sum(use) / len(use)
+        shares = even_use(planned.ring.loads(), use)
+        if name in wanted and sizing.use(name) * mean > sizing.thresholds.grow_above * max(use):
+            continue
+        if max(use) < UNEVEN * mean or shares == tuple(planned.ring.loads()):
+            continue
+        action = ShareRegion(name, shares, planned.shares)
+        plan, gain = action.apply(plan), max(gain, max(use) / mean - 1.0)
+        actions.append(action)
+    return Sharing(plan, tuple(actions), gain) if actions else None
+
+
+def even_use(loads: Sequence[int], use: Sequence[float]) -> tuple[int, ...]:
+    """Return the partitions that each replica is to have for all to be as busy.
+
+    Args:
+        loads: partitions that each one has.
+        use: share of its time that each one is busy.
+
+    >>> even_use([136, 135], [1.0, 0.5])
+    (91, 180)
+    >>> even_use([136, 135], [0.0, 1.0])  # not all at once: nobody knows what it would make of them
+    (233, 38)
+    """
+    most = max(use)
+    wanted = [
+        load * min(FURTHEST, max(1 / FURTHEST, (sum(use) / len(use)) / max(busy, most / PARTITIONS)))
+        for load, busy in zip(loads, use, strict=True)
+    ]
+    exact = [share * PARTITIONS / sum(wanted) for share in wanted]
+    whole = [max(1, math.floor(share)) for share in exact]
+    by_rest = sorted(range(len(exact)), key=lambda replica: exact[replica] - math.floor(exact[replica]), reverse=True)
+    for turn in range(PARTITIONS - sum(whole)):
+        whole[by_rest[turn % len(whole)]] += 1
+    while sum(whole) > PARTITIONS:  # those that got one though they were to have less
+        whole[whole.index(max(whole))] -= 1
+    return tuple(whole)

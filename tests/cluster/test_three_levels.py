@@ -1,0 +1,115 @@
+"""Replicas, queues and threads are found at the same time in one job on Ray, with nothing but defaults, up and down.
+
+One replica can't carry the load whatever its queues and threads are, so regions must grow; three functions that wait in
+a row need a queue in front of two and two threads beside, so each element must adapt; and all is given back in a lull.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.job import Job
+from rayelastic.runtime.values.status import PESample
+from tests.cluster.conftest import CPUS
+
+pytestmark = pytest.mark.timeout(300)
+
+KEYS = 97
+ANSWER = 0.003  # seconds that each of the three functions waits for its answer
+LULL = 0.1  # seconds between two tuples when there is little to do
+PATIENCE = 120.0  # seconds for the job to find what it needs, on a machine with other work
+LOOK = 0.5  # seconds
+WAITING = ("first", "second", "third")
+
+
+class Event(NamedTuple):
+    key: int
+    sequence: int
+
+
+class Seen(NamedTuple):
+    count: int = 0
+
+
+def events(folder: Path) -> Iterator[Event]:
+    """Keys by turns as fast as they are taken, few once 'lull' is there, until 'enough' is."""
+    pause, value = threading.Event(), 0
+    while not (folder / "enough").exists():
+        lull = (folder / "lull").exists()
+        for _ in range(1 if lull else 50):
+            yield Event(value % KEYS, value // KEYS)
+            value += 1
+        if lull:
+            pause.wait(LULL)
+
+
+def first(t: Event, s: Seen) -> Event:
+    threading.Event().wait(ANSWER)
+    assert s.count == t.sequence, f"{t} came where {s.count} was due"
+    s.count += 1
+    return t
+
+
+def ask(t: Event) -> Event:
+    threading.Event().wait(ANSWER)
+    return t
+
+
+def topology_of(folder: Path) -> rel.Topology:
+    topology = rel.Topology("levels")
+    keyed = topology.source("events", rel.callable(lambda: events(folder), Event)).key_by("key")
+    once = keyed.map("first", first, state=Seen, schema=Event, lane="python")
+    twice = once.map("second", ask, schema=Event, lane="python")
+    twice.map("third", ask, schema=Event, lane="python").sink("out", rel.list())
+    return topology
+
+
+def awaits(job: Job, what: str, condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert not job.status.state.is_final, job.status
+        assert time.monotonic() < until, what + "\n" + "\n".join(map(str, job.adaptations(every_pass=True)))
+        job.pause(LOOK)
+
+
+def hosting(job: Job) -> list[PESample]:
+    """The elements that wait for answers."""
+    return [pe for pe in job.metrics().pes if any(operator.name == "first" for operator in pe.operators)]
+
+
+def queues(pe: PESample) -> int:
+    return sum(operator.model == "dynamic" for operator in pe.operators if operator.name in WAITING)
+
+
+def test_three_levels_adapt_in_one_job_up_and_down_with_all_defaults(ray_cluster: str, tmp_path: Path) -> None:
+    job = rel.submit(topology_of(tmp_path), address=ray_cluster)
+    try:
+        assert len(job.status.pes) == 1
+        [alone] = hosting(job)
+        assert (alone.threads, queues(alone)) == (1, 0)
+        awaits(job, "no replicas", lambda: 2 <= job.plan().region_of("first").replicas <= CPUS)
+        awaits(job, "no queues", lambda: any(queues(pe) >= 2 for pe in hosting(job)))
+        awaits(job, "no threads", lambda: any(pe.threads >= 2 for pe in hosting(job)))
+        assert job.plan().region_of("first").replicas >= 2, "queues and threads came with the replicas, not instead"
+        (tmp_path / "lull").touch()
+        awaits(job, "replicas stay", lambda: job.plan().region_of("first").replicas == 1)
+        awaits(job, "threads stay", lambda: all(pe.threads == 1 for pe in hosting(job)))
+        assert len(job.status.pes) == 1
+        (tmp_path / "enough").touch()
+        rows = job.wait(timeout=60)["out"]
+        made = job.metrics().operator("events").tuples_out
+    finally:
+        (tmp_path / "enough").touch()
+        job.close()
+    following = [0] * KEYS
+    for t in rows:
+        assert t.sequence == following[t.key], f"{t} came where {following[t.key]} was due"
+        following[t.key] += 1
+    assert sum(following) == made

@@ -1,0 +1,130 @@
+"""What users say of replicas: a latency that is to be reached, and bounds for regions."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.job import Job
+from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+
+PATIENCE = 60.0
+PERIOD = 0.3  # seconds between two decisions
+ANSWER = 0.004  # seconds that each tuple waits for its answer
+BURST = 8  # tuples that come at once, the last of which waits for seven others
+LULL = 0.08  # seconds between two bursts: less than half of what one replica can
+
+
+class Number(NamedTuple):
+    value: int
+
+
+def asking(enough: threading.Event, pause: float, **config: object) -> Job:
+    """Bursts of numbers, for each of which something is asked: more replicas do that side by side."""
+
+    def numbers() -> Iterator[Number]:
+        value = 0
+        while not enough.wait(pause):
+            for _ in range(BURST):
+                yield Number(value)
+                value += 1
+
+    def ask(t: Number) -> Number:
+        threading.Event().wait(ANSWER)
+        return t
+
+    topology = rel.Topology("asks")
+    topology.source("numbers", rel.callable(numbers, Number)).map("ask", ask, lane="python").sink("out", rel.list())
+    settings = {
+        "regions": "elastic",
+        "region_period": PERIOD,
+        "elasticity": "off",
+        "max_processes": 6,
+        "threading": "dynamic",
+    }
+    settings |= config
+    return rel.start(topology, rel.JobConfig(**settings))  # type: ignore[arg-type]
+
+
+def passes(job: Job) -> list[RegionAdaptation]:
+    return [done for done in job.adaptations(every_pass=True) if isinstance(done, RegionAdaptation)]
+
+
+def awaits(job: Job, condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert not job.status.state.is_final, job.status
+        assert time.monotonic() < until, "\n".join(map(str, passes(job)))
+        job.pause(PERIOD)
+
+
+def finish(job: Job, enough: threading.Event) -> None:
+    enough.set()
+    rows = job.wait(PATIENCE)["out"]
+    assert [t.value for t in rows] == list(range(len(rows)))
+
+
+@pytest.mark.timeout(150)
+def test_a_goal_of_latency_gets_replicas_where_the_load_alone_would_not() -> None:
+    enough = threading.Event()
+    job = asking(enough, LULL, goal=rel.Latency(p99=0.014))
+    try:
+        awaits(job, lambda: job.plan().region_of("ask").replicas > 1)
+        grown = next(done for done in passes(job) if done.changed)
+        assert "s of 0.014 s wanted, replicas are sized for" in grown.decision.reason
+        assert sum(grown.observation.latencies) > 0
+        finish(job, enough)
+    finally:
+        enough.set()
+        job.close()
+
+
+@pytest.mark.timeout(150)
+def test_without_one_the_same_load_leaves_it_as_it_is() -> None:
+    enough = threading.Event()
+    job = asking(enough, LULL)
+    try:
+        awaits(job, lambda: len(passes(job)) > 20)
+        assert job.plan().region_of("ask").replicas == 1, "\n".join(map(str, passes(job)))
+        finish(job, enough)
+    finally:
+        enough.set()
+        job.close()
+
+
+@pytest.mark.timeout(150)
+def test_a_region_keeps_within_its_bounds_from_the_start() -> None:
+    enough = threading.Event()
+    job = asking(enough, 0.0, replicas={"ask": (2, 3)})
+    try:
+        assert job.plan().region_of("ask").replicas == 2
+        assert len(job.status.pes) == 2
+        awaits(job, lambda: job.plan().region_of("ask").replicas == 3)
+        settled = len(passes(job)) + 10
+        awaits(job, lambda: len(passes(job)) > settled)
+        assert {done.in_force.region_of("ask").replicas for done in passes(job)} == {2, 3}
+        finish(job, enough)
+    finally:
+        enough.set()
+        job.close()
+
+
+@pytest.mark.timeout(150)
+def test_a_region_does_not_shrink_below_what_it_is_to_have() -> None:
+    enough = threading.Event()
+    job = asking(enough, LULL * 4, replicas={"ask": (2, 3)})
+    try:
+        job.rescale(job.plan().region_of("ask").region.name, 3)
+        awaits(job, lambda: job.plan().region_of("ask").replicas == 2)
+        settled = len(passes(job)) + 15
+        awaits(job, lambda: len(passes(job)) > settled)
+        assert job.plan().region_of("ask").replicas == 2
+        finish(job, enough)
+    finally:
+        enough.set()
+        job.close()

@@ -1,0 +1,104 @@
+"""Partitions move from replicas that are busier than others to these: warm keys, slow and busy nodes."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from bench.plant.cluster.job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
+from bench.plant.cluster.plant import ClusterPlant
+from bench.plant.cluster.run import ClusterSimulation
+from rayelastic.errors import ConfigError
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.hash_ring import PARTITIONS, HashRing
+from rayelastic.plan.plan_change import plan_change
+from rayelastic.policy.regions.actions import ShareRegion, action_from_dict
+from rayelastic.policy.regions.actuation import Actuation
+from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
+from rayelastic.policy.regions.sharing.shares import even_use
+from rayelastic.policy.regions.thresholds import OrganicThresholds
+
+MICRO = 1e-6
+SEEDS = 200
+
+
+def test_shares_add_up_whatever_replicas_are_busy_with() -> None:
+    for seed in range(SEEDS):
+        dice = Random(seed)
+        loads = HashRing.of(dice.randint(2, 40)).loads()
+        use = [dice.choice([0.0, dice.random(), 1.0]) for _ in loads]
+        if max(use) == 0:
+            continue
+        shares = even_use(loads, use)
+        assert sum(shares) == PARTITIONS
+        assert min(shares) >= 1
+        assert HashRing.of(len(loads)).sharing(shares).loads() == list(shares)
+
+
+def test_between_two_sharings_of_two_replicas_only_the_difference_moves() -> None:
+    ring = HashRing.of(2)
+    for more in range(1, PARTITIONS):
+        before, after = ring.sharing((more, PARTITIONS - more)), ring.sharing((150, PARTITIONS - 150))
+        assert len(before.moves(after)) == abs(more - 150)
+
+
+def plan_of(replicas: int) -> ExecPlan:
+    plan = ClusterJob.chain("plain", 1e-7, [MICRO]).plan()
+    return plan.with_replicas("r1", replicas, tuple(f"pe{n}" for n in range(replicas)))
+
+
+def test_a_plan_with_shares_is_told_and_changed_live_and_back() -> None:
+    plan = plan_of(2)
+    action = ShareRegion("r1", (200, 71))
+    there = action_from_dict({"kind": "share", "region": "r1", "shares": [200, 71], "previous": []}).apply(plan)
+    assert there == action.apply(plan)
+    assert ExecPlan.from_dict(there.to_dict()) == there
+    change = plan_change(plan, there)
+    assert change.is_live
+    [moves] = change.regions[0].moved
+    assert (moves.source, moves.target, len(moves.partitions)) == (1, 0, 200 - 136)
+    assert action.revert(there) == plan
+    assert "1 of 2 replicas, 71 of 271 partitions" in there.text()
+    assert there.with_shares("r1", HashRing.of(2).loads()) == plan, "even shares have one spelling"
+    assert there.with_replicas("r1", 3).region("r1").shares == ()
+    assert there.with_replicas("r1", 2, ("pe0", "pe7")).region("r1").shares == (200, 71)
+
+
+@pytest.mark.parametrize("shares", [(1, 2), (271,), (271, 0), (300, -29)])
+def test_shares_that_there_can_not_be_are_refused(shares: tuple[int, ...]) -> None:
+    with pytest.raises(ConfigError, match="shares of"):
+        plan_of(2).with_shares("r1", shares)
+    with pytest.raises(ConfigError, match="no keys that could be shared"):
+        plan_of(2).with_shares("r0", (1,))
+
+
+def simulated(job: ClusterJob, load: float, nodes: list[SimulatedNode], most: int) -> ClusterSimulation:
+    can = Actuation.of_running_jobs(["r1"], processes=most)
+    policy = OrganicAdaptation(thresholds=OrganicThresholds.of_running_jobs(0.8, most), actuation=can)
+    plant = ClusterPlant(job, nodes, ClusterConstants(visit=0.0))
+    return ClusterSimulation(plant, policy, lambda _: {"r0": load}, period=5.0, noise=0.05)
+
+
+def test_a_slow_node_gets_fewer_keys_not_the_job_more_replicas() -> None:
+    """Of three nodes one has half the speed: 2.5 of what one carries can be had, evenly but 1.5."""
+    nodes = [SimulatedNode("a", 1), SimulatedNode("b", 1), SimulatedNode("slow", 1, speed=0.5)]
+    simulation = simulated(ClusterJob.chain("three", 1e-8, [20 * MICRO]), 200e3, nodes, most=3)
+    simulation.run(80)
+    last = simulation.trace[-1]
+    shares = last.plan.region("r1").ring.loads()
+    slow = [pe for pe, node in last.plan.nodes.items() if node == "slow"]
+    assert last.plan.region("r1").replicas == 3
+    assert [loads for pe, loads in zip(last.plan.region("r1").pipelines[0].pes, shares, strict=True) if pe in slow] == [
+        pytest.approx(PARTITIONS / 5, rel=0.15)
+    ]
+    best = 2.5 / (20 * MICRO)
+    assert last.throughput >= 0.9 * best, "within a tenth of the best split"
+    assert not any(step.decision.changes for step in simulation.trace[50:])
+
+
+def test_warm_keys_are_spread() -> None:
+    warm = SimulatedRegion((SimulatedOperator("o", 20 * MICRO),), skew=0.5)
+    simulation = simulated(ClusterJob.chain("warm", 1e-8, warm), 400e3, [SimulatedNode("a", 8)], most=4)
+    simulation.run(80)
+    assert simulation.trace[-1].throughput >= 0.9 * 4 / (20 * MICRO)
