@@ -15,7 +15,6 @@ namespace rayelastic {
 
 namespace {
 
-constexpr std::uint64_t kFirstAhead = 16U << 10;
 constexpr const char* kNoGoodbye = "it closed the connection without a goodbye; its process ended or failed";
 
 }  // namespace
@@ -86,7 +85,7 @@ FrameFault Link::take_control(const FrameHeader& header) {
       if (window_ == 0) {
         window_ = granted;
         granted_at_ = Clock::now();
-        keep_ahead(kFirstAhead);
+        keep_ahead(0);
         return FrameFault::None;
       }
       if (granted > outstanding_) return FrameFault::Credit;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kGrantPeriod{1};
 constexpr std::uint64_t kLeastAhead = 1024;
+constexpr std::uint64_t kTrust = 8;       // it may be ahead by one part in so many of what has been taken
 constexpr std::size_t kLeastFrame = 256;  // one record, if that is larger
 
 }  // namespace
@@ -108,8 +109,10 @@ void Link::grant(const Lock& lock) {
   if (has_unsent() && !watched_) wake();
 }
 
-// How fast the receiver works is known only while it had something to do all the time: when the sender waited for it.
+// How fast the receiver works is known only while it had something to do all the time: when the sender waited for it. At first it is as
+// fast as its own queues are filled, which says nothing of what is behind them: so what is ahead grows with what has been taken.
 void Link::learn(std::uint64_t granted) {
+  taken_ += granted;
   const auto now = Clock::now();
   const std::chrono::duration<double> took = now - granted_at_;
   granted_at_ = now;
@@ -121,7 +124,8 @@ void Link::learn(std::uint64_t granted) {
 }
 
 void Link::keep_ahead(std::uint64_t bytes) noexcept {
-  ahead_ = std::clamp<std::uint64_t>(bytes, std::min<std::uint64_t>(kLeastAhead, window_), window_);
+  const std::uint64_t least = std::min(kLeastAhead, window_);
+  ahead_ = std::clamp(bytes, least, std::clamp(taken_ / kTrust, least, window_));
   const std::size_t frame = std::min(options_.frame_bytes, std::max(kLeastFrame, static_cast<std::size_t>(ahead_ / 4)));
   open_->aim(frame);
   sealed_->aim(frame);

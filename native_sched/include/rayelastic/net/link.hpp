@@ -175,6 +175,7 @@ class Link {
   Mark mark_;
   std::uint64_t window_ = 0;       // sending side: what the first Credit granted
   std::uint64_t ahead_ = 0;        // of that, what may be on its way
+  std::uint64_t taken_ = 0;        // by the receiver, so far, as credit tells
   Clock::time_point granted_at_;   // when credit came, or went, for the last time
   std::uint64_t outstanding_ = 0;  // sending side: bytes sent and not granted back; receiving side: received and not granted back
   std::uint64_t consumed_ = 0;     // receiving side: bytes to grant back
