@@ -151,14 +151,16 @@ def _checkpoints(before: CheckpointCounters, now: CheckpointCounters, seconds: f
     if now.taken > before.taken:
         told = {
             "the last one took": f"{now.seconds:.2f} s",
-            "sources stood still": f"{now.paused * 1000:.0f} ms",
+            "sources were held": f"{now.paused * 1000:.0f} ms",
             "complete since the start": f"{now.taken:,}",
         }
         more = f" and {now.taken - before.taken - 1} before" if now.taken - before.taken > 1 else ""
         reason = "after a loss the job goes on from here"
         yield Event(seconds, EventKind.CHECKPOINT, "job", f"checkpoint {now.last}{more}", reason, "", told)
     if now.abandoned > before.abandoned:
-        yield Event(seconds, EventKind.CHECKPOINT, "job", "a checkpoint was given up, the job goes on", now.problem)
+        took = {"it took": f"{now.abandoned_seconds - before.abandoned_seconds:.2f} s"}
+        title = "a checkpoint was given up, the job goes on"
+        yield Event(seconds, EventKind.CHECKPOINT, "job", title, now.problem, "", took)
     if now.restarts > before.restarts:
         whence = f"checkpoint {now.last}" if now.last else "its start"
         yield Event(seconds, EventKind.FAILURE, "job", f"something was lost: the job goes on from {whence}")

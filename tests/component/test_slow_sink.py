@@ -1,4 +1,4 @@
-"""A sink that is far slower than its source: checkpoints are complete within seconds, however long what waits would take."""
+"""A sink that is far slower than its source: checkpoints are complete within seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import rayelastic as rel
 from tests.component.test_checkpoints import Losing
 
 MOST_SECONDS = 5.0  # for a checkpoint
-SLOW = 0.004  # seconds a record, thousands of times slower than the source: what the window of a link holds would take half an hour
+SLOW = 0.004  # seconds a record: what the window of a link holds would take half an hour
 CHECKPOINTS = 3
 
 PINS = {

@@ -107,15 +107,24 @@ class CheckpointLoop:
         with self._changed:
             self._begun += 1
             begun = self._begun
-        counted = self._counters(None)
+        counted, began = self._counters(None), self._clock()
         try:
             taken = self._take()
         except (RayelasticError, TimeoutError, OSError) as error:
             if self._stopped or self._state() is not State.RUNNING:
                 return  # it ends, or goes back: that is told elsewhere
             self._failed += 1
-            self._counters(replace(counted, abandoned=counted.abandoned + 1, problem=str(error)))
-            tell("checkpoint abandoned", job=self._job, level=logging.WARNING, reason=str(error))
+            spent = self._clock() - began
+            self._counters(
+                replace(
+                    counted,
+                    abandoned=counted.abandoned + 1,
+                    abandoned_seconds=counted.abandoned_seconds + spent,
+                    problem=str(error),
+                )
+            )
+            seconds, reason = round(spent, 3), str(error)
+            tell("checkpoint abandoned", job=self._job, level=logging.WARNING, seconds=seconds, reason=reason)
             return
         self._failed = 0
         self._counters(

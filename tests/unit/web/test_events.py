@@ -18,7 +18,7 @@ def test_each_checkpoint_has_a_marker_with_its_times():
     assert (event.seconds, event.kind, event.title) == (7.0, EventKind.CHECKPOINT, "checkpoint 1")
     assert event.seen == {
         "the last one took": "0.25 s",
-        "sources stood still": "40 ms",
+        "sources were held": "40 ms",
         "complete since the start": "1",
     }
     assert told(first, first) == []
