@@ -276,8 +276,9 @@ class MarkedSaving:
         began = time.monotonic()
         try:
             self._holding.hold_sources()
-            # Until it came to its safe point it worked, or waited for room; but the first of several is held for the others.
-            if len(sources) == 1:
+            if (
+                len(sources) == 1
+            ):  # until it was held it worked, or waited for room; the first of several is held longer
                 began = time.monotonic()
             positions = {name: self._holding.position(name) for name in self._hosted.sources}
             inputs = {name: self._holding.input(name) for name in self._hosted.sources}
