@@ -3,8 +3,8 @@
     python -m bench.survival [cost] [recovery] [--megabytes 100] [--every 1] [--seconds 10] [--rounds 3] [--losses 3]
 
 `cost`: rows/s and latency in this process with a checkpoint a second and with none, in turn, while a tenth of the keys
-is touched again each second. `recovery`: seconds from SIGKILL of the element that has the state until rows come out again,
-on Ray.
+is touched again each second. `recovery`: seconds from SIGKILL of the element that has the state until rows come out
+again, on Ray.
 """
 
 from __future__ import annotations

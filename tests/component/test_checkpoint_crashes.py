@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -122,17 +122,23 @@ def test_a_coordinator_dies_in_a_checkpoint_and_the_next_one_goes_back(
 
 @dataclass
 class Loss:
-    """When an element is lost: at the given call of one of its methods, before or after it is done; once."""
+    """When an element is lost: at the given call of one of its methods, before or after it is done; once.
+
+    The call tells it, or whoever watches the element does.
+    """
 
     method: str = ""
     pe: str = ""
     after: bool = False
+    watcher: Callable[[Failure], None] | None = None
     came: bool = False
 
     def comes(self, method: str, pe: str, after: bool) -> bool:
         due = (method, pe, after) == (self.method, self.pe, self.after) and not self.came
         self.came = self.came or due
-        return due
+        if due and self.watcher is not None:
+            self.watcher(Failure(f"processing element {pe} was lost"))
+        return due and self.watcher is None
 
 
 class MortalHandle(InProcessHandle):
@@ -205,6 +211,33 @@ def test_an_element_is_lost_in_a_checkpoint_or_on_the_way_back(
         assert loss.came
         gates[1].open()
         check(job.wait(PATIENCE)["out"])
+    finally:
+        for gate in gates:
+            gate.open()
+        job.close()
+
+
+@pytest.mark.parametrize("pe", ["pe0", "pe1"])
+def test_a_loss_that_is_told_while_the_job_goes_back_has_it_go_back_again(
+    pe: str, gates: list[testing.Gate], tmp_path: Path
+) -> None:
+    loss, made = Loss(), topology(gates)
+    saving = rel.Checkpoint(tmp_path / "saved", every=NEVER)
+    coordinator = Coordinator(prepare(made, rel.JobConfig(pins=PES, checkpoint=saving)), MortalHost(loss))
+    job = Job("crashes", LocalControl(coordinator), made)
+    job._start()
+    try:
+        assert gates[0].wait_reached(PATIENCE)
+        take(coordinator)
+        loss.method, loss.pe, loss.after, loss.watcher = "start", pe, True, coordinator._lose
+        coordinator._lose(Failure("processing element pe1 was lost"))
+        wait_until_back(job, 0)
+        while job.status.checkpoints.restarts < 2:
+            job.pause(0.01)
+        for gate in gates:
+            gate.open()
+        check(job.wait(PATIENCE)["out"])
+        assert job.status.checkpoints.restarts == 2
     finally:
         for gate in gates:
             gate.open()
