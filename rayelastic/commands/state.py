@@ -32,7 +32,11 @@ def add_state_commands(add: Callable[..., argparse.ArgumentParser]) -> list[argp
     state = add("state", help="show what an operator of a job on Ray keeps by key, while it runs")
     state.add_argument("job")
     state.add_argument("operator")
-    state.add_argument("key", nargs="*", help="the values of its key fields (default: some keys)")
+    state.add_argument(
+        "key",
+        nargs="*",
+        help="the values of its key fields: null is None, a text may be in double quotes (default: some keys)",
+    )
     state.add_argument("--limit", type=int, default=LIMIT, help=f"how many keys, if none is named (default: {LIMIT})")
     state.set_defaults(command=_state)
     for command in (snapshot, stop):

@@ -54,6 +54,8 @@ class OperatorState:
     def key_of(self, texts: Sequence[str]) -> tuple[Any, ...]:
         """The key whose fields are written so, as on a command line; 'null' is None where a field may be that.
 
+        A text may stand in double quotes, as in JSON: '"null"' is the text.
+
         Raises:
             StateError: as `get`.
         """

@@ -167,7 +167,7 @@ def _checkpoints(before: CheckpointCounters, now: CheckpointCounters, seconds: f
             continue
         seen = {
             "it took": f"{one.seconds:.2f} s",
-            "sources stood still": f"{one.paused * 1000:.0f} ms",
+            "sources were held": f"{one.paused * 1000:.0f} ms",
             "state written": f"{one.bytes:,} bytes",
         }
         if one.slowest:

@@ -124,6 +124,23 @@ def test_a_tuple_that_crashes_its_process_each_time_fails_the_job(ray_cluster: N
         rel.submit(topology, rel.JobConfig(checkpoint=rel.Checkpoint(restarts=6))).wait(PATIENCE)
 
 
+def test_a_sink_far_slower_than_its_source_has_checkpoints_within_five_seconds(ray_cluster: None) -> None:
+    def slow(_: Any) -> None:
+        threading.Event().wait(0.004)
+
+    topology = rel.Topology("slow")
+    topology.source("numbers", rel.sequence(1 << 40)).sink("out", rel.call(slow))
+    pins = {"numbers": 0, "out": 1}
+    job = rel.submit(topology, rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(every=1.0)))
+    try:
+        for _ in range(2):
+            wait_for_checkpoint(job)
+            assert job.status.checkpoints.seconds < 5.0
+        assert job.status.checkpoints.abandoned == 0
+    finally:
+        job.close()
+
+
 KILLS = 20
 
 

@@ -115,7 +115,7 @@ class CsvFile(ParquetFile):
 
 class Growing(Folder):
     def made(self, before: Output | None) -> Any:
-        return GrowingTable(str(self.folder / "out"), SCHEMA, HOUR, before, part_rows=30, by_epoch=True)
+        return GrowingTable(str(self.folder / "out"), SCHEMA, HOUR, before, "run", part_rows=30, by_epoch=True)
 
     def abandon(self, writer: Any) -> None:
         writer._closed.set()
@@ -189,6 +189,27 @@ def test_each_row_is_there_once_whatever_is_lost_when(kind: Callable[[Path], Tri
             played(kind(Path(folder)), life)
 
     play()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sink_that_ended_before_the_first_checkpoint_and_is_lost_then_has_each_row_once(
+    kind: Callable[[Path], Trial], tmp_path: Path
+) -> None:
+    trial = kind(tmp_path)
+    for _ in range(2):
+        writer = trial.made(None)
+        for start in range(0, TOTAL, 40):
+            writer.write(batch(start, start + 40))
+        left = writer.close()
+    assert trial.left(left) == [row(n) for n in range(TOTAL)]
+
+
+def test_a_growing_table_keeps_what_other_runs_wrote(tmp_path: Path) -> None:
+    for run in ("first", "second", "second"):
+        table = GrowingTable(str(tmp_path), SCHEMA, HOUR, None, run, part_rows=30, by_epoch=True)
+        table.write(batch(0, TOTAL))
+        table.close()
+    assert read_files(tmp_path, "parquet") == [row(n) for n in range(TOTAL)] * 2
 
 
 def test_a_checkpoint_gets_what_is_new_in_few_blobs(tmp_path: Path) -> None:

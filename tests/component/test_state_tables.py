@@ -54,6 +54,18 @@ def seen(t: Row, s: Any) -> int:
     return s.rows
 
 
+class Odd:
+    """Nothing that Arrow knows."""
+
+    def __repr__(self) -> str:
+        return "an odd one"
+
+
+def odd(t: Row, s: dict[str, Any]) -> int:
+    s["odd"] = Odd() if t.part == 1 else t.part
+    return len(s)
+
+
 def listed(t: Row, s: list[float]) -> int:
     s.append(t.price)
     return len(s)
@@ -84,6 +96,7 @@ def topology(gate: testing.Gate) -> rel.Topology:
         rows.key_by("at").map("times", seen, state=Seen, schema={"n": int}, lane="compiled"),
         rows.key_by("price").map("prices", seen, state=Seen, schema={"n": int}, lane="compiled"),
         rows.key_by("part").window(count=7).aggregate("windows", n=rel.count()),
+        rows.key_by("part").map("odd", odd, state=dict, schema={"n": int}, lane="python"),
     ]
     for number, output in enumerate(outputs):
         output.sink(f"out{number}", rel.count())
@@ -167,6 +180,24 @@ def test_a_snapshot_is_read_without_its_program(saved: rel.Snapshot, operator: s
         assert found == expected
     if operator == "process":
         assert all(len(row[1]) >= 1 for row in found.values())  # its timers
+
+
+def test_values_without_an_arrow_type_are_texts_and_the_column_says_so(saved: rel.Snapshot, running: rel.Job) -> None:
+    for table in (rel.read_snapshot(saved)["odd"], running.state("odd").table()):
+        assert table.column_names == ["part", "value_as_text"]
+        assert table.sort_by("part")["value_as_text"].to_pylist() == ["{'odd': 0}", "{'odd': an odd one}", "{'odd': 2}"]
+    assert running.state("odd").get(2) == {"odd": 2}
+
+
+def test_null_and_the_text_null_are_two_keys(running: rel.Job) -> None:
+    key_of = running.state("totals").key_of
+    assert [key_of([text]) for text in ("null", '"null"', "a", '"', '"a" or "b"')] == [
+        (None,),
+        ("null",),
+        ("a",),
+        ('"',),
+        ('"a" or "b"',),
+    ]
 
 
 def test_what_cannot_be_looked_at_is_told(saved: rel.Snapshot, running: rel.Job) -> None:

@@ -93,6 +93,7 @@ void Link::open(Role role, std::shared_ptr<const Schema> schema) {
     if (role == Role::Out) {
       open_ = std::make_unique<FrameBody>(schema_, options_.frame_bytes, options_.most_text);
       sealed_ = std::make_unique<FrameBody>(schema_, options_.frame_bytes, options_.most_text);
+      keep_ahead(0);  // also what is gathered before the first credit comes
     } else {
       grant_due_ = options_.window_bytes;                    // the first Credit
       const auto milliseconds = options_.heartbeat.count();  // how often a waiting receive looks at the time

@@ -84,10 +84,13 @@ FrameFault Link::take_control(const FrameHeader& header) {
       const auto granted = static_cast<std::uint64_t>(header.value);
       if (window_ == 0) {
         window_ = granted;
+        granted_at_ = Clock::now();
+        keep_ahead(0);
         return FrameFault::None;
       }
       if (granted > outstanding_) return FrameFault::Credit;
       outstanding_ -= granted;
+      learn(granted);
       totals_.unconsumed.store(outstanding_, std::memory_order_relaxed);
       return FrameFault::None;
     }
@@ -132,6 +135,10 @@ Link::Outcome Link::receive(Received& received) {
     totals_.frames_received.fetch_add(1, std::memory_order_relaxed);
     if (header.kind == FrameKind::Records || header.kind == FrameKind::Mark) return Outcome::Ok;
     if (header.kind == FrameKind::Goodbye) return say_goodbye();
+    if (header.kind == FrameKind::Heartbeat) {  // the sender may wait for credit, and all that came before has been taken
+      const Lock lock(mutex_);
+      grant(lock);
+    }
   }
 }
 

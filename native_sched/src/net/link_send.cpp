@@ -4,12 +4,22 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <stdexcept>
 #include <system_error>
 
 #include "rayelastic/net/link.hpp"
 
 namespace rayelastic {
+
+namespace {
+
+constexpr std::chrono::milliseconds kGrantPeriod{1};
+constexpr std::uint64_t kLeastAhead = 1024;
+constexpr std::uint64_t kTrust = 8;       // it may be ahead by one part in so many of what has been taken
+constexpr std::size_t kLeastFrame = 256;  // one record, if that is larger
+
+}  // namespace
 
 // The service thread's wake-up sends what is there; a frame that got full before is sent by the operator's thread itself.
 // So an idle link sends single runs at once, and a busy one gathers without any waiting time.
@@ -82,15 +92,43 @@ Link::Outcome Link::say_goodbye() {
   return outcome == Outcome::Ok ? Outcome::End : outcome;
 }
 
+// A busy receiver grants in quarters of the window, for a Credit costs a system call; but a slow one at least once in kGrantPeriod, and
+// everything when it hears that the sender waits (receive). So what isn't granted yet never keeps the sender waiting for long.
 void Link::consumed(std::size_t bytes) {
   const Lock lock(mutex_);
   consumed_ += bytes;
-  // In quarters of the window: the sender may go on as long as half of it is free (has_credit), so a quarter can wait here for ever.
-  if (consumed_ < options_.window_bytes / 4) return;
+  if (consumed_ >= options_.window_bytes / 4 || Clock::now() - granted_at_ >= kGrantPeriod) grant(lock);
+}
+
+void Link::grant(const Lock& lock) {
+  if (consumed_ == 0) return;
+  granted_at_ = Clock::now();
   grant_due_ += consumed_;
   consumed_ = 0;
   pump(lock);
   if (has_unsent() && !watched_) wake();
+}
+
+// How fast the receiver works is known only while it had something to do all the time: when the sender waited for it. At first it is as
+// fast as its own queues are filled, which says nothing of what is behind them: so what is ahead grows with what has been taken.
+void Link::learn(std::uint64_t granted) {
+  taken_ += granted;
+  const auto now = Clock::now();
+  const std::chrono::duration<double> took = now - granted_at_;
+  granted_at_ = now;
+  if (!starved_ || took.count() <= 0) return;
+  const std::chrono::duration<double> most = options_.most_ahead;
+  const double wanted = static_cast<double>(granted) / took.count() * most.count();
+  const double now_ahead = static_cast<double>(ahead_);
+  keep_ahead(static_cast<std::uint64_t>(std::clamp(wanted, now_ahead / 2, now_ahead * 2)));
+}
+
+void Link::keep_ahead(std::uint64_t bytes) noexcept {
+  const std::uint64_t least = std::min(kLeastAhead, window_);
+  ahead_ = std::clamp(bytes, least, std::clamp(taken_ / kTrust, least, window_));
+  const std::size_t frame = std::min(options_.frame_bytes, std::max(kLeastFrame, static_cast<std::size_t>(ahead_ / 4)));
+  open_->aim(frame);
+  sealed_->aim(frame);
 }
 
 bool Link::has_room() const {
@@ -99,7 +137,7 @@ bool Link::has_room() const {
 }
 
 bool Link::has_credit() const noexcept {
-  return window_ > 0 && (outstanding_ <= window_ / 2 || outstanding_ + open_->frame_bytes() <= window_);
+  return window_ > 0 && (outstanding_ <= ahead_ / 2 || outstanding_ + open_->frame_bytes() <= ahead_);
 }
 
 void Link::pump(const Lock& lock) {
@@ -166,9 +204,11 @@ bool Link::choose_frame() {
   }
   if (open_ != nullptr && !open_->empty()) {
     if (!has_credit()) {
-      if (!starved_) totals_.credit_waits.fetch_add(1, std::memory_order_relaxed);
+      if (starved_) return false;
+      totals_.credit_waits.fetch_add(1, std::memory_order_relaxed);
       starved_ = true;
-      return false;
+      seal({.kind = FrameKind::Heartbeat});  // says so: whoever has taken all that is in front of it grants what there is
+      return true;
     }
     starved_ = told_ = false;
     std::swap(open_, sealed_);
@@ -210,6 +250,7 @@ void Link::seal_body() {
     totals_.records_sent.fetch_add(sealed_->count(), std::memory_order_relaxed);
     seal(header, sealed_->records(), text);
   }
+  if (outstanding_ == 0) granted_at_ = Clock::now();  // it had nothing to do until now
   outstanding_ += sealed_bytes_;
   totals_.unconsumed.store(outstanding_, std::memory_order_relaxed);
 }

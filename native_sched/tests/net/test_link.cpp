@@ -144,6 +144,51 @@ TEST(a_slow_receiver_makes_the_sender_wait_and_memory_stays_bounded) {
 #endif
 }
 
+// 64 KiB of these records are two seconds of its work, the window two minutes; what goes out before anything is known, half a second.
+TEST(a_mark_is_not_long_on_its_way_to_a_receiver_that_is_slow_for_each_record) {
+  const Sockets sockets;
+  const auto schema = numbers();
+  LinkOptions chosen = options("pe-1");
+  chosen.most_ahead = std::chrono::milliseconds(50);
+  const auto sender = Link::over(sockets.a, chosen);
+  const auto receiver = Link::over(sockets.b, chosen);
+  const OperatorSpec out = link_out("out", schema, sender);
+  const OperatorSpec in = link_in("in", schema, receiver);
+  constexpr std::int64_t kLearned = 6000;
+  std::atomic<std::int64_t> taken{0};
+  std::atomic<bool> enough{false};
+  struct Hearing : Context {
+    using Context::Context;
+    void mark(Mark mark) override { came = came || mark.kind == MarkKind::Epoch; }
+    std::atomic<bool> came{false};
+  } context(8);
+  std::thread consumer([&] {
+    context.on_run = [&](const std::byte*, std::size_t count) {
+      const auto until = std::chrono::steady_clock::now() + count * std::chrono::microseconds(250);
+      while (std::chrono::steady_clock::now() < until && !enough.load()) std::this_thread::yield();
+      taken.fetch_add(static_cast<std::int64_t>(count));
+      return !enough.load();
+    };
+    (void)context.run_source(in);
+  });
+  std::thread producer([&] {
+    Context giving(8);
+    std::vector<std::int64_t> run(16);
+    while (!enough.load() && taken.load() < kLearned && giving.give(out, run.data(), run.size()) == 0) {
+    }
+    CHECK(sender->send(Mark{MarkKind::Epoch, 1}) == Link::Outcome::Ok);
+    const auto sent = std::chrono::steady_clock::now();
+    CHECK(eventually([&] { return context.came.load(); }));
+    CHECK(std::chrono::steady_clock::now() - sent < std::chrono::seconds(1));
+    CHECK(taken.load() < kLearned + 4000);
+    enough.store(true);
+    sender->interrupt();
+    receiver->interrupt();
+  });
+  producer.join();
+  consumer.join();
+}
+
 TEST(texts_larger_than_the_window_pass) {
   const Sockets sockets;
   const auto schema = words();

@@ -118,10 +118,14 @@ class CheckpointLoop:
             if self._stopped or self._state() is not State.RUNNING:
                 return  # it ends, or goes back: that is told elsewhere
             self._failed += 1
-            now = self._age()
-            given_up = self._counters(None).with_record(CheckpointRecord(0, now, now - since, problem=str(error)))
-            self._counters(replace(given_up, abandoned=counted.abandoned + 1, problem=str(error)))
-            tell("checkpoint abandoned", job=self._job, level=logging.WARNING, reason=str(error))
+            now, reason = self._age(), str(error)
+            given_up = self._counters(None).with_record(CheckpointRecord(0, now, now - since, problem=reason))
+            spent = counted.abandoned_seconds + now - since
+            self._counters(
+                replace(given_up, abandoned=counted.abandoned + 1, abandoned_seconds=spent, problem=reason)
+            )
+            seconds = round(now - since, 3)
+            tell("checkpoint abandoned", job=self._job, level=logging.WARNING, seconds=seconds, reason=reason)
             return
         self._failed = 0
         self._counters(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CsvFormat", "FileFormat", "ParquetFormat"]
 
+_RUN = b"rayelastic.run"  # in the metadata of a file
 COPY_BYTES = 1 << 20  # of a file that is copied, at once
 
 
@@ -37,18 +38,28 @@ class ParquetFormat:
 
     Args:
         schema: of the rows.
+        run: who writes; noted in each file. Empty: nobody asks.
     """
 
     suffix = ".parquet"
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, run: str = "") -> None:
         self._schema = schema.to_arrow()
+        self._run = run.encode()
 
     def begin(self, file: Any) -> Any:
         """Returns a writer."""
         from pyarrow.parquet import ParquetWriter
 
-        return ParquetWriter(file, self._schema)
+        noted = self._schema.with_metadata({_RUN: self._run}) if self._run else self._schema
+        return ParquetWriter(file, noted)
+
+    def is_of_this_run(self, file: Any) -> bool:
+        """Whether the same run has written a file that is there."""
+        from pyarrow.parquet import ParquetFile
+
+        noted = ParquetFile(file).metadata.metadata or {}
+        return bool(self._run) and noted.get(_RUN) == self._run
 
     def rows(self, file: Any) -> int:
         """Reads the number of rows in the footer."""

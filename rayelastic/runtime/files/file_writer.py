@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SinkError, StateError
 from rayelastic.graph.edges.locations import shown_location
@@ -16,6 +16,8 @@ from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.files.outputs import MOVED, BlobStore, HiddenFile, Output, check_left, rows_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
 
     from rayelastic.runtime.files.file_formats import FileFormat
@@ -60,7 +62,8 @@ class PartFolder:
         form: how rows become a file.
         before: what an earlier run wrote there, if this one goes on from it.
         digits: of the numbers, at least.
-        behind: whether parts of other jobs stay, and numbers go on behind them. Otherwise one first part is replaced.
+        behind: parts of other jobs stay, and numbers go on behind them; tells whether a file is of this very run, which
+            begins anew after a loss: the last ones that are go. None: one first part is replaced.
 
     Raises:
         SinkError: the folder has parts of other runs, whose rows would be mixed with these.
@@ -68,7 +71,13 @@ class PartFolder:
     """
 
     def __init__(
-        self, location: str, form: FileFormat, before: Output | None = None, *, digits: int = 1, behind: bool = False
+        self,
+        location: str,
+        form: FileFormat,
+        before: Output | None = None,
+        *,
+        digits: int = 1,
+        behind: Callable[[Any], bool] | None = None,
     ) -> None:
         self._location = location
         self._folder = OutputFolder(location)
@@ -80,8 +89,8 @@ class PartFolder:
         self._part: _HiddenPart | None = None
         parts = self._parts()
         if before is None:
-            self._next = max(parts, default=-1) + 1 if behind else 0
-            if not behind and max(parts, default=-1) > 0:
+            self._next = 0 if behind is None else self._behind(parts, behind)
+            if behind is None and max(parts, default=-1) > 0:
                 raise SinkError(
                     f"{shown_location(location)!r} has part files up to {max(parts)} of an earlier job, which went on "
                     "from a snapshot or took checkpoints; its rows would be mixed with those of this one",
@@ -158,6 +167,15 @@ class PartFolder:
 
     def _parts(self) -> dict[int, str]:
         return {int(found[1]): name for name in self._folder.names() if (found := self._pattern.fullmatch(name))}
+
+    def _behind(self, parts: dict[int, str], is_ours: Callable[[Any], bool]) -> int:
+        """Removes what this run wrote before it was lost; gives the number behind what others did."""
+        for number in sorted(parts, reverse=True):
+            with self._folder.read(parts[number]) as file:
+                if not is_ours(file):
+                    return number + 1
+            self._folder.delete(parts[number])
+        return 0
 
     def _checked(self, before: Output, parts: dict[int, str]) -> int:
         """The next number behind what a job left that was stopped."""

@@ -31,6 +31,7 @@ class GrowingTable:
         schema: of the rows.
         period: seconds after which rows that wait are written.
         before: what an earlier run wrote there, if this one goes on from it.
+        run: names the sink and its run, so that whoever begins anew after a loss takes back what was there before it.
         part_rows: rows after which they are written at once.
         by_epoch: whether files stay hidden until a checkpoint is complete.
 
@@ -44,11 +45,13 @@ class GrowingTable:
         schema: Schema,
         period: float,
         before: Output | None = None,
+        run: str = "",
         part_rows: int = PART_ROWS,
         *,
         by_epoch: bool = False,
     ) -> None:
-        self._parts = PartFolder(location, ParquetFormat(schema), before, digits=DIGITS, behind=True)
+        form = ParquetFormat(schema, run)
+        self._parts = PartFolder(location, form, before, digits=DIGITS, behind=form.is_of_this_run)
         self._period = period
         self._part_rows = part_rows
         self._by_epoch = by_epoch

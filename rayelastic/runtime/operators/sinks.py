@@ -63,7 +63,7 @@ def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
             return SinkOperator(_batches(name, schema, rows.write), rows, past.taken(name))
         case GrowingSink():
             before = Output.at(body.path, past.outputs)
-            table = GrowingTable(body.path, schema, body.period, before, by_epoch=past.by_epoch)
+            table = GrowingTable(body.path, schema, body.period, before, f"{past.run}/{name}", by_epoch=past.by_epoch)
             flags = Flags.SINK | Flags.NEEDS_TOKEN
             native = _native.Operator.python(name, table.write, native_schema(schema), None, view="arrow", flags=flags)
             return SinkOperator(native, table, past.taken(name), table.abandon)

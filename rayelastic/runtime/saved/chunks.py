@@ -193,8 +193,10 @@ def table_of(chunks: Iterable[bytes], shape: Shape, *, trusted: bool) -> pa.Tabl
     objects = [_unpickled(entry.payload) for entry in found]
     if shape.kind is StateKindOf.TIMERS:
         timers = pa.array([sorted(kept.timers) for kept in objects], pa.list_(pa.int64()))
-        return pa.table([*columns, _values([kept.state for kept in objects]), timers], [*names, "value", "timers"])
-    return pa.table([*columns, _values(objects)], [*names, "value"])
+        title, values = _values([kept.state for kept in objects])
+        return pa.table([*columns, values, timers], [*names, title, "timers"])
+    title, values = _values(objects)
+    return pa.table([*columns, values], [*names, title])
 
 
 def _turned(rows: Sequence[Sequence[Cell]], width: int) -> list[list[Cell]]:
@@ -227,13 +229,14 @@ def _unpickled(data: bytes) -> Any:
         ) from None
 
 
-def _values(objects: Sequence[Any]) -> pa.Array:
+def _values(objects: Sequence[Any]) -> tuple[str, pa.Array]:
+    """A column of Python values; it is called otherwise where they are shown as Python writes them."""
     import pyarrow as pa
 
     try:
-        return pa.array([_plain(one) for one in objects])
+        return "value", pa.array([_plain(one) for one in objects])
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        return pa.array([repr(one) for one in objects])
+        return "value_as_text", pa.array([repr(one) for one in objects], pa.string())
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import struct
 from collections.abc import Sequence
@@ -48,7 +49,10 @@ def key_bytes(key: Sequence[Any], shape: Shape, operator: str) -> tuple[bytes, b
 
 
 def parsed_key(texts: Sequence[str], shape: Shape) -> tuple[Any, ...]:
-    """The values of key fields that are written as texts; what can't be one stays a text, which `key_bytes` refuses."""
+    """The values of key fields that are written as texts; what can't be one stays a text, which `key_bytes` refuses.
+
+    Where a field may be None, `null` is that. A text may stand in double quotes, as JSON has it: `"null"` is a text.
+    """
     import pyarrow as pa
 
     if len(texts) != len(shape.keys):
@@ -58,11 +62,21 @@ def parsed_key(texts: Sequence[str], shape: Shape) -> tuple[Any, ...]:
         if text == "null" and nullable:
             key.append(None)
             continue
+        if parsed_format(form)[0] is DataType.STRING and len(text) > 1 and text[0] == text[-1] == '"':
+            key.append(_unquoted(text))
+            continue
         try:
             key.append(pa.array([text]).cast(arrow_type_of(form))[0].as_py())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             key.append(text)
     return tuple(key)
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return str(json.loads(text))
+    except ValueError:  # quotes of its own
+        return text
 
 
 def _no_such_key(key: Sequence[Any], shape: Shape, operator: str, why: str) -> StateError:

@@ -81,8 +81,9 @@ def read_snapshot(snapshot: Snapshot | Checkpoint | str | Path) -> SavedStates:
 
     Returns:
         {operator: a table with a row for each key}: the key fields, then those of its state; of aggregates what they
-        would give now; of Python values a column `value`, as text where Arrow has no type for them; of operators
-        with timers also `timers`, as ticks of their event time, or microseconds since 1970.
+        would give now; of Python values a column `value`, or `value_as_text`, as `repr` writes them, if Arrow has no
+        type for all of them; of operators with timers also `timers`, as ticks of their event time, or microseconds
+        since 1970.
 
     Raises:
         StateError: it is damaged, of another format, or not signed with the key; asked for an operator: its state

@@ -17,7 +17,7 @@ class CheckpointRecord:
         number: of it; 0: it had none when it was given up.
         at: seconds since the start of the job, when it ended.
         seconds: that it took.
-        paused: of that, seconds for which sources stood still.
+        paused: of that, seconds for which sources were held.
         bytes: of state that was written; what sinks keep of their rows isn't counted.
         slowest: the operator whose state was there last: the mark came late to it, or there was much to write.
         slowest_seconds: from the start of the checkpoint until its state was written.

@@ -216,9 +216,11 @@ class CheckpointCounters:
     Args:
         taken: complete ones.
         abandoned: that couldn't be completed; the job went on.
+        abandoned_seconds: that these took, all in all.
         last: the number of the last complete one; 0: none yet.
         seconds: that the last complete one took, all in all.
-        paused: of that, seconds for which sources stood still, the one that did so longest.
+        paused: of that, seconds for which sources were held, those that were longest: until their marks were on
+            the way, or, where `standstill` says why, until all that was under way had been processed and saved.
         restarts: times that the job went back to one, or to its start.
         problem: why there are none, or why the last one was abandoned; empty if all is well.
         standstill: why all sources stand still until what they sent is processed; empty if marks go with the records.
@@ -229,6 +231,7 @@ class CheckpointCounters:
 
     taken: int = 0
     abandoned: int = 0
+    abandoned_seconds: float = 0.0
     last: int = 0
     seconds: float = 0.0
     paused: float = 0.0

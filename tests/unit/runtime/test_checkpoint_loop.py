@@ -18,9 +18,11 @@ class Taking:
         self.counters = CheckpointCounters()
         self.problem: Exception | None = None
         self.taken: list[int] = []
-        self.loop = CheckpointLoop("job", 2.0, self._take, lambda: self.state, self._counted)
+        self.now = 0.0
+        self.loop = CheckpointLoop("job", 2.0, self._take, lambda: self.state, self._counted, clock=lambda: self.now)
 
     def _take(self) -> Taken:
+        self.now += 0.5
         if self.problem is not None:
             raise self.problem
         self.taken.append(len(self.taken) + 1)
@@ -55,6 +57,7 @@ def test_one_that_is_abandoned_is_counted(problem: Exception) -> None:
     one.loop.take()
     assert one.taken == [1]
     assert (one.counters.taken, one.counters.abandoned, one.counters.problem) == (1, 1, "")
+    assert one.counters.abandoned_seconds == 0.5
 
 
 @pytest.mark.parametrize("state", [State.CREATED, State.RECOVERING, State.FINISHED])

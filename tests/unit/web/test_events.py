@@ -28,7 +28,7 @@ def test_each_checkpoint_has_a_marker_with_its_times() -> None:
     assert (event.seconds, event.kind, event.title) == (6.5, EventKind.CHECKPOINT, "checkpoint 1")
     assert event.seen == {
         "it took": "0.25 s",
-        "sources stood still": "40 ms",
+        "sources were held": "40 ms",
         "state written": "2,048 bytes",
         "slowest operator": "totals, after 0.20 s",
     }

@@ -115,6 +115,8 @@ class FrameBody {
   // each other with the same address and length share their text.
   std::size_t append(const std::byte* records, std::size_t count, Append& outcome);
   void clear() noexcept;
+  // From now on it is full at so many bytes.
+  void aim(std::size_t target_bytes) noexcept { target_bytes_ = target_bytes; }
 
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }

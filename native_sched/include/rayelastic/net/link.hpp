@@ -7,7 +7,8 @@
 // written under `mutex_` with non-blocking sends; what comes in is touched by one thread only (sending side: service thread,
 // receiving side: operator's thread).
 // Bounds: the sender holds at most two bodies and the receiver one (frames, but for large texts). On the way (in the kernel, mostly) are at most the window,
-// or half of it and one larger frame: that bounds the time that a tuple spends there when downstream is slow.
+// or half of it and one larger frame; and no more than what the receiver takes in `most_ahead`, as the sender learns by how fast credit
+// comes back while it waits for some: so a tuple, or a mark, isn't long on its way when downstream is slow. It begins small, for nobody knows yet.
 // Nothing waits for ever: a silent or lost peer is a failure.
 #pragma once
 
@@ -38,6 +39,7 @@ struct LinkOptions {
   std::size_t max_frame_bytes = 1U << 20;          // larger frames are refused before memory is allocated (D4); larger texts are split
   std::size_t most_text = kMostText;               // of a tuple, in bytes
   std::size_t window_bytes = 4U << 20;             // granted by the receiver, unconsumed at any time
+  std::chrono::milliseconds most_ahead{500};       // of the receiver's work, on its way at any time
   std::chrono::milliseconds heartbeat{500};        // an idle side says that it lives
   std::chrono::milliseconds silence{30000};        // a peer that said nothing for so long is lost; one that closed is at once
   std::chrono::milliseconds first_silence{60000};  // the same before its first frame: it may still be starting
@@ -93,7 +95,7 @@ class Link {
     [[nodiscard]] Mark mark() const noexcept { return {static_cast<MarkKind>(header.detail), header.value}; }
   };
   [[nodiscard]] Outcome receive(Received& received);  // End: the peer said goodbye
-  void consumed(std::size_t bytes);                   // grants their credit back
+  void consumed(std::size_t bytes);                   // grants their credit back, soon
   // Submits all records of a frame through `out`, then grants its credit back: credit means that downstream has taken it. Returns what a
   // rel_process of a source returns.
   std::int64_t submit(const Received& received, std::byte* out, std::size_t capacity, rel_context* context);
@@ -123,6 +125,9 @@ class Link {
   void seal(FrameHeader header, std::span<const std::byte> records = {}, std::span<const char> heap = {});
   void seal_body();
   [[nodiscard]] bool has_credit() const noexcept;
+  void learn(std::uint64_t granted);
+  void keep_ahead(std::uint64_t bytes) noexcept;
+  void grant(const Lock& lock);
   template <typename Done>
   [[nodiscard]] Outcome wait_until(Lock& lock, Done done);
   [[nodiscard]] bool has_unsent() const noexcept { return sealed_sent_ < sealed_bytes_ || (tls_ && tls_->unsent()); }
@@ -169,6 +174,9 @@ class Link {
   bool starved_ = false;  // waiting for credit, counted
   Mark mark_;
   std::uint64_t window_ = 0;       // sending side: what the first Credit granted
+  std::uint64_t ahead_ = 0;        // of that, what may be on its way
+  std::uint64_t taken_ = 0;        // by the receiver, so far, as credit tells
+  Clock::time_point granted_at_;   // when credit came, or went, for the last time
   std::uint64_t outstanding_ = 0;  // sending side: bytes sent and not granted back; receiving side: received and not granted back
   std::uint64_t consumed_ = 0;     // receiving side: bytes to grant back
   std::uint64_t grant_due_ = 0;

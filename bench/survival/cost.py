@@ -1,0 +1,87 @@
+"""What checkpoints cost: throughput and latency with and without, in turn, while a tenth of the state changes."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import rayelastic as rel
+from bench.survival.load import keys_of, topology, wait_for
+from rayelastic.runtime.values.status import OperatorSample
+
+TURN = 2_000_000  # rows for which one tenth of the keys is touched, if the rate isn't known yet
+SAMPLE = 1000  # one row in so many goes to the sink
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One run of a job.
+
+    Args:
+        rate: rows/s.
+        p50: seconds from the source to the sink.
+        p99: the same; both are powers of two of microseconds.
+        taken: checkpoints that were complete meanwhile.
+        abandoned: that weren't.
+        seconds: that the last one took.
+        paused: of that, seconds for which the source was held.
+    """
+
+    rate: float
+    p50: float
+    p99: float
+    taken: int = 0
+    abandoned: int = 0
+    seconds: float = 0.0
+    paused: float = 0.0
+
+
+def measured(megabytes: int, every: float, seconds: float, turn: int) -> Round:
+    """Fills the state, then counts for a while.
+
+    Args:
+        megabytes: of state.
+        every: seconds between two checkpoints; 0: none are taken.
+        seconds: that are measured.
+        turn: rows a second, about, as an earlier round had it.
+    """
+    keys = keys_of(megabytes)
+    with tempfile.TemporaryDirectory() as folder:
+        saving = rel.Checkpoint(Path(folder) / "saved", every=every) if every else False
+        job = rel.start(topology("cost", keys, turn, rel.count(), SAMPLE), rel.JobConfig(checkpoint=saving))
+        try:
+            wait_for(job, lambda: job.metrics().operator("touch").tuples_in > keys, "the state isn't filled")
+            if every:
+                before = job.status.checkpoints.taken
+                wait_for(job, lambda: job.status.checkpoints.taken > before, "no checkpoint is complete")
+            counted, first = job.status.checkpoints, job.metrics()
+            job.pause(seconds)
+            last, now = job.metrics(), job.status.checkpoints
+        finally:
+            job.close()
+    marks = [b - a for a, b in zip(first.operator("out").latency, last.operator("out").latency, strict=True)]
+    latency = OperatorSample("out", "", 0, 0, 0, latency=tuple(marks))
+    passed = last.operator("touch").tuples_in - first.operator("touch").tuples_in
+    return Round(
+        passed / (last.seconds - first.seconds),
+        latency.latency_quantile(0.5) or 0.0,
+        latency.latency_quantile(0.99) or 0.0,
+        now.taken - counted.taken,
+        now.abandoned - counted.abandoned,
+        now.seconds,
+        now.paused,
+    )
+
+
+def compare(megabytes: int, every: float, seconds: float, rounds: int) -> tuple[list[Round], list[Round]]:
+    """Rounds without and with checkpoints, in turn."""
+    without: list[Round] = []
+    with_them: list[Round] = []
+    turn = TURN
+    for _ in range(rounds):
+        without.append(measured(megabytes, 0.0, seconds, turn))
+        turn = max(1, round(statistics.median(one.rate for one in without)))
+        with_them.append(measured(megabytes, every, seconds, turn))
+    return without, with_them

@@ -1,0 +1,46 @@
+"""A sink that is far slower than its source: checkpoints are complete within seconds."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+import rayelastic as rel
+from tests.component.test_checkpoints import Losing
+
+MOST_SECONDS = 5.0  # for a checkpoint
+SLOW = 0.004  # seconds a record: what the window of a link holds would take half an hour
+CHECKPOINTS = 3
+
+PINS = {
+    "one element": {},
+    "over a link": {"rows": 0, "doubled": 0, "out": 1},
+    "over two links": {"rows": 0, "doubled": 1, "out": 2},
+}
+
+
+@pytest.mark.parametrize("pins", PINS.values(), ids=PINS)
+def test_checkpoints_are_complete_within_five_seconds(pins: dict[str, int], tmp_path: Path) -> None:
+    nobody, came = threading.Event(), threading.Event()
+
+    def slow(_: object) -> None:
+        came.set()
+        nobody.wait(SLOW)
+
+    topology = rel.Topology("slow")
+    doubled = topology.source("rows", rel.sequence(1 << 40)).map("doubled", lambda t: 2 * t.value, schema={"n": int})
+    doubled.sink("out", rel.call(slow))
+    made = Losing(topology, rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0)))
+    try:
+        assert came.wait(60)
+        for _ in range(CHECKPOINTS):
+            before = made.job.status.checkpoints.taken
+            made.take()  # the first one, of the job itself, may end in between
+            counted = made.job.status.checkpoints
+            assert counted.taken > before, counted.problem
+            assert counted.abandoned == 0, counted.problem
+            assert counted.seconds < MOST_SECONDS
+    finally:
+        made.job.close()
