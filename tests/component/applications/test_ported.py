@@ -37,11 +37,12 @@ from examples.ported import (
     top_words,
     wiki_stream,
 )
-from examples.ported.count_with_timeout import SILENCE, Counted, Seen
+from examples.ported.count_with_timeout import Seen
 from examples.ported.dynamic_sessions import Event
 from examples.ported.fraud_detection import LARGE, MINUTE, SMALL, Alert, Payment
 from examples.ported.search_sessions import PAUSE, Action
-from examples.ported.top_words import Top, Word
+from examples.ported.top_words import Word
+from tests.component.applications import by_brute_force
 
 DISORDER = 5  # seconds before or behind
 
@@ -61,11 +62,7 @@ def test_http_enrichment() -> None:
 def test_count_with_timeout(seed: int) -> None:
     dice = random.Random(seed)
     rows = [Seen(dice.choice("abcde"), at) for at in times(seed, 300, 9)]
-    expected = []
-    for key in "abcde":
-        mine = sorted(row.at for row in rows if row.key == key)
-        silent = [n for n, (one, two) in enumerate(pairwise([*mine, 10**9]), start=1) if two > one + SILENCE]
-        expected += [Counted(key, n, mine[n - 1] + SILENCE) for n in silent]
+    expected = by_brute_force.counted(rows)
     assert sorted(rel.run(count_with_timeout.build(rows))["out"]) == sorted(expected)
     assert len(expected) > 5
 
@@ -74,15 +71,7 @@ def test_count_with_timeout(seed: int) -> None:
 def test_dynamic_sessions(seed: int) -> None:
     dice = random.Random(seed)
     rows = [Event(dice.choice("abc"), at, dice.choice((1, 5, 20))) for at in times(seed, 300, 4)]
-    expected = []
-    for user in "abc":
-        spans: list[list[int]] = []  # start, end, count
-        for _, at, gap in sorted(row for row in rows if row.user == user):
-            if spans and at <= spans[-1][1]:
-                spans[-1][1:] = max(spans[-1][1], at + gap), spans[-1][2] + 1
-            else:
-                spans.append([at, at + gap, 1])
-        expected += [(user, *span) for span in spans]
+    expected = by_brute_force.dynamic_sessions(rows)
     assert sorted(map(tuple, rel.run(dynamic_sessions.build(rows))["out"])) == sorted(expected)
     assert len(expected) > 5
 
@@ -91,15 +80,7 @@ def test_dynamic_sessions(seed: int) -> None:
 def test_top_words(seed: int) -> None:
     dice = random.Random(seed)
     rows = [Word(dice.choice("aabbbccdef"), at) for at in times(seed, 300, 1)]
-    counts: dict[int, Counter[str]] = defaultdict(Counter)
-    for word, at in rows:
-        counts[at // 10 * 10][word] += 1
-    expected = [
-        Top(start, place, word, count)
-        for start in sorted(counts)
-        for place, (word, count) in enumerate(sorted(counts[start].items(), key=lambda one: (-one[1], one[0]))[:3], 1)
-    ]
-    assert rel.run(top_words.build(rows))["out"] == expected
+    assert rel.run(top_words.build(rows))["out"] == by_brute_force.top_words(rows)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -143,11 +124,7 @@ def test_search_sessions(seed: int) -> None:
 def test_fraud(seed: int) -> None:
     dice = random.Random(seed)
     rows = [fraud.Payment(dice.randrange(5), at, dice.choice((0.5, 20.0, 700.0))) for at in times(seed, 300, 9)]
-    expected = []
-    for one in (row for row in rows if row.amount < 1):
-        behind = [row for row in rows if row.account == one.account and one.at < row.at <= one.at + fraud.MINUTE]
-        same = [row for row in rows[rows.index(one) + 1 :] if row.account == one.account and row.at == one.at]
-        expected.append(fraud.Alert(one.account, one.at, any(row.amount > 500 for row in behind + same)))
+    expected = by_brute_force.alerts(rows)
     assert sorted(rel.run(fraud.build(rows))["out"]) == sorted(expected)
     assert len({alert.is_fraud for alert in expected}) == 2
 
