@@ -511,9 +511,10 @@ class Operator:
         """
 
     @staticmethod
-    def window(name: str, input: Schema, output: Schema, keys: Sequence[str], kind: str, size: int, slide: int, time: str, shift: int, rest: bool, aggregates: Sequence[tuple[str, str, str, float, float]]) -> Operator:
+    def window(name: str, input: Schema, output: Schema, keys: Sequence[str], kind: str, size: int, slide: int, time: str, shift: int, rest: bool, lateness: int, aggregates: Sequence[tuple[str, str, str, float, float]]) -> Operator:
         """
-        Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks).
+        Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks). lateness: ticks for which
+        windows that were given still take records; 0 for none.
         """
 
     @staticmethod

@@ -20,6 +20,7 @@ from bench.provenance import stamp
 
 RESULTS = ROOT / "bench" / "results"
 SMALL = 10  # items of the input that warms up and that measures start-up
+PORTED = "ported"  # what the names of works begin with whose programs are in examples/ported
 TIMEOUT = 600  # seconds for one run of one program
 
 
@@ -42,7 +43,12 @@ class Measured:
 def main() -> int:
     known = works()
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
-    parser.add_argument("--work", choices=known, default="word_count")
+    parser.add_argument(
+        "--work",
+        choices=[*known, PORTED],
+        default="word_count",
+        help="'ported': all programs of others that were ported",
+    )
     parser.add_argument(
         "--systems",
         nargs="+",
@@ -53,7 +59,12 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="rounds over all systems (default: %(default)s)")
     parser.add_argument("--items", type=int, help="a smaller input, to try things out")
     options = parser.parse_args()
-    work = known[options.work]
+    chosen = [work for name, work in known.items() if name == options.work or name.startswith(f"{options.work}_")]
+    return max([compare(work, options) for work in chosen])
+
+
+def compare(work: Work, options: argparse.Namespace) -> int:
+    """Measures one work, and reports; 1 if results differ or a system is absent."""
     items = options.items or work.items
     wanted = options.systems or [name for name in SYSTEMS if work.program(name).exists()]
     measured = [prepare(work, SYSTEMS[name]) for name in wanted]

@@ -142,6 +142,7 @@ class ProcessFunction:
         self._clock = clock
         self._times = process.times
         self._by_clock = process.time is None
+        self._takes_late = process.lateness > 0
         self._type = process.input_schema.tuple_type
         names = process.input_schema.names
         self._fields = tuple(names.index(key) for key in process.keys)
@@ -194,12 +195,23 @@ class ProcessFunction:
             except (TypeError, ValueError, OverflowError) as error:
                 raise marked(error, index) from None
             if ticks <= self._reached:
-                late.append(item)
+                if not (self._takes_late and self._take_late(item, ticks, kept, index)):
+                    late.append(item)
                 continue
             kept.key = kept.key or self._key(item)
             number = next(self._numbers)
             kept.waiting[number] = (ticks, tuple(item))
             heapq.heappush(self._due, (ticks, _TUPLE, number, kept))
+
+    def _take_late(self, item: Any, ticks: int, kept: Kept, index: int) -> bool:
+        """Asks whether a tuple behind the watermark is taken; at once, whatever else is due."""
+        kept.key = kept.key or self._key(item)
+        kept.gone = False
+        self._out._at(kept, ticks, self._reached + 1)
+        try:
+            return bool(self._instance.on_late(item, kept.state, self._out, self._reached))
+        except Exception as error:
+            raise marked(error, index) from None
 
     def _take_now(self, tuples: Sequence[Any], keys: Sequence[Kept]) -> None:
         for index, (item, kept) in enumerate(zip(tuples, keys, strict=True)):

@@ -6,7 +6,7 @@ only say how the next operator reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from rayelastic.errors import GraphError
@@ -133,6 +133,9 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
         slide: Seconds | None = None,
         rest: bool | None = None,
         within: Seconds | None = None,
+        assign: Callable[[Any], Iterable[tuple[Any, Any]]] | None = None,
+        lateness: Seconds | None = None,
+        clock: bool = False,
     ) -> WindowedStream[TimelyStream]:
         """Put the tuples of each key (of the whole stream where there is no key_by before) into windows.
 
@@ -146,9 +149,16 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
                 more, which isn't full; true by default where windows don't overlap.
             within: with count: a batch is also given so long after its first tuple, in event time, or by the clock
                 where the stream has none. Batches are folded, reduced or processed.
+            assign: or: a function of a tuple that says in which windows it is: pairs of start and end, written as the
+                event time is; each ends behind its tuples. Such windows are folded, reduced or processed.
+            lateness: of windows by event time: for so many seconds of event time after it was given a window still
+                takes tuples, and is given again with each of them. Results then say by `corrected` whether they take
+                the place of what was given before, and have no event time until the stream is given one.
+            clock: of windows by time: whether they go by the clock, in which there are no late tuples; `start` and
+                `end` are seconds since 1970 then. Such windows are folded, reduced or processed.
 
         Raises:
-            GraphError: neither count nor seconds, or both; too small; no event time.
+            GraphError: none of count, seconds and assign, or several; too small; no event time.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("moving")
@@ -159,20 +169,25 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
         >>> [t.mean for t in rel.run(topology)["out"]]
         [1.0, 2.0, 3.0, 4.0]
         """
-        framed = window(self._upstream, count, seconds, slide, rest, within)
+        framed = window(self._upstream, count, seconds, slide, rest, within, assign, lateness, clock)
         return WindowedStream(self, framed, self._declare_timely)
 
-    def session(self, *, gap: Seconds | Callable[[Any], Seconds]) -> WindowedStream[TimelyStream]:
+    def session(
+        self, *, gap: Seconds | Callable[[Any], Seconds], lateness: Seconds | None = None, clock: bool = False
+    ) -> WindowedStream[TimelyStream]:
         """Put the tuples of each key into sessions: those that are at most `gap` apart from the next, in event time.
 
         Args:
             gap: seconds, or a timedelta; or a function of a tuple that says how long that one keeps its session open.
                 Such sessions are folded, reduced or processed.
+            lateness: as of ``window``, of sessions that are aggregated. A late tuple may make one session of two: what
+                is given then takes the place of all that it overlaps with.
+            clock: as of ``window``.
 
         Raises:
             GraphError: no gap, or no event time.
         """
-        return WindowedStream(self, session(self._upstream, gap), self._declare_timely)
+        return WindowedStream(self, session(self._upstream, gap, lateness, clock), self._declare_timely)
 
     def merge_by_time(self, name: str, *others: Stream) -> TimelyStream:
         """Unite streams of one schema in the order of their event times; those of equal times in the order given here.

@@ -7,7 +7,14 @@ from typing import Any, Generic
 
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.operators.aggregates import AggregateSpec, Emit, TopK
-from rayelastic.graph.operators.gathering.declared import window_fold, window_process, window_reduce, window_top
+from rayelastic.graph.operators.gathering.declared import (
+    When,
+    window_collect,
+    window_fold,
+    window_process,
+    window_reduce,
+    window_top,
+)
 from rayelastic.graph.operators.windows import Window, windowed
 from rayelastic.graph.records.time_info import Seconds
 from rayelastic.graph.spec.operator_spec import OperatorSpec
@@ -68,6 +75,7 @@ class WindowedStream(Generic[StreamT]):
         schema: object,
         emit: str | Emit = "final",
         every: Seconds | None = None,
+        until: Callable[[Any], Any] | None = None,
     ) -> StreamT:
         """Call a function once for each window of a key, with all of its tuples, when the window is complete.
 
@@ -80,6 +88,8 @@ class WindowedStream(Generic[StreamT]):
             schema: of what it gives, see Schema.of.
             emit: 'final': once; 'update': also after each tuple, with `window.final` False.
             every: or also so many seconds of event time after its start, and again, if tuples have come since.
+            until: a function of a tuple: where it holds, what has come is given at once, as what is final, and the next
+                tuple begins anew: another session or batch, or the rest of the window.
 
         Returns:
             A stream of what fn gives; `.late()` has the tuples that came behind the watermark.
@@ -99,7 +109,9 @@ class WindowedStream(Generic[StreamT]):
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('x', 0, 'bb'), ('x', 10, 'c')]
         """
-        return self._declare(window_process(self.stream._upstream, self.window, name, fn, schema, emit, every))
+        return self._declare(
+            window_process(self.stream._upstream, self.window, name, fn, schema, When(emit, every, until))
+        )
 
     def fold(
         self,
@@ -110,6 +122,7 @@ class WindowedStream(Generic[StreamT]):
         schema: object = None,
         emit: str | Emit = "final",
         every: Seconds | None = None,
+        until: Callable[[Any], Any] | None = None,
     ) -> StreamT:
         """Give what has come together in each window of a key: `accumulated = fn(accumulated, t)`.
 
@@ -122,10 +135,12 @@ class WindowedStream(Generic[StreamT]):
             schema: of what fn gives, see Schema.of; that of `start` by default.
             emit: as of ``process``.
             every: likewise.
+            until: likewise, but a function of what came together.
 
         Returns:
-            A stream of the key fields, `start` and `end` of the window, with emit='update' or every= `final`, then what
-            came together; a plain value is called `value`. `.late()` as of ``process``.
+            A stream of the key fields, `start` and `end` of the window, with emit='update' or every= `final`, where the
+            window has lateness= `corrected`, then what came together; a plain value is called `value`. `.late()` as of
+            ``process``.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("longest")
@@ -141,10 +156,18 @@ class WindowedStream(Generic[StreamT]):
         ('x', 10, 20, False, 1)
         ('x', 10, 20, True, 1)
         """
-        return self._declare(window_fold(self.stream._upstream, self.window, name, fn, start, schema, emit, every))
+        return self._declare(
+            window_fold(self.stream._upstream, self.window, name, fn, start, schema, When(emit, every, until))
+        )
 
     def reduce(
-        self, name: str, fn: Callable[[Any, Any], Any], *, emit: str | Emit = "final", every: Seconds | None = None
+        self,
+        name: str,
+        fn: Callable[[Any, Any], Any],
+        *,
+        emit: str | Emit = "final",
+        every: Seconds | None = None,
+        until: Callable[[Any], Any] | None = None,
     ) -> StreamT:
         """Make one tuple of all of a window of a key: `reduced = fn(reduced, t)`, the first being its first tuple.
 
@@ -163,7 +186,7 @@ class WindowedStream(Generic[StreamT]):
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('x', 1, 9, 5, 4), ('x', 12, 17, 9, 12)]
         """
-        return self._declare(window_reduce(self.stream._upstream, self.window, name, fn, emit, every))
+        return self._declare(window_reduce(self.stream._upstream, self.window, name, fn, When(emit, every, until)))
 
     def top(
         self,
@@ -174,6 +197,7 @@ class WindowedStream(Generic[StreamT]):
         least: bool = False,
         emit: str | Emit = "final",
         every: Seconds | None = None,
+        until: Callable[[Any], Any] | None = None,
     ) -> StreamT:
         """Give the k tuples of each window of a key that have the largest values of a field, whole.
 
@@ -184,6 +208,7 @@ class WindowedStream(Generic[StreamT]):
             least: whether the least ones are wanted.
             emit: as of ``process``.
             every: likewise.
+            until: likewise.
 
         Returns:
             A stream of the key fields, `start`, `end` and perhaps `final` as of ``fold``, `place` from 1 on, then the
@@ -201,4 +226,35 @@ class WindowedStream(Generic[StreamT]):
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('x', 0, 10, 1, 9, 6), ('x', 0, 10, 2, 7, 1)]
         """
-        return self._declare(window_top(self.stream._upstream, self.window, name, k, by, least, emit, every))
+        return self._declare(
+            window_top(self.stream._upstream, self.window, name, k, by, least, When(emit, every, until))
+        )
+
+    def collect(
+        self,
+        name: str,
+        *,
+        emit: str | Emit = "final",
+        every: Seconds | None = None,
+        until: Callable[[Any], Any] | None = None,
+    ) -> StreamT:
+        """Give all tuples of each window of a key together, in the order of their times, when it is complete.
+
+        Arguments and errors as of ``process``, which gives lists to a function instead.
+
+        Returns:
+            A stream of the key fields, `start`, `end` and perhaps more as of ``fold``, `place` from 1 on, then the
+            other fields.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("baskets")
+        >>> scanned = [("x", "tea", 4), ("x", "milk", 1), ("x", "pay", 6), ("x", "rice", 7)]
+        >>> rows = rel.rows(scanned, {"k": str, "what": str, "at": int})
+        >>> timed = topology.source("scanned", rows).event_time("time", "at", lateness=5).key_by("k")
+        >>> baskets = timed.session(gap=60).collect("baskets", until=lambda t: t.what == "pay")
+        >>> baskets.map("short", lambda t: (t.start, t.place, t.what)).sink("out", rel.list())
+        <sink out>
+        >>> [tuple(t) for t in rel.run(topology)["out"]]
+        [(1, 1, 'milk'), (1, 2, 'tea'), (1, 3, 'pay'), (7, 1, 'rice')]
+        """
+        return self._declare(window_collect(self.stream._upstream, self.window, name, When(emit, every, until)))

@@ -52,6 +52,7 @@ class KeyedProcess:
         why: they do.
         what: it is, in words; by default what class the object is of.
         output_time: the event time of what it gives; None: that of its input, where that is kept.
+        lateness: ticks behind the watermark up to which it is asked whether it takes a tuple, by `on_late`.
     """
 
     instance: Any
@@ -63,6 +64,7 @@ class KeyedProcess:
     why: str = ""
     what: str = ""
     output_time: TimeInfo | None = None
+    lateness: int = 0
 
     @property
     def lane(self) -> Lane:

@@ -6,7 +6,7 @@ native_sched/include/rayelastic/operators/time/window.hpp.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -23,9 +23,10 @@ from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["Window", "WindowKind", "Windowing", "session", "window", "windowed"]
+__all__ = ["BOUNDS", "CORRECTED", "Window", "WindowKind", "Windowing", "output_time", "session", "window", "windowed"]
 
 BOUNDS = ("start", "end")  # fields that windows by time give, behind the keys
+CORRECTED = "corrected"  # and those that may be given again
 LONGEST_COUNT = 2**40  # tuples of a window
 
 
@@ -36,6 +37,7 @@ class WindowKind(Enum):
     TIME = "time"
     SESSION = "session"
     BATCH = "batch"  # by count, or when its time is over
+    ASSIGNED = "assigned"  # as a function says
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,12 @@ class Window:
         kind: by count, by event time, or sessions.
         size: tuples, or ticks; of sessions the gap.
         slide: the same; from the start of one window to that of the next.
-        time: the event time, of windows by time.
+        time: the event time, of windows by time; None: by count alone, or by the clock.
         rest: whether tuples that are in no full window are given when the input ends; of windows by count.
         within: of batches, ticks after the first tuple.
         gap: of sessions whose tuples say theirs: of a tuple, in seconds.
+        assign: of windows that a function tells: of a tuple, pairs of start and end.
+        lateness: ticks of event time for which a window that was given still takes tuples, and is given again.
     """
 
     kind: WindowKind
@@ -59,11 +63,31 @@ class Window:
     rest: bool = False
     within: int = 0
     gap: Callable[[Any], Seconds] | None = None
+    assign: Callable[[Any], Iterable[tuple[Any, Any]]] | None = None
+    lateness: int = 0
 
     def __str__(self) -> str:
+        late = f", open for {self._span(self.lateness)} more" if self.lateness else ""
+        clock = ", by the clock" if self.by_clock else ""
+        return f"{self._what}{clock}{late}"
+
+    @property
+    def by_clock(self) -> bool:
+        """Whether it goes by the clock."""
+        return self.time is None and self.kind is not WindowKind.COUNT
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it can be aggregated natively."""
+        natively = (WindowKind.COUNT, WindowKind.TIME, WindowKind.SESSION)
+        return self.kind in natively and self.gap is None and not self.by_clock
+
+    @property
+    def _what(self) -> str:
         if self.kind is WindowKind.BATCH:
-            unit = CLOCK.unit if self.time is None else self.time.unit
-            return f"batches of {self.size} tuples, or {self.within} {unit}"
+            return f"batches of {self.size} tuples, or {self._span(self.within)}"
+        if self.kind is WindowKind.ASSIGNED:
+            return "windows that a function assigns"
         if self.gap is not None:
             return "sessions with gaps that their tuples tell"
         if self.kind is WindowKind.SESSION:
@@ -72,7 +96,7 @@ class Window:
         return f"windows of {self._span(self.size)}{every}"
 
     def _span(self, size: int) -> str:
-        return f"{size} tuples" if self.time is None else f"{size} {self.time.unit}"
+        return f"{size} tuples" if self.kind is WindowKind.COUNT else f"{size} {(self.time or CLOCK).unit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +115,17 @@ class Windowing:
     @property
     def output_time(self) -> TimeInfo | None:
         """The event time of what it gives: the last tick of a window, so that it isn't late for another."""
-        time = self.window.time
-        if time is None:
-            return None
-        return TimeInfo("end", time.unit, 0 if self.window.kind is WindowKind.SESSION else -1)
+        return output_time(self.window)
+
+
+def output_time(window: Window) -> TimeInfo | None:
+    """The event time of what windows give: their last tick, so that nothing is late for other windows.
+
+    None where there is no such time: corrected results come behind the watermark.
+    """
+    if window.time is None or window.lateness:
+        return None
+    return TimeInfo("end", window.time.unit, 0 if window.kind is WindowKind.SESSION else -1)
 
 
 def window(
@@ -104,22 +135,45 @@ def window(
     slide: Seconds | None,
     rest: bool | None,
     within: Seconds | None,
+    assign: Callable[[Any], Iterable[tuple[Any, Any]]] | None,
+    lateness: Seconds | None,
+    clock: bool,
 ) -> Window:
     """See ``Stream.window``."""
     with declaring(up.called, caller_location()):
-        if (count is None) == (seconds is None):
+        if [count, seconds, assign].count(None) != 2:
             raise GraphError(
-                "a window has a count or seconds", way_out="Write .window(count=...) or .window(seconds=...)"
+                "a window has a count, seconds, or a function that assigns it",
+                way_out="Write .window(count=...), .window(seconds=...) or .window(assign=...)",
             )
+        by_time = seconds is not None or assign is not None
+        if lateness is not None and (clock or not by_time):
+            raise GraphError(
+                "lateness is for windows by event time", way_out="By count, or by the clock, no tuple is late"
+            )
+        if clock and not by_time:
+            raise GraphError("clock is for windows by time", way_out="Write .window(seconds=..., clock=True)")
         if within is not None:
             return _batch(up, count, within, slide, rest)
-        if seconds is None:
+        if not by_time:
             return _by_count(count, slide, rest)
         if rest is not None:
             raise GraphError("rest is for windows by count", way_out="Windows by time are all given at the end")
-        time = _time_of(up, "a window by time")
-        size = time.ticks(seconds, "seconds")
-        return Window(WindowKind.TIME, size, size if slide is None else time.ticks(slide, "slide"), time)
+        time = None if clock else _time_of(up, "a window by time")
+        late = 0 if lateness is None else (time or CLOCK).ticks(lateness, "lateness")
+        if seconds is None:
+            return _assigned(assign, slide, time, late)
+        size = (time or CLOCK).ticks(seconds, "seconds")
+        every = size if slide is None else (time or CLOCK).ticks(slide, "slide")
+        return Window(WindowKind.TIME, size, every, time, lateness=late)
+
+
+def _assigned(assign: object, slide: object, time: TimeInfo | None, lateness: int) -> Window:
+    if slide is not None:
+        raise GraphError("slide is for windows of seconds", way_out="The function says where windows begin and end")
+    if not callable(assign) or not binds(assign, (None,)):
+        raise GraphError(f"assign={shown(assign)} can't be called as assign(t)", way_out="Give a function of a tuple")
+    return Window(WindowKind.ASSIGNED, 0, 0, time, assign=assign, lateness=lateness)
 
 
 def _batch(up: Upstream, count: object, within: Seconds, slide: object, rest: object) -> Window:
@@ -129,22 +183,25 @@ def _batch(up: Upstream, count: object, within: Seconds, slide: object, rest: ob
     return Window(WindowKind.BATCH, size, size, time, within=(time or CLOCK).ticks(within, "within"))
 
 
-def session(up: Upstream, gap: Seconds | Callable[[Any], Seconds]) -> Window:
+def session(up: Upstream, gap: Seconds | Callable[[Any], Seconds], lateness: Seconds | None, clock: bool) -> Window:
     """See ``Stream.session``."""
     with declaring(up.called, caller_location()):
-        time = _time_of(up, "a session")
+        if lateness is not None and clock:
+            raise GraphError("lateness is for sessions by event time", way_out="By the clock no tuple is late")
+        time = None if clock else _time_of(up, "a session")
+        late = 0 if lateness is None else (time or CLOCK).ticks(lateness, "lateness")
         if callable(gap):
             if not binds(gap, (None,)):
                 raise GraphError(f"gap={shown(gap)} can't be called as gap(t)", way_out="Give a function of a tuple")
-            return Window(WindowKind.SESSION, 0, 0, time, gap=gap)
-        ticks = time.ticks(gap, "gap")
-        return Window(WindowKind.SESSION, ticks, ticks, time)
+            return Window(WindowKind.SESSION, 0, 0, time, gap=gap, lateness=late)
+        ticks = (time or CLOCK).ticks(gap, "gap")
+        return Window(WindowKind.SESSION, ticks, ticks, time, lateness=late)
 
 
 def windowed(up: Upstream, window: Window, name: str, aggregates: Mapping[str, AggregateSpec | TopK]) -> OperatorSpec:
     """See ``WindowedStream.aggregate``."""
     with NewOperator(name, up.operators) as location:
-        if window.gap is not None or window.kind is WindowKind.BATCH:
+        if not window.is_native:
             raise GraphError(f"{window} aren't aggregated natively", way_out="Use .fold, .reduce, .top or .process")
         wanted = expanded(aggregates)
         late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
@@ -164,11 +221,13 @@ def _schema(up: Upstream, window: Window, name: str, wanted: dict[str, Aggregate
     gives = aggregated_schema(name, up.schema, keys, wanted)
     if time is None:
         return gives
-    for bound in BOUNDS:
+    bounds = [(bound, up.schema.field(time.field).format, False) for bound in BOUNDS]
+    if window.lateness:
+        bounds.append((CORRECTED, "b", False))
+    for bound, _, _ in bounds:
         if bound in (*keys, *wanted):
             raise GraphError(f"a window by time has a field '{bound}' already", way_out="Give yours another name")
     columns = [(f.name, f.format, f.nullable) for f in gives.fields]
-    bounds = [(bound, up.schema.field(time.field).format, False) for bound in BOUNDS]
     return laid_out(name, [*columns[: len(keys)], *bounds, *columns[len(keys) :]])
 
 

@@ -52,6 +52,7 @@ def _window(spec: OperatorSpec) -> _native.Operator:
         window.time.field if window.time is not None else "",
         window.time.shift if window.time is not None else 0,
         window.rest,
+        window.lateness,
         native_aggregates(body.aggregates),
     )
 

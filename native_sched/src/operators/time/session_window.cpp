@@ -16,11 +16,12 @@ struct Session {
   std::int64_t start;
   std::int64_t last;
   std::byte* state;
+  bool given = false;  // once at least, and kept for late records
 };
 
 struct SessionKey {
-  std::vector<Session> sessions;  // in order, more than a gap apart
-  std::int64_t due = kEndOfTime;  // when the first has ended, at the latest
+  std::vector<Session> sessions;  // in order, more than a gap apart; those whose end is reached before those that are open
+  std::int64_t due = kEndOfTime;  // when one has ended, or isn't kept any longer
 };
 
 // `reached`: the watermark.
@@ -28,9 +29,11 @@ struct SessionWindow final : TimedState {
   WindowCore core;
   TimeField time;
   std::int64_t gap;
+  std::int64_t lateness;
   DueKeys due = {};
 
-  SessionWindow(WindowCore made, TimeField field, std::int64_t size) : core(std::move(made)), time(field), gap(size) {
+  SessionWindow(WindowCore made, TimeField field, const WindowOptions& options)
+      : core(std::move(made)), time(field), gap(options.size), lateness(options.lateness) {
     keep(&core.table(), nullptr);
   }
   SessionWindow(const SessionWindow&) = delete;
@@ -41,13 +44,27 @@ struct SessionWindow final : TimedState {
 
   enum class Outcome : std::uint8_t { Ok, Late, Stopped, Failed };
 
-  Outcome take(void* slot, const std::byte* record) {
+  [[nodiscard]] std::int64_t end_of(const Session& each) const noexcept { return each.last + gap; }
+  // When there is something to do for a key, of which what ends up to a time was given.
+  [[nodiscard]] std::int64_t next_due(const std::vector<Session>& sessions, std::int64_t now) const noexcept {
+    const auto open = std::ranges::find_if(sessions, [&](const Session& each) { return end_of(each) > now; });
+    const std::int64_t kept = end_of(sessions.front()) + (open == sessions.begin() ? 0 : lateness);
+    return open == sessions.end() ? kept : std::min(kept, end_of(*open));
+  }
+
+  Outcome give_session(void* slot, Session& session, bool corrected, OutputWriter& writer) {
+    const std::int64_t bounds[] = {session.start, end_of(session)};
+    session.given = true;
+    return core.give(slot, session.state, bounds, writer, corrected) ? Outcome::Ok : Outcome::Stopped;
+  }
+
+  Outcome take(void* slot, const std::byte* record, OutputWriter& writer) {
     const std::int64_t at = time.of(record);
     SessionKey*& kept = kept_in<SessionKey>(slot);
     std::vector<Session>* sessions = kept == nullptr ? nullptr : &kept->sessions;
     const auto is_near = [&](const Session& each) { return each.last + gap >= at && each.start - gap <= at; };
     const bool joins = sessions != nullptr && std::ranges::any_of(*sessions, is_near);
-    if (!joins && at + gap <= reached) {
+    if (!joins && at + gap + lateness <= reached) {
       if (kept == nullptr) core.table().remove(slot);
       return Outcome::Late;
     }
@@ -55,7 +72,7 @@ struct SessionWindow final : TimedState {
     sessions = &kept->sessions;
     auto first = std::ranges::find_if(*sessions, [&](const Session& each) { return each.last + gap >= at; });
     if (!joins) {
-      first = sessions->insert(first, {at, at, core.make()});
+      first = sessions->insert(first, {at, at, core.make(), false});
     } else {
       first->start = std::min(first->start, at);
       first->last = std::max(first->last, at);
@@ -65,34 +82,36 @@ struct SessionWindow final : TimedState {
     if (const auto second = first + 1; second != sessions->end() && first->last + gap >= second->start) {
       if (!core.accumulators().merge(first->state, second->state)) return Outcome::Failed;
       first->last = second->last;
+      first->given |= second->given;
       core.drop(second->state);
       sessions->erase(second);
     }
-    const std::int64_t ends = sessions->front().last + gap;
-    if (ends < kept->due) {
-      kept->due = ends;
-      due.note(ends, slot);
+    const std::int64_t next = next_due(*sessions, reached);
+    if (next < kept->due) {
+      kept->due = next;
+      due.note(next, slot);
     }
-    return Outcome::Ok;
+    return end_of(*first) <= reached ? give_session(slot, *first, true, writer) : Outcome::Ok;
   }
 
-  // Gives the first session of a key if it has ended, and looks when the next one may have.
+  // Gives the session of a key that ends now, drops what isn't kept any longer, and looks when the next one ends.
   Outcome give(void* slot, std::int64_t now, OutputWriter& writer) {
     SessionKey* const kept = kept_in<SessionKey>(slot);
     if (kept == nullptr || kept->due != now) return Outcome::Ok;  // noted for an earlier life of the slot, or twice
-    const Session first = kept->sessions.front();
-    if (first.last + gap == now) {
-      const std::int64_t bounds[] = {first.start, first.last + gap};
-      if (!core.give(slot, first.state, bounds, writer)) return Outcome::Stopped;
-      core.drop(first.state);
-      kept->sessions.erase(kept->sessions.begin());
+    std::vector<Session>& sessions = kept->sessions;
+    if (const auto ended = std::ranges::find_if(sessions, [&](const Session& each) { return end_of(each) == now; });
+        ended != sessions.end()) {
+      if (const Outcome outcome = give_session(slot, *ended, ended->given, writer); outcome != Outcome::Ok) return outcome;
     }
-    if (kept->sessions.empty()) {
+    const auto kept_from = std::ranges::find_if(sessions, [&](const Session& each) { return end_of(each) + lateness > now; });
+    std::for_each(sessions.begin(), kept_from, [&](const Session& each) { core.drop(each.state); });
+    sessions.erase(sessions.begin(), kept_from);
+    if (sessions.empty()) {
       delete std::exchange(kept_in<SessionKey>(slot), nullptr);
       core.table().remove(slot);
       return Outcome::Ok;
     }
-    kept->due = kept->sessions.front().last + gap;
+    kept->due = next_due(sessions, now);
     due.note(kept->due, slot);
     return Outcome::Ok;
   }
@@ -107,9 +126,10 @@ struct SessionWindow final : TimedState {
     return outcome;
   }
 
-  // --- TimedState: per key how many sessions (4), and of each its first and its last time (8 each) and state
+  // --- TimedState: per key how many sessions (4), and of each its first and its last time (8 each), with a lateness whether it was given (1),
+  // and its state
   [[nodiscard]] std::uint64_t form() const noexcept override {
-    return form_of(WindowKind::Session, static_cast<std::uint64_t>(gap), 0, core.layout() ^ time.form());
+    return form_of(WindowKind::Session, static_cast<std::uint64_t>(gap), static_cast<std::uint64_t>(lateness), core.layout() ^ time.form());
   }
   [[nodiscard]] std::size_t kept_bytes() const noexcept override { return core.bytes() + TimedState::size() * sizeof(SessionKey); }
 
@@ -119,11 +139,12 @@ struct SessionWindow final : TimedState {
     for (const Session& each : sessions) {
       writer.number(each.start);
       writer.number(each.last);
+      if (lateness > 0) writer.number(static_cast<std::uint8_t>(each.given ? 1 : 0));
       core.write(each.state, writer);
     }
   }
 
-  void read(StateReader& reader, void* slot, std::int64_t) override {
+  void read(StateReader& reader, void* slot, std::int64_t until) override {
     const auto count = reader.number<std::uint32_t>();
     if (count == 0) throw StateError("exported state has a key without sessions");
     SessionKey key;
@@ -133,12 +154,13 @@ struct SessionWindow final : TimedState {
       const auto last = reader.number<std::int64_t>();
       if (start < free_from || last < start || last > kLastTime)
         throw StateError("exported state has a session at a time that there isn't");
+      const bool given = lateness > 0 && reader.number<std::uint8_t>() != 0;
       std::byte* const state = core.read(reader, slot != nullptr);
-      if (slot != nullptr) key.sessions.push_back({start, last, state});
+      if (slot != nullptr) key.sessions.push_back({start, last, state, given});
       free_from = last + gap + 1;
     }
     if (slot == nullptr) return;
-    key.due = key.sessions.front().last + gap;
+    key.due = next_due(key.sessions, until);
     due.note(key.due, slot);
     kept_in<SessionKey>(slot) = new SessionKey(std::move(key));
   }
@@ -163,17 +185,19 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
     context->mark({MarkKind::Watermark, watermark});
     return 0;
   }
+  OutputWriter writer(window.core.output(), out, capacity, context);
   const auto* record = static_cast<const std::byte*>(in);
   const std::size_t stride = window.core.input().record_size();
   for (std::int64_t i = 0; i < n; ++i, record += stride) {
     void* slot = nullptr;
     window.core.table().lookup(record, 1, &slot);
-    const Outcome outcome = window.take(slot, record);
+    const Outcome outcome = window.take(slot, record, writer);
     if (outcome == Outcome::Failed) return failed(window.core, i, context);
+    if (outcome == Outcome::Stopped) return REL_STOPPED;
     if (outcome == Outcome::Late && !context->emit(1, record, 1)) return REL_STOPPED;
   }
   window.publish();
-  return 0;
+  return writer.result();
 }
 
 }  // namespace
@@ -182,8 +206,8 @@ void make_session_window(OperatorSpec& spec, const std::vector<std::string>& key
                          const std::vector<Aggregate>& aggregates) {
   spec.process = process;
   spec.flags = REL_ON_FINISH | REL_ON_WATERMARK;
-  auto window = std::make_shared<SessionWindow>(WindowCore(spec.input, spec.output, keys, 2, aggregates),
-                                                TimeField(*spec.input, options.time, options.shift), options.size);
+  auto window = std::make_shared<SessionWindow>(WindowCore(spec.input, spec.output, keys, bounds_of(options), aggregates),
+                                                TimeField(*spec.input, options.time, options.shift), options);
   spec.store = window;
   spec.state = std::move(window);
 }

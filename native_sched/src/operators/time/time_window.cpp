@@ -21,7 +21,7 @@ struct Pane {
 
 struct TimeKey {
   std::vector<Pane> panes;        // in order
-  std::int64_t due = kEndOfTime;  // the end of the next window that is to be given
+  std::int64_t due = kEndOfTime;  // the end of the next window that is to be given, or when a pane is no longer kept
 };
 
 // `reached`: windows that end here or before were given, or would have been.
@@ -30,11 +30,12 @@ struct TimeWindow final : TimedState {
   TimeField time;
   std::int64_t size;
   std::int64_t slide;
+  std::int64_t lateness;
   std::int64_t pane = std::gcd(size, slide);
   DueKeys due = {};
 
   TimeWindow(WindowCore made, TimeField field, const WindowOptions& options)
-      : core(std::move(made)), time(field), size(options.size), slide(options.slide) {
+      : core(std::move(made)), time(field), size(options.size), slide(options.slide), lateness(options.lateness) {
     keep(&core.table(), nullptr);
   }
   TimeWindow(const TimeWindow&) = delete;
@@ -51,7 +52,19 @@ struct TimeWindow final : TimedState {
   // With a slide longer than the size.
   [[nodiscard]] bool is_between_windows(std::int64_t at) const noexcept { return last_end_of(at) <= at; }
   [[nodiscard]] bool is_late(std::int64_t at) const noexcept {
-    return at < reached && last_end_of(at) <= reached && !is_between_windows(at);
+    return at < reached && last_end_of(at) + lateness <= reached && !is_between_windows(at);
+  }
+  // Whether a window of a record that isn't late has been given.
+  [[nodiscard]] bool is_corrected_by(std::int64_t at) const noexcept {
+    return lateness > 0 && at < reached && first_end_after(at) <= reached;
+  }
+  // When the first pane of a key isn't needed any more.
+  [[nodiscard]] std::int64_t kept_until(const Pane& first) const noexcept { return last_end_of(first.number * pane) + lateness; }
+  // When there is something to do for a key, of which windows up to an end were given.
+  [[nodiscard]] std::int64_t next_due(const std::vector<Pane>& panes, std::int64_t given) const noexcept {
+    const auto open = std::ranges::find_if(panes, [&](const Pane& each) { return last_end_of(each.number * pane) > given; });
+    const std::int64_t kept = kept_until(panes.front());
+    return open == panes.end() ? kept : std::min(kept, first_end_after(std::max(open->number * pane, given)));
   }
 
   // The pane of a record that isn't late, in the key that the slot belongs to.
@@ -59,7 +72,7 @@ struct TimeWindow final : TimedState {
     TimeKey*& kept = kept_in<TimeKey>(slot);
     if (kept == nullptr) kept = new TimeKey;
     TimeKey& key = *kept;
-    const std::int64_t end = first_end_after(std::max(at, reached));
+    const std::int64_t end = last_end_of(at) <= reached ? last_end_of(at) + lateness : first_end_after(std::max(at, reached));
     if (end < key.due) {
       key.due = end;
       due.note(end, slot);
@@ -73,26 +86,44 @@ struct TimeWindow final : TimedState {
 
   enum class Outcome : std::uint8_t { Ok, Stopped, Failed };
 
-  // Gives the window of a key that ends there, and drops the panes that no later window has.
+  // Gives the window of a key that ends there, if it has records.
+  Outcome give_window(void* slot, std::int64_t end, bool corrected, OutputWriter& writer) {
+    const std::vector<Pane>& panes = kept_in<TimeKey>(slot)->panes;
+    const std::int64_t bounds[] = {end - size, end};
+    const auto begin = std::ranges::find_if(panes, [&](const Pane& each) { return each.number * pane >= end - size; });
+    const auto behind = std::find_if(begin, panes.end(), [&](const Pane& each) { return each.number * pane >= end; });
+    if (behind == begin) return Outcome::Ok;
+    if (behind - begin == 1) return core.give(slot, begin->state, bounds, writer, corrected) ? Outcome::Ok : Outcome::Stopped;
+    std::byte* total = core.make();
+    core.accumulators().copy(total, begin->state);
+    const bool fits = std::all_of(begin + 1, behind, [&](const Pane& each) { return core.accumulators().merge(total, each.state); });
+    const bool ok = !fits || core.give(slot, total, bounds, writer, corrected);
+    core.drop(total);
+    return !fits ? Outcome::Failed : ok ? Outcome::Ok : Outcome::Stopped;
+  }
+
+  // Takes a record that has come behind the end of some of its windows, and gives those that are kept once more.
+  Outcome correct(const std::byte* record, std::int64_t at, OutputWriter& writer) {
+    void* slot = nullptr;
+    core.table().lookup(record, 1, &slot);
+    void* state = pane_for(slot, at);
+    if (core.accumulators().update(record, 1, &state) >= 0) return Outcome::Failed;
+    const std::int64_t last = std::min(last_end_of(at), reached);
+    for (std::int64_t end = first_end_after(std::max(at, reached - lateness)); end <= last; end += slide) {
+      if (const Outcome outcome = give_window(slot, end, true, writer); outcome != Outcome::Ok) return outcome;
+    }
+    return Outcome::Ok;
+  }
+
+  // Gives the window of a key that ends there, and drops the panes that are no longer needed.
   Outcome give(void* slot, std::int64_t end, OutputWriter& writer) {
     TimeKey* const kept = kept_in<TimeKey>(slot);
     if (kept == nullptr || kept->due != end) return Outcome::Ok;  // noted for an earlier life of the slot, or twice
     std::vector<Pane>& panes = kept->panes;
-    const std::int64_t bounds[] = {end - size, end};
-    const auto begin = panes.begin();
-    const auto behind = std::ranges::find_if(panes, [&](const Pane& each) { return each.number * pane >= end; });
-    if (behind - begin == 1) {
-      if (!core.give(slot, begin->state, bounds, writer)) return Outcome::Stopped;
-    } else if (behind != begin) {
-      std::byte* total = core.make();
-      core.accumulators().copy(total, begin->state);
-      const bool fits = std::all_of(begin + 1, behind, [&](const Pane& each) { return core.accumulators().merge(total, each.state); });
-      const bool ok = !fits || core.give(slot, total, bounds, writer);
-      core.drop(total);
-      if (!fits) return Outcome::Failed;
-      if (!ok) return Outcome::Stopped;
+    if (last_end_of(end - size) == end) {  // a window ends here
+      if (const Outcome outcome = give_window(slot, end, false, writer); outcome != Outcome::Ok) return outcome;
     }
-    const auto kept_from = std::ranges::find_if(panes, [&](const Pane& each) { return each.number * pane >= end - size + slide; });
+    const auto kept_from = std::ranges::find_if(panes, [&](const Pane& each) { return kept_until(each) > end; });
     std::for_each(panes.begin(), kept_from, [&](const Pane& each) { core.drop(each.state); });
     panes.erase(panes.begin(), kept_from);
     if (panes.empty()) {
@@ -100,7 +131,7 @@ struct TimeWindow final : TimedState {
       core.table().remove(slot);
       return Outcome::Ok;
     }
-    kept->due = std::max(end + slide, first_end_after(panes.front().number * pane));
+    kept->due = next_due(panes, end);
     due.note(kept->due, slot);
     return Outcome::Ok;
   }
@@ -117,7 +148,8 @@ struct TimeWindow final : TimedState {
 
   // --- TimedState: per key how many panes (4), and of each its number (8) and state; when the key is due follows
   [[nodiscard]] std::uint64_t form() const noexcept override {
-    return form_of(WindowKind::Time, static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(slide), core.layout() ^ time.form());
+    return form_of(WindowKind::Time, static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(slide),
+                   core.layout() ^ time.form() ^ static_cast<std::uint64_t>(lateness));
   }
   [[nodiscard]] std::size_t kept_bytes() const noexcept override { return core.bytes() + TimedState::size() * sizeof(TimeKey); }
 
@@ -144,7 +176,7 @@ struct TimeWindow final : TimedState {
       last = number;
     }
     if (slot == nullptr) return;
-    key.due = first_end_after(std::max(key.panes.front().number * pane, until));
+    key.due = next_due(key.panes, until);
     due.note(key.due, slot);
     kept_in<TimeKey>(slot) = new TimeKey(std::move(key));
   }
@@ -183,6 +215,7 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
     context->mark({MarkKind::Watermark, watermark});
     return 0;
   }
+  OutputWriter writer(window.core.output(), out, capacity, context);
   const auto* records = static_cast<const std::byte*>(in);
   const std::size_t stride = window.core.input().record_size();
   std::int64_t first = 0;
@@ -190,14 +223,20 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
     const std::byte* record = records + static_cast<std::size_t>(i) * stride;
     const std::int64_t at = i == n ? 0 : window.time.of(record);
     const bool late = i < n && window.is_late(at);
-    if (i < n && !late && !window.is_between_windows(at)) continue;
+    const bool corrects = i < n && !late && window.is_corrected_by(at) && !window.is_between_windows(at);
+    if (i < n && !late && !corrects && !window.is_between_windows(at)) continue;
     const std::ptrdiff_t wrong = take(window, records + static_cast<std::size_t>(first) * stride, static_cast<std::size_t>(i - first));
     if (wrong >= 0) return failed(window.core, first + wrong, context);
     if (late && !context->emit(1, record, 1)) return REL_STOPPED;
+    if (corrects) {
+      const TimeWindow::Outcome outcome = window.correct(record, at, writer);
+      if (outcome == TimeWindow::Outcome::Failed) return failed(window.core, i, context);
+      if (outcome == TimeWindow::Outcome::Stopped) return REL_STOPPED;
+    }
     first = i + 1;
   }
   window.publish();
-  return 0;
+  return writer.result();
 }
 
 }  // namespace
@@ -206,7 +245,7 @@ void make_time_window(OperatorSpec& spec, const std::vector<std::string>& keys, 
                       const std::vector<Aggregate>& aggregates) {
   spec.process = process;
   spec.flags = REL_ON_FINISH | REL_ON_WATERMARK;
-  auto window = std::make_shared<TimeWindow>(WindowCore(spec.input, spec.output, keys, 2, aggregates),
+  auto window = std::make_shared<TimeWindow>(WindowCore(spec.input, spec.output, keys, bounds_of(options), aggregates),
                                              TimeField(*spec.input, options.time, options.shift), options);
   spec.store = window;
   spec.state = std::move(window);

@@ -25,11 +25,15 @@ OperatorSpec make_window(std::string name, std::shared_ptr<const Schema> input, 
       make_session_window(spec, keys, options, aggregates);
       break;
   }
+  if (options.lateness < 0 || options.lateness > kLongestSpan || (options.lateness > 0 && options.kind == WindowKind::Count))
+    throw std::invalid_argument("lateness is of windows by time, and not too long");
   if (options.kind != WindowKind::Count) {
     for (std::size_t i = keys.size(); i < keys.size() + 2; ++i) {
       if (spec.output->fields()[i].type != spec.input->find(options.time)->type)
         throw std::invalid_argument("start and end have to be of the type of field '" + options.time + "'");
     }
+    if (options.lateness > 0 && spec.output->fields()[keys.size() + 2].type != Type::Bool)
+      throw std::invalid_argument("what says whether a window is corrected has to be a bool");
     spec.further_outputs.push_back(spec.input);
   }
   spec.name = std::move(name);

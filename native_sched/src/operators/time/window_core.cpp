@@ -25,6 +25,7 @@ WindowCore::WindowCore(std::shared_ptr<const Schema> input, std::shared_ptr<cons
     start_ = &fields[keys.size()];
     end_ = &fields[keys.size() + 1];
   }
+  if (bounds > 2) corrected_ = &fields[keys.size() + 2];
 }
 
 std::byte* WindowCore::make() {
@@ -51,7 +52,7 @@ std::byte* WindowCore::read(StateReader& reader, bool make_it) {
   return state;
 }
 
-bool WindowCore::give(const void* slot, const std::byte* state, const std::int64_t* bounds, OutputWriter& writer) {
+bool WindowCore::give(const void* slot, const std::byte* state, const std::int64_t* bounds, OutputWriter& writer, bool corrected) {
   std::byte* record = writer.next();
   if (record == nullptr) return false;
   table_->extractor().restore(KeyedState::key_of(slot), *output_, key_fields_, record);
@@ -59,6 +60,7 @@ bool WindowCore::give(const void* slot, const std::byte* state, const std::int64
     TimeField::write(start_->type, bounds[0], record + start_->offset);
     TimeField::write(end_->type, bounds[1], record + end_->offset);
   }
+  if (corrected_ != nullptr) record[corrected_->offset] = static_cast<std::byte>(corrected ? 1 : 0);
   accumulators_.write(state, record);
   writer.detach(record);
   return true;

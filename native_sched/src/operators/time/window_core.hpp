@@ -18,7 +18,7 @@ class WindowCore {
  public:
   static constexpr std::size_t kBatch = 64;  // keys looked up at once
 
-  // Fields of the output before the aggregates: the keys, then `bounds` (start, end). Throws std::invalid_argument.
+  // Fields of the output before the aggregates: the keys, then `bounds` (start, end, corrected). Throws std::invalid_argument.
   WindowCore(std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output, const std::vector<std::string>& keys,
              std::size_t bounds, const std::vector<Aggregate>& aggregates);
 
@@ -39,8 +39,9 @@ class WindowCore {
   [[nodiscard]] std::uint64_t layout() const noexcept { return accumulators_.layout(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return blocks_.size() * kBlockStates * words() * 8; }
 
-  // Gives a window of a key. Null bounds: of a count. False: stop.
-  [[nodiscard]] bool give(const void* slot, const std::byte* state, const std::int64_t* bounds, OutputWriter& writer);
+  // Gives a window of a key. Null bounds: of a count. `corrected` counts where the output has a field for it. False: stop.
+  [[nodiscard]] bool give(const void* slot, const std::byte* state, const std::int64_t* bounds, OutputWriter& writer,
+                          bool corrected = false);
 
  private:
   static constexpr std::size_t kBlockStates = 64;
@@ -57,6 +58,7 @@ class WindowCore {
   std::vector<const Field*> key_fields_;  // of the output
   const Field* start_ = nullptr;
   const Field* end_ = nullptr;
+  const Field* corrected_ = nullptr;
   std::vector<std::unique_ptr<std::uint64_t[]>> blocks_;
   std::vector<std::byte*> free_;
 };

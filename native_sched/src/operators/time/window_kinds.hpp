@@ -29,6 +29,9 @@ void make_session_window(OperatorSpec& spec, const std::vector<std::string>& key
   return hash_of(hash_of(hash_of(kept ^ static_cast<std::uint64_t>(kind)) ^ size) ^ slide);
 }
 
+// Of the output: start and end, and whether it is corrected.
+[[nodiscard]] inline std::size_t bounds_of(const WindowOptions& options) noexcept { return options.lateness > 0 ? 3 : 2; }
+
 // Rounds down, unlike division.
 [[nodiscard]] constexpr std::int64_t floor_divide(std::int64_t value, std::int64_t by) noexcept {
   return value / by - (value % by < 0 ? 1 : 0);

@@ -1,4 +1,4 @@
-"""`process`, `fold`, `reduce` and `top` of windows, sessions and batches, as operators.
+"""`process`, `fold`, `reduce`, `top` and `collect` of windows, sessions and batches, as operators.
 
 Knows no threads, PEs, clocks or native code.
 """
@@ -6,38 +6,46 @@ Knows no threads, PEs, clocks or native code.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.operators.aggregates import Emit
 from rayelastic.graph.operators.folds import check_together
-from rayelastic.graph.operators.gathering.gathered import Collected, Folded, Gathered, Reduced, Top
+from rayelastic.graph.operators.gathering.gathered import Collected, Each, Folded, Gathered, Reduced, Shown, Top
 from rayelastic.graph.operators.gathering.programs import Batches, Early, Sessions, TimeWindows
 from rayelastic.graph.operators.processes import KeyedProcess
-from rayelastic.graph.operators.windows import BOUNDS, Window, WindowKind
+from rayelastic.graph.operators.windows import BOUNDS, CORRECTED, Window, WindowKind, output_time
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import shown
-from rayelastic.graph.records.time_info import TimeInfo
-from rayelastic.graph.records.time_values import TimeValues
+from rayelastic.graph.records.time_info import Seconds
+from rayelastic.graph.records.time_values import CLOCK, TimeValues
 from rayelastic.graph.spec.concurrency import is_async
 from rayelastic.graph.spec.declaration import NewOperator, binds
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["window_fold", "window_process", "window_reduce", "window_top"]
+__all__ = ["When", "window_collect", "window_fold", "window_process", "window_reduce", "window_top"]
 
 FINAL, PLACE = "final", "place"  # fields of what is given
 _MOST = 1_000_000  # tuples that `top` keeps of a window
 
 
-def window_process(
-    up: Upstream, window: Window, name: str, fn: object, schema: object, emit: object, every: object
-) -> OperatorSpec:
+@dataclass(frozen=True, slots=True)
+class When:
+    """When a window is given, as a user says it; see ``WindowedStream.process`` and ``fold``."""
+
+    emit: str | Emit
+    every: Seconds | None
+    until: Callable[[Any], Any] | None
+
+
+def window_process(up: Upstream, window: Window, name: str, fn: object, schema: object, when: When) -> OperatorSpec:
     """See ``WindowedStream.process``."""
     with NewOperator(name, up.operators) as location:
-        early = _checked(up, window, emit, every)
+        early = _checked(up, window, when)
         if not callable(fn) or is_async(fn) or not binds(fn, (None, None, None)):
             raise GraphError(
                 f"process calls fn(key, window, tuples), and got {shown(fn)}",
@@ -54,66 +62,89 @@ def window_fold(
     fn: Callable[[Any, Any], Any],
     start: Any,
     schema: object,
-    emit: object,
-    every: object,
+    when: When,
 ) -> OperatorSpec:
     """See ``WindowedStream.fold``."""
     with NewOperator(name, up.operators) as location:
-        early = _checked(up, window, emit, every)
+        early = _checked(up, window, when)
         check_together(fn, "fn(accumulated, t)")
         made = Schema.of(type(start) if schema is None else schema)
         columns = [(field.name, field.format, field.nullable) for field in made.fields]
-        gives = _schema(up, window, name, early, columns)
-        return _declared(up, window, name, location, Folded(fn, start, bool(early)), early, gives)
+        shown_too = _shown(window, early)
+        gives = _schema(up, window, name, shown_too, columns)
+        return _declared(up, window, name, location, Folded(fn, start, shown_too), early, gives)
 
 
-def window_reduce(
-    up: Upstream, window: Window, name: str, fn: Callable[[Any, Any], Any], emit: object, every: object
-) -> OperatorSpec:
+def window_reduce(up: Upstream, window: Window, name: str, fn: Callable[[Any, Any], Any], when: When) -> OperatorSpec:
     """See ``WindowedStream.reduce``."""
     with NewOperator(name, up.operators) as location:
-        early = _checked(up, window, emit, every)
+        early = _checked(up, window, when)
         check_together(fn, "fn(reduced, t)")
-        fields = _others(up)
-        gathered = Reduced(fn, up.schema, fields, bool(early))
-        return _declared(up, window, name, location, gathered, early, _schema(up, window, name, early, _kept(up)))
+        shown_too = _shown(window, early)
+        gives = _schema(up, window, name, shown_too, _kept(up))
+        return _declared(up, window, name, location, Reduced(fn, up.schema, _others(up), shown_too), early, gives)
 
 
-def window_top(
-    up: Upstream, window: Window, name: str, k: object, by: str, least: bool, emit: object, every: object
-) -> OperatorSpec:
+def window_collect(up: Upstream, window: Window, name: str, when: When) -> OperatorSpec:
+    """See ``WindowedStream.collect``."""
+    with NewOperator(name, up.operators) as location:
+        early = _checked(up, window, when)
+        shown_too = _shown(window, early)
+        gives = _schema(up, window, name, shown_too, [(PLACE, "l", False), *_kept(up)])
+        return _declared(up, window, name, location, Each(_others(up), shown_too), early, gives)
+
+
+def window_top(up: Upstream, window: Window, name: str, k: object, by: str, least: bool, when: When) -> OperatorSpec:
     """See ``WindowedStream.top``."""
     with NewOperator(name, up.operators) as location:
-        early = _checked(up, window, emit, every)
+        early = _checked(up, window, when)
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= _MOST:
             raise GraphError(f"top of {shown(k)} tuples", way_out=f"Give a number from 1 to {_MOST:,}")
         if by not in up.schema.names:
             raise GraphError(
                 f"by={shown(by)}: {up.schema.name} has no such field", way_out=up.schema.suggestion(str(by))
             )
-        gathered = Top(k, up.schema.names.index(by), least, _others(up), bool(early))
-        columns = [(PLACE, "l", False), *_kept(up)]
-        return _declared(up, window, name, location, gathered, early, _schema(up, window, name, early, columns))
+        shown_too = _shown(window, early)
+        gathered = Top(k, up.schema.names.index(by), least, _others(up), shown_too)
+        gives = _schema(up, window, name, shown_too, [(PLACE, "l", False), *_kept(up)])
+        return _declared(up, window, name, location, gathered, early, gives)
 
 
-def _checked(up: Upstream, window: Window, emit: object, every: object) -> Early:
+def _checked(up: Upstream, window: Window, when: When) -> Early:
     if window.kind is WindowKind.COUNT:
         raise GraphError(
             "windows by count are only aggregated", way_out="Use .aggregate, or .window(count=, within=) for batches"
         )
     if not up.keys:
         raise GraphError("windows of the whole stream are only aggregated", way_out="Write .key_by(...) before")
+    if window.lateness and window.kind is WindowKind.SESSION:
+        raise GraphError(
+            "a late tuple may make one session of two, and what was gathered in Python can't be merged",
+            way_out="Use .aggregate, or give .event_time more lateness",
+        )
+    if not _asks(when.until):
+        raise GraphError(f"until={shown(when.until)}", way_out="Give a function of one argument")
     try:
-        update = Emit(emit) is Emit.UPDATE
+        update = Emit(when.emit) is Emit.UPDATE
     except ValueError:
-        raise GraphError(f"emit={shown(emit)}", way_out="Choose 'final' or 'update'") from None
-    if every is None and not update:
-        return Early()
-    if update and every is not None:
+        raise GraphError(f"emit={shown(when.emit)}", way_out="Choose 'final' or 'update'") from None
+    if when.every is None and not update:
+        return Early(until=when.until)
+    if update and when.every is not None:
         raise GraphError("emit='update' and every=", way_out="Give one of them")
-    if window.time is None or window.kind is WindowKind.BATCH:
+    if window.kind is WindowKind.BATCH:
         raise GraphError("batches are given once", way_out="Leave emit= and every= out")
-    return Early(update, 0 if every is None else window.time.ticks(every, "every"))
+    every = 0 if when.every is None else (window.time or CLOCK).ticks(when.every, "every")
+    return Early(update, every, when.until)
+
+
+def _asks(until: object) -> bool:
+    return until is None or (callable(until) and binds(until, (None,)))
+
+
+def _shown(window: Window, early: Early) -> Shown:
+    flags = ((FINAL, early.may_not_be_final), (CORRECTED, window.lateness > 0))
+    return Shown(tuple(flag for flag, said in flags if said))
 
 
 def _declared(
@@ -135,21 +166,22 @@ def _declared(
         instance = (Batches if window.kind is WindowKind.BATCH else TimeWindows)(window, times, gathered, early)
     late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
     what = f"{type(gathered).__name__.lower()} in Python, of {window}"
-    time = _output_time(window) if bounded else None
-    body = KeyedProcess(instance, dict, up.schema, up.keys, window.time, what=what, output_time=time)
+    body = KeyedProcess(
+        instance,
+        dict,
+        up.schema,
+        up.keys,
+        window.time,
+        what=what,
+        output_time=output_time(window) if bounded else None,
+        lateness=window.lateness,
+    )
     outputs = (OutputPort(OUT, gives), *late)
     return up.operator(name, OperatorKind.PROCESS, StateKind.PARTITIONED, body, location, outputs, keys=up.keys)
 
 
 def _gap(window: Window, times: TimeValues, t: Any) -> int:
     return window.size if window.gap is None else times.span(window.gap(t))
-
-
-def _output_time(window: Window) -> TimeInfo | None:
-    """The last tick of a window, so that what it gives isn't late for another."""
-    if window.time is None:
-        return None
-    return TimeInfo("end", window.time.unit, 0 if window.kind is WindowKind.SESSION else -1)
 
 
 def _others(up: Upstream) -> tuple[int, ...]:
@@ -162,13 +194,12 @@ def _kept(up: Upstream) -> list[tuple[str, str, bool]]:
     return [(field.name, field.format, field.nullable) for field in fields]
 
 
-def _schema(up: Upstream, window: Window, name: str, early: Early, columns: list[tuple[str, str, bool]]) -> Schema:
+def _schema(up: Upstream, window: Window, name: str, shown_too: Shown, columns: list[tuple[str, str, bool]]) -> Schema:
     keys = [up.schema.field(key) for key in up.keys]
     form = "g" if window.time is None else up.schema.field(window.time.field).format
     before = [(key.name, key.format, key.nullable) for key in keys]
     before += [(bound, form, False) for bound in BOUNDS]
-    if early:
-        before.append((FINAL, "b", False))
+    before += [(flag, "b", False) for flag in shown_too.flags]
     taken = {field for field, _, _ in before}
     twice = next((field for field, _, _ in columns if field in taken), None)
     if twice is not None:

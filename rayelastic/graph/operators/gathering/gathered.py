@@ -13,18 +13,31 @@ from typing import Any, NamedTuple, Protocol
 
 from rayelastic.graph.records.schema import Schema
 
-__all__ = ["Bounds", "Collected", "Folded", "Gathered", "Reduced", "Top"]
+__all__ = ["Bounds", "Collected", "Each", "Folded", "Gathered", "Reduced", "Shown", "Top"]
 
 
 class Bounds(NamedTuple):
     """When a window begins and ends, written as the times of its stream; the end is no part of it.
 
-    `final` says that it is complete; else this is what it has until now.
+    `final` says that it is complete; else this is what it has until now. `corrected`: a tuple came late, and this takes
+    the place of what was given of the window before.
     """
 
     start: Any
     end: Any
     final: bool = True
+    corrected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a result says of its window, beside when it begins and ends: `final`, `corrected`, both or none."""
+
+    flags: tuple[str, ...] = ()
+
+    def of(self, bounds: Bounds) -> tuple[Any, ...]:
+        """The values of these fields."""
+        return (bounds.start, bounds.end, *(getattr(bounds, flag) for flag in self.flags))
 
 
 class Gathered(Protocol):
@@ -36,6 +49,10 @@ class Gathered(Protocol):
 
     def add(self, gathered: Any, t: Any) -> Any:
         """What there is with another tuple; it may be the same object."""
+        ...
+
+    def asked(self, gathered: Any, t: Any) -> Any:
+        """What `until` is asked about, behind a tuple."""
         ...
 
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: Any) -> Iterable[Any]:
@@ -59,6 +76,10 @@ class Collected:
         gathered.append(tuple(t))
         return gathered
 
+    def asked(self, gathered: list[tuple[Any, ...]], t: Any) -> Any:  # noqa: ARG002
+        """The tuple."""
+        return t
+
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: list[tuple[Any, ...]]) -> Iterable[Any]:
         """What the function gives."""
         made = self.fn(key, bounds, [self.schema.tuple_type(*values) for values in gathered])
@@ -71,7 +92,7 @@ class Folded:
 
     fn: Callable[[Any, Any], Any]
     start: Any
-    early: bool  # whether what is given says whether it is final
+    shown: Shown
 
     def new(self) -> Any:
         """The start, copied."""
@@ -81,10 +102,14 @@ class Folded:
         """Folds a tuple in."""
         return self.fn(gathered, t)
 
+    def asked(self, gathered: Any, t: Any) -> Any:  # noqa: ARG002
+        """What was accumulated."""
+        return gathered
+
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: Any) -> Iterable[Any]:
         """Key, bounds, and what was accumulated."""
         made = gathered if isinstance(gathered, tuple) else (gathered,)
-        return ((*key, *(bounds if self.early else bounds[:2]), *made),)
+        return ((*key, *self.shown.of(bounds), *made),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +119,7 @@ class Reduced:
     fn: Callable[[Any, Any], Any]
     schema: Schema
     fields: Sequence[int]  # those that are no keys
-    early: bool
+    shown: Shown
 
     def new(self) -> None:
         """Nothing."""
@@ -103,9 +128,39 @@ class Reduced:
         """Reduces with a tuple."""
         return tuple(t) if gathered is None else tuple(self.fn(self.schema.tuple_type(*gathered), t))
 
+    def asked(self, gathered: tuple[Any, ...], t: Any) -> Any:  # noqa: ARG002
+        """The reduced tuple."""
+        return self.schema.tuple_type(*gathered)
+
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: tuple[Any, ...]) -> Iterable[Any]:
         """Key, bounds, and the other fields."""
-        return ((*key, *(bounds if self.early else bounds[:2]), *(gathered[field] for field in self.fields)),)
+        return ((*key, *self.shown.of(bounds), *(gathered[field] for field in self.fields)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """All tuples, in the order of their times, with their place."""
+
+    fields: Sequence[int]
+    shown: Shown
+
+    def new(self) -> list[tuple[Any, ...]]:
+        """No tuple."""
+        return []
+
+    def add(self, gathered: list[tuple[Any, ...]], t: Any) -> list[tuple[Any, ...]]:
+        """One more."""
+        gathered.append(tuple(t))
+        return gathered
+
+    def asked(self, gathered: list[tuple[Any, ...]], t: Any) -> Any:  # noqa: ARG002
+        """The tuple."""
+        return t
+
+    def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: list[tuple[Any, ...]]) -> Iterable[Any]:
+        """Key, bounds, place from 1 on, and the other fields."""
+        for place, values in enumerate(gathered, start=1):
+            yield (*key, *self.shown.of(bounds), place, *(values[field] for field in self.fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +171,7 @@ class Top:
     by: int
     least: bool
     fields: Sequence[int]
-    early: bool
+    shown: Shown
 
     def new(self) -> list[Any]:
         """None yet: how many came, then a heap of (rank, tuple), the worst first."""
@@ -137,9 +192,13 @@ class Top:
         gathered[1:] = heap
         return gathered
 
+    def asked(self, gathered: list[Any], t: Any) -> Any:  # noqa: ARG002
+        """The tuple."""
+        return t
+
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: list[Any]) -> Iterable[Any]:
         """Key, bounds, place from 1 on, and the other fields; the best first."""
-        shown = bounds if self.early else bounds[:2]
+        shown = self.shown.of(bounds)
         best = sorted(gathered[1:], key=lambda entry: entry[0], reverse=True)
         for place, (_, values) in enumerate(best, start=1):
             yield (*key, *shown, place, *(values[field] for field in self.fields))

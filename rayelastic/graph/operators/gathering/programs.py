@@ -5,7 +5,7 @@ Tuples come in the order of their times, so at most one session of a key is open
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ from rayelastic.graph.records.time_values import TimeValues
 
 __all__ = ["Batches", "Early", "Sessions", "TimeWindows"]
 
+Span = tuple[int, int]  # start and end of a window, in ticks
+
 
 @dataclass(frozen=True, slots=True)
 class Early:
@@ -23,12 +25,16 @@ class Early:
     Args:
         update: after each tuple.
         every: or so many ticks after its start, and again and again, if tuples have come since; 0: not.
+        until: or as soon as this holds; what comes then is gathered anew.
     """
 
     update: bool = False
     every: int = 0
+    until: Callable[[Any], Any] | None = None
 
-    def __bool__(self) -> bool:
+    @property
+    def may_not_be_final(self) -> bool:
+        """Whether a result may have another one of the same tuples behind it."""
         return self.update or self.every > 0
 
 
@@ -41,11 +47,15 @@ class _Program:
         self.gathered = gathered
         self.early = early
 
-    def give(self, start: int, end: int, has: Any, out: Any, *, final: bool) -> None:
+    def give(self, start: int, end: int, has: Any, out: Any, *, final: bool, corrected: bool = False) -> None:
         """Send what is given of a window."""
-        bounds = Bounds(self.times.value(start), self.times.value(end), final)
+        bounds = Bounds(self.times.value(start), self.times.value(end), final, corrected)
         for item in self.gathered.given(out.key, bounds, has):
             out.give(item)
+
+    def is_over(self, has: Any, t: Any) -> bool:
+        """Whether a window is given as it is, behind a tuple."""
+        return self.early.until is not None and bool(self.early.until(self.gathered.asked(has, t)))
 
     def look_again(self, start: int, at: int, end: int, out: Any) -> None:
         """Have what will have come before the next time given early, if that is before the end."""
@@ -60,35 +70,88 @@ class _Program:
 
 
 class TimeWindows(_Program):
-    """Windows by time: {end: (what has come together, whether there is something new since it was given)}."""
+    """Windows by time: {(start, end): (what has come together, whether there is something new since it was given)}.
 
-    def on_tuple(self, t: Any, state: dict[int, Any], out: Any) -> None:
+    Those that were given are kept for as long as late tuples may come.
+    """
+
+    def on_tuple(self, t: Any, state: dict[Span, Any], out: Any) -> None:
         """Adds to each window that it is in."""
-        size, slide = self.window.size, self.window.slide
         at = self.times.ticks(out.time)
-        last = at - at % slide
-        for start in range(last, at - size, -slide):
-            end = start + size
-            has = state[end][0] if end in state else self.gathered.new()
-            has = self.gathered.add(has, t)
-            state[end] = (has, True)
-            out.timer(self.times.value(end - 1))
-            self.look_again(start, at, end, out)
-            if self.early.update:
-                self.give(start, end, has, out, final=False)
+        for span in self._spans(t, at):
+            self._add(t, at, span, state, out)
 
-    def on_time(self, time: Any, state: dict[int, Any], out: Any) -> None:
+    def on_late(self, t: Any, state: dict[Span, Any], out: Any, reached: int) -> bool:
+        """Adds to those of its windows that still take tuples, and gives what was given before anew; False: to none."""
+        at = self.times.ticks(out.time)
+        lateness = self.window.lateness
+        spans = [span for span in self._spans(t, at) if span[1] + lateness > reached + 1]
+        for span in spans:
+            start, end = span
+            if end > reached + 1:
+                self._add(t, at, span, state, out)
+                continue
+            has = state[span][0] if span in state else self.gathered.new()
+            state[span] = (self.gathered.add(has, t), False)
+            out.timer(self.times.value(end - 1 + lateness))
+            self.give(start, end, state[span][0], out, final=True, corrected=True)
+        return bool(spans)
+
+    def on_time(self, time: Any, state: dict[Span, Any], out: Any) -> None:
         """A window is complete, or others have something new."""
         at = self.times.ticks(time)
-        for end in sorted(state):
-            start = end - self.window.size
-            has, is_new = state[end]
+        lateness = self.window.lateness
+        for span in sorted(state, key=lambda span: (span[1], span[0])):
+            start, end = span
+            has, is_new = state[span]
             if end == at + 1:
-                del state[end]
+                state[span] = (has, False)
+                if lateness:
+                    out.timer(self.times.value(at + lateness))
+                else:
+                    del state[span]
                 self.give(start, end, has, out, final=True)
+            elif end + lateness == at + 1:
+                del state[span]
             elif is_new and self.is_early(start, at):
-                state[end] = (has, False)
+                state[span] = (has, False)
                 self.give(start, end, has, out, final=False)
+
+    def on_end(self, state: dict[Span, Any], out: Any) -> None:
+        """What is left, by the clock; by event time there isn't anything."""
+        for start, end in sorted(state, key=lambda span: (span[1], span[0])):
+            if self.window.by_clock:
+                self.give(start, end, state[start, end][0], out, final=True)
+
+    def _add(self, t: Any, at: int, span: Span, state: dict[Span, Any], out: Any) -> None:
+        start, end = span
+        has = state[span][0] if span in state else self.gathered.new()
+        has = self.gathered.add(has, t)
+        if self.is_over(has, t):
+            state.pop(span, None)
+            self.give(start, end, has, out, final=True)
+            return
+        state[span] = (has, True)
+        out.timer(self.times.value(end - 1))
+        self.look_again(start, at, end, out)
+        if self.early.update:
+            self.give(start, end, has, out, final=False)
+
+    def _spans(self, t: Any, at: int) -> Iterable[Span]:
+        if self.window.assign is not None:
+            return [self._checked(start, end, at) for start, end in self.window.assign(t)]
+        size, slide = self.window.size, self.window.slide
+        last = at - at % slide
+        return ((start, start + size) for start in range(last, at - size, -slide))
+
+    def _checked(self, start: Any, end: Any, at: int) -> Span:
+        span = self.times.ticks(start), self.times.ticks(end)
+        if not (span[0] < span[1] and at < span[1]):
+            raise ValueError(
+                f"assign gives a window from {start!r} to {end!r} for a tuple at {self.times.value(at)!r}: "
+                "it has to end behind its start, and behind its tuples"
+            )
+        return span
 
 
 class Sessions(_Program):
@@ -112,6 +175,9 @@ class Sessions(_Program):
         state["has"] = self.gathered.add(state["has"], t)
         state["new"] = True
         state["end"] = max(state["end"], at + self.gap(t))
+        if self.is_over(state["has"], t):
+            self._over(state, out)
+            return
         out.timer(self.times.value(state["end"]))
         self.look_again(state["start"], at, state["end"], out)
         if self.early.update:
@@ -124,11 +190,19 @@ class Sessions(_Program):
         at = self.times.ticks(time)
         start, end = state["start"], state["end"]
         if at == end:
-            self.give(start, end, state["has"], out, final=True)
-            out.forget()
+            self._over(state, out)
         elif state["new"] and self.is_early(start, at):
             state["new"] = False
             self.give(start, end, state["has"], out, final=False)
+
+    def on_end(self, state: dict[str, Any], out: Any) -> None:
+        """What is left, by the clock."""
+        if state:
+            self._over(state, out)
+
+    def _over(self, state: dict[str, Any], out: Any) -> None:
+        self.give(state["start"], state["end"], state["has"], out, final=True)
+        out.forget()
 
 
 class Batches(_Program):
@@ -143,7 +217,7 @@ class Batches(_Program):
         state["has"] = self.gathered.add(state["has"], t)
         state["count"] += 1
         state["last"] = at
-        if state["count"] == self.window.size:
+        if state["count"] == self.window.size or self.is_over(state["has"], t):
             self._over(state, out)
 
     def on_time(self, time: Any, state: dict[str, Any], out: Any) -> None:  # noqa: ARG002

@@ -23,16 +23,19 @@ enum class WindowKind : std::uint8_t {
 
 struct WindowOptions {
   WindowKind kind = WindowKind::Count;
-  std::int64_t size = 1;   // records, or ticks
-  std::int64_t slide = 1;  // the same; of Count and Time
-  std::string time = {};   // the field of the event time; of Time and Session
-  std::int64_t shift = 0;  // ticks to be added to it
-  bool rest = false;       // of Count: at the end, records of a key that were in no window yet are given in one more that isn't full
+  std::int64_t size = 1;      // records, or ticks
+  std::int64_t slide = 1;     // the same; of Count and Time
+  std::string time = {};      // the field of the event time; of Time and Session
+  std::int64_t shift = 0;     // ticks to be added to it
+  bool rest = false;          // of Count: at the end, records of a key that were in no window yet are given in one more that isn't full
+  std::int64_t lateness = 0;  // of Time and Session: ticks for which a window that was given still takes records
 };
 
 // `output` is the key fields; of Time and Session start and end, of the type of the time (a session ends `size` after its last record); then
 // one field an aggregate. What is given at once is in the order of its end, then of the keys' hashes: the same however the job runs.
-// Records whose windows have all been given are late: they leave by output port 1, whose schema is `input`. First and last of a window by
+// With a lateness there is a bool behind the end, and windows that were given are kept for so long: a record of one that comes then has it
+// given once more, at once, the bool being true; so it is of a session that goes on behind one that was given. Else it is false.
+// Records whose windows have all been given, and aren't kept, are late: they leave by output port 1, whose schema is `input`. First and last of a window by
 // time are those of its first and last pane; inside a pane by order of arrival. Throws std::invalid_argument, naming the operator.
 [[nodiscard]] OperatorSpec make_window(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
                                        const std::vector<std::string>& keys, const WindowOptions& options,

@@ -1,0 +1,51 @@
+"""Readings that are far from the mean of all before them: a class that remembers, called as a function.
+
+After find_outliers of IBM's streamsx. `python examples/ported/find_outliers.py`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import rayelastic as rel
+
+SPREADS = 3  # standard deviations
+
+
+class Reading(NamedTuple):
+    """Of a sensor."""
+
+    sensor: str
+    value: float
+
+
+class Moments(NamedTuple):
+    """Of the readings of a sensor so far, by Welford."""
+
+    n: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+
+
+def is_outlier(t: Reading, s: Moments) -> bool:
+    """Whether a reading is far off; it counts for the next ones."""
+    far = s.n > 1 and (t.value - s.mean) ** 2 > SPREADS**2 * s.squares / s.n
+    s.n += 1
+    before = t.value - s.mean
+    s.mean += before / s.n
+    s.squares += before * (t.value - s.mean)
+    return far
+
+
+def build(rows: Sequence[Reading]) -> rel.Topology:
+    """The topology."""
+    topology = rel.Topology("find_outliers")
+    readings = topology.source("readings", rel.rows(list(rows), schema=Reading)).key_by("sensor")
+    readings.filter("outliers", is_outlier, state=Moments).sink("out", rel.list())
+    return topology
+
+
+if __name__ == "__main__":
+    for one in rel.run(build([Reading("a", value) for value in (1.0, 1.1, 0.9, 1.0, 5.0, 1.0)]))["out"]:
+        print(one)
