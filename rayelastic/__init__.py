@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.operators.aggregates import top_k as top_k
     from rayelastic.graph.operators.aggregates import weighted_mean as weighted_mean
     from rayelastic.graph.operators.patterns import Pattern as Pattern
+    from rayelastic.graph.records.forms import Json as Json
     from rayelastic.graph.records.schema import Schema as Schema
     from rayelastic.graph.records.time_info import Ttl as Ttl
     from rayelastic.graph.spec.concurrency import concurrent as concurrent
@@ -88,6 +89,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.graph.spec.operator_class": ("at_least", "exactly", "operator"),
     "rayelastic.graph.spec.operator_spec": ("Lane",),
     "rayelastic.graph.spec.routed": ("to",),
+    "rayelastic.graph.records.forms": ("Json",),
     "rayelastic.graph.records.schema": ("Schema",),
     "rayelastic.graph.edges.polled": ("polled",),
     "rayelastic.graph.edges.postgres": ("postgres",),
