@@ -145,9 +145,8 @@ def _of_fields(cls: type, inside: tuple[type, ...]) -> Form:
             f"the annotations of {cls.__name__} can't be read: {error}",
             way_out="Define the types that it names in its module",
         ) from error
-    names = cls._fields if issubclass(cls, tuple) else [f.name for f in dataclasses.fields(cls) if f.init]  # type: ignore[attr-defined]
     parts = []
-    for name in names:
+    for name in _names_of(cls):
         _check_name(cls.__name__, name)
         form, nullable = optional_form(hints.get(name), (*inside, cls))
         if form is None:
@@ -158,6 +157,12 @@ def _of_fields(cls: type, inside: tuple[type, ...]) -> Form:
     if not parts:
         raise SchemaError(f"{cls.__name__} has no fields", way_out="Give it one at least")
     return struct_form(parts, cls)
+
+
+def _names_of(cls: Any) -> tuple[str, ...]:
+    if issubclass(cls, tuple):
+        return tuple(cls._fields)
+    return tuple(field.name for field in dataclasses.fields(cls) if field.init)
 
 
 def _check_name(where: str, name: str) -> None:

@@ -62,7 +62,7 @@ def _of_annotation(schema: str, name: str, annotation: object) -> Column:
 
 
 def _of_arrow(declared: Any, name: str) -> Columns:
-    columns = []
+    columns: list[Column] = []
     for column in declared:
         text = form_of(column.type)
         if text is None:
@@ -75,7 +75,7 @@ def _of_arrow(declared: Any, name: str) -> Columns:
 
 
 def _of_numpy(declared: Any, name: str) -> Columns:
-    columns = []
+    columns: list[Column] = []
     for column in declared.names:
         text = numpy_form(declared[column])
         if text is None:

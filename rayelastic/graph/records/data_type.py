@@ -15,8 +15,9 @@ from typing import Any
 __all__ = ["Column", "DataType"]
 
 HOLDS = (
-    "A record holds bool, int, float, str, bytes, datetime, date, time, timedelta, Decimal, UUID, enums, NumPy scalar types; "
-    "list[X], tuple[X, ...], dict[K, V], NamedTuple classes and dataclasses of these; rel.Json, Any, and X | None"
+    "A record holds bool, int, float, str, bytes, datetime, date, time, timedelta, Decimal, UUID, enums, "
+    "NumPy scalar types; list[X], tuple[X, ...], dict[K, V], NamedTuple classes and dataclasses of these; "
+    "rel.Json, Any, and X | None"
 )
 
 Column = tuple[str, str, bool]  # a field to be laid out: name, Arrow format string, whether it may be None

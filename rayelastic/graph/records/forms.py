@@ -12,7 +12,7 @@ import enum
 import json
 import typing
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote
 
 from rayelastic.errors import SchemaError
@@ -62,11 +62,13 @@ class Form(str):
         of: the class of its values (list or tuple, the struct's, the enum's), or the seal of its objects.
     """
 
+    __slots__ = ("kind", "of", "parts")
+
     kind: DataType
     parts: tuple[Part, ...]
     of: type | Seal | None
 
-    def __new__(cls, text: str, kind: DataType, parts: Iterable[Part] = (), of: type | Seal | None = None) -> Form:
+    def __new__(cls, text: str, kind: DataType, parts: Iterable[Part] = (), of: type | Seal | None = None) -> Self:
         """Make one; see the class."""
         made = super().__new__(cls, text)
         made.kind, made.parts, made.of = kind, tuple(parts), of
@@ -99,7 +101,7 @@ class Form(str):
             return f"enum {self.cls.__name__}" if self.cls is not None else "enum"
         if self.kind is DataType.DECIMAL:
             return f"decimal128({self[2:].replace(',', ', ')})"
-        return self.kind.value
+        return str(self.kind.value)
 
     @property
     def arrow(self) -> Any:
@@ -127,7 +129,8 @@ class Form(str):
         if self.kind is DataType.OBJECT:
             return pa.binary()
         _, factory, arguments = parsed_format(self)
-        return getattr(pa, factory)(*arguments)
+        made: Any = getattr(pa, factory)
+        return made(*arguments)
 
     @property
     def holds_objects(self) -> bool:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from rayelastic.errors import GraphError
-from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.forms import plain_form
+from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import (
     LONGEST_SPAN,

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
-from tests.component.values.kinds import Leg, Level, Point, Shape, Side, tables
 
 import rayelastic as rel
 from rayelastic.errors import RayelasticError
 from rayelastic.graph.records.schema import Schema
+from tests.component.values.kinds import Leg, Level, Point, Shape, Side, tables
 
 Table = tuple[dict[str, Any], list[tuple[Any, ...]]]
 

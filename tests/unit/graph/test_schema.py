@@ -156,7 +156,7 @@ class Around(NamedTuple):
 
 
 class Circle(NamedTuple):
-    inner: Optional[Circle]
+    inner: Circle | None
 
 
 class Rights(enum.Flag):
@@ -186,7 +186,10 @@ class Missing(NamedTuple):
         ({"_x": int}, "field '_x' of Record can't be an attribute"),
         ({"unit price": int}, "field 'unit price' of Record can't be an attribute"),
         ({3: int}, "field 3 of Record can't be an attribute"),
-        (pa.schema([("m", pa.map_(pa.list_(pa.int8()), pa.int8()))]), "field 'm' of Record: map<list<item: int8>, int8"),
+        (
+            pa.schema([("m", pa.map_(pa.list_(pa.int8()), pa.int8()))]),
+            "field 'm' of Record: map<list<item: int8>, int8",
+        ),
         (pa.schema([("d", pa.decimal128(9, -2))]), "a decimal of 9 digits, -2 of them behind the point, can't be held"),
         (pa.schema([("n", pa.null())]), "field 'n' of Record: null can't be held"),
         (pa.schema([("a", pa.int8()), ("a", pa.int8())]), "field 'a' of Record is declared twice"),

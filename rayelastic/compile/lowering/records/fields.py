@@ -76,7 +76,8 @@ def _unit(field: Field) -> Any:
     return {"s": "s", "m": "ms", "u": "us", "n": "ns"}[field.format[2]]
 
 
-def _plain_type(field: Field) -> Any:
+def plain_type(field: Field) -> Any:
+    """The type of a field that isn't None."""
     kind = field.type
     if kind is DataType.BOOL:
         return types.boolean
@@ -86,7 +87,7 @@ def _plain_type(field: Field) -> Any:
         return types.float64
     if kind.is_text:
         return TEXT if kind is DataType.STRING else BYTES
-    if (value := value_type(field)) is not None:
+    if (value := value_type(field, loaded_type)) is not None:
         return value
     if kind in (DataType.DATE32, DataType.DATE64):
         return DAY
@@ -99,7 +100,7 @@ def _plain_type(field: Field) -> Any:
 
 def loaded_type(field: Field) -> Any:
     """The type of t.field in compiled code."""
-    plain = _plain_type(field)
+    plain = plain_type(field)
     return types.Optional(plain) if field.nullable else plain
 
 
@@ -140,7 +141,7 @@ def problem_storing(field: Field, kind: Any) -> str:
         return "" if field.nullable else f"is {field.type.value} and not nullable, but is given None"
     if isinstance(kind, types.Optional):
         kind = kind.type
-    plain = _plain_type(field)
+    plain = plain_type(field)
     if kind == plain or _converts(kind, field):
         return ""
     return f"is {field.type.value}, but is given {described(kind)}"
@@ -200,7 +201,7 @@ def _set_validity(builder: Any, schema: Schema, field: Field, record: Any, valid
 
 def load(context: Any, builder: Any, schema: Schema, field: Field, record: Any) -> Any:
     """The value of a field, of type `loaded_type(field)`."""
-    value = _load_plain(context, builder, field, record)
+    value = load_plain(context, builder, field, record)
     if not field.nullable:
         return value
     byte, bit = _validity(builder, schema, field, record)
@@ -210,16 +211,17 @@ def load(context: Any, builder: Any, schema: Schema, field: Field, record: Any) 
     return helper._getvalue()
 
 
-def _load_plain(context: Any, builder: Any, field: Field, record: Any) -> Any:
+def load_plain(context: Any, builder: Any, field: Field, record: Any) -> Any:
+    """The value of a field that isn't None."""
     kind, place = field.type, _at(builder, record, field.offset)
     if kind.is_variable:
-        return load_view(context, builder, _plain_type(field), place)
+        return load_view(context, builder, plain_type(field), place)
     if kind is DataType.FLOAT64:
         return builder.load(builder.bitcast(place, F64.as_pointer()))
     if kind is DataType.FLOAT32:
         return builder.fpext(builder.load(builder.bitcast(place, F32.as_pointer())), F64)
     raw = builder.load(builder.bitcast(place, ir.IntType(8 * kind.size).as_pointer()), align=min(kind.size, 8))
-    if isinstance(_plain_type(field), ValueType):
+    if isinstance(plain_type(field), ValueType):
         return raw
     if kind is DataType.FLOAT16:
         return halves.load(context, builder, builder.zext(raw, I64))
@@ -292,7 +294,7 @@ def _clear(builder: Any, field: Field, record: Any) -> None:
 
 def _store_plain(context: Any, builder: Any, field: Field, record: Any, kind: Any, value: Any, fail: Fail) -> None:
     target, place = field.type, _at(builder, record, field.offset)
-    plain = _plain_type(field)
+    plain = plain_type(field)
     if target.is_variable:
         store_view(context, builder, plain, value, place)
         return
@@ -351,7 +353,7 @@ def keep_text(
         keep(place, I64(0))
         _set_validity(builder, schema, field, record, valid=False)
         return
-    plain = _plain_type(field)
+    plain = plain_type(field)
     if isinstance(kind, types.Optional):
         helper = context.make_helper(builder, kind, value=value)
         valid = cgutils.as_bool_bit(builder, helper.valid)

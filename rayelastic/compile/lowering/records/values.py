@@ -1,7 +1,7 @@
 """Values that have a form of their own in compiled code (records/forms.py): handed on, and compared where bytes tell.
 
 Decimals and UUIDs are integers of 128 bits, members of enums their numbers, the others views of their bytes. What else
-a function does with them isn't compiled, but for what lists.py has.
+a function does with them isn't compiled, but for what inside.py has.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import enum
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.imputils import lower_builtin, lower_constant
+from numba.core.types.common import SimpleIteratorType
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import register_model, typeof_impl
 
@@ -24,7 +26,17 @@ from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, enum_form, plain_form
 from rayelastic.graph.records.schema import Field
 
-__all__ = ["FixedType", "Member", "VariableType", "ValueType", "value_type"]
+__all__ = [
+    "FixedType",
+    "Member",
+    "SequenceIterator",
+    "SequenceType",
+    "StructType",
+    "ValueType",
+    "VariableType",
+    "part_field",
+    "value_type",
+]
 
 I64 = ir.IntType(64)
 _FIXED = (DataType.DECIMAL, DataType.UUID, DataType.ENUM)
@@ -51,6 +63,42 @@ class VariableType(ValueType):
     """A list, struct, map, JSON value or object."""
 
 
+class StructType(VariableType):
+    """A named tuple, or an instance of a dataclass, inside a record."""
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Its parts, as if each were a record's only field."""
+        return tuple(part_field(part) for part in self.form.parts)
+
+
+class SequenceType(VariableType, types.IterableType):
+    """A list or tuple of any length, of items of one type."""
+
+    def __init__(self, form: Form, item: types.Type) -> None:
+        super().__init__(form)
+        self.item = item
+
+    @property
+    def iterator_type(self) -> SequenceIterator:
+        """Of iter()."""
+        return SequenceIterator(self)
+
+
+class SequenceIterator(SimpleIteratorType):
+    """A place in a list."""
+
+    def __init__(self, sequence: SequenceType) -> None:
+        self.sequence = sequence
+        super().__init__(name=f"iter({sequence})", yield_type=sequence.item)
+
+
+def part_field(part: tuple[str, Form, bool]) -> Field:
+    """A part of a form as the only field of a record."""
+    name, form, nullable = part
+    return Field(name, form.kind, nullable, form, 0, 0 if nullable else -1)
+
+
 @register_model(FixedType)
 class FixedModel(models.PrimitiveModel):
     """An integer."""
@@ -67,11 +115,33 @@ class VariableModel(models.StructModel):
         super().__init__(dmm, fe_type, [("data", types.voidptr), ("size", types.int64)])
 
 
-def value_type(field: Field) -> ValueType | None:
-    """The type of a field that has a form of its own; None for a plain one."""
+register_model(StructType)(VariableModel)
+register_model(SequenceType)(VariableModel)
+
+
+@register_model(SequenceIterator)
+class SequenceIteratorModel(models.StructModel):
+    """The list and the index of the next item."""
+
+    def __init__(self, dmm: Any, fe_type: SequenceIterator) -> None:
+        members = [("sequence", fe_type.sequence), ("at", types.EphemeralPointer(types.int64))]
+        super().__init__(dmm, fe_type, members)
+
+
+def value_type(field: Field, loaded: Callable[[Field], Any]) -> ValueType | None:
+    """The type of a field that has a form of its own; None for a plain one.
+
+    Args:
+        field: of a record.
+        loaded: the type of a field that an item of a list would be.
+    """
     form = plain_form(field.format)
     if form.kind in _FIXED:
         return FixedType(form)
+    if form.kind is DataType.LIST:
+        return SequenceType(form, loaded(part_field(form.parts[0])))
+    if form.kind is DataType.STRUCT:
+        return StructType(form)
     return VariableType(form) if form.kind.is_made else None
 
 
@@ -144,8 +214,8 @@ def _register_order(function: Any, symbol: str) -> None:
         return builder.icmp_signed(symbol, *args)
 
 
-for _function, _symbol in ((operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">=")):
-    _register_order(_function, _symbol)
-    _register_numbers(_function, _symbol)
-for _function, _symbol in ((operator.eq, "=="), (operator.ne, "!=")):
-    _register_numbers(_function, _symbol)
+for _ordering, _symbol in ((operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">=")):
+    _register_order(_ordering, _symbol)
+    _register_numbers(_ordering, _symbol)
+_register_numbers(operator.eq, "==")
+_register_numbers(operator.ne, "!=")
