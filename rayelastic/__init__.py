@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.edges.files import arrow as arrow
     from rayelastic.graph.edges.files import csv as csv
     from rayelastic.graph.edges.files import parquet as parquet
+    from rayelastic.graph.edges.json_files import json as json
     from rayelastic.graph.edges.polled import polled as polled
     from rayelastic.graph.edges.postgres import postgres as postgres
     from rayelastic.graph.edges.sinks import call as call
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.operators.aggregates import top_k as top_k
     from rayelastic.graph.operators.aggregates import weighted_mean as weighted_mean
     from rayelastic.graph.operators.patterns import Pattern as Pattern
+    from rayelastic.graph.records.forms import Json as Json
     from rayelastic.graph.records.schema import Schema as Schema
     from rayelastic.graph.records.time_info import Ttl as Ttl
     from rayelastic.graph.spec.concurrency import concurrent as concurrent
@@ -89,6 +91,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.graph.spec.operator_class": ("at_least", "exactly", "operator"),
     "rayelastic.graph.spec.operator_spec": ("Lane",),
     "rayelastic.graph.spec.routed": ("to",),
+    "rayelastic.graph.edges.json_files": ("json",),
+    "rayelastic.graph.records.forms": ("Json",),
     "rayelastic.graph.records.schema": ("Schema",),
     "rayelastic.graph.edges.polled": ("polled",),
     "rayelastic.graph.edges.postgres": ("postgres",),

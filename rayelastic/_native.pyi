@@ -12,9 +12,9 @@ class Schema:
     The layout of a record: fields in order, natural alignment, then validity bits, size a multiple of 8.
     """
 
-    def __init__(self, fields: Sequence[tuple[str, str, bool, str]]) -> None:
+    def __init__(self, fields: Sequence[tuple[str, str, bool, str]], known: Sequence[object] = []) -> None:
         """
-        Fields as (name, type, nullable, Arrow format string). ValueError for a duplicate name or an unknown type.
+        Fields as (name, type, nullable, format), and what Python knows of their values. ValueError for a duplicate name or an unknown type.
         """
 
     @property

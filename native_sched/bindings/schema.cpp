@@ -17,9 +17,9 @@ namespace rayelastic::python {
 namespace {
 
 // In the order of Type; the values of graph.DataType.
-constexpr std::array<std::string_view, 20> kTypeNames = {"bool",   "int8",   "int16",     "int32",    "int64",   "uint8",  "uint16",
-                                                         "uint32", "uint64", "float16",   "float32",  "float64", "date32", "date64",
-                                                         "time32", "time64", "timestamp", "duration", "string",  "binary"};
+constexpr std::array<std::string_view, 22> kTypeNames = {
+    "bool",    "int8",   "int16",  "int32",  "int64",  "uint8",     "uint16",   "uint32", "uint64", "float16",    "float32",
+    "float64", "date32", "date64", "time32", "time64", "timestamp", "duration", "string", "binary", "decimal128", "uuid"};
 
 Type type_named(const std::string& name, const std::string& field) {
   const auto found = std::ranges::find(kTypeNames, name);
@@ -29,11 +29,15 @@ Type type_named(const std::string& name, const std::string& field) {
 
 using FieldTuple = std::tuple<std::string, std::string, bool, std::string>;
 
-std::shared_ptr<const Schema> make_schema(const std::vector<FieldTuple>& declared) {
+// `known`: of each field what ValueCodec knows of it; nothing if all are plain.
+std::shared_ptr<const Schema> make_schema(const std::vector<FieldTuple>& declared, const std::vector<nb::object>& known) {
   std::vector<Field> fields;
   fields.reserve(declared.size());
   for (const auto& [name, type, nullable, format] : declared) {
     fields.push_back(Field{.name = name, .type = type_named(type, name), .nullable = nullable, .format = format});
+    const std::size_t index = fields.size() - 1;
+    if (index < known.size() && !known[index].is_none())
+      fields.back().known = std::make_shared<const ObjectRef>(ObjectRef::share(known[index].ptr()));
     if (type_of_format(format, name) != fields.back().type) {
       throw std::invalid_argument("field '" + name + "' has type '" + type + "', but its Arrow format '" + format + "' says another");
     }
@@ -52,8 +56,13 @@ void bind_schema(nb::module_& module) {
   nb::class_<SchemaObject>(module, "Schema",
                            "The layout of a record: fields in order, natural alignment, then validity bits, size a multiple of 8.")
       .def(
-          "__init__", [](SchemaObject* self, const std::vector<FieldTuple>& fields) { new (self) SchemaObject{make_schema(fields)}; },
-          nb::arg("fields"), "Fields as (name, type, nullable, Arrow format string). ValueError for a duplicate name or an unknown type.")
+          "__init__",
+          [](SchemaObject* self, const std::vector<FieldTuple>& fields, const std::vector<nb::object>& known) {
+            new (self) SchemaObject{make_schema(fields, known)};
+          },
+          nb::arg("fields"), nb::arg("known") = std::vector<nb::object>(),
+          "Fields as (name, type, nullable, format), and what Python knows of their values. ValueError for a duplicate name or an unknown "
+          "type.")
       .def_prop_ro(
           "record_size", [](const SchemaObject& self) { return self.schema->record_size(); }, "Bytes of a record.")
       .def_prop_ro(

@@ -31,6 +31,7 @@ from rayelastic.compile.reading.syntax import NotRewrittenError, rewritten
 from rayelastic.compile.reasons import plain_reason
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import Form
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.operator_spec import (
@@ -361,7 +362,10 @@ def _output_of(entry: CacheEntry, request: FunctionRequest, identity: Identity) 
         name = entry.output.removeprefix("class:")
         found = next((c for c in identity.classes if c.__qualname__ == name), None)
         return None if found is None else Schema.of(found)
-    return laid_out("Record", [(name, text, nullable) for name, text, nullable in json.loads(entry.output)])
+    forms = {str(field.format): field.format for field in request.input_schema.fields}
+    columns = [(name, forms.get(text, text), nullable) for name, text, nullable in json.loads(entry.output)]
+    known = all(isinstance(text, Form) or not text.startswith("+") for _, text, _ in columns)
+    return laid_out("Record", columns) if known else None
 
 
 def is_cached(request: FunctionRequest) -> bool:

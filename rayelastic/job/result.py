@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.graph.edges.sinks import ListSink
+from rayelastic.graph.records.from_arrow import tuples_of
 from rayelastic.runtime.ingest.external_source import DriverSink
 from rayelastic.watching import result_html
 
@@ -57,6 +58,5 @@ def sink_value(left: SinkResult, sink: OperatorSpec | None) -> Any:
         return sink.body.finish(left.rows, left.value)
     if sink is not None and isinstance(sink.body, ListSink):
         assert sink.input_schema is not None
-        columns = [column.to_pylist() for column in left.value.columns]
-        return list(map(sink.input_schema.tuple_type, *columns))
+        return tuples_of(left.value, sink.input_schema)
     return left.value if left.value is not None else left.rows

@@ -13,10 +13,11 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rayelastic.errors import SinkError
 from rayelastic.graph.edges.sinks import GrowingSink, ParquetSink
+from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.on_ray.cluster import node_count
 
@@ -33,6 +34,8 @@ class SparkSink:
         path: the folder of its files.
         shared: whether the user says that every node sees the folder.
     """
+
+    refuses: ClassVar[frozenset[DataType]] = frozenset({DataType.OBJECT, DataType.UUID})
 
     spark: SparkSession
     path: str

@@ -63,6 +63,8 @@ std::string format_of(const Field& field) {
       return std::string("m8[") + (unit == 's' ? "s]" : std::string{unit, 's', ']'});
     case Type::String:
     case Type::Binary:
+    case Type::Decimal128:
+    case Type::Uuid:
       return "V16";
   }
   return "";

@@ -15,7 +15,7 @@
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/record/schema.hpp"
 #include "record/encoded_records.hpp"
-#include "record/temporal.hpp"
+#include "values/value_codec.hpp"
 
 namespace rayelastic::python {
 
@@ -42,24 +42,20 @@ class RecordCodec {
 
  private:
   struct FieldFormat {
-    Type type;
     std::size_t offset;
     std::int32_t validity;
-    TemporalFormat temporal;
+    Type type;
+    ValueCodec codec;
   };
 
   [[nodiscard]] PyObject* decode_field(const std::byte* record, const FieldFormat& field) const;
   [[nodiscard]] bool encode_field(PyObject* value, std::size_t index, std::size_t record, EncodedRecords& out) const;
-  [[nodiscard]] bool encode_integer(PyObject* value, std::size_t index, std::byte* to) const;
-  [[nodiscard]] bool encode_text(PyObject* value, std::size_t index, std::size_t record, EncodedRecords& out) const;
-  [[nodiscard]] bool encode_temporal(PyObject* value, std::size_t index, std::byte* to) const;
-  bool reject(std::size_t index, PyObject* value) const;                      // TypeError: expected ..., got ...
-  bool refuse(std::size_t index, PyObject* value, const char* reason) const;  // ValueError: value, reason
+  [[nodiscard]] bool encode_text(PyObject* value, std::size_t index, std::size_t record, EncodedRecords& out, Refusal& refusal) const;
+  bool complain(std::size_t index, const Refusal& refusal) const;
 
   std::string operator_;
   std::shared_ptr<const Schema> schema_;
   std::vector<FieldFormat> fields_;
-  std::vector<PyObject*> zones_;
   PyTypeObject* tuple_type_;
   bool untrack_;  // no instance can be part of a cycle: spare the collector the look
 };

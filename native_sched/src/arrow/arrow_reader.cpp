@@ -1,11 +1,14 @@
 #include "rayelastic/arrow/arrow_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <string>
 #include <string_view>
 
+#include "arrow/value_reader.hpp"
 #include "rayelastic/record/string_view.hpp"
 
 namespace rayelastic {
@@ -186,6 +189,8 @@ ArrowBatch::Reader reader_of(const Field& field, const TextLayout& layout) {
     return layout.view ? read_views : (layout.large ? read_text<std::int64_t> : read_text<std::int32_t>);
   }
   switch (size_of(field.type)) {
+    case 16:
+      return read_values<std::array<std::uint64_t, 2>>;
     case 1:
       return field.nullable ? read_nullable<std::uint8_t> : read_values<std::uint8_t>;
     case 2:
@@ -207,18 +212,25 @@ std::int64_t column_named(const ArrowSchema& arrow, const std::string& name, std
   throw ArrowError("the batch has no column for " + quoted(name));
 }
 
-void release_array(void* owner) {
-  auto* array = static_cast<ArrowArray*>(owner);
-  array->release(array);
-  delete array;
-}
+// What the records of a batch point into.
+struct Owned {
+  explicit Owned(ArrowArray* given) : array(*given) { given->release = nullptr; }  // moved, as the C Data Interface has it
+  ~Owned() { array.release(&array); }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+
+  ArrowArray array;
+  std::deque<EncodedColumn> encoded;  // never moves
+};
+
+void release_owned(void* owner) { delete static_cast<Owned*>(owner); }
 
 }  // namespace
 
 ArrowBatch::ArrowBatch(std::shared_ptr<const Schema> schema, ArrowArray* given, const ArrowSchema& arrow) : schema_(std::move(schema)) {
   if (given->release == nullptr) throw ArrowError("the batch was released already");
-  std::unique_ptr<ArrowArray, void (*)(ArrowArray*)> array(new ArrowArray(*given), [](ArrowArray* owned) { release_array(owned); });
-  given->release = nullptr;  // moved, as the C Data Interface has it
+  auto owned = std::make_unique<Owned>(given);
+  const ArrowArray* const array = &owned->array;
   const std::string_view format = arrow.format == nullptr ? "" : arrow.format;
   if (format != "+s" || array->n_children != arrow.n_children || array->length < 0 || array->offset < 0)
     throw ArrowError("not a record batch (Arrow format '" + std::string(format) + "')");
@@ -239,14 +251,16 @@ ArrowBatch::ArrowBatch(std::shared_ptr<const Schema> schema, ArrowArray* given, 
     const ArrowArray& values = *array->children[index];
     if (type.dictionary != nullptr)
       throw ArrowError(quoted(field.name) + " is dictionary-encoded; cast the column to its value type first");
+    const bool text = field.type == Type::String || field.type == Type::Binary;
     TextLayout layout;
-    if (!accepts(field, type.format, layout)) {
+    if (field.form != nullptr) {
+      layout.large = true;  // as encode_column gives it
+    } else if (!accepts(field, type.format, layout)) {
       throw ArrowError(quoted(field.name) + " has Arrow format '" + type.format + "' in the batch but '" + field.format +
                        "' in the schema; cast the column first");
     }
-    const bool text = field.type == Type::String || field.type == Type::Binary;
     if (values.offset < 0 || values.length < 0 || static_cast<std::size_t>(values.length) < offset + rows_ ||
-        values.n_buffers < (text ? 3 : 2)) {
+        (field.form == nullptr && values.n_buffers < (text ? 3 : 2))) {
       throw ArrowError(quoted(field.name) + " has fewer values or buffers than the batch needs");
     }
 
@@ -254,13 +268,15 @@ ArrowBatch::ArrowBatch(std::shared_ptr<const Schema> schema, ArrowArray* given, 
     column.reader = reader_of(field, layout);
     column.offset = static_cast<std::size_t>(values.offset) + offset;
     column.validity = values.null_count == 0 ? nullptr : static_cast<const std::uint8_t*>(values.buffers[0]);
-    column.values = values.buffers[1];
-    column.heaps = text ? values.buffers + 2 : nullptr;
+    if (field.form == nullptr) {
+      column.values = values.buffers[1];
+      column.heaps = text ? values.buffers + 2 : nullptr;
+    }
     column.target = field.offset;
     column.width = size_of(field.type);
     column.validity_bit = field.validity;
     if (field.validity >= 0) {
-      column.separate_validity = text || field.type == Type::Bool;
+      column.separate_validity = text || field.type == Type::Bool || size_of(field.type) > 8;
       column.validity_byte = schema_->validity_offset() + static_cast<std::size_t>(field.validity) / 8;
     } else if (column.validity != nullptr) {
       const std::ptrdiff_t row = first_null(column.validity, column.offset, rows_);
@@ -269,8 +285,18 @@ ArrowBatch::ArrowBatch(std::shared_ptr<const Schema> schema, ArrowArray* given, 
                          "; declare it as optional or drop such rows");
       column.validity = nullptr;
     }
+    if (field.form != nullptr) {
+      EncodedColumn& encoded = owned->encoded.emplace_back(encode_column(field, type, values, offset, rows_));
+      column.values = text ? static_cast<const void*>(encoded.offsets.data()) : encoded.numbers.data();
+      encoded.heap = encoded.bytes.data();
+      column.heaps = &encoded.heap;
+      if (column.validity != nullptr) column.validity = encoded.validity.data();
+      column.offset = 0;
+    }
     if (rows_ > 0 && column.values == nullptr) throw ArrowError(quoted(field.name) + " has no values");
-    if (text) {
+    if (text && field.form != nullptr) {
+      bytes_ += check_offsets<std::int64_t>(field, column, rows_);
+    } else if (text) {
       bytes_ += layout.view ? check_views(field, column, rows_, values)
                             : (layout.large ? check_offsets<std::int64_t>(field, column, rows_)
                                             : check_offsets<std::int32_t>(field, column, rows_));
@@ -278,9 +304,8 @@ ArrowBatch::ArrowBatch(std::shared_ptr<const Schema> schema, ArrowArray* given, 
     columns_.push_back(column);
   }
   bytes_ += rows_ * schema_->record_size();
-  ArrowArray* owned = array.get();
-  chunk_ = Chunk::adopt(nullptr, bytes_, release_array, owned);
-  (void)array.release();
+  chunk_ = Chunk::adopt(nullptr, bytes_, release_owned, owned.get());
+  (void)owned.release();
 }
 
 void ArrowBatch::read(std::size_t first, std::size_t count, std::byte* records) const noexcept {

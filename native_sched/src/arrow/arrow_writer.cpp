@@ -1,12 +1,14 @@
 #include "rayelastic/arrow/arrow_writer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string>
 #include <utility>
 
+#include "arrow/value_writer.hpp"
 #include "rayelastic/record/string_view.hpp"
 
 namespace rayelastic {
@@ -135,6 +137,8 @@ struct ArrowWriter::Column {
         return gather<std::uint16_t>(source, stride, count, target);
       case 4:
         return gather<std::uint32_t>(source, stride, count, target);
+      case 16:
+        return gather<std::array<std::uint64_t, 2>>(source, stride, count, target);
       default:
         return gather<std::uint64_t>(source, stride, count, target);
     }
@@ -192,12 +196,6 @@ struct OwnedBatch {
   std::vector<ArrowArray*> pointers;
   const void* validity = nullptr;
 };
-struct OwnedSchema {
-  std::string format;
-  std::string name;
-  std::vector<ArrowSchema> children;
-  std::vector<ArrowSchema*> pointers;
-};
 
 template <typename Struct>
 void release_children(Struct* parent) {
@@ -218,32 +216,17 @@ void release_batch(ArrowArray* array) {
   array->release = nullptr;
 }
 
-void release_schema(ArrowSchema* schema) {
-  release_children(schema);
-  delete static_cast<OwnedSchema*>(schema->private_data);
-  schema->release = nullptr;
-}
-
-void fill_schema(ArrowSchema* out, std::string format, std::string name, std::int64_t flags, std::size_t children) {
-  auto* owned = new OwnedSchema{std::move(format), std::move(name), std::vector<ArrowSchema>(children), {}};
-  for (ArrowSchema& child : owned->children) owned->pointers.push_back(&child);
-  *out = {};
-  out->format = owned->format.c_str();
-  out->name = owned->name.c_str();
-  out->flags = flags;
-  out->n_children = static_cast<std::int64_t>(children);
-  out->children = owned->pointers.data();
-  out->release = release_schema;
-  out->private_data = owned;
-}
-
 }  // namespace
 
 void export_schema(const Schema& schema, ArrowSchema* out) {
-  fill_schema(out, "+s", "", 0, schema.fields().size());
+  export_type("+s", "", 0, schema.fields().size(), out);
   for (std::size_t i = 0; i < schema.fields().size(); ++i) {
     const Field& field = schema.fields()[i];
-    fill_schema(out->children[i], format_of(field), field.name, field.nullable ? ARROW_FLAG_NULLABLE : 0, 0);
+    if (field.form != nullptr) {
+      export_form(*field.form, field.name, field.nullable, out->children[i]);
+    } else {
+      export_type(format_of(field), field.name, field.nullable ? ARROW_FLAG_NULLABLE : 0, 0, out->children[i]);
+    }
   }
 }
 
@@ -285,8 +268,27 @@ void ArrowWriter::take(ArrowArray* out) {
     parts.push_back(std::make_unique<OwnedColumn>());
     batch->pointers.push_back(&batch->children[parts.size() - 1]);
   }
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    Column& column = columns_[i];
+    if (column.field->form == nullptr) continue;
+    const GatheredColumn gathered{.rows = rows_,
+                                  .validity = column.null_count == 0 ? nullptr : reinterpret_cast<std::uint8_t*>(column.validity.data()),
+                                  .values = reinterpret_cast<const std::int32_t*>(column.values.data()),
+                                  .heap = column.heap.data()};
+    try {
+      export_column(*column.field, gathered, &batch->children[i]);
+    } catch (...) {
+      for (std::size_t k = 0; k < i; ++k) {
+        if (batch->children[k].release != nullptr) batch->children[k].release(&batch->children[k]);
+      }
+      throw;
+    }
+    column.heap_bytes = 0;
+    column.null_count = 0;
+  }
   for (std::size_t i = 0; i < columns_.size(); ++i) {  // nothing throws from here on
     Column& column = columns_[i];
+    if (column.field->form != nullptr) continue;
     OwnedColumn& part = *parts[i];
     part.buffers[0] = std::move(column.validity);
     part.buffers[1] = std::move(column.values);

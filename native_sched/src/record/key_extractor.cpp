@@ -91,6 +91,8 @@ void KeyExtractor::extract_single(const std::byte* records, std::size_t count, S
       keys[i] = null_key();
     } else if (is_text(field.type)) {
       keys[i] = load_text(record + field.offset);
+    } else if (size > StringView::kInlineBytes) {
+      keys[i] = StringView(reinterpret_cast<const char*>(record + field.offset), size);
     } else {
       char bytes[8];
       std::memcpy(bytes, record + field.offset, size);

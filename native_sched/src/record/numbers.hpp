@@ -41,6 +41,29 @@ struct Half {
 };
 
 // Calls visit(value) with the value of a field that is no text, in the type that it has.
+__extension__ using WholeNumber128 = __int128;
+
+// As a decimal128 of some scale lies in a record.
+struct Decimal {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  Decimal() noexcept = default;
+  explicit Decimal(WholeNumber128 number) noexcept
+      : low(static_cast<std::uint64_t>(number)), high(static_cast<std::uint64_t>(number >> 64)) {}
+  [[nodiscard]] WholeNumber128 number() const noexcept {
+    __extension__ using Bits = unsigned __int128;
+    return static_cast<WholeNumber128>(static_cast<Bits>(high) << 64 | low);
+  }
+  friend bool operator<(const Decimal& a, const Decimal& b) noexcept { return a.number() < b.number(); }
+  friend bool operator>(const Decimal& a, const Decimal& b) noexcept { return b < a; }
+};
+
+struct Uuid {
+  unsigned char bytes[16] = {};
+  friend bool operator<(const Uuid& a, const Uuid& b) noexcept { return std::memcmp(a.bytes, b.bytes, sizeof a.bytes) < 0; }
+  friend bool operator>(const Uuid& a, const Uuid& b) noexcept { return b < a; }
+};
+
 template <typename Visit>
 decltype(auto) visit_number(Type type, const std::byte* place, Visit&& visit) {
   switch (type) {

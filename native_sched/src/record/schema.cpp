@@ -6,6 +6,8 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "rayelastic/record/value_form.hpp"
+
 namespace rayelastic {
 
 namespace {
@@ -59,6 +61,8 @@ std::size_t size_of(Type type) noexcept {
       return 8;
     case Type::String:
     case Type::Binary:
+    case Type::Decimal128:
+    case Type::Uuid:
       return 16;
   }
   return 0;
@@ -73,6 +77,7 @@ Schema::Schema(std::vector<Field> fields) : fields_(std::move(fields)) {
     const std::size_t size = size_of(field.type);
     field.offset = round_up(end, std::min<std::size_t>(size, 8));
     field.validity = field.nullable ? bits++ : -1;
+    if (field.format.starts_with('+')) field.form = std::make_shared<const ValueForm>(parse_form(field.format));
     end = field.offset + size;
     has_text_ = has_text_ || field.type == Type::String || field.type == Type::Binary;
   }
@@ -92,6 +97,9 @@ Type type_of_format(const std::string& format, const std::string& field) {
   if (format.size() >= 4 && format.starts_with("ts") && std::string_view("smun").find(format[2]) != std::string_view::npos &&
       format[3] == ':')
     return Type::Timestamp;
+  if (format.starts_with("d:")) return Type::Decimal128;
+  if (format == "w:16") return Type::Uuid;
+  if (format.starts_with("+")) return parse_form(format).type;
   throw std::invalid_argument("field '" + field + "' has Arrow format '" + format + "', which a record can't hold");
 }
 

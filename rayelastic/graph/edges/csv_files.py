@@ -17,7 +17,8 @@ from rayelastic.graph.edges.locations import shown_location
 from rayelastic.graph.edges.parquet_files import check_columns
 from rayelastic.graph.edges.paths import expanded
 from rayelastic.graph.edges.sources import check_encoding
-from rayelastic.graph.records.schema import Schema, is_field_name, laid_out
+from rayelastic.graph.records.names import is_field_name
+from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.dead_letters import ERRORS, OnError
 from rayelastic.graph.spec.operator_spec import Lane

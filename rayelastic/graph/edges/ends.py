@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rayelastic.errors import GraphError
-from rayelastic.graph.edges.sinks import CountSink
+from rayelastic.errors import GraphError, SinkError
+from rayelastic.graph.edges.sinks import Choosy, CountSink
 from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec
+from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import plain_form
+from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import NewOperator, check_new
 from rayelastic.graph.spec.operator_spec import (
@@ -57,7 +60,20 @@ def sink_operator(up: Upstream, name: str, sink: Any) -> OperatorSpec:
     with NewOperator(name, up.operators) as location:
         body = _sink_description(sink, name)
         body.check(name)
+        _check_types(body, up.schema)
         return up.operator(name, OperatorKind.SINK, StateKind.STATEFUL, body, location, outputs=())
+
+
+def _check_types(sink: SinkDescription, schema: Schema) -> None:
+    if not isinstance(sink, Choosy):
+        return
+    for field in schema.fields:
+        form = plain_form(field.format)
+        if form.kind in sink.refuses or (form.holds_objects and DataType.OBJECT in sink.refuses):
+            raise SinkError(
+                f"field '{field.name}' of {schema.name} is {form.shown}, which {type(sink).__name__} can't write",
+                way_out="Map it to what can be written, such as a str, or leave it out",
+            )
 
 
 def _sink_description(sink: Any, operator: str) -> SinkDescription:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from rayelastic.errors import SinkError
+from rayelastic.graph.edges.sinks import OBJECTS, TREES
+from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import Lane
 
@@ -16,6 +19,7 @@ __all__ = ["PostgresSink", "postgres"]
 class PostgresSink:
     """Appends rows to a table of PostgreSQL, epoch by epoch."""
 
+    refuses: ClassVar[frozenset[DataType]] = OBJECTS | TREES
     conninfo: str = field(repr=False)  # may have a password
     table: str
     lane: Lane = Lane.BUILT_IN

@@ -6,16 +6,20 @@ import builtins
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from rayelastic.errors import SinkError
 from rayelastic.graph.edges.paths import check_writable
+from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import Lane
 
 __all__ = [
+    "OBJECTS",
+    "TREES",
     "ArrowSink",
     "CallSink",
+    "Choosy",
     "Committing",
     "CountSink",
     "CsvSink",
@@ -27,12 +31,24 @@ __all__ = [
 ]
 
 
+OBJECTS = frozenset({DataType.OBJECT})
+TREES = frozenset({DataType.LIST, DataType.STRUCT, DataType.MAP})
+
 LONGEST_PERIOD = 86_400.0  # seconds; a table that grows once a day is no longer growing
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """A sink that can't write fields of some types."""
+
+    refuses: ClassVar[frozenset[DataType]]
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetSink:
     """Writes Parquet: one file, or part files into a directory where the path has no suffix."""
+
+    refuses: ClassVar[frozenset[DataType]] = OBJECTS
 
     path: str
     lane: Lane = Lane.BUILT_IN
@@ -47,6 +63,8 @@ class ParquetSink:
 class CsvSink:
     """Writes CSV with a header: one file, or part files into a directory where the path has no suffix."""
 
+    refuses: ClassVar[frozenset[DataType]] = OBJECTS | TREES
+
     path: str
     lane: Lane = Lane.BUILT_IN
     reason: str = "Arrow batches to CSV"
@@ -59,6 +77,8 @@ class CsvSink:
 @dataclass(frozen=True, slots=True)
 class GrowingSink:
     """Writes a folder of Parquet files while the job runs, a file a period."""
+
+    refuses: ClassVar[frozenset[DataType]] = OBJECTS
 
     path: str
     period: float
@@ -152,6 +172,8 @@ class CountSink:
 @dataclass(frozen=True, slots=True)
 class ArrowSink:
     """Collects tuples into a pyarrow.Table."""
+
+    refuses: ClassVar[frozenset[DataType]] = OBJECTS
 
     lane: Lane = Lane.BUILT_IN
     reason: str = "native conversion to Arrow batches"

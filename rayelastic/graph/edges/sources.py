@@ -156,11 +156,18 @@ def matched(table: Any, schema: object) -> tuple[Any, Schema]:
                 way_out=f"Declare it '{f.name}: {f.type.python_type.__name__} | None', or drop the rows",
             )
     try:
-        return table.select(builtins.list(declared.names)).cast(declared.to_arrow()), declared
+        return _cast(table.select(builtins.list(declared.names)), declared.to_arrow()), declared
     except (ValueError, TypeError) as error:  # pyarrow's ArrowInvalid and ArrowNotImplementedError are of these or of
         raise SchemaError(
             f"the table doesn't match {declared}: {error}", way_out="Declare the columns' types"
         ) from error
+
+
+def _cast(table: Any, wanted: Any) -> Any:
+    """The table with the columns of a schema; those that are such already stay as they are."""
+    columns = zip(table.columns, wanted.types, strict=True)
+    made = [column if column.type == kind else column.cast(kind) for column, kind in columns]
+    return type(table).from_arrays(made, schema=wanted)
 
 
 @dataclass(frozen=True, slots=True)

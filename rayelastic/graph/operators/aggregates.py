@@ -305,12 +305,17 @@ def _result(spec: AggregateSpec, source: Schema) -> tuple[str, bool]:
             raise GraphError(f"{spec} needs a field", way_out=source.suggestion(""))
         return DataType.INT64.default_format, False
     field: Field = source.field(spec.field)
+    if spec.function is AggregateFunction.DISTINCT and not field.type.is_key:
+        raise SchemaError(
+            f"{spec} needs values that are keys, but field '{field.name}' of {source.name} is {field.type.value}",
+            way_out="Map what tells them apart to a field of its own",
+        )
     if spec.function in (AggregateFunction.COUNT, AggregateFunction.DISTINCT):
         return DataType.INT64.default_format, False
     if spec.function is AggregateFunction.SUM:
         return _sum_format(spec, field, source), field.nullable
     if spec.function is AggregateFunction.LARGEST:
-        _check_number(spec, field, source, not field.type.is_text)
+        _check_number(spec, field, source, field.type.is_ordered and field.type.size <= 8)
         return field.format, True
     if spec.function in _OF_NUMBERS:
         _check_number(spec, field, source, field.type.is_numeric or field.type is DataType.BOOL)
@@ -320,6 +325,8 @@ def _result(spec: AggregateSpec, source: Schema) -> tuple[str, bool]:
             _check_number(spec, weight, source, weight.type.is_numeric or weight.type is DataType.BOOL)
             nullable = nullable or weight.nullable
         return DataType.FLOAT64.default_format, nullable
+    if spec.function in (AggregateFunction.MIN, AggregateFunction.MAX):
+        _check_number(spec, field, source, field.type.is_ordered or field.type.is_text)
     return field.format, field.nullable
 
 

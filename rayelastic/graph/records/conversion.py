@@ -5,26 +5,17 @@ pyarrow and numpy are recognised by the module of what is given, and imported on
 
 from __future__ import annotations
 
-import datetime as dt
-import functools
 import types
 import typing
 from collections.abc import Mapping
 from typing import Any
 
 from rayelastic.errors import SchemaError
-from rayelastic.graph.records.data_type import FORMATS, HOLDS, Column, DataType, arrow_type_of
+from rayelastic.graph.records.annotations import form_of, numpy_form, optional_form
+from rayelastic.graph.records.data_type import HOLDS, Column
 from rayelastic.graph.records.shown import shown
 
-_OF_PYTHON: dict[object, DataType] = {
-    bool: DataType.BOOL, int: DataType.INT64, float: DataType.FLOAT64, str: DataType.STRING, bytes: DataType.BINARY,
-    dt.datetime: DataType.TIMESTAMP, dt.date: DataType.DATE32, dt.time: DataType.TIME64,
-    dt.timedelta: DataType.DURATION,
-}  # fmt: skip
-
 Columns = tuple[str, list[Column], type | None]  # name of the schema, its columns, and the class of its tuples
-
-_UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
 
 _TAKES = "Give a NamedTuple class, a dict of field names to types, a pyarrow.Schema, or a NumPy structured dtype"
 
@@ -42,14 +33,14 @@ def columns_of(declared: object, name: str | None) -> Columns:
     if package == "numpy" and getattr(declared, "names", None):
         return _of_numpy(declared, called)
     united = typing.get_origin(declared) in (typing.Union, types.UnionType)
-    if united or _scalar_format(declared) is not None:
+    if united or form_of(declared) is not None:
         return called, [_of_annotation(called, "value", declared)], None
     raise SchemaError(f"{shown(declared)} is no schema", way_out=_TAKES)
 
 
 def _of_class(declared: type, name: str) -> Columns:
     try:
-        annotations = typing.get_type_hints(declared)
+        annotations = typing.get_type_hints(declared, include_extras=True)
     except Exception as error:
         raise SchemaError(
             f"the annotations of {name} can't be read: {error}", way_out="Define the types that it names in its module"
@@ -63,52 +54,17 @@ def _of_class(declared: type, name: str) -> Columns:
 
 
 def _of_annotation(schema: str, name: str, annotation: object) -> Column:
-    nullable = False
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        arguments = [a for a in typing.get_args(annotation) if a is not type(None)]
-        nullable = len(arguments) < len(typing.get_args(annotation))
-        annotation = arguments[0] if len(arguments) == 1 else annotation
-    text = _scalar_format(annotation)
+    text, nullable = optional_form(annotation)
     if text is None:
         shown = getattr(annotation, "__name__", None) if isinstance(annotation, type) else None
         raise SchemaError(f"field {name!r} of {schema}: {shown or annotation} can't be held by a record", way_out=HOLDS)
     return name, text, nullable
 
 
-def _scalar_format(annotation: object) -> str | None:
-    """Find the Arrow format of a Python, NumPy, pyarrow or own type; None if there is none."""
-    if isinstance(annotation, DataType):
-        return annotation.default_format
-    if isinstance(annotation, type):
-        if annotation in _OF_PYTHON:
-            return _OF_PYTHON[annotation].default_format
-        if annotation.__module__ == "numpy":
-            known = {"bool_": "bool", "str_": "string", "bytes_": "binary"}.get(
-                annotation.__name__, annotation.__name__
-            )
-            return _type_named(known)
-        return None
-    if type(annotation).__module__.partition(".")[0] == "pyarrow":
-        return _arrow_formats().get(annotation) or _zoned_format(annotation)
-    if type(annotation).__module__.partition(".")[0] == "numpy" and getattr(annotation, "names", ()) is None:
-        return _numpy_scalar_format(annotation)
-    return None
-
-
-@functools.cache
-def _arrow_formats() -> dict[object, str]:
-    return {arrow_type_of(text): text for text in FORMATS}
-
-
-def _zoned_format(arrow_type: Any) -> str | None:
-    zone = getattr(arrow_type, "tz", None)
-    return f"ts{_UNITS[arrow_type.unit]}:{zone}" if zone else None
-
-
 def _of_arrow(declared: Any, name: str) -> Columns:
-    columns = []
+    columns: list[Column] = []
     for column in declared:
-        text = _scalar_format(column.type)
+        text = form_of(column.type)
         if text is None:
             way_out = f"Cast or leave out the column. {HOLDS}"
             raise SchemaError(
@@ -119,27 +75,12 @@ def _of_arrow(declared: Any, name: str) -> Columns:
 
 
 def _of_numpy(declared: Any, name: str) -> Columns:
-    columns = []
+    columns: list[Column] = []
     for column in declared.names:
-        text = _numpy_scalar_format(declared[column])
+        text = numpy_form(declared[column])
         if text is None:
             raise SchemaError(
                 f"field '{column}' of {name}: {declared[column]} can't be held by a record", way_out=HOLDS
             )
         columns.append((column, text, False))
     return name, columns, None
-
-
-def _numpy_scalar_format(dtype: Any) -> str | None:
-    if dtype.kind in "US":
-        return "u" if dtype.kind == "U" else "z"
-    if dtype.kind in "Mm":
-        unit = dtype.str.partition("[")[2].rstrip("]")
-        if dtype.kind == "M" and unit == "D":
-            return "tdD"
-        return (f"ts{_UNITS[unit]}:" if dtype.kind == "M" else f"tD{_UNITS[unit]}") if unit in _UNITS else None
-    return _type_named(dtype.name)
-
-
-def _type_named(name: str) -> str | None:
-    return next((t.default_format for t in DataType if t.value == name), None)

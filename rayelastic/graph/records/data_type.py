@@ -6,12 +6,19 @@ The same table as native_sched/src/record/schema.cpp. Knows no schemas. Imports 
 from __future__ import annotations
 
 import datetime as dt
+import decimal
+import enum
+import uuid
 from enum import Enum
 from typing import Any
 
 __all__ = ["Column", "DataType"]
 
-HOLDS = "A record holds bool, int, float, str, bytes, datetime, date, time, timedelta, NumPy scalar types, and X | None"
+HOLDS = (
+    "A record holds bool, int, float, str, bytes, datetime, date, time, timedelta, Decimal, UUID, enums, "
+    "NumPy scalar types; list[X], tuple[X, ...], dict[K, V], NamedTuple classes and dataclasses of these; "
+    "rel.Json, Any, and X | None"
+)
 
 Column = tuple[str, str, bool]  # a field to be laid out: name, Arrow format string, whether it may be None
 
@@ -39,6 +46,14 @@ class DataType(Enum):
     DURATION = "duration"
     STRING = "string"
     BINARY = "binary"
+    DECIMAL = "decimal128"
+    UUID = "uuid"
+    ENUM = "enum"
+    LIST = "list"
+    STRUCT = "struct"
+    MAP = "map"
+    JSON = "json"
+    OBJECT = "object"
 
     @property
     def size(self) -> int:
@@ -67,8 +82,37 @@ class DataType(Enum):
 
     @property
     def is_text(self) -> bool:
-        """Whether it is of variable length: string or binary."""
+        """Whether it is string or binary."""
         return self in (DataType.STRING, DataType.BINARY)
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether it is of variable length: a view of bytes that lie elsewhere, such as text."""
+        return self.is_text or self.is_made
+
+    @property
+    def is_made(self) -> bool:
+        """Whether its bytes are made of a value that only its form tells: list, struct, map, JSON, object."""
+        return self in (DataType.LIST, DataType.STRUCT, DataType.MAP, DataType.JSON, DataType.OBJECT)
+
+    @property
+    def is_key(self) -> bool:
+        """Whether tuples can be told apart by it: equal values have equal bytes."""
+        return not self.is_made
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether its values have an order, and aren't text: numbers, times, decimals, UUIDs."""
+        return not self.is_text and not self.is_made and self is not DataType.ENUM
+
+    @property
+    def native(self) -> str:
+        """What it is for the engine."""
+        if self is DataType.ENUM:
+            return DataType.INT32.value
+        if self is DataType.JSON:
+            return DataType.STRING.value
+        return DataType.BINARY.value if self.is_made else self.value
 
     @property
     def python_type(self) -> type:
@@ -77,8 +121,11 @@ class DataType(Enum):
 
     @property
     def default_format(self) -> str:
-        """The Arrow C format string where no unit is named: microseconds, milliseconds for the short ones."""
-        return _DEFAULT_FORMATS[self]
+        """The Arrow C format string where no unit is named: microseconds, milliseconds for the short ones.
+
+        Decimals have 38 digits, 18 of them behind the point; empty for what has parts of its own.
+        """
+        return _DEFAULT_FORMATS.get(self, "")
 
 
 _SIZES = {
@@ -86,7 +133,9 @@ _SIZES = {
     DataType.INT16: 2, DataType.UINT16: 2, DataType.FLOAT16: 2,
     DataType.INT32: 4, DataType.UINT32: 4, DataType.FLOAT32: 4, DataType.DATE32: 4, DataType.TIME32: 4,
     DataType.INT64: 8, DataType.UINT64: 8, DataType.FLOAT64: 8, DataType.DATE64: 8, DataType.TIME64: 8,
-    DataType.TIMESTAMP: 8, DataType.DURATION: 8, DataType.STRING: 16, DataType.BINARY: 16,
+    DataType.TIMESTAMP: 8, DataType.DURATION: 8, DataType.STRING: 16, DataType.BINARY: 16, DataType.DECIMAL: 16,
+    DataType.UUID: 16, DataType.ENUM: 4, DataType.LIST: 16, DataType.STRUCT: 16, DataType.MAP: 16, DataType.JSON: 16,
+    DataType.OBJECT: 16,
 }  # fmt: skip
 
 _PYTHON_TYPES: dict[DataType, type] = {
@@ -94,7 +143,9 @@ _PYTHON_TYPES: dict[DataType, type] = {
     **{t: float for t in DataType if t.is_float},
     DataType.BOOL: bool, DataType.DATE32: dt.date, DataType.DATE64: dt.date, DataType.TIME32: dt.time,
     DataType.TIME64: dt.time, DataType.TIMESTAMP: dt.datetime, DataType.DURATION: dt.timedelta,
-    DataType.STRING: str, DataType.BINARY: bytes,
+    DataType.STRING: str, DataType.BINARY: bytes, DataType.DECIMAL: decimal.Decimal, DataType.UUID: uuid.UUID,
+    DataType.ENUM: enum.Enum, DataType.LIST: list, DataType.STRUCT: tuple, DataType.MAP: dict, DataType.JSON: object,
+    DataType.OBJECT: object,
 }  # fmt: skip
 
 # Arrow C Data Interface format string -> type, and the pyarrow factory with its arguments. Zoned: see parsed_format.
@@ -135,11 +186,16 @@ FORMATS: dict[str, tuple[DataType, str, tuple[str, ...]]] = {
 
 _DEFAULT_FORMATS = {kind: text for text, (kind, _, _) in reversed(FORMATS.items())} | {
     DataType.TIME32: "ttm", DataType.TIME64: "ttu", DataType.TIMESTAMP: "tsu:", DataType.DURATION: "tDu",
+    DataType.DECIMAL: "d:38,18", DataType.UUID: "w:16",
 }  # fmt: skip
 
 
 def parsed_format(text: str) -> tuple[DataType, str, tuple[str, ...]]:
     """Split an Arrow format string into type, pyarrow factory and its arguments. KeyError if a record can't hold it."""
+    if text.startswith("d:"):
+        return DataType.DECIMAL, "decimal128", tuple(text[2:].split(","))
+    if text == "w:16":
+        return DataType.UUID, "uuid", ()
     unit, colon, zone = text.partition(":")
     if colon and zone:
         kind, factory, arguments = FORMATS[unit + ":"]
@@ -157,7 +213,7 @@ def arrow_type_of(text: str) -> Any:
 
 def numpy_format_of(kind: DataType, text: str) -> str:
     """Name the NumPy format of the bytes of a field."""
-    if kind.is_text:
+    if kind.size == 16:
         return "V16"
     if kind in (DataType.TIMESTAMP, DataType.DURATION):
         letter = "M" if kind is DataType.TIMESTAMP else "m"

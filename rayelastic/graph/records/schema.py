@@ -18,7 +18,9 @@ from typing import Any
 
 from rayelastic.errors import SchemaError
 from rayelastic.graph.records.conversion import columns_of
-from rayelastic.graph.records.data_type import HOLDS, Column, DataType, arrow_type_of, numpy_format_of, parsed_format
+from rayelastic.graph.records.data_type import HOLDS, Column, DataType, numpy_format_of, parsed_format
+from rayelastic.graph.records.forms import Form, known_of, plain_form
+from rayelastic.graph.records.names import is_field_name
 
 __all__ = ["DataType", "Field", "Schema", "laid_out"]
 
@@ -31,7 +33,7 @@ class Field:
         name: a Python identifier.
         type: what it holds.
         nullable: whether it may be None.
-        format: Arrow C Data Interface format string, with unit and time zone.
+        format: its form: an Arrow C Data Interface format string, with unit and time zone, or one of forms.py.
         offset: bytes from the start of the record.
         validity: its bit in the validity bytes, -1 if not nullable.
     """
@@ -44,8 +46,9 @@ class Field:
     validity: int
 
     def __str__(self) -> str:
-        shown = self.type.value
-        if self.format != self.type.default_format:
+        form = plain_form(self.format)
+        shown = form.shown
+        if shown == self.type.value and self.format != self.type.default_format and not isinstance(self.format, Form):
             _, factory, arguments = parsed_format(self.format)
             shown = f"{factory}[{', '.join(arguments)}]" if arguments else factory
         return f"{self.name}: {shown}{' | None' if self.nullable else ''}"
@@ -96,9 +99,9 @@ class Schema:
         Word(word: string, count: int64)
         >>> print(Schema.of(float))
         Record(value: float64)
-        >>> Schema.of({"tags": list})  # doctest: +ELLIPSIS
+        >>> Schema.of({"tags": set})  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        rayelastic.errors.SchemaError: field 'tags' of Record: list can't be held by a record. A record holds bool, ...
+        rayelastic.errors.SchemaError: field 'tags' of Record: set can't be held by a record. A record holds bool, ...
         """
         return declared if isinstance(declared, Schema) else laid_out(*columns_of(declared, name))
 
@@ -110,7 +113,7 @@ class Schema:
     @property
     def has_text(self) -> bool:
         """Whether a record refers to bytes outside itself."""
-        return any(f.type.is_text for f in self.fields)
+        return any(f.type.is_variable for f in self.fields)
 
     def find(self, name: str) -> Field | None:
         """Return the field of that name, or None."""
@@ -136,7 +139,7 @@ class Schema:
     @property
     def tuple_type(self) -> type:
         """The tuple class that Python functions get: the user's own, or one made for these fields."""
-        return self.declared_type or _generated_type(self.name, self.names)
+        return self.declared_type or generated_type(self.name, self.names)
 
     def same_fields(self, other: Schema) -> bool:
         """Tell whether records of both are the same bytes, whatever the schemas are called."""
@@ -150,7 +153,12 @@ class Schema:
         """Make the pyarrow.Schema of batches that hold these records."""
         import pyarrow as pa
 
-        return pa.schema([pa.field(f.name, arrow_type_of(f.format), nullable=f.nullable) for f in self.fields])
+        return pa.schema([pa.field(f.name, plain_form(f.format).arrow, nullable=f.nullable) for f in self.fields])
+
+    @property
+    def known(self) -> tuple[Any, ...]:
+        """What the native codec knows of each field's values beside their form."""
+        return tuple(known_of(plain_form(f.format), generated_type) for f in self.fields)
 
     def to_numpy(self) -> Any:
         """Make the NumPy structured dtype of the same bytes: text as 16 raw bytes, validity bytes in the padding."""
@@ -184,13 +192,15 @@ def laid_out(name: str, columns: Iterable[Column], declared_type: type | None = 
     for column, text, nullable in columns:
         _check_field_name(name, column)
         try:
-            kind, _, _ = parsed_format(text)
+            form = plain_form(text)
         except KeyError:
             raise SchemaError(
                 f"field '{column}' of {name} has Arrow format {text!r}, which a record can't hold", way_out=HOLDS
             ) from None
+        kind = form.kind
         offset = _round_up(end, kind.alignment)
-        fields.append(Field(column, kind, nullable, text, offset, bits if nullable else -1))
+        said = form if form.of is not None or kind.is_made else str(form)
+        fields.append(Field(column, kind, nullable, said, offset, bits if nullable else -1))
         bits += nullable
         end = offset + kind.size
     return Schema(name, tuple(fields), max(8, _round_up(end + (bits + 7) // 8, 8)), end, declared_type)
@@ -198,11 +208,6 @@ def laid_out(name: str, columns: Iterable[Column], declared_type: type | None = 
 
 def _round_up(value: int, alignment: int) -> int:
     return (value + alignment - 1) // alignment * alignment
-
-
-def is_field_name(name: object) -> bool:
-    """Whether a field can be called so: it is an attribute of a tuple."""
-    return isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
 
 
 def _check_field_name(schema: str, name: object) -> None:
@@ -214,7 +219,7 @@ def _check_field_name(schema: str, name: object) -> None:
 
 
 @functools.cache
-def _generated_type(name: str, names: tuple[str, ...]) -> type:
+def generated_type(name: str, names: tuple[str, ...]) -> type:
     """Make a NamedTuple class for a schema that has none, the same one for the same fields within a process."""
     annotated = [(n, typing.Any) for n in names]
     made: type = typing.NamedTuple(name if name.isidentifier() and not keyword.iskeyword(name) else "Record", annotated)  # type: ignore[misc]
@@ -228,4 +233,4 @@ def _generated_type(name: str, names: tuple[str, ...]) -> type:
 
 def _rebuilt(name: str, names: tuple[str, ...], values: tuple[object, ...]) -> object:
     """Unpickle a tuple of a generated class."""
-    return _generated_type(name, names)(*values)
+    return generated_type(name, names)(*values)

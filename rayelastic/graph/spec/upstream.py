@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from rayelastic.errors import GraphError
+from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import (
@@ -80,6 +81,12 @@ class Upstream:
                     raise GraphError(
                         f"key_by({shown(name)}): {self.schema.name} has no such field",
                         way_out=self.schema.suggestion(name),
+                    )
+                form = plain_form(self.schema.field(name).format)
+                if not form.kind.is_key:
+                    raise GraphError(
+                        f"key_by({shown(name)}): field '{name}' of {self.schema.name} is {form.shown}, which is no key",
+                        way_out="Map what tells the keys apart to a field of its own, such as a str or a number",
                     )
             if len(set(fields)) < len(fields):
                 raise GraphError(f"key_by{fields!r} names a field twice", way_out="Name each field once")

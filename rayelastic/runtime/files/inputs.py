@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from rayelastic.errors import StateError
 from rayelastic.graph.edges.csv_files import BadRows, CsvSource
+from rayelastic.graph.edges.json_files import JsonSource
 from rayelastic.graph.edges.locations import file_system, local_path
 from rayelastic.graph.edges.parquet_files import ParquetSource
 from rayelastic.graph.edges.polled import PolledSource
@@ -34,6 +35,7 @@ KINDS = {
     TextSource: "text files",
     CsvSource: "CSV files",
     BadRows: "bad rows of CSV files",
+    JsonSource: "JSON files",
     ParquetSource: "Parquet files",
     ArrowSource: "an Arrow table",
     SequenceSource: "a sequence",
@@ -173,7 +175,7 @@ class _Content(NamedTuple):
 
 def _contents(body: object) -> Sequence[_Content]:
     match body:
-        case TextSource() | CsvSource() | ParquetSource():
+        case TextSource() | CsvSource() | JsonSource() | ParquetSource():
             return [_file(path) for path in body.paths]
         case BadRows():
             return [_file(path) for path in body.of.paths]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SinkError, StateError
 from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import plain_form
 from rayelastic.runtime.files.outputs import BlobStore, Output
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ _TYPES = {
     DataType.DURATION: "interval",
     DataType.STRING: "text",
     DataType.BINARY: "bytea",
+    DataType.UUID: "uuid",
+    DataType.JSON: "jsonb",
 }
 
 LEDGER = """
@@ -303,6 +306,10 @@ class PostgresTable:
 def _type_of(field: Field) -> str:
     if field.type is DataType.TIMESTAMP:
         made = "timestamptz" if field.format.partition(":")[2] else "timestamp"
+    elif field.type is DataType.DECIMAL:
+        made = f"numeric({field.format[2:]})"
+    elif field.type is DataType.ENUM:
+        made = "text" if str(plain_form(field.format).arrow) == "string" else "bigint"
     else:
         made = _TYPES[field.type]
     return made if field.nullable else f"{made} NOT NULL"

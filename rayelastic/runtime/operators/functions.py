@@ -34,8 +34,8 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
     if code.lane is Lane.COMPILED:
         keyed = None
         if code.state_schema is not None:
-            texts = [field.offset for field in code.state_schema.fields if field.type.is_text]
-            binary = [field.offset for field in code.state_schema.fields if field.type is DataType.BINARY]
+            texts = [field.offset for field in code.state_schema.fields if field.type.is_variable]
+            binary = [field.offset for field in code.state_schema.fields if field.type.native == DataType.BINARY.value]
             keyed = _native.KeyedState(
                 source, keys, loaded.state_size, loaded.state_initial, texts, ttl_of(spec), binary
             )

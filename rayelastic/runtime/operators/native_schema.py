@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from rayelastic.graph.records.schema import Schema
 
 
-@functools.cache
 def native_schema(schema: Schema) -> _native.Schema:
     """The native schema with the same layout; equal schemas share one.
 
@@ -19,4 +18,11 @@ def native_schema(schema: Schema) -> _native.Schema:
     >>> native_schema(Schema.of({"word": str, "n": int})).record_size
     24
     """
-    return _native.Schema([(field.name, field.type.value, field.nullable, field.format) for field in schema.fields])
+    fields = tuple((field.name, field.type.native, field.nullable, str(field.format)) for field in schema.fields)
+    return _made(fields, schema.known)
+
+
+@functools.cache
+def _made(fields: tuple[tuple[str, str, bool, str], ...], known: tuple[Any, ...]) -> _native.Schema:
+    """Classes of one name may be several, in a notebook: schemas are shared where what is known is the same, too."""
+    return _native.Schema(list(fields), list(known) if any(one is not None for one in known) else [])

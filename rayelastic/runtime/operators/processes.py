@@ -50,8 +50,8 @@ def _compiled(spec: OperatorSpec, body: KeyedProcess) -> _native.Operator:
     code = body.code
     assert isinstance(code, ProcessCode)
     loaded = load_process(code)
-    texts = [field.offset for field in code.state_schema.fields if field.type.is_text]
-    binary = [field.offset for field in code.state_schema.fields if field.type is DataType.BINARY]
+    texts = [field.offset for field in code.state_schema.fields if field.type.is_variable]
+    binary = [field.offset for field in code.state_schema.fields if field.type.native == DataType.BINARY.value]
     assert spec.output_schema is not None
     return _native.Operator.process(
         spec.name,

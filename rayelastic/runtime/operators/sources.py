@@ -17,6 +17,7 @@ from rayelastic.compile import Flags
 from rayelastic.errors import SourceError
 from rayelastic.graph.edges.byte_streams import content_of
 from rayelastic.graph.edges.csv_files import BadRows, CsvSource
+from rayelastic.graph.edges.json_files import JsonSource
 from rayelastic.graph.edges.parquet_files import ParquetSource
 from rayelastic.graph.edges.polled import PolledSource
 from rayelastic.graph.edges.pushed import IngestSource
@@ -30,6 +31,7 @@ from rayelastic.graph.edges.sources import (
 )
 from rayelastic.runtime.files.csv_batches import Files, LeftOut, bad_row_batches, good_row_batches
 from rayelastic.runtime.files.inputs import Input, Place
+from rayelastic.runtime.files.json_batches import json_batches
 from rayelastic.runtime.files.parquet_batches import parquet_batches, parquet_rows
 from rayelastic.runtime.ingest.receiver import IngestServer
 from rayelastic.runtime.operators.native_schema import native_schema
@@ -130,6 +132,8 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
                 lambda start: parquet_batches(body, BATCH_ROWS, start),
                 lambda position: min(position, parquet_rows(body, position)),
             )
+        case JsonSource():
+            return _batch_source(spec, lambda _: json_batches(body))
         case CsvSource():
             return _csv_source(spec, body)
         case BadRows():

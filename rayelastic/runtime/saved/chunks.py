@@ -102,7 +102,7 @@ def entries(chunk: bytes, shape: Shape) -> Iterator[Entry]:
 
 def _record(reader: _Reader, schema: Schema) -> bytes:
     record = reader.take(schema.record_size)
-    lengths = (_LENGTH.unpack_from(record, field.offset)[0] for field in schema.fields if field.type.is_text)
+    lengths = (_LENGTH.unpack_from(record, field.offset)[0] for field in schema.fields if field.type.is_variable)
     return record + b"".join(reader.take(length) for length in lengths if length > _INLINE)
 
 
@@ -112,7 +112,7 @@ def record_cells(payload: bytes, schema: Schema) -> list[Cell]:
     behind = schema.record_size
     for field in schema.fields:
         cell = payload[field.offset : field.offset + field.type.size]
-        if field.type.is_text:
+        if field.type.is_variable:
             (length,) = _LENGTH.unpack_from(cell)
             if length > _INLINE:
                 cell, behind = payload[behind : behind + length], behind + length
@@ -132,7 +132,7 @@ def record_bytes(cells: Sequence[Cell], schema: Schema) -> bytes:
             continue
         if field.validity >= 0:
             record[schema.validity_offset + field.validity // 8] |= 1 << (field.validity % 8)
-        if field.type.is_text:
+        if field.type.is_variable:
             _LENGTH.pack_into(record, field.offset, len(cell))
             start = field.offset + _LENGTH.size
             shown = cell if len(cell) <= _INLINE else cell[:4]
@@ -152,7 +152,7 @@ def _key_cells(entry: Entry, keys: Sequence[Column]) -> list[Cell]:
     reader, cells = _Reader(entry.key), []
     for _, text, _ in keys:
         kind, valid = parsed_format(text)[0], reader.take(1) == b"\1"
-        cells.append(None if not valid else reader.take(reader.number() if kind.is_text else kind.size))
+        cells.append(None if not valid else reader.take(reader.number() if kind.is_variable else kind.size))
     return cells
 
 

@@ -89,7 +89,7 @@ def _no_such_key(key: Sequence[Any], shape: Shape, operator: str, why: str) -> S
 
 
 def _cell(array: pa.Array, kind: DataType) -> bytes:
-    if kind.is_text:
+    if kind.is_variable:
         value = array[0].as_py()
         return value.encode() if isinstance(value, str) else bytes(value)
     if kind is DataType.BOOL:
@@ -104,4 +104,4 @@ def _cell(array: pa.Array, kind: DataType) -> bytes:
 def _part(cell: bytes | None, kind: DataType) -> bytes:
     if cell is None:
         return b"\0"
-    return b"\1" + (_LENGTH.pack(len(cell)) if kind.is_text else b"") + cell
+    return b"\1" + (_LENGTH.pack(len(cell)) if kind.is_variable else b"") + cell

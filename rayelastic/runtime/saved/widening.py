@@ -96,7 +96,7 @@ def _first_cells(initial: bytes, schema: Schema) -> list[Cell]:
     cells: list[Cell] = []
     for field in schema.fields:
         cell = initial[field.offset : field.offset + field.type.size]
-        if field.type.is_text:
+        if field.type.is_variable:
             length, _, at = _VIEW.unpack(cell)
             cell = initial[at : at + length] if length > _INLINE else cell[4 : 4 + length]
         bit = field.validity

@@ -197,7 +197,7 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "arrow column missing": (lambda t, s: t.source("x", files.arrow(pa.table({"a": [1]}), {"b": int})), SchemaError, None, "declares 'b', which the table doesn't have"),
     "arrow nulls": (lambda t, s: t.source("x", files.arrow(pa.table({"a": [1, None]}), {"a": int})), SchemaError, None, "Declare it 'a: int | None'"),
     "arrow wrong type": (lambda t, s: t.source("x", files.arrow(pa.table({"a": ["x"]}), {"a": int})), SchemaError, None, "doesn't match"),
-    "arrow nested": (lambda t, s: t.source("x", files.arrow(pa.table({"a": [[1]]}))), SchemaError, None, "field 'a' of Record: list<"),
+    "arrow nested": (lambda t, s: t.source("x", files.arrow(pa.table({"a": [[{}]]}))), SchemaError, None, "field 'a' of Record: list<"),
 }  # fmt: skip
 
 

@@ -32,18 +32,24 @@ enum class Type : std::uint8_t {
   Timestamp,
   Duration,  // stored as their Arrow integers; unit and zone in Field::format
   String,
-  Binary
+  Binary,
+  Decimal128,  // a little-endian integer of 16 bytes, scale in Field::format
+  Uuid         // 16 bytes
 };
 
-[[nodiscard]] std::size_t size_of(Type type) noexcept;  // bytes in a record; also the alignment, but 8 for String and Binary
+struct ValueForm;  // value_form.hpp
+
+[[nodiscard]] std::size_t size_of(Type type) noexcept;  // bytes in a record; also the alignment, but at most 8
 
 struct Field {
   std::string name;
   Type type = Type::Int64;
   bool nullable = false;
-  std::string format;          // Arrow C Data Interface format string, e.g. "l", "u", "tsu:UTC"
-  std::size_t offset = 0;      // set by Schema
-  std::int32_t validity = -1;  // bit index in the validity bytes, -1 if not nullable; set by Schema
+  std::string format;                          // Arrow C Data Interface format string, e.g. "l", "u", "tsu:UTC"
+  std::size_t offset = 0;                      // set by Schema
+  std::int32_t validity = -1;                  // bit index in the validity bytes, -1 if not nullable; set by Schema
+  std::shared_ptr<const void> known = {};      // what the bindings know of its values; the core never looks at it
+  std::shared_ptr<const ValueForm> form = {};  // of a format that begins with '+', else null; set by Schema
 };
 
 class Schema {

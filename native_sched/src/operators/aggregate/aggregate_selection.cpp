@@ -1,4 +1,4 @@
-// Min, max, first, last. The state is a value of 8 bytes (16 for texts), then the number of values that weren't null.
+// Min, max, first, last. The state is a value of 8 bytes (16 for texts, decimals and UUIDs), then the number of values that weren't null.
 #include <cmath>
 
 #include "operators/aggregate/aggregate_step.hpp"
@@ -77,6 +77,10 @@ void choose(AggregateStep& step) {
   };
   if (is_text(step.field->type)) {
     choose_type(StringView());
+  } else if (step.field->type == Type::Decimal128) {
+    choose_type(Decimal());
+  } else if (step.field->type == Type::Uuid) {
+    choose_type(Uuid());
   } else {
     constexpr std::byte kZero[8] = {};
     visit_number(step.field->type, kZero, choose_type);

@@ -24,7 +24,8 @@ StateNeed need_of(AggregateFunction function, Type field) noexcept {
     case AggregateFunction::Last:
       break;
   }
-  return is_text(field) ? StateNeed{24, true} : StateNeed{16, false};
+  if (is_text(field)) return {24, true};
+  return size_of(field) > 8 ? StateNeed{24, false} : StateNeed{16, false};
 }
 
 void choose_code(AggregateStep& step) {

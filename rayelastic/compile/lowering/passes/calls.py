@@ -43,8 +43,8 @@ def of_objects(func_ir: Any, statement: Any, helper: Callable[[Any], Any]) -> It
         member = value.value.value
         if isinstance(member, enum.Enum) and (uses := list(_uses(func_ir, statement.target))):
             compared = [_compares(func_ir, use) for use in uses]
-            known = objects.member_value(member, compared, value.name, value.loc)
-            statement.value = ir.Global(value.name, literal(known), value.loc)
+            known = literal(objects.member_value(member, compared, value.name, value.loc))
+            statement.value = ir.Global(value.name, known, value.loc)
     elif isinstance(value, ir.Expr) and value.op == "call":
         if len(value.args) > 1 and getattr(definition(func_ir, value.func), "value", None) is range:
             yield from _checked_range(value, statement)

@@ -20,6 +20,7 @@ from numba.core.errors import UnsupportedError
 from numba.core.imputils import lower_constant
 from numba.extending import register_model, typeof_impl
 
+from rayelastic.compile.lowering.records.values import Member
 from rayelastic.compile.reading.identity import is_of_python
 
 CHANGERS = frozenset(
@@ -133,7 +134,7 @@ def refuse_change(shown: str, loc: Any) -> None:
 
 
 def member_value(member: Any, uses: list[Any], shown: str, loc: Any) -> Any:
-    """The int or text that an Enum member is where it isn't asked for name or value.
+    """The int, text or number of its enum that an Enum member is where it isn't asked for name or value.
 
     Args:
         member: of the user's class.
@@ -142,10 +143,12 @@ def member_value(member: Any, uses: list[Any], shown: str, loc: Any) -> Any:
         loc: where.
 
     Raises:
-        UnsupportedError: it is neither, or its class has a text or a comparison of its own.
+        UnsupportedError: its class has a text or a comparison of its own.
     """
     kind: Any = type(member)
     plain: Any = int if isinstance(member, int) else str if isinstance(member, str) else None
+    if plain is None and kind.__eq__ is object.__eq__ and not isinstance(member, enum.Flag):
+        return Member(member)
     if plain is None:
         raise UnsupportedError(f"'{shown}' is an Enum member; compiled code takes its .value or .name", loc)
     same = all(getattr(kind, name) is getattr(plain, name) for name in _COMPARISONS)

@@ -25,6 +25,7 @@ from rayelastic.compile.lowering.base.moment_types import DAY, MomentType, Point
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import BYTES, TEXT, ViewType, load_view, parts, store_view
 from rayelastic.compile.lowering.numbers import halves
+from rayelastic.compile.lowering.records.values import ValueType, value_type
 from rayelastic.graph.records.schema import DataType, Field, Schema
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
@@ -75,7 +76,8 @@ def _unit(field: Field) -> Any:
     return {"s": "s", "m": "ms", "u": "us", "n": "ns"}[field.format[2]]
 
 
-def _plain_type(field: Field) -> Any:
+def plain_type(field: Field) -> Any:
+    """The type of a field that isn't None."""
     kind = field.type
     if kind is DataType.BOOL:
         return types.boolean
@@ -85,6 +87,8 @@ def _plain_type(field: Field) -> Any:
         return types.float64
     if kind.is_text:
         return TEXT if kind is DataType.STRING else BYTES
+    if (value := value_type(field, loaded_type)) is not None:
+        return value
     if kind in (DataType.DATE32, DataType.DATE64):
         return DAY
     if kind is DataType.TIMESTAMP:
@@ -96,7 +100,7 @@ def _plain_type(field: Field) -> Any:
 
 def loaded_type(field: Field) -> Any:
     """The type of t.field in compiled code."""
-    plain = _plain_type(field)
+    plain = plain_type(field)
     return types.Optional(plain) if field.nullable else plain
 
 
@@ -118,6 +122,8 @@ def inferred_format(kind: Any) -> tuple[str, bool] | None:
         return ("tdD", False) if kind.unit == "D" else _temporal("ts", kind.unit, ":")
     if isinstance(kind, SpanType):
         return _temporal("tD", kind.unit, "")
+    if isinstance(kind, ValueType):
+        return kind.form, False
     if isinstance(kind, TimeOfDay):
         return {"s": "tts", "ms": "ttm", "us": "ttu", "ns": "ttn"}[kind.unit], False
     return None
@@ -135,7 +141,7 @@ def problem_storing(field: Field, kind: Any) -> str:
         return "" if field.nullable else f"is {field.type.value} and not nullable, but is given None"
     if isinstance(kind, types.Optional):
         kind = kind.type
-    plain = _plain_type(field)
+    plain = plain_type(field)
     if kind == plain or _converts(kind, field):
         return ""
     return f"is {field.type.value}, but is given {described(kind)}"
@@ -195,7 +201,7 @@ def _set_validity(builder: Any, schema: Schema, field: Field, record: Any, valid
 
 def load(context: Any, builder: Any, schema: Schema, field: Field, record: Any) -> Any:
     """The value of a field, of type `loaded_type(field)`."""
-    value = _load_plain(context, builder, field, record)
+    value = load_plain(context, builder, field, record)
     if not field.nullable:
         return value
     byte, bit = _validity(builder, schema, field, record)
@@ -205,15 +211,18 @@ def load(context: Any, builder: Any, schema: Schema, field: Field, record: Any) 
     return helper._getvalue()
 
 
-def _load_plain(context: Any, builder: Any, field: Field, record: Any) -> Any:
+def load_plain(context: Any, builder: Any, field: Field, record: Any) -> Any:
+    """The value of a field that isn't None."""
     kind, place = field.type, _at(builder, record, field.offset)
-    if kind.is_text:
-        return load_view(context, builder, _plain_type(field), place)
+    if kind.is_variable:
+        return load_view(context, builder, plain_type(field), place)
     if kind is DataType.FLOAT64:
         return builder.load(builder.bitcast(place, F64.as_pointer()))
     if kind is DataType.FLOAT32:
         return builder.fpext(builder.load(builder.bitcast(place, F32.as_pointer())), F64)
-    raw = builder.load(builder.bitcast(place, ir.IntType(8 * kind.size).as_pointer()))
+    raw = builder.load(builder.bitcast(place, ir.IntType(8 * kind.size).as_pointer()), align=min(kind.size, 8))
+    if isinstance(plain_type(field), ValueType):
+        return raw
     if kind is DataType.FLOAT16:
         return halves.load(context, builder, builder.zext(raw, I64))
     if kind is DataType.BOOL:
@@ -285,8 +294,8 @@ def _clear(builder: Any, field: Field, record: Any) -> None:
 
 def _store_plain(context: Any, builder: Any, field: Field, record: Any, kind: Any, value: Any, fail: Fail) -> None:
     target, place = field.type, _at(builder, record, field.offset)
-    plain = _plain_type(field)
-    if target.is_text:
+    plain = plain_type(field)
+    if target.is_variable:
         store_view(context, builder, plain, value, place)
         return
     value = context.cast(builder, value, types.unliteral(kind), plain)
@@ -306,9 +315,9 @@ def _store_plain(context: Any, builder: Any, field: Field, record: Any, kind: An
     elif target is DataType.UINT64:
         with builder.if_then(builder.icmp_signed("<", value, I64(0)), likely=False):
             fail(builder)
-    if target.size < 8 and target is not DataType.BOOL:
+    if target.size < 8 and target not in (DataType.BOOL, DataType.ENUM):
         value = _narrowed(builder, value, raw, target, fail)
-    builder.store(value, builder.bitcast(place, raw.as_pointer()))
+    builder.store(value, builder.bitcast(place, raw.as_pointer()), align=min(target.size, 8))
 
 
 def _narrowed(builder: Any, value: Any, raw: Any, target: DataType, fail: Fail) -> Any:
@@ -344,7 +353,7 @@ def keep_text(
         keep(place, I64(0))
         _set_validity(builder, schema, field, record, valid=False)
         return
-    plain = _plain_type(field)
+    plain = plain_type(field)
     if isinstance(kind, types.Optional):
         helper = context.make_helper(builder, kind, value=value)
         valid = cgutils.as_bool_bit(builder, helper.valid)

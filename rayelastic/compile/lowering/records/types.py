@@ -163,7 +163,7 @@ def _len(record: Any) -> Any:
 def _load(context: Any, builder: Any, typ: RecordType, value: Any, field: Field) -> Any:
     record, frame = record_parts(context, builder, typ, value)
     loaded = fields.load(context, builder, typ.schema, field, record)
-    if typ.is_state and field.type.is_text:  # the state owns its text and may replace it: what leaves it is a copy
+    if typ.is_state and field.type.is_variable:  # the state owns its text and may replace it: what leaves it is a copy
         return _copied_text(context, builder, field, loaded, frame)
     return loaded
 
@@ -207,7 +207,7 @@ def _set_field(typingctx: Any, record: Any, name: Any, value: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         state, frame = record_parts(context, builder, sig.args[0], args[0])
 
-        if field.type.is_text:
+        if field.type.is_variable:
             engine_context = builder.load(frame_slot(builder, frame, FRAME_CONTEXT))
             fields.keep_text(
                 context, builder, record.schema, field, state, sig.args[2], args[2], engine_context, refuse

@@ -1,0 +1,256 @@
+"""What is inside of values in compiled code: items of lists, fields of named tuples and dataclasses.
+
+How they lie in bytes: native_sched/include/rayelastic/record/value_form.hpp. Bytes that come from elsewhere may be
+anything: an index is kept inside of them, and a tuple whose bytes are too few is left to Python.
+"""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001, ARG002, SIM110 -- what Numba calls has the parameters that Numba gives
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.errors import TypingError
+from numba.core.imputils import RefType, iternext_impl, lower_builtin, lower_getattr_generic
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer, infer_getattr, signature
+
+from rayelastic.compile.lowering.base.declare import overloads, primitive
+from rayelastic.compile.lowering.base.refusal import refuse
+from rayelastic.compile.lowering.base.views import make_view
+from rayelastic.compile.lowering.records import fields
+from rayelastic.compile.lowering.records.values import SequenceIterator, SequenceType, StructType, part_field
+from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.schema import Field
+
+I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+NUMBER = 4  # bytes of a count, and of an end
+
+
+def _number(builder: Any, data: Any, at: Any) -> Any:
+    place = builder.bitcast(builder.gep(data, [at]), I32.as_pointer())
+    return builder.zext(builder.load(place, align=1), I64)
+
+
+def _width(kind: DataType) -> int:
+    return NUMBER if kind.is_variable else kind.size
+
+
+def _least(builder: Any, a: Any, b: Any) -> Any:
+    return builder.select(builder.icmp_unsigned("<", a, b), a, b)
+
+
+def _part(context: Any, builder: Any, field: Field, data: Any, at: Any, begin: Any, size: Any, start: Any) -> Any:
+    """The value of a part whose bytes, or end, are at `at`; texts begin at `begin`, this one `start` bytes behind."""
+    plain = fields.plain_type(field)
+    if field.type.is_variable:
+        most = builder.sub(size, begin)
+        end = _least(builder, _number(builder, data, at), most)
+        start = _least(builder, start, end)
+        place = builder.gep(data, [builder.add(begin, start)])
+        return make_view(context, builder, plain, place, builder.sub(end, start))
+    width = field.type.size
+    slot = cgutils.alloca_once(builder, ir.ArrayType(I64, -(-width // 8)))  # aligned, as a record is
+    slot = builder.bitcast(slot, I8.as_pointer())
+    cgutils.raw_memcpy(builder, slot, builder.gep(data, [at]), I64(width), 1)
+    return fields.load_plain(context, builder, field, slot)
+
+
+def _optional(context: Any, builder: Any, field: Field, value: Any, data: Any, byte: Any, bit: Any) -> Any:
+    if not field.nullable:
+        return value
+    helper = context.make_helper(builder, fields.loaded_type(field))
+    bits = builder.zext(builder.load(builder.gep(data, [byte])), I64)
+    helper.valid = builder.trunc(builder.lshr(bits, bit), ir.IntType(1))
+    helper.data = value
+    return helper._getvalue()
+
+
+# --- lists ------------------------------------------------------------------------------------------------------------
+
+
+def _begin(builder: Any, item: Field, count: Any) -> Any:
+    """Where the items of a list, or their ends, begin."""
+    if not item.nullable:
+        return I64(NUMBER)
+    return builder.add(builder.lshr(builder.add(count, I64(7)), I64(3)), I64(NUMBER))
+
+
+def _count_of(context: Any, builder: Any, typ: SequenceType, value: Any) -> Any:
+    proxy = cgutils.create_struct_proxy(typ)(context, builder, value=value)
+    item = part_field(typ.form.parts[0])
+    count = _number(builder, proxy.data, I64(0))
+    room = builder.sub(proxy.size, _begin(builder, item, count))
+    needs = builder.mul(count, I64(_width(item.type)))
+    with builder.if_then(builder.icmp_signed(">", needs, room), likely=False):
+        refuse(builder)
+    return count
+
+
+def _item_of(context: Any, builder: Any, typ: SequenceType, value: Any, count: Any, index: Any) -> Any:
+    proxy = cgutils.create_struct_proxy(typ)(context, builder, value=value)
+    item = part_field(typ.form.parts[0])
+    begin, width = _begin(builder, item, count), I64(_width(item.type))
+    at = builder.add(begin, builder.mul(index, width))
+    data = builder.add(begin, builder.mul(count, width))
+    start = I64(0)
+    if item.type.is_variable:  # where the one before ends; of the first one its own end is read and not used
+        first = builder.icmp_signed("==", index, I64(0))
+        before = builder.select(first, at, builder.sub(at, I64(NUMBER)))
+        start = builder.select(first, I64(0), _number(builder, proxy.data, before))
+    made = _part(context, builder, item, proxy.data, at, data, proxy.size, start)
+    byte = builder.add(I64(NUMBER), builder.lshr(index, I64(3)))
+    return _optional(context, builder, item, made, proxy.data, byte, builder.and_(index, I64(7)))
+
+
+@primitive
+def _count(typingctx: Any, sequence: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _count_of(context, builder, sig.args[0], args[0])
+
+    return types.int64(sequence), codegen
+
+
+@primitive
+def _item(typingctx: Any, sequence: Any, index: Any) -> Any:
+    """Not checked."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        count = _count_of(context, builder, sig.args[0], args[0])
+        return _item_of(context, builder, sig.args[0], args[0], count, args[1])
+
+    return sequence.item(sequence, types.int64), codegen
+
+
+@overloads(len)
+def _len(sequence: Any) -> Any:
+    return (lambda sequence: _count(sequence)) if isinstance(sequence, SequenceType) else None
+
+
+@overloads(bool)
+def _bool(sequence: Any) -> Any:
+    return (lambda sequence: _count(sequence) > 0) if isinstance(sequence, SequenceType) else None
+
+
+@overloads(operator.not_)
+def _not(sequence: Any) -> Any:
+    return (lambda sequence: _count(sequence) == 0) if isinstance(sequence, SequenceType) else None
+
+
+@overloads(operator.getitem)
+def _getitem(sequence: Any, index: Any) -> Any:
+    if not isinstance(sequence, SequenceType) or not isinstance(index, types.Integer):
+        return None
+    message = f"{'tuple' if sequence.form.of is tuple else 'list'} index out of range"
+
+    def item(sequence: Any, index: Any) -> Any:
+        count = _count(sequence)
+        at = index + count if index < 0 else index
+        if at < 0 or at >= count:
+            raise IndexError(message)
+        return _item(sequence, at)
+
+    return item
+
+
+@overloads(operator.contains)
+def _contains(sequence: Any, wanted: Any) -> Any:
+    if not isinstance(sequence, SequenceType) or isinstance(sequence.item, types.Optional):
+        return None
+
+    def contains(sequence: Any, wanted: Any) -> Any:
+        for item in sequence:
+            if item == wanted:
+                return True
+        return False
+
+    return contains
+
+
+@lower_builtin("getiter", SequenceType)
+def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    iterator = context.make_helper(builder, sig.return_type)
+    iterator.sequence = args[0]
+    iterator.at = cgutils.alloca_once_value(builder, I64(0))
+    return iterator._getvalue()
+
+
+@lower_builtin("iternext", SequenceIterator)
+@iternext_impl(RefType.UNTRACKED)
+def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> None:
+    iterator = context.make_helper(builder, sig.args[0], value=args[0])
+    sequence = sig.args[0].sequence
+    at = builder.load(iterator.at)
+    count = _count_of(context, builder, sequence, iterator.sequence)
+    more = builder.icmp_signed("<", at, count)
+    result.set_valid(more)
+    with builder.if_then(more):
+        result.yield_(_item_of(context, builder, sequence, iterator.sequence, count, at))
+        builder.store(builder.add(at, I64(1)), iterator.at)
+
+
+# --- named tuples and dataclasses -------------------------------------------------------------------------------------
+
+
+@infer_getattr
+class StructAttributes(AttributeTemplate):
+    """t.at.x."""
+
+    key = StructType
+
+    def generic_resolve(self, typ: StructType, name: str) -> Any:  # type: ignore[override]
+        """The type of a field."""
+        for field in typ.fields:
+            if field.name == name:
+                return fields.loaded_type(field)
+        raise TypingError(f"{typ.form.shown} has no field '{name}' that compiled code can read")
+
+
+@infer
+class StructItem(AbstractTemplate):
+    """t.at[0]."""
+
+    key = "static_getitem"
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        """The type of the field at a constant index."""
+        if len(args) == 2 and isinstance(args[0], StructType) and isinstance(args[1], int):
+            parts, cls = args[0].fields, args[0].form.cls
+            if (cls is not None and not issubclass(cls, tuple)) or not -len(parts) <= args[1] < len(parts):
+                raise TypingError(f"{args[0].form.shown} has no item {args[1]}")
+            return signature(fields.loaded_type(parts[args[1]]), *args)
+        return None
+
+
+@lower_getattr_generic(StructType)
+def _getattr(context: Any, builder: Any, typ: StructType, value: Any, name: str) -> Any:
+    index = next(i for i, field in enumerate(typ.fields) if field.name == name)
+    return _field_of(context, builder, typ, value, index)
+
+
+@lower_builtin("static_getitem", StructType, types.Literal)
+def _static_item(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return _field_of(context, builder, sig.args[0], args[0], sig.args[1].literal_value)
+
+
+def _field_of(context: Any, builder: Any, typ: StructType, value: Any, index: int) -> Any:
+    parts = typ.fields
+    index %= len(parts)
+    proxy = cgutils.create_struct_proxy(typ)(context, builder, value=value)
+    bits = sum(field.nullable for field in parts)
+    at = (bits + 7) // 8 + sum(_width(field.type) for field in parts[:index])
+    end = (bits + 7) // 8 + sum(_width(field.type) for field in parts)
+    with builder.if_then(builder.icmp_signed("<", proxy.size, I64(end)), likely=False):
+        refuse(builder)
+    before = [i for i in range(index) if parts[i].type.is_variable]
+    start = I64(0)
+    if before:
+        of_last = (bits + 7) // 8 + sum(_width(field.type) for field in parts[: before[-1]])
+        start = _number(builder, proxy.data, I64(of_last))
+    field = parts[index]
+    made = _part(context, builder, field, proxy.data, I64(at), I64(end), proxy.size, start)
+    bit = sum(one.nullable for one in parts[:index])
+    return _optional(context, builder, field, made, proxy.data, I64(bit // 8), I64(bit % 8))

@@ -1,0 +1,145 @@
+"""JSON as a source: files with an object a line, as named tuples of any depth. Reads only the first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.errors import SchemaError, SourceError
+from rayelastic.graph.edges.byte_streams import content_of
+from rayelastic.graph.edges.locations import LocationError, shown_location
+from rayelastic.graph.edges.paths import Paths, expanded
+from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import Form, plain_form
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import Lane, SourceDescription
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["JsonFiles", "JsonSource", "json", "json_reader", "reading_json"]
+
+BLOCK_BYTES = 1 << 20  # that are read at once; of the first of them types are inferred
+_UNREADABLE = {
+    DataType.JSON: "Declare what is in it as NamedTuple classes and lists, or read lines with rel.text and json.loads",
+    DataType.OBJECT: "Declare what is in it as NamedTuple classes and lists",
+    DataType.BINARY: "JSON has no bytes: declare it as a str",
+    DataType.UUID: "Declare it as a str",
+    DataType.MAP: "Declare what is in it as a NamedTuple class, whose fields may be None",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSource:
+    """Objects of JSON files, one a line, through pyarrow's reader."""
+
+    paths: tuple[str, ...]
+    schema: Schema
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "pyarrow reader, native conversion"
+
+    def check(self, operator: str) -> None:
+        """Raise SourceError if a file is gone."""
+        expanded(self.paths, operator, directories=False)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFiles:
+    """What `json` gives: a source."""
+
+    paths: Paths
+    schema: Schema | None
+
+    def as_source(self, operator: str) -> SourceDescription:
+        """Look the files up, and infer the schema of the first where none was declared."""
+        paths = expanded(self.paths, operator, directories=False)
+        if self.schema is not None:
+            _check(self.schema)
+            return JsonSource(paths, self.schema)
+        try:
+            with reading_json(paths[0]), json_reader(paths[0], None) as reader:
+                found = reader.schema
+        except SourceError as error:
+            raise error.at(operator, None) from error.__cause__
+        try:
+            return JsonSource(paths, Schema.of(found))
+        except SchemaError as error:
+            error.way_out = f"Declare schema= with the fields that you need. {error.way_out}"
+            raise
+
+
+def json(paths: Paths, schema: object = None) -> JsonFiles:
+    """Read files with one JSON object a line (NDJSON, JSON Lines).
+
+    Args:
+        paths: a file, a glob, a URI or several, compressed or not.
+        schema: NamedTuple classes for objects, `list[X]` for lists; a field that an object hasn't is None, one that
+            isn't declared is left out. By default what the first megabyte of the first file looks like, all fields
+            nullable.
+
+    Raises:
+        SourceError: when the source is declared: no such file, or not readable as JSON.
+        SchemaError: the schema has a type that JSON doesn't have, or a name that no field can have was inferred.
+
+    >>> import tempfile, pathlib
+    >>> from typing import NamedTuple
+    >>> import rayelastic as rel
+    >>> class User(NamedTuple):
+    ...     name: str
+    ...     tags: list[str]
+    >>> class Event(NamedTuple):
+    ...     user: User
+    ...     n: int | None
+    >>> file = tempfile.NamedTemporaryFile(suffix=".jsonl")
+    >>> _ = pathlib.Path(file.name).write_text('{"user": {"name": "ada", "tags": ["a", "b"]}, "n": 3}')
+    >>> topology = rel.Topology("events")
+    >>> events = topology.source("events", rel.json(file.name, Event))
+    >>> events.map("flat", lambda t: (t.user.name, len(t.user.tags)), lane="compiled").sink("out", rel.list())
+    <sink out>
+    >>> [tuple(t) for t in rel.run(topology)["out"]]
+    [('ada', 2)]
+    """
+    return JsonFiles(paths, None if schema is None else Schema.of(schema))
+
+
+def _check(schema: Schema) -> None:
+    for field in schema.fields:
+        bad = _unreadable(plain_form(field.format))
+        if bad is not None:
+            raise SchemaError(
+                f"field '{field.name}' of {schema.name}: {bad.shown} can't be read from JSON",
+                way_out=_UNREADABLE[bad.kind],
+            )
+
+
+def _unreadable(form: Form) -> Form | None:
+    """What in a form JSON can't have."""
+    if form.kind in _UNREADABLE:
+        return form
+    return next((bad for _, part, _ in form.parts if (bad := _unreadable(part)) is not None), None)
+
+
+def json_reader(path: str, schema: pa.Schema | None) -> Any:
+    """Open pyarrow's reader of a file's batches; of a schema, or of what the first block looks like."""
+    from pyarrow import json as reader
+
+    options = reader.ParseOptions(schema, unexpected_field_behavior="infer" if schema is None else "ignore")
+    return reader.open_json(content_of(None)(path), reader.ReadOptions(block_size=BLOCK_BYTES), options)
+
+
+@contextmanager
+def reading_json(path: str) -> Iterator[None]:
+    """Tell which file can't be read."""
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except LocationError as error:
+        raise SourceError(error.problem, way_out=error.way_out) from error
+    except (ArrowException, ValueError, OSError) as error:
+        raise SourceError(
+            f"{shown_location(path)!r} can't be read as JSON: {error}",
+            way_out="Give one object a line, and check what schema= says of their fields",
+        ) from error

@@ -1,0 +1,255 @@
+"""Types of values that aren't one plain Arrow value: enums, lists, structs, maps, JSON, objects; decimals and UUIDs.
+
+A *form* is the text that says what a field holds, everywhere in this package where it says "format": an Arrow C Data
+Interface format string, or one of the kinds of native_sched/include/rayelastic/record/value_form.hpp, which has the
+grammar. It remembers the Python classes of its values, which its text names, so that equal forms are equal values.
+Knows no schemas.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import typing
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+from urllib.parse import quote
+
+from rayelastic.errors import SchemaError
+from rayelastic.graph.records.data_type import DataType, parsed_format
+from rayelastic.graph.records.sealing import Seal, seal_of_this_process
+
+__all__ = [
+    "JSON",
+    "Form",
+    "Json",
+    "decimal_form",
+    "enum_form",
+    "known_of",
+    "list_form",
+    "map_form",
+    "object_form",
+    "plain_form",
+    "struct_form",
+]
+
+Part = tuple[str, "Form", bool]  # a part of a form: name, form, whether it may be None
+Known = tuple[Any, ...] | None  # what the native codec knows of a form's values, see value_codec.hpp
+
+
+class Json:
+    """The type of a field that holds any JSON value: None, bool, int, float, str, list, dict.
+
+    It travels as text. What Python functions get is what `json.loads` makes of it.
+
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("json")
+    >>> rows = rel.rows([({"user": {"name": "ada"}},)], schema={"payload": rel.Json})
+    >>> topology.source("in", rows).sink("out", rel.list())
+    <sink out>
+    >>> rel.run(topology)["out"]
+    [Record(payload={'user': {'name': 'ada'}})]
+    """
+
+
+class Form(str):
+    """The text of a form, and what Python knows of its values.
+
+    Args:
+        text: of the form.
+        kind: which type it is.
+        parts: of a list its items, of a struct its fields, of a map keys and values.
+        of: the class of its values (list or tuple, the struct's, the enum's), or the seal of its objects.
+    """
+
+    __slots__ = ("kind", "of", "parts")
+
+    kind: DataType
+    parts: tuple[Part, ...]
+    of: type | Seal | None
+
+    def __new__(cls, text: str, kind: DataType, parts: Iterable[Part] = (), of: type | Seal | None = None) -> Self:
+        """Make one; see the class."""
+        made = super().__new__(cls, text)
+        made.kind, made.parts, made.of = kind, tuple(parts), of
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Form, (str.__str__(self), self.kind, self.parts, self.of)
+
+    @property
+    def cls(self) -> type | None:
+        """The class of its values, if they are of one that the user has named."""
+        return self.of if isinstance(self.of, type) else None
+
+    @property
+    def shown(self) -> str:
+        """How messages write it.
+
+        >>> list_form(plain_form("l"), nullable=True).shown
+        'list[int64 | None]'
+        """
+        inner = [form.shown + (" | None" if optional else "") for _, form, optional in self.parts]
+        if self.kind is DataType.LIST:
+            return f"{'tuple' if self.cls is tuple else 'list'}[{inner[0]}]"
+        if self.kind is DataType.MAP:
+            return f"map[{inner[0]}, {inner[1]}]"
+        if self.kind is DataType.STRUCT:
+            called = self.cls.__name__ if self.cls is not None else "struct"
+            return f"{called}({', '.join(f'{n}: {i}' for (n, _, _), i in zip(self.parts, inner, strict=True))})"
+        if self.kind is DataType.ENUM:
+            return f"enum {self.cls.__name__}" if self.cls is not None else "enum"
+        if self.kind is DataType.DECIMAL:
+            return f"decimal128({self[2:].replace(',', ', ')})"
+        return str(self.kind.value)
+
+    @property
+    def arrow(self) -> Any:
+        """The pyarrow.DataType of its values."""
+        import pyarrow as pa
+
+        if self.kind is DataType.LIST:
+            _, item, optional = self.parts[0]
+            return pa.list_(pa.field("item", item.arrow, nullable=optional))
+        if self.kind is DataType.MAP:
+            (_, key, _), (_, value, optional) = self.parts
+            return pa.map_(
+                pa.field("key", key.arrow, nullable=False), pa.field("value", value.arrow, nullable=optional)
+            )
+        if self.kind is DataType.STRUCT:
+            return pa.struct([pa.field(name, form.arrow, nullable=optional) for name, form, optional in self.parts])
+        if self.kind is DataType.ENUM:
+            return pa.int64() if _has_numbers(self) else pa.string()
+        if self.kind is DataType.DECIMAL:
+            return pa.decimal128(*map(int, self[2:].split(",")))
+        if self.kind is DataType.UUID:
+            return pa.uuid()
+        if self.kind is DataType.JSON:
+            return pa.string()
+        if self.kind is DataType.OBJECT:
+            return pa.binary()
+        _, factory, arguments = parsed_format(self)
+        made: Any = getattr(pa, factory)
+        return made(*arguments)
+
+    @property
+    def holds_objects(self) -> bool:
+        """Whether it is, or has in it, an object that only Python can read."""
+        return self.kind is DataType.OBJECT or any(form.holds_objects for _, form, _ in self.parts)
+
+
+def plain_form(text: str) -> Form:
+    """The form of an Arrow format string of one plain value.
+
+    Raises:
+        KeyError: there is none.
+    """
+    if isinstance(text, Form):
+        return text
+    if text.startswith("d:"):
+        return decimal_form(*map(int, text[2:].split(",")))
+    if text == "w:16":
+        return Form(text, DataType.UUID)
+    return Form(text, parsed_format(text)[0])
+
+
+def decimal_form(precision: int, scale: int) -> Form:
+    """Decimals of so many digits, so many of them behind the point.
+
+    Raises:
+        SchemaError: no decimal128 has them.
+    """
+    if not 1 <= precision <= 38 or not 0 <= scale <= precision:
+        raise SchemaError(
+            f"a decimal of {precision} digits, {scale} of them behind the point, can't be held by a record",
+            way_out="Take 1 to 38 digits, of which no more than all stand behind the point",
+        )
+    return Form(f"d:{precision},{scale}", DataType.DECIMAL)
+
+
+def list_form(item: Form, *, nullable: bool = False, of: type = list) -> Form:
+    """Lists, or tuples of any length."""
+    letter = "t" if of is tuple else "l"
+    return Form(f"+{letter}<{item}{'?' if nullable else ''}>", DataType.LIST, [("item", item, nullable)], of)
+
+
+def map_form(key: Form, value: Form, *, nullable: bool = False) -> Form:
+    """Dicts."""
+    parts = [("key", key, False), ("value", value, nullable)]
+    return Form(f"+m<{key};{value}{'?' if nullable else ''}>", DataType.MAP, parts, dict)
+
+
+def struct_form(parts: Iterable[Part], of: type | None) -> Form:
+    """Named tuples, or instances of a dataclass; `of` None: named tuples of a class that is made for them."""
+    parts = tuple(parts)
+    fields = "".join(f";{name}={form}{'?' if optional else ''}" for name, form, optional in parts)
+    return Form(f"+s<{_called(of)}{fields}>", DataType.STRUCT, parts, of)
+
+
+def enum_form(cls: type[enum.Enum]) -> Form:
+    """The members of an enum: for Arrow their values, if all are texts or all whole numbers, else their names.
+
+    Raises:
+        SchemaError: it has no members, or its members can be combined.
+    """
+    members = list(cls)
+    if not members or issubclass(cls, enum.Flag):
+        raise SchemaError(
+            f"{cls.__name__} has {'members that can be combined' if members else 'no members'}",
+            way_out="Declare the field as an int" if members else "Give it members",
+        )
+    letter, texts = "u", [member.name for member in members]
+    if all(type(member.value) is int and abs(member.value) < 2**63 for member in members):
+        letter, texts = "l", [str(member.value) for member in members]
+    elif all(isinstance(member.value, str) for member in members):
+        texts = [str(member.value) for member in members]
+    return Form(f"+e<{_called(cls)};{letter};{';'.join(map(_quoted, texts))}>", DataType.ENUM, (), cls)
+
+
+JSON = Form("+j", DataType.JSON)
+
+
+def object_form() -> Form:
+    """Any object of Python's."""
+    return Form("+o", DataType.OBJECT, (), seal_of_this_process())
+
+
+def _has_numbers(form: Form) -> bool:
+    return form.split(";", 2)[1] == "l"
+
+
+def _called(cls: type | None) -> str:
+    return "" if cls is None else _quoted(f"{cls.__module__}.{cls.__qualname__}")
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe=" ")
+
+
+# --- what the native codec knows ------------------------------------------------------------------------------------
+
+
+def known_of(form: Form, generated: Callable[[str, tuple[str, ...]], type]) -> Known:
+    """What a value's codec needs beside its form; None if it is a plain one.
+
+    Args:
+        form: of the value.
+        generated: makes the class of a struct that has none, from its name and its fields.
+    """
+    inner = tuple(known_of(part, generated) for _, part, _ in form.parts)
+    if form.kind is DataType.LIST:
+        return (form.cls or list, *inner)
+    if form.kind is DataType.MAP:
+        return inner
+    if form.kind is DataType.STRUCT:
+        cls = form.cls or generated("Struct", tuple(name for name, _, _ in form.parts))
+        return cls, issubclass(cls, tuple), inner
+    if form.kind is DataType.ENUM:
+        return tuple(typing.cast("type[enum.Enum]", form.cls))
+    if form.kind is DataType.JSON:
+        return json.loads, _dumped
+    return (form.of.opened, form.of.sealed) if isinstance(form.of, Seal) else None
+
+
+def _dumped(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

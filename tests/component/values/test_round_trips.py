@@ -1,0 +1,146 @@
+"""Values of every type, and of types made of these: through Python, records, links, Arrow, Parquet, pandas and back."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+
+import rayelastic as rel
+from rayelastic.errors import RayelasticError
+from rayelastic.graph.records.schema import Schema
+from tests.component.values.kinds import Leg, Level, Point, Shape, Side, tables
+
+Table = tuple[dict[str, Any], list[tuple[Any, ...]]]
+
+
+def run(source: Any, *, python: bool = True, sink: Any = None, config: rel.JobConfig | None = None) -> Any:
+    """What comes out of a source, by way of a Python function that hands every tuple on."""
+    topology = rel.Topology("types")
+    stream = topology.source("in", source)
+    if python:
+        stream = stream.map("same", lambda t: t, schema=source.schema, lane="python")
+    stream.sink("out", rel.list() if sink is None else sink)
+    return rel.run(topology, config)["out"]
+
+
+def plain(rows: Any) -> list[tuple[Any, ...]]:
+    """Tuples without their class."""
+    return [tuple(row) for row in rows]
+
+
+@settings(deadline=None, max_examples=120)
+@given(tables())
+def test_python_and_records(table: Table) -> None:
+    declared, rows = table
+    assert plain(run(rel.rows(rows, schema=declared))) == rows
+
+
+@settings(deadline=None, max_examples=120)
+@given(tables())
+def test_arrow(table: Table) -> None:
+    declared, rows = table
+    arrow = run(rel.rows(rows, schema=declared), python=False, sink=rel.arrow())
+    arrow.validate(full=True)
+    assert arrow.schema.types == Schema.of(declared).to_arrow().types
+    assert plain(run(rel.arrow(arrow, schema=declared))) == rows
+    assert plain(run(rel.arrow(arrow.slice(1), schema=declared), python=False)) == rows[1:]
+
+
+@settings(deadline=None, max_examples=40)
+@given(tables())
+def test_parquet(table: Table) -> None:
+    declared, rows = table
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "rows.parquet")
+        run(rel.rows(rows, schema=declared), sink=rel.parquet(path))
+        assert pq.read_table(path).num_rows == len(rows)
+        assert plain(run(rel.parquet(path, schema=declared))) == rows
+
+
+@settings(deadline=None, max_examples=15)
+@given(tables())
+def test_links(table: Table) -> None:
+    declared, rows = table
+    apart = rel.JobConfig(pins={"in": 0, "same": 1})
+    assert plain(run(rel.rows(rows, schema=declared), config=apart)) == rows
+
+
+def test_pandas() -> None:
+    declared = {"side": Side, "xs": list[int], "at": Point, "level": Level | None}
+    rows = [(Side.BUY, [1, 2], Point(1.0, None), Level.HIGH), (Side.SELL, [], Point(2.0, "b"), None)]
+    frame = run(rel.rows(rows, schema=declared), sink=rel.arrow()).to_pandas()
+    assert list(frame["side"]) == ["buy; at <once>", "sell"]
+    assert plain(run(rel.arrow(frame, schema=declared))) == rows
+
+
+def test_what_arrow_declares_needs_no_classes() -> None:
+    """Structs come as named tuples that are made for them."""
+    inner = pa.struct([pa.field("x", pa.int32()), pa.field("tags", pa.list_(pa.string()))])
+    table = pa.table(
+        {
+            "s": pa.array([{"x": 1, "tags": ["a", None]}, None], inner),
+            "m": pa.array([[("k", 2)], []], pa.map_(pa.string(), pa.int8())),
+            "w": pa.array([[1, 2], [3, 4]], pa.list_(pa.float32(), 2)),
+            "g": pa.array([[1], None], pa.large_list(pa.int64())),
+        }
+    )
+    out = run(rel.arrow(table))
+    assert (out[0].s.x, out[0].s.tags, out[0].m, out[0].w, out[0].g) == (1, ["a", None], {"k": 2}, [1.0, 2.0], [1])
+    assert (out[1].s, out[1].m, out[1].w, out[1].g) == (None, {}, [3.0, 4.0], None)
+    back = run(rel.arrow(table), sink=rel.arrow())
+    assert back.to_pylist() == table.to_pylist()
+
+
+def test_dicts_are_taken_for_named_tuples_and_dataclasses() -> None:
+    rows = [({"x": 1.0}, {"side": Side.BUY, "price": 3})]
+    (out,) = run(rel.rows(rows, schema={"p": Point, "leg": Leg}))
+    assert tuple(out) == (Point(1.0, None), Leg(Side.BUY, 3))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "says"),
+    [
+        (list[int], [1, "two"], r"field 'v\[1\]': expected int, got 'two' \(str\)"),
+        (list[Point], [Point(1, 2)], r"field 'v\[0\].tag': expected str, got 2 \(int\)"),
+        (list[int], [None], r"field 'v\[0\]': got None, and it isn't nullable"),
+        (dict[str, int], {1: 1}, "field 'v.key': expected str, got 1"),
+        (dict[str, int], [("a", 1)], "field 'v': expected dict, got"),
+        (Leg, Point(1, "a"), "field 'v': expected Leg, got Point"),
+        (Side, "sell", "field 'v': expected Side, got 'sell'"),
+        (Side, Level.LOW, "field 'v': expected Side, got <Level.LOW"),
+        (list[int], {1, 2}, "field 'v': expected list, got {1, 2}"),
+        (pa.decimal128(4, 2), "1.5", "field 'v': expected Decimal, got '1.5'"),
+        (pa.uuid(), "1", "field 'v': expected UUID, got '1'"),
+    ],
+)
+def test_what_is_no_value_of_the_type_is_told_by_its_place(kind: Any, value: Any, says: str) -> None:
+    with pytest.raises((TypeError, ValueError, RayelasticError), match=says):
+        run(rel.rows([(value,)], schema={"v": kind}))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("1.234", "more than 2 decimal places"), ("123.4", "more than 4 digits"), ("NaN", "no finite number")],
+)
+def test_a_decimal_is_never_rounded(text: str, says: str) -> None:
+    import decimal
+
+    value = decimal.Decimal(text)
+    with pytest.raises((ValueError, RayelasticError), match=says):
+        run(rel.rows([(value,)], schema={"v": pa.decimal128(4, 2)}))
+
+
+def test_what_is_no_member_is_told_where_it_comes_in() -> None:
+    with pytest.raises(RayelasticError, match="field 'side' has the value 'hold', which is no member"):
+        run(rel.arrow(pa.table({"side": ["sell", "hold"]}), schema={"side": Side}))
+
+
+def test_enums_of_anything_go_by_their_names() -> None:
+    arrow = run(rel.rows([(Shape.FLAT,), (Shape.ROUND,)], schema={"s": Shape}), sink=rel.arrow())
+    assert arrow.to_pylist() == [{"s": "FLAT"}, {"s": "ROUND"}]

@@ -1,0 +1,171 @@
+"""Values of every type as keys, in the state of operators, over a snapshot; objects under their seal."""
+
+from __future__ import annotations
+
+import decimal
+import uuid
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+
+import rayelastic as rel
+from rayelastic import testing
+from rayelastic.errors import GraphError, JobFailedError, SchemaError, SinkError
+from rayelastic.graph.records.sealing import Seal
+from tests.component.values.kinds import Leg, Level, Point, Side
+
+PATIENCE = 60.0
+
+
+class Row(NamedTuple):
+    id: uuid.UUID
+    side: Side
+    level: Level | None
+    price: decimal.Decimal
+    at: Point
+    leg: Leg | None
+    names: list[str]
+    scores: dict[str, int]
+    thing: Any
+    n: int
+
+
+def row(n: int) -> Row:
+    return Row(
+        uuid.UUID(int=n % 7), Side.BUY if n % 2 else Side.SELL, None if n % 5 == 0 else Level.HIGH,
+        decimal.Decimal(n % 11) / 4, Point(n / 2, "a text that is long enough" * (n % 3)),
+        None if n % 3 else Leg(Side.BUY, decimal.Decimal(n)), [f"name {n}", "b" * (n % 30)], {"n": n}, {n}, n,
+    )  # fmt: skip
+
+
+ROWS = [row(n) for n in range(400)]
+KEYS = ["id", "side", "level", "price"]
+
+
+def latest(stream: Any, *keys: str) -> Any:
+    return stream.key_by(*keys).aggregate(
+        "latest", n=rel.last("n"), at=rel.last("at"), leg=rel.first("leg"), names=rel.last("names"),
+        scores=rel.last("scores"), most=rel.max("price"), ids=rel.distinct("id"), thing=rel.last("thing"),
+    )  # fmt: skip
+
+
+def expected(rows: list[Row], *keys: str) -> dict[Any, Any]:
+    groups: dict[Any, list[Row]] = {}
+    for one in rows:
+        groups.setdefault(tuple(getattr(one, key) for key in keys), []).append(one)
+    made = {}
+    for key, group in groups.items():
+        legs = [one.leg for one in group if one.leg is not None]
+        last = group[-1]
+        made[key] = (
+            last.n, last.at, legs[0] if legs else None, last.names, last.scores, max(one.price for one in group),
+            len({one.id for one in group}), last.thing,
+        )  # fmt: skip
+    return made
+
+
+def by_key(out: list[Any], keys: int) -> dict[Any, Any]:
+    return {tuple(one[:keys]): tuple(one[keys:]) for one in out}
+
+
+@pytest.mark.parametrize("keys", [*((key,) for key in KEYS), ("id", "side", "price")])
+def test_keys_and_state(keys: tuple[str, ...]) -> None:
+    topology = rel.Topology("keys")
+    latest(topology.source("in", rel.rows(ROWS, schema=Row)), *keys).sink("out", rel.list())
+    assert by_key(rel.run(topology)["out"], len(keys)) == expected(ROWS, *keys)
+
+
+def test_a_snapshot_has_them(tmp_path: Path) -> None:
+    gate = testing.Gate()
+
+    def declared(source: Any) -> rel.Topology:
+        topology = rel.Topology("saved")
+        latest(topology.source("in", source), "id", "side").sink("out", rel.list())
+        return topology
+
+    folder = rel.Snapshot(tmp_path / "saved", key=b"k" * 32)
+    job = rel.start(declared(testing.script([*ROWS[:250], gate], Row)))
+    try:
+        assert gate.wait_reached(PATIENCE)
+        job.stop(folder)
+    finally:
+        job.close()
+    again = rel.start(declared(testing.script(ROWS, Row)), restore=folder)
+    try:
+        assert by_key(again.wait()["out"], 2) == expected(ROWS, "id", "side")
+    finally:
+        again.close()
+
+
+def test_windows_keep_them() -> None:
+    topology = rel.Topology("windows")
+    timed = topology.source("in", rel.rows(ROWS, schema=Row)).event_time("time", "n")
+    timed.key_by("side").window(seconds=100).aggregate("w", names=rel.last("names"), at=rel.max("price")).sink(
+        "out", rel.list()
+    )
+    last = {(one.side, one.n // 100): one.names for one in ROWS}
+    assert sorted((t.side.value, t.names) for t in rel.run(topology)["out"]) == sorted(
+        (side.value, names) for (side, _), names in last.items()
+    )
+
+
+def test_what_is_no_key_is_refused() -> None:
+    source = rel.Topology("t").source("in", rel.rows(ROWS, schema=Row))
+    with pytest.raises(GraphError, match=r"key_by\('names'\): field 'names' of Row is list\[string\], which is no key"):
+        source.key_by("names")
+    with pytest.raises(GraphError, match="which is no key"):
+        source.key_by("thing")
+    with pytest.raises(SchemaError, match=r"needs a number, but field 'names' of Row is list"):
+        source.aggregate("a", x=rel.max("names"))
+    with pytest.raises(SchemaError, match="needs values that are keys"):
+        source.aggregate("b", x=rel.distinct("scores"))
+
+
+# --- objects ----------------------------------------------------------------------------------------------------------
+
+
+class Thing(NamedTuple):
+    what: Any
+
+
+def run(rows: list[Any], config: rel.JobConfig | None = None) -> list[Any]:
+    topology = rel.Topology("objects")
+    stream = topology.source("in", rel.rows(rows, schema=Thing)).map("same", lambda t: t, schema=Thing, lane="python")
+    stream.sink("out", rel.list())
+    return [t.what for t in rel.run(topology, config)["out"]]
+
+
+def test_objects_come_as_they_were() -> None:
+    things = [{1, 2}, None, 1 + 2j, "text", Point(1, "a"), [Leg(Side.BUY, decimal.Decimal(1))], pa.schema([])]
+    assert run([(thing,) for thing in things]) == things
+    assert run([(thing,) for thing in things], rel.JobConfig(pins={"in": 0, "same": 1})) == things
+
+
+def test_a_function_with_an_object_is_compiled_if_it_only_hands_it_on() -> None:
+    topology = rel.Topology("handed on")
+    stream = topology.source("in", rel.rows([({1, 2}, 3)], schema={"what": Any, "n": int}))
+    stream.map("same", lambda t: (t.what, t.n + 1), lane="compiled").sink("out", rel.list())
+    assert [tuple(t) for t in rel.run(topology)["out"]] == [({1, 2}, 4)]
+
+
+def test_what_cant_be_pickled_is_told() -> None:
+    with pytest.raises(JobFailedError, match="a generator can't be pickled for the next operator"):
+        run([((n for n in range(3)),)])
+
+
+def test_nothing_is_unpickled_that_wasnt_sealed() -> None:
+    foreign = pa.table({"what": [Seal(b"another key").sealed({1})]})
+    topology = rel.Topology("foreign")
+    topology.source("in", rel.arrow(foreign, schema=Thing)).map("m", lambda t: t, schema=Thing, lane="python").sink(
+        "out", rel.list()
+    )
+    with pytest.raises(JobFailedError, match="an object of another job, or damaged"):
+        rel.run(topology)
+
+
+def test_no_file_is_written_with_objects(tmp_path: Path) -> None:
+    stream = rel.Topology("t").source("in", rel.rows([({1},)], schema={"what": list[Any]}))
+    with pytest.raises(SinkError, match=r"is list\[object \| None\], which ParquetSink can't write"):
+        stream.sink("out", rel.parquet(str(tmp_path / "x.parquet")))
