@@ -1,17 +1,20 @@
-"""A session that isn't RayDP's: `rel.spark.source` needs only Spark's `mapInArrow`, of 3.5 and of 4 (classic client)."""
+"""A session that isn't RayDP's: `rel.spark.source` needs only Spark's `mapInArrow`, of 3.5 and 4 (classic client)."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 import rayelastic as rel
+from rayelastic.errors import JobCancelledError
+from rayelastic.job import start
 from rayelastic.on_ray.java import ensure_java
-from rayelastic.spark.session import JAVA_OPTIONS
+from rayelastic.spark.session import JAVA_OPTIONS, _end_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +40,7 @@ def spark() -> Iterator[SparkSession]:
         session = builder.config("spark.driver.extraJavaOptions", JAVA_OPTIONS).getOrCreate()
         yield session
         session.stop()
+        _end_java()
 
 
 def test_rows_of_any_session_arrive_once_and_in_order(spark: SparkSession) -> None:
@@ -50,3 +54,24 @@ def test_rows_of_any_session_arrive_once_and_in_order(spark: SparkSession) -> No
     for quarter in range(4):
         ids = [row.id for row in found if row.id // 250 == quarter]
         assert ids == sorted(ids)
+
+
+def test_a_stream_that_is_cancelled_ends_without_a_trace(
+    spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    frame = spark.readStream.format("rate").option("rowsPerSecond", 1000).load().selectExpr("value")
+    topology = rel.Topology("rate")
+    topology.source("rows", rel.spark.stream(frame, checkpoint=str(tmp_path))).sink("out", rel.count())
+    job = start(topology)
+    while job.metrics().operator("out").tuples_in == 0:
+        job.pause(0.1)
+    capfd.readouterr()
+    (query,) = spark.streams.active
+    job.cancel()
+    with pytest.raises(JobCancelledError):
+        job.wait(60.0)
+    query.awaitTermination()
+    assert query.exception() is None
+    said = "".join(capfd.readouterr())
+    assert "Traceback" not in said
+    assert "\tat " not in said  # a frame of Java's
