@@ -2,7 +2,7 @@
 
     ./dev fuzz [FRAMES] [HANDSHAKES] [SEED]
 
-which first has the native tests decode so many mutants of links' frames, under the address sanitizer. Each mutant begins
+which first has the native tests decode so many mutants of links' frames, under the address sanitizer. A mutant begins
 as what a good peer sends, so that it gets far; lengths and checksums are mostly made right again. What has to hold:
 nobody is heard who didn't prove the secret, no row counts that wasn't sent, nothing hangs, and the port still serves.
 """
