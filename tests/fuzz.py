@@ -211,7 +211,8 @@ def main(arguments: Sequence[str]) -> int:
     for what, run in work.items():
         started = time.monotonic()
         found = {name: count for name, count in run(random.Random(given.seed)).items() if count}
-        print(f"{what}, seed {given.seed}: {found} in {time.monotonic() - started:.0f} s", flush=True)
+        sys.stdout.write(f"{what}, seed {given.seed}: {found} in {time.monotonic() - started:.0f} s\n")
+        sys.stdout.flush()
     return 0
 
 

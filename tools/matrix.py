@@ -21,7 +21,7 @@ from tools.environment import PIP_OPTIONS, PYTHON, ROOT, SetupError, say
 FOLDER = ROOT / "build" / "matrix"
 TIMEOUT = 900  # seconds for the tests of a cell
 NATIVE = ("tests/component/test_run.py", "tests/component/test_ingest.py", "tests/component/test_schema_layout.py")
-RAY = ("tests/cluster/test_ray_private.py", "tests/cluster/test_main_job.py", "tests/cluster/test_actors.py")
+RAY = ("tests/cluster/test_ray_private.py", "tests/cluster/test_actors.py", "tests/cluster/test_submit.py")
 COMPILED = ("tests/component/compile", "tests/component/test_run.py")
 
 
@@ -42,7 +42,6 @@ CELLS = {
     "as locked": Cell((), (*NATIVE, *RAY)),
     "ray 2.59": Cell(("ray==2.59.0",), RAY),
     "ray 2.58": Cell(("ray==2.58.1",), RAY),
-    "ray 2.57": Cell(("ray==2.57.1",), RAY),
     "pyarrow 18": Cell(("pyarrow==18.1.0",), NATIVE),
     "pyarrow 22": Cell(("pyarrow==22.0.0",), NATIVE),
     "numba 0.61": Cell(("numba==0.61.2", "llvmlite==0.44.0", "numpy==2.2.6"), COMPILED),

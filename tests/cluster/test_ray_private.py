@@ -25,9 +25,6 @@ def test_an_actor_is_dead_once_it_was_killed(ray_cluster: str) -> None:
     assert ray.get(echo.said.remote("here")) == "here"
     assert not adapter.actor_is_dead(echo)
     ray.kill(echo, no_restart=True)
-    with pytest.raises(ray.exceptions.RayActorError):
-        while True:  # it may answer until it is gone
-            ray.get(echo.said.remote("gone"))
     waited = threading.Event()
     while not adapter.actor_is_dead(echo):
         waited.wait(0.05)

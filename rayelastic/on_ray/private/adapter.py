@@ -65,7 +65,11 @@ def take_token() -> bool:
     from ray._private.authentication import authentication_token_setup as setup
 
     logging.getLogger(setup.__name__).setLevel(logging.ERROR)  # it tells at each start that the token is used
-    return bool(setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False))
+    try:
+        take = setup.maybe_enable_token_auth_if_token_available
+    except AttributeError:  # up to 2.58, where RAY_AUTH_MODE alone decides
+        return asks_for_token()
+    return bool(take(warn_if_disabled=False))
 
 
 def cluster_here() -> str:
