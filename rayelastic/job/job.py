@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rayelastic.job.control import Control
+    from rayelastic.plan.config import JobConfig
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.plan.tls import TLS
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
@@ -335,12 +337,12 @@ class Job(Changing):
             if isinstance(operator.body, ExternalSource):
                 self.feed(operator.name, operator.body)
 
-    def _show_metrics(self, port: int) -> None:
-        self._metrics_port = MetricsPort(port, self.metrics, self.plan)
+    def _show_metrics(self, port: int, tls: TLS | None) -> None:
+        self._metrics_port = MetricsPort(port, self.metrics, self.plan, tls)
 
-    def _show_page(self, port: int | None) -> None:
-        if port is not None:
-            self._page = Page({self.name: self}, port=port)
+    def _show_page(self, config: JobConfig) -> None:
+        if config.web_port is not None:
+            self._page = Page({self.name: self}, port=config.web_port, tls=config.tls)
             sys.stderr.write(f"the page of job {self.name}: {self._page.url}\n")
 
     def _wait_until_final(self, timeout: float | None) -> JobStatus:

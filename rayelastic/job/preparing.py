@@ -11,6 +11,7 @@ from rayelastic.graph.records.shown import shown
 from rayelastic.plan.config import JobConfig, Regions
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.runtime.ingest.external_source import DriverSink, ExternalSource
+from rayelastic.runtime.port.certificates import server_context
 from rayelastic.runtime.port.secure_socket import check_encryption
 from rayelastic.runtime.saved.restoring import check_restorable, checked, newest
 from rayelastic.runtime.values.specs import JobSpec
@@ -51,6 +52,8 @@ def prepare(
     config = (config or JobConfig()).or_regions(regions)
     if config.secure:
         check_encryption()
+    if config.tls is not None:
+        server_context(config.tls)
     topology.validate(shipped=False)
     saved, epoch = None, 0
     if restore is not None:

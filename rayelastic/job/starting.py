@@ -37,9 +37,9 @@ def start(
     job = Job(spec.name, LocalControl(Coordinator(spec, InProcessHost())), topology)
     try:
         if metrics_port is not None:
-            job._show_metrics(metrics_port)
+            job._show_metrics(metrics_port, spec.config.tls)
         uninterrupted(job._start, f"start of {job.name}")
-        job._show_page(spec.config.web_port)
+        job._show_page(spec.config)
     except BaseException:
         job.close()
         raise
@@ -116,7 +116,7 @@ def submit(
     job = Job(spec.name, start_coordinator(spec, address=address), topology)
     try:
         job._start()
-        job._show_page(spec.config.web_port)
+        job._show_page(spec.config)
     except BaseException:
         job.close()
         raise

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+from rayelastic.on_ray.private import adapter
+
 ACTOR_END_TIMEOUT = 10.0  # seconds for an actor that was told to end
 
 
@@ -36,9 +38,7 @@ def has_java() -> bool:
 
 def logs_folder() -> Path:
     """Where Ray keeps the logs of its session on this node."""
-    import ray
-
-    return Path(ray._private.worker._global_node.get_logs_dir_path())
+    return Path(adapter.logs_path())
 
 
 def wait_until_ended(actor: str) -> None:

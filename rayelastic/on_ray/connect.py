@@ -11,6 +11,7 @@ import os
 
 from rayelastic.errors import JavaNotFoundError, RayUnreachableError
 from rayelastic.on_ray.java import ensure_java
+from rayelastic.on_ray.private import adapter
 from rayelastic.on_ray.probe import probe
 
 _log = logging.getLogger(__name__)
@@ -51,10 +52,9 @@ def is_connected() -> bool:
 def warn_of_open_cluster() -> str:
     """Warns where a cluster of several nodes lets in whoever reaches it; returns what was said, if anything was."""
     import ray
-    from ray._private.authentication.authentication_utils import is_token_auth_enabled
 
     nodes = sum(bool(node["Alive"]) for node in ray.nodes())
-    if nodes <= 1 or is_token_auth_enabled():
+    if nodes <= 1 or adapter.asks_for_token():
         return ""
     said = (
         f"this Ray cluster of {nodes} nodes asks for no token: whoever reaches it can run code on all of them. "

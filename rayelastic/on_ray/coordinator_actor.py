@@ -9,6 +9,7 @@ from rayelastic.errors import NotShippableError
 from rayelastic.on_ray.gcs_store import GcsStore
 from rayelastic.on_ray.metrics_publisher import MetricsPublisher
 from rayelastic.on_ray.pe_actor import load, own_process
+from rayelastic.on_ray.private import adapter
 from rayelastic.on_ray.ray_host import RayHost
 from rayelastic.runtime.job.keeper import Keeper
 from rayelastic.runtime.remote import Call, perform
@@ -77,7 +78,6 @@ class CoordinatorActor:
 def driver_has_gone() -> Callable[[], bool]:
     """Returns what tells whether the driver that has made this actor has ended, as far as Ray knows."""
     import ray
-    from ray._private import state
 
     driver = ray.get_runtime_context().get_job_id()
-    return lambda: any(job["JobID"] == driver and job["IsDead"] for job in state.jobs())
+    return lambda: adapter.driver_is_dead(driver)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from rayelastic.errors import JobExistsError
 from rayelastic.on_ray.connect import NAMESPACE
+from rayelastic.on_ray.private import adapter
 from rayelastic.runtime.rescale.change_journal import JournalStore
 
 DIGITS = 12  # of a line's number in its key, so that keys sort as numbers do
@@ -27,25 +28,18 @@ class GcsStore(JournalStore):
 
     def keep_job(self, pickled: bytes) -> None:
         """Keeps what a coordinator is made from: the arguments of an actor may end with the driver that gave them."""
-        from ray.experimental import internal_kv
-
-        internal_kv._internal_kv_put(self._job, pickled, namespace=NAMESPACE)
+        adapter.kv_put(self._job, pickled, NAMESPACE)
 
     def job(self) -> bytes:
         """Returns what was kept."""
-        from ray.experimental import internal_kv
-
-        kept: bytes = internal_kv._internal_kv_get(self._job, namespace=NAMESPACE)
-        return kept
+        return adapter.kv_get(self._job, NAMESPACE) or b""
 
     def lines(self) -> list[str]:
         """Returns what there is, in order."""
-        from ray.experimental import internal_kv
-
-        keys = sorted(internal_kv._internal_kv_list(self._prefix, namespace=NAMESPACE))
-        values = [internal_kv._internal_kv_get(key, namespace=NAMESPACE) for key in keys]
+        keys = adapter.kv_keys(self._prefix, NAMESPACE)
+        values = [adapter.kv_get(key, NAMESPACE) for key in keys]
         if keys:
-            self._next = int(keys[-1].decode().removeprefix(self._prefix)) + 1
+            self._next = int(keys[-1].removeprefix(self._prefix)) + 1
         return [value.decode() for value in values if value is not None]
 
     def append(self, line: str, *, alone: bool) -> None:
@@ -54,25 +48,21 @@ class GcsStore(JournalStore):
         Raises:
             JobExistsError: another coordinator has added one.
         """
-        from ray.experimental import internal_kv
-
         key = self._key(self._next)
-        if internal_kv._internal_kv_put(key, line.encode(), overwrite=False, namespace=NAMESPACE):
+        if adapter.kv_put(key, line.encode(), NAMESPACE, overwrite=False):
             raise JobExistsError(
                 f"another coordinator writes {self._prefix!r}", way_out="A job has one coordinator: attach to it"
             )
         self._next += 1
         if alone:
-            for old in internal_kv._internal_kv_list(self._prefix, namespace=NAMESPACE):
-                if old.decode() < key:
-                    internal_kv._internal_kv_del(old, namespace=NAMESPACE)
+            for old in adapter.kv_keys(self._prefix, NAMESPACE):
+                if old < key:
+                    adapter.kv_delete(old, NAMESPACE)
 
     def close(self) -> None:
         """Removes everything: whoever closes a job's journal has ended the job."""
-        from ray.experimental import internal_kv
-
-        internal_kv._internal_kv_del(self._prefix, del_by_prefix=True, namespace=NAMESPACE)
-        internal_kv._internal_kv_del(self._job, namespace=NAMESPACE)
+        adapter.kv_delete(self._prefix, NAMESPACE, prefix=True)
+        adapter.kv_delete(self._job, NAMESPACE)
 
     def _key(self, number: int) -> str:
         return f"{self._prefix}{number:0{DIGITS}}"

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import socket
 from dataclasses import dataclass
+
+from rayelastic.on_ray.private import adapter
 
 TIMEOUT = 5.0  # seconds until a named address has to accept a connection; Ray itself tries for a minute
 TOKEN_ADVICE = (
@@ -38,11 +38,7 @@ class RayProbe:
 
 def find_cluster() -> str:
     """The 'host:port' of the cluster that RAY_ADDRESS names or that runs on this machine; empty if there is none."""
-    from ray._private import services
-
-    with contextlib.suppress(ConnectionError):
-        return str(services.canonicalize_bootstrap_address("auto") or "")
-    return ""
+    return adapter.cluster_here()
 
 
 def probe(address: str) -> RayProbe:
@@ -63,17 +59,14 @@ def probe(address: str) -> RayProbe:
             f"nothing answers at {address}: {error}",
             "Start one there with `ray start --head`, or give no address to start one here",
         )
-    from ray._private.authentication import authentication_token_setup as setup
-    from ray._raylet import GcsClient  # type: ignore[attr-defined]  # a Cython module without stubs
     from ray.exceptions import AuthenticationError
 
-    logging.getLogger(setup.__name__).setLevel(logging.ERROR)  # it tells at each start that the token is used
-    token = setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
+    token = adapter.take_token()
     try:
-        nodes = GcsClient(address=address).get_all_node_info(timeout=TIMEOUT)
+        nodes = adapter.living_nodes(address, TIMEOUT)
     except AuthenticationError:
         shown = "another token than the one shown here" if token else "a token, and none is set here"
         return RayProbe(address, f"the cluster at {address} wants {shown}", TOKEN_ADVICE, token=token)
     except Exception as error:  # Ray's RPC errors have no public base
         return RayProbe(address, f"what answers at {address} is no Ray of this version: {error}", token=token)
-    return RayProbe(address, nodes=sum(node.state == 0 for node in nodes.values()), token=token)
+    return RayProbe(address, nodes=nodes, token=token)

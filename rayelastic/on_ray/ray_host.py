@@ -13,6 +13,7 @@ from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.lease import LEASE
 from rayelastic.on_ray.pe_actor import PE_CLASS, PEActor
+from rayelastic.on_ray.private import adapter
 from rayelastic.on_ray.spares import Spares
 from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.remote import Call, Remote
@@ -79,13 +80,7 @@ class RayHandle:
 
     def is_alive(self) -> bool:
         """Tells whether Ray has its process for dead; of one whose library holds the GIL, Ray knows that it isn't."""
-        from ray._private import state
-
-        try:
-            held = state.actors(self.actor._actor_id.hex())
-        except Exception:  # Ray itself can't be reached: it isn't known to be dead
-            return True
-        return not held or held["State"] != "DEAD"
+        return not adapter.actor_is_dead(self.actor)
 
     def kill(self, *, at_once: bool = False) -> None:
         """Ends the actor: it closes what it holds if it still answers, then its process goes. Safe to repeat."""

@@ -10,6 +10,7 @@ from typing import Any, Self
 from rayelastic.errors import ConfigError
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.plan.hash_ring import PARTITIONS
+from rayelastic.plan.tls import TLS
 from rayelastic.plan.wishes.bounds import checked_bounds
 from rayelastic.plan.wishes.latency import Latency
 
@@ -101,6 +102,7 @@ class JobConfig:
             of Checkpoint, in this process not at all; False: not at all.
         web_port: where this process serves the page of the job, at 127.0.0.1, until the job is closed; 0: a free port;
             None: nowhere. `Job.web_url` and a line on standard error tell the address, with its token.
+        tls: certificates for the page and for the port of Prometheus, see rel.TLS; None: both speak plain HTTP.
         cpus_per_pe: CPUs that Ray counts for each processing element; a share, as their threads come and go.
 
     Raises:
@@ -138,6 +140,7 @@ class JobConfig:
     checkpoint: Checkpoint | bool | None = None
     secure: bool = False
     web_port: int | None = None
+    tls: TLS | None = None
     max_processes: int | None = None
     max_replicas: int | None = None
     replicas: Mapping[str, int | tuple[int, int]] = field(default_factory=dict)
@@ -176,6 +179,8 @@ class JobConfig:
         object.__setattr__(self, "checkpoint", _checked_checkpoint(self.checkpoint))
         if self.web_port is not None:
             _check_port(self.web_port)
+        if self.tls is not None and not isinstance(self.tls, TLS):
+            raise ConfigError(f"JobConfig(tls={self.tls!r})", way_out="Give rel.TLS(cert, key, ca)")
         object.__setattr__(self, "elasticity", _checked_elasticity(self.elasticity))
         _check_level(self.log_level)
         object.__setattr__(self, "regions", None if self.regions is None else _checked_regions(self.regions))

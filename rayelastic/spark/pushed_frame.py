@@ -11,6 +11,7 @@ from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.ingest.client import push_partition
+from rayelastic.spark.worker import start_tasks_quickly
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,6 +80,7 @@ def pusher(address: IngestAddress, schema: pa.Schema, epoch: Epoch | None = None
         import pyarrow as pa
         from pyspark import TaskContext
 
+        start_tasks_quickly()
         context = TaskContext.get()
         partition = context.partitionId()
         task = f"{partition}.{context.attemptNumber()}"

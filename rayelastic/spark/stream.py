@@ -89,10 +89,12 @@ class SparkStream(PushedFrame):
             if not running.begun.wait(START_TIMEOUT) or running.query is None:
                 raise SourceError("its query didn't start", operator=operator)
             with running.at_work:
-                if running.cancelled.is_set():
-                    raise SourceError("its query was cancelled", operator=operator)
-                _take_in(feed, frame, schema, Epoch(str(running.query.id), number))
-                running.last = number
+                if not running.cancelled.is_set():
+                    _take_in(feed, frame, schema, Epoch(str(running.query.id), number))
+                    running.last = number
+                    return
+            _await_stop(frame)
+            raise SourceError("its query was cancelled", operator=operator)
 
         writer = self.selected().writeStream.foreachBatch(micro_batch)
         writer = writer.option("checkpointLocation", self.checkpoint).queryName(f"{operator}-{uuid.uuid4().hex[:8]}")
@@ -114,6 +116,12 @@ class SparkStream(PushedFrame):
     def cancel(self) -> None:
         """Stops the query of a running `push` behind the micro-batch that it is at; safe to repeat."""
         self._running.cancelled.set()
+
+
+def _await_stop(frame: DataFrame) -> None:
+    """Waits in the query's own thread of the JVM until it is stopped: Spark knows that interruption for no failure."""
+    jvm: Any = frame.sparkSession._jvm
+    jvm.java.lang.Thread.sleep(int(START_TIMEOUT * 1000))
 
 
 def _take_in(feed: Feed, frame: DataFrame, schema: pa.Schema, epoch: Epoch) -> None:

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ConfigError
+from rayelastic.runtime.port.certificates import server_context
 from rayelastic.web.access import Access
 from rayelastic.web.server import PageApp
 
 if TYPE_CHECKING:
+    from rayelastic.plan.tls import TLS
     from rayelastic.web.history import History
     from rayelastic.web.watched import Catalogue, Watched
 
@@ -31,6 +33,7 @@ class Page:
         catalogue: finds more jobs.
         port: to listen at; 0: a free one.
         host: the address to listen at; whoever reaches it needs the token.
+        tls: the certificates that it shows, and the address to listen at; None: it speaks plain HTTP.
 
     Raises:
         ConfigError: the port can't be opened.
@@ -44,10 +47,12 @@ class Page:
         *,
         port: int = 0,
         host: str = HOST,
+        tls: TLS | None = None,
     ) -> None:
         self.access = Access()
         self.port = port
-        self._host = host
+        self._host = host = host if tls is None else tls.host
+        self._context = None if tls is None else server_context(tls)
         self._known = (dict(jobs or {}), dict(histories or {}), catalogue)
         self._ready = threading.Event()
         self._problem: BaseException | None = None
@@ -66,7 +71,8 @@ class Page:
     def url(self) -> str:
         """The address with the token, to be opened in a browser."""
         host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{host}:{self.port}/?token={self.access.token}"
+        scheme = "http" if self._context is None else "https"
+        return f"{scheme}://{host}:{self.port}/?token={self.access.token}"
 
     def wait(self) -> None:
         """Returns when the page is closed, or with Ctrl-C."""
@@ -96,7 +102,7 @@ class Page:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         runner = web.AppRunner(served.made(), access_log=None, shutdown_timeout=1.0)
         await runner.setup()
-        site = web.TCPSite(runner, self._host, self.port)
+        site = web.TCPSite(runner, self._host, self.port, ssl_context=self._context)
         await site.start()
         self.port = runner.addresses[0][1]
         self._ready.set()

@@ -135,7 +135,9 @@ class PageApp:
         if "token" not in request.query:
             return web.FileResponse(ASSETS / "index.html")
         response = web.Response(status=HTTPStatus.SEE_OTHER, headers={"Location": "./"})
-        response.set_cookie(self._access.cookie, self._access.token, httponly=True, samesite="Strict")
+        response.set_cookie(
+            self._access.cookie, self._access.token, httponly=True, samesite="Strict", secure=request.secure
+        )
         return response
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:

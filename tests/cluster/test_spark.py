@@ -254,3 +254,16 @@ def test_sink_that_nobody_could_write(spark: SparkSession, tmp_path: Path) -> No
     (tmp_path / "file").touch()
     with pytest.raises(SinkError, match="'out'"):
         bridge.sink(spark, str(tmp_path / "file" / "folder")).check("out")
+
+
+def test_pushes_make_tasks_start_quickly(spark: SparkSession) -> None:
+    frame = spark.range(0, 80, 1, 8).selectExpr("id")
+    assert sorted(pushed(bridge.source(frame)).rows.column("id")) == list(range(80))
+
+    def forgets(_: object) -> list[str]:
+        from zipimport import zipimporter
+
+        return [zipimporter.invalidate_caches.__module__]
+
+    told = spark.sparkContext.parallelize(range(8), 8).mapPartitions(forgets).collect()
+    assert "rayelastic.spark.worker" in told

@@ -1,6 +1,7 @@
 """A job's metrics as Prometheus text over HTTP, for `rel.run(..., metrics_port=)`: every scrape reads fresh counters.
 
-Binds to the loopback address: it asks nobody for a token (reliability rule D1).
+Binds to the loopback address, as it asks nobody for a token (reliability rule D1); to another one only where those who
+ask have to show a certificate.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from rayelastic.runtime.watch.metric_table import METRICS, Kind, MetricsReader
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.plan.tls import TLS
     from rayelastic.runtime.values.status import JobMetrics
 
 HOST = "127.0.0.1"
@@ -27,19 +29,33 @@ class MetricsPort:
         port: to listen at; 0: a free one.
         metrics: gives the counters.
         plan: gives the plan in force.
+        tls: the certificates that it shows, and where it listens; None: it speaks plain HTTP.
 
     Raises:
         ConfigError: it is no port, or taken.
     """
 
-    def __init__(self, port: int, metrics: Callable[[], JobMetrics], plan: Callable[[], ExecPlan]) -> None:
+    def __init__(
+        self, port: int, metrics: Callable[[], JobMetrics], plan: Callable[[], ExecPlan], tls: TLS | None = None
+    ) -> None:
         _check_port(port)
         from prometheus_client import CollectorRegistry, start_http_server
 
         registry = CollectorRegistry()
         registry.register(_Collector(metrics, plan))
         try:
-            self._server, self._thread = start_http_server(port, HOST, registry)
+            if tls is None:
+                self._server, self._thread = start_http_server(port, HOST, registry)
+            else:
+                self._server, self._thread = start_http_server(
+                    port,
+                    tls.host,
+                    registry,
+                    certfile=tls.cert,
+                    keyfile=tls.key,
+                    client_cafile=tls.ca,
+                    client_auth_required=tls.ca is not None,
+                )
         except OSError as error:
             raise ConfigError(
                 f"metrics_port={port} can't be opened: {error}", way_out="Give another one, or 0 for a free one"

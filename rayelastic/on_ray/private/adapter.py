@@ -1,0 +1,130 @@
+"""Each call of Ray's private interface that we need, and nothing else: what it gives, for every Ray in our range.
+
+`tests/cluster/test_ray_private.py` is the contract, which `./dev matrix` runs with each Ray; `tests/unit/runtime/
+test_ray_private_calls.py` sees to it that no other module goes behind Ray's public interface. Must not know jobs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "actor_is_dead",
+    "asks_for_token",
+    "cluster_here",
+    "driver_is_dead",
+    "kv_delete",
+    "kv_get",
+    "kv_keys",
+    "kv_put",
+    "living_nodes",
+    "logs_path",
+    "take_token",
+]
+
+
+def actor_is_dead(handle: Any) -> bool:
+    """Whether Ray has an actor's process for dead, for good; False while Ray itself can't be asked."""
+    from ray._private import state
+
+    try:
+        held = state.actors(handle._actor_id.hex())
+    except Exception:  # Ray's RPC errors have no public base
+        return False
+    return bool(held) and bool(held["State"] == "DEAD")
+
+
+def driver_is_dead(job_id: str) -> bool:
+    """Whether the driver of a Ray job, by `get_job_id`, has ended."""
+    from ray._private import state
+
+    return any(job["JobID"] == job_id and job["IsDead"] for job in state.jobs())
+
+
+def logs_path() -> str:
+    """The folder of this node's logs, of the session that this process is connected to."""
+    import ray
+
+    return str(ray._private.worker._global_node.get_logs_dir_path())
+
+
+def asks_for_token() -> bool:
+    """Whether this process shows a token, and the cluster that it is connected to wants one."""
+    from ray._private.authentication.authentication_utils import is_token_auth_enabled
+
+    return bool(is_token_auth_enabled())
+
+
+def take_token() -> bool:
+    """Has this process show its token from now on, if it has one; whether it has."""
+    from ray._private.authentication import authentication_token_setup as setup
+
+    logging.getLogger(setup.__name__).setLevel(logging.ERROR)  # it tells at each start that the token is used
+    try:
+        take = setup.maybe_enable_token_auth_if_token_available
+    except AttributeError:  # up to 2.58, where RAY_AUTH_MODE alone decides
+        return asks_for_token()
+    return bool(take(warn_if_disabled=False))
+
+
+def cluster_here() -> str:
+    """The 'host:port' of the cluster that RAY_ADDRESS names or that runs on this machine; empty if there is none."""
+    from ray._private import services
+
+    with contextlib.suppress(ConnectionError):
+        return str(services.canonicalize_bootstrap_address("auto") or "")
+    return ""
+
+
+def living_nodes(address: str, timeout: float) -> int:
+    """How many nodes of a cluster are alive, without being connected to it.
+
+    Args:
+        address: 'host:port' of its head.
+        timeout: seconds.
+
+    Raises:
+        ray.exceptions.AuthenticationError: it wants another token.
+        Exception: what answers there is no Ray of this version; Ray's RPC errors have no public base.
+    """
+    from ray._raylet import GcsClient  # type: ignore[attr-defined]  # a Cython module without stubs
+
+    nodes = GcsClient(address=address).get_all_node_info(timeout=timeout)
+    return sum(node.state == 0 for node in nodes.values())
+
+
+# --- the cluster's own store of keys and values -----------------------------------------------------------------------
+
+
+def kv_put(key: str, value: bytes, namespace: str, *, overwrite: bool = True) -> bool:
+    """Puts a value; whether the key was there before. Without `overwrite` what was there stays."""
+    from ray.experimental import internal_kv
+
+    return bool(internal_kv._internal_kv_put(key, value, overwrite=overwrite, namespace=namespace))
+
+
+def kv_get(key: str, namespace: str) -> bytes | None:
+    """The value of a key; None: it isn't there."""
+    from ray.experimental import internal_kv
+
+    found: bytes | None = internal_kv._internal_kv_get(key, namespace=namespace)
+    return found
+
+
+def kv_keys(prefix: str, namespace: str) -> Sequence[str]:
+    """The keys that begin so, in order."""
+    from ray.experimental import internal_kv
+
+    return sorted(key.decode() for key in internal_kv._internal_kv_list(prefix, namespace=namespace))
+
+
+def kv_delete(key: str, namespace: str, *, prefix: bool = False) -> None:
+    """Removes a key, or all that begin so; no error if there is none."""
+    from ray.experimental import internal_kv
+
+    internal_kv._internal_kv_del(key, del_by_prefix=prefix, namespace=namespace)

@@ -1,0 +1,43 @@
+"""Reads the certificates of `rel.TLS`, and says what is wrong with them before a job starts."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rayelastic.plan.tls import TLS
+
+__all__ = ["server_context"]
+
+
+def server_context(tls: TLS) -> ssl.SSLContext:
+    """What a port that is opened with these certificates speaks: TLS 1.2 or newer.
+
+    Raises:
+        ConfigError: a file is missing, or holds something else than it should.
+    """
+    for name, path in (("cert", tls.cert), ("key", tls.key), ("ca", tls.ca)):
+        if path is not None and not Path(path).is_file():
+            raise ConfigError(f"rel.TLS({name}={path!r}): there is no such file", way_out="Give the path of a PEM file")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(tls.cert, tls.key, password=lambda: b"")
+    except (ssl.SSLError, OSError) as error:
+        raise ConfigError(
+            f"rel.TLS(cert={tls.cert!r}, key={tls.key!r}) can't be used: {error}",
+            way_out="Give a certificate and the private key that belongs to it, as PEM, the key without a password",
+        ) from error
+    if tls.ca is not None:
+        try:
+            context.load_verify_locations(tls.ca)
+        except (ssl.SSLError, OSError) as error:
+            raise ConfigError(
+                f"rel.TLS(ca={tls.ca!r}) can't be used: {error}", way_out="Give certificates of authorities, as PEM"
+            ) from error
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context

@@ -1,0 +1,77 @@
+"""A session that isn't RayDP's: `rel.spark.source` needs only Spark's `mapInArrow`, of 3.5 and 4 (classic client)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import JobCancelledError
+from rayelastic.job import start
+from rayelastic.on_ray.java import ensure_java
+from rayelastic.spark.session import JAVA_OPTIONS, _end_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.nightly]
+
+
+class Row(NamedTuple):
+    id: int
+    name: str
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    from pyspark.sql import SparkSession
+
+    ensure_java()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        session = builder.config("spark.driver.extraJavaOptions", JAVA_OPTIONS).getOrCreate()
+        yield session
+        session.stop()
+        _end_java()
+
+
+def test_rows_of_any_session_arrive_once_and_in_order(spark: SparkSession) -> None:
+    frame = spark.range(0, 1000, 1, 4).selectExpr("id", "concat('row-', id) as name")
+    topology = rel.Topology("alone")
+    rows = topology.source("rows", rel.spark.source(frame, schema=Row))
+    rows.filter("even", lambda t: t.id % 2 == 0).sink("out", rel.list())
+    found = rel.run(topology)["out"]
+    assert sorted(row.id for row in found) == list(range(0, 1000, 2))
+    assert all(row.name == f"row-{row.id}" for row in found)
+    for quarter in range(4):
+        ids = [row.id for row in found if row.id // 250 == quarter]
+        assert ids == sorted(ids)
+
+
+def test_a_stream_that_is_cancelled_ends_without_a_trace(
+    spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    frame = spark.readStream.format("rate").option("rowsPerSecond", 1000).load().selectExpr("value")
+    topology = rel.Topology("rate")
+    topology.source("rows", rel.spark.stream(frame, checkpoint=str(tmp_path))).sink("out", rel.count())
+    job = start(topology)
+    while job.metrics().operator("out").tuples_in == 0:
+        job.pause(0.1)
+    capfd.readouterr()
+    (query,) = spark.streams.active
+    job.cancel()
+    with pytest.raises(JobCancelledError):
+        job.wait(60.0)
+    query.awaitTermination()
+    assert query.exception() is None
+    said = "".join(capfd.readouterr())
+    assert "Traceback" not in said
+    assert "\tat " not in said  # a frame of Java's

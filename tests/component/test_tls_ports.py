@@ -1,0 +1,98 @@
+"""The page and the port of Prometheus by TLS: what they show, whom they let in, and mistakes told before a start."""
+
+import ssl
+import subprocess
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import HTTPCookieProcessor, HTTPSHandler, build_opener
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import ConfigError
+from rayelastic.job import start
+from rayelastic.testing import Gate, script
+
+TIMEOUT = 10.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of two authorities `ours` and `theirs` with a certificate each; and one of the ports, by ours."""
+    made = tmp_path_factory.mktemp("certificates")
+
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=made, check=True, capture_output=True)
+
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2")
+    for name in ("ours", "theirs"):
+        openssl("req", "-x509", *key, "-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}")
+    for name, authority in (("port", "ours"), ("friend", "ours"), ("stranger", "theirs")):
+        openssl(
+            "req", "-x509", *key, "-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}",
+            "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE",
+            "-CA", f"{authority}.pem", "-CAkey", f"{authority}.key",
+        )  # fmt: skip
+    return made
+
+
+def client(folder: Path, name: str = "") -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=str(folder / "ours.pem"))
+    if name:
+        context.load_cert_chain(folder / f"{name}.pem", folder / f"{name}.key")
+    return context
+
+
+def read(url: str, context: ssl.SSLContext | None) -> str:
+    opener = build_opener(HTTPSHandler(context=context), HTTPCookieProcessor())  # the page's token becomes a cookie
+    with opener.open(url, timeout=TIMEOUT) as answer:
+        return str(answer.read().decode())
+
+
+def topology(gate: Gate) -> rel.Topology:
+    made = rel.Topology("watched")
+    made.source("rows", script([gate, (1,)], {"n": int})).sink("out", rel.count())
+    return made
+
+
+@pytest.mark.parametrize("mutual", [False, True])
+def test_page_and_metrics_are_served_by_tls(folder: Path, mutual: bool) -> None:
+    ca = str(folder / "ours.pem") if mutual else None
+    tls = rel.TLS(str(folder / "port.pem"), str(folder / "port.key"), ca)
+    gate = Gate()
+    job = start(topology(gate), rel.JobConfig(web_port=0, tls=tls), metrics_port=0)
+    try:
+        page = job.web_url
+        assert page is not None
+        assert page.startswith("https://127.0.0.1:")
+        metrics = f"https://127.0.0.1:{job.metrics_port}/metrics"
+        known = client(folder, "friend" if mutual else "")
+        assert "<title>" in read(page, known)
+        assert 'rel_job="watched"' in read(metrics, known)
+        refused = [None, client(folder), client(folder, "stranger")] if mutual else [ssl.create_default_context()]
+        for context in refused:
+            for url in (page, metrics):
+                with pytest.raises((URLError, ssl.SSLError, ConnectionError)) as refusal:
+                    read(url, context)
+                assert not isinstance(refusal.value, HTTPError)  # nobody has answered
+        with pytest.raises((URLError, ConnectionError)):
+            read(metrics.replace("https", "http"), None)
+    finally:
+        gate.open()
+        assert job.wait(TIMEOUT)["out"] == 1
+
+
+def test_mistakes_are_told_before_the_start(folder: Path) -> None:
+    gate = Gate()
+    good = [str(folder / "port.pem"), str(folder / "port.key")]
+    for tls, said in (
+        (rel.TLS(str(folder / "none.pem"), good[1]), r"cert='.*none.pem'.: there is no such file"),
+        (rel.TLS(good[0], str(folder / "friend.key")), r"can't be used: .*private key that belongs to it"),
+        (rel.TLS(*good, good[1]), r"rel.TLS\(ca='.*port.key'\) can't be used"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            start(topology(gate), rel.JobConfig(web_port=0, tls=tls))
+    with pytest.raises(ConfigError, match=r"tls=True.*Give rel.TLS"):
+        rel.JobConfig(tls=True)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"key=''.* is no file"):
+        rel.TLS("cert.pem", "")
