@@ -8,8 +8,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -38,6 +40,18 @@ def pytest_configure() -> None:
     """Hears Ctrl-C again where a shell started the tests in the background, which ignores it for them and theirs."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="rayelastic-state-")
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(os.environ["XDG_STATE_HOME"], ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def no_earlier_run() -> Iterator[None]:
+    """No test begins with what elasticity found in another one."""
+    yield
+    shutil.rmtree(Path(os.environ["XDG_STATE_HOME"]) / "rayelastic", ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

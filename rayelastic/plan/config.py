@@ -75,7 +75,9 @@ class JobConfig:
         run_bytes: most bytes of records of one operator call.
         deep_copy: copy payloads at each hop, as the engine of the papers did; for benchmarks.
         elasticity: 'guided', 'paper' or 'off': who finds what isn't set above.
-        adaptation_period: seconds between two decisions.
+        adaptation_period: seconds between two decisions; in the first seconds they come sooner, from 0.1 s on.
+        remember: whether elasticity begins with what was best when the same operators ran on this machine before, and
+            keeps what it finds ($XDG_STATE_HOME/rayelastic, or ~/.local/state/rayelastic).
         journal: a file to which each decision is appended as a line of JSON, with what was seen; {pe} in it stands for
             the processing element, and for 'regions' where these are decided on. None: the last ones are kept in memory
             alone.
@@ -130,6 +132,7 @@ class JobConfig:
     deep_copy: bool = False
     elasticity: Elasticity | str = Elasticity.GUIDED
     adaptation_period: float = ADAPTATION_PERIOD
+    remember: bool = True
     journal: str | None = None
     cpus_per_pe: float = 0.25
     regions: Regions | str | None = None
@@ -164,7 +167,7 @@ class JobConfig:
                 way_out="A run has to fit a queue: make the queue longer or the run shorter",
             )
         _check_cpus(self.cpus_per_pe)
-        for name in ("deep_copy", "pin_threads", "secure"):
+        for name in ("deep_copy", "pin_threads", "remember", "secure"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"JobConfig({name}={getattr(self, name)!r})", way_out="Give True or False")
         journal: object = self.journal

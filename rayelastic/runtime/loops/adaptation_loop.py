@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 PROFILER_RATE = 100.0  # snapshots a second, Middleware'19 section 3 (M02): CPU time is told in these
 WARM_UP = 0.25  # of a period: what a change stirs up is over by then
 WAITING = 0.5  # of its time inside its function that an operator sleeps: more is load, as much as computing would be
+FIRST_PERIOD = 0.1  # seconds; ten profiler snapshots of each thread: a short job has a second core while it runs
+PERIOD_GROWTH = 1.25  # from one period to the next, until they are as long as asked for
 PATIENCE = 3  # periods until a port that doesn't switch counts as one that can't (M15); it switches with its next tuple
 
 
@@ -55,7 +57,7 @@ class LoopSettings:
         order: {operator: its number in the scheduler}, upstream before downstream.
         sources: operators without an input.
         pinned: operators whose threading model the user has fixed.
-        period: seconds between two decisions.
+        period: seconds between two decisions; the first ones come sooner.
         minimum_threads: the fewest.
         maximum_threads: the most.
         cpus: that the process may use.
@@ -196,6 +198,7 @@ class AdaptationLoop:
         journal: where each pass is kept.
         load: CPU use of process and host.
         clock: seconds.
+        learned: is called after each pass, and keeps what the controller found.
     """
 
     def __init__(
@@ -207,6 +210,7 @@ class AdaptationLoop:
         *,
         load: MachineLoad | None = None,
         clock: Callable[[], float] = time.monotonic,
+        learned: Callable[[], None] | None = None,
     ) -> None:
         self._scheduler = scheduler
         self._controller = controller
@@ -214,6 +218,7 @@ class AdaptationLoop:
         self.journal = journal
         self._load = load or MachineLoad()
         self._clock = clock
+        self._learned = learned
         self._stopped = threading.Event()
         self._outdated = threading.Event()
         self._paused = threading.Event()
@@ -256,7 +261,8 @@ class AdaptationLoop:
         """Adapt until stopped. A controller that raises ends the adaptation, not the job."""
         started = self._clock()
         before, since = self._scheduler.sample(), started
-        while not self._stopped.wait(self._settings.period):
+        period = min(FIRST_PERIOD, self._settings.period)
+        while not self._stopped.wait(period):
             after, now = self._scheduler.sample(), self._clock()
             if self._paused.is_set() or self._held.is_set():
                 before, since = after, now
@@ -267,11 +273,12 @@ class AdaptationLoop:
                 log.exception("adaptation of %s ends: its controller failed", self._settings.pe)
                 return
             if changed:
-                if self._stopped.wait(self._settings.period * WARM_UP):
+                if self._stopped.wait(period * WARM_UP):
                     return
                 self._load.use()  # a new window
                 after, now = self._scheduler.sample(), self._clock()
             before, since = after, now
+            period = min(period * PERIOD_GROWTH, self._settings.period)
 
     def step(self, before: _native.Sample, after: _native.Sample, seconds: float, *, at: float) -> bool:
         """Make one pass on two samples.
@@ -317,6 +324,8 @@ class AdaptationLoop:
                 rule=decision.rule,
             )
         self._number += 1
+        if self._learned is not None:
+            self._learned()
         return changes
 
     def _pending(self, sample: _native.Sample) -> Sequence[str]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.plan.config import Elasticity, JobConfig
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
+from rayelastic.policy.element.guided.estimate import Configuration
 from rayelastic.policy.element.paper.controller import PaperMultiLevelElasticity
+from rayelastic.runtime.config import state_directory
 from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop, LoopSettings, Scheduler
+from rayelastic.runtime.loops.earlier_runs import EarlierRuns, key_of
 from rayelastic.runtime.values.adaptation import Adaptation, Journal, Setting, read_journal
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.watch.machine_load import available_cpus
@@ -18,19 +21,22 @@ from rayelastic.runtime.watch.machine_load import available_cpus
 __all__ = ["adaptation_loop", "controller_for", "replay"]
 
 
-def controller_for(elasticity: Elasticity, upstream: Mapping[str, tuple[str, ...]]) -> Controller | None:
+def controller_for(
+    elasticity: Elasticity, upstream: Mapping[str, tuple[str, ...]], earlier: Configuration | None = None
+) -> Controller | None:
     """Return a fresh controller, or None if nobody decides.
 
     Args:
         elasticity: which one.
         upstream: {operator: those that feed it}.
+        earlier: what was best in an earlier run.
 
     >>> controller_for(Elasticity.OFF, {}) is None
     True
     """
     match elasticity:
         case Elasticity.GUIDED:
-            return GuidedMultiLevelElasticity(upstream)
+            return GuidedMultiLevelElasticity(upstream, earlier=earlier)
         case Elasticity.PAPER:
             return PaperMultiLevelElasticity()
         case Elasticity.OFF:
@@ -51,10 +57,12 @@ def adaptation_loop(
     config = spec.config
     upstream = {operator.name: operator.upstream for operator in spec.operators}
     elasticity = Elasticity(config.elasticity)
-    controller = None if _all_set(config, pinned, ids) else controller_for(elasticity, upstream)
+    cpus = available_cpus()
+    runs = EarlierRuns(state_directory() / "best", key_of(spec, cpus)) if config.remember else None
+    earlier = runs.best() if runs is not None and elasticity is Elasticity.GUIDED else None
+    controller = None if _all_set(config, pinned, ids) else controller_for(elasticity, upstream, earlier)
     if controller is None:
         return None
-    cpus = available_cpus()
     settings = LoopSettings(
         pe=spec.pe,
         order=ids,
@@ -67,8 +75,15 @@ def adaptation_loop(
         job=spec.job,
     )
     path = Path(config.journal.format(pe=spec.pe)) if config.journal is not None else None
-    journal = Journal(Setting(elasticity, upstream, config.adaptation_period), path)
-    return AdaptationLoop(scheduler, controller, settings, journal)
+    journal = Journal(Setting(elasticity, upstream, config.adaptation_period, earlier), path)
+    return AdaptationLoop(scheduler, controller, settings, journal, learned=_learned(controller, runs))
+
+
+def _learned(controller: Controller, runs: EarlierRuns | None) -> Callable[[], None] | None:
+    """Return what keeps the best so far for later runs."""
+    if runs is None or not isinstance(controller, GuidedMultiLevelElasticity):
+        return None
+    return lambda: runs.keep(controller.best)
 
 
 def replay(path: Path) -> Iterator[tuple[Adaptation, Decision]]:
@@ -81,7 +96,7 @@ def replay(path: Path) -> Iterator[tuple[Adaptation, Decision]]:
         ConfigError: it is no journal.
     """
     setting, adaptations = read_journal(path)
-    controller = controller_for(setting.elasticity, setting.upstream)
+    controller = controller_for(setting.elasticity, setting.upstream, setting.earlier)
     assert controller is not None
     for adaptation in adaptations:
         if adaptation.fresh:

@@ -16,6 +16,7 @@ from typing import Any, Self
 from rayelastic.errors import ConfigError
 from rayelastic.plan.config import Elasticity, ThreadingModel
 from rayelastic.policy.element.decision import Decision
+from rayelastic.policy.element.guided.estimate import Configuration
 from rayelastic.policy.element.observation import Observation
 
 __all__ = ["Adaptation", "Journal", "Setting", "read_journal"]
@@ -32,22 +33,29 @@ class Setting:
         elasticity: who decides.
         upstream: {operator: those that feed it}.
         period: seconds between two decisions.
+        earlier: what was best in an earlier run; None: nothing was known.
     """
 
     elasticity: Elasticity
     upstream: Mapping[str, tuple[str, ...]]
     period: float
+    earlier: Configuration | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as JSON values."""
         upstream = {name: list(feeding) for name, feeding in self.upstream.items()}
-        return {"elasticity": self.elasticity.value, "upstream": upstream, "period": self.period}
+        values: dict[str, Any] = {"elasticity": self.elasticity.value, "upstream": upstream, "period": self.period}
+        if self.earlier is not None:
+            values["earlier"] = {"threads": self.earlier.threads, "queued": sorted(self.earlier.queued)}
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the setting that `as_dict` told."""
         upstream = {name: tuple(feeding) for name, feeding in values["upstream"].items()}
-        return cls(Elasticity(values["elasticity"]), upstream, values["period"])
+        told = values.get("earlier")
+        earlier = Configuration(told["threads"], frozenset(told["queued"])) if told is not None else None
+        return cls(Elasticity(values["elasticity"]), upstream, values["period"], earlier)
 
 
 @dataclass(frozen=True, slots=True)

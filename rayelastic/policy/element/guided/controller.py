@@ -61,6 +61,7 @@ class GuidedMultiLevelElasticity:
     Args:
         upstream: {operator: those that feed it}; None: a chain in the order of the observations.
         thresholds: its constants.
+        earlier: what was best in an earlier run, which is tried first; None: nothing is known.
 
     >>> from rayelastic.policy.element.observation import OperatorObservation
     >>> operators = (OperatorObservation("source", switchable=False, rate=1e4, samples=0),
@@ -75,11 +76,21 @@ class GuidedMultiLevelElasticity:
     """
 
     def __init__(
-        self, upstream: Mapping[str, Sequence[str]] | None = None, thresholds: GuidedThresholds | None = None
+        self,
+        upstream: Mapping[str, Sequence[str]] | None = None,
+        thresholds: GuidedThresholds | None = None,
+        earlier: Configuration | None = None,
     ) -> None:
         self._upstream = upstream
         self._thresholds = thresholds or GuidedThresholds()
         self.reset()
+        self._earlier: Configuration | None = earlier
+
+    @property
+    def best(self) -> Configuration | None:
+        """The best configuration so far; None before one was compared with another, and while the demand is met."""
+        search = self._search
+        return search.best if search is not None and len(search.measured) > 1 else None
 
     def reset(self) -> None:
         """Forget everything, as after a change of regions."""
@@ -94,6 +105,7 @@ class GuidedMultiLevelElasticity:
         self._others = OtherProcesses()
         self._demand = Demand()
         self._late = 0
+        self._earlier = None
 
     def step(self, observation: Observation) -> Decision:
         """Return what shall be in force in the next period."""
@@ -195,6 +207,10 @@ class GuidedMultiLevelElasticity:
                 return self._settle(observation, search, f"{seen}, as remembered")
         if search.trial is None and len(search.measured) == 1 and self._met_again(search):
             return self._settle(observation, search, f"{seen}, as remembered")
+        recall = self._as_in_an_earlier_run(now, bounds)
+        if recall is not None:
+            search.start(recall)
+            return _ask(observation, recall.configuration, f"{seen}; {recall.why}", "trial of recall")
         if self._too_early(search):
             return _ask(observation, search.best, f"{seen}: measuring", "baseline")
         trial = search.propose(bounds)
@@ -205,6 +221,18 @@ class GuidedMultiLevelElasticity:
         search.start(trial)
         why = f"{seen}; try {shown(trial.configuration)}: {trial.why}"
         return _ask(observation, trial.configuration, why, f"trial of {trial.purpose.value}")
+
+    def _as_in_an_earlier_run(self, now: Configuration, bounds: Bounds) -> Trial | None:
+        """Return what was best in an earlier run as the first trial, as far as it is allowed now."""
+        earlier, self._earlier = self._earlier, None
+        if earlier is None:
+            return None
+        threads = min(max(earlier.threads, bounds.minimum), bounds.maximum)
+        configuration = Configuration(threads, earlier.queued & bounds.movable | bounds.fixed)
+        if configuration == now:
+            return None
+        why = f"{shown(configuration)} were best in an earlier run"
+        return Trial(configuration, Purpose.RECALL, why)
 
     def _too_early(self, search: ConfigurationSearch) -> bool:
         if len(search.measured) > 1:
