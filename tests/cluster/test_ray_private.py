@@ -21,7 +21,7 @@ class Echo:
 
 
 def test_an_actor_is_dead_once_it_was_killed(ray_cluster: str) -> None:
-    echo = Echo.remote()
+    echo = Echo.remote()  # type: ignore[attr-defined]  # Ray gives it
     assert ray.get(echo.said.remote("here")) == "here"
     assert not adapter.actor_is_dead(echo)
     ray.kill(echo, no_restart=True)

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -35,7 +35,7 @@ class Event(NamedTuple):
 
 
 class Seen(NamedTuple):
-    count: int = 0
+    seen: int = 0
 
 
 def events(folder: Path) -> Iterator[Event]:
@@ -50,10 +50,10 @@ def events(folder: Path) -> Iterator[Event]:
             pause.wait(LULL)
 
 
-def first(t: Event, s: Seen) -> Event:
+def first(t: Event, s: Any) -> Event:
     threading.Event().wait(ANSWER)
-    assert s.count == t.sequence, f"{t} came where {s.count} was due"
-    s.count += 1
+    assert s.seen == t.sequence, f"{t} came where {s.seen} was due"
+    s.seen += 1
     return t
 
 

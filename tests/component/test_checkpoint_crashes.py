@@ -21,7 +21,7 @@ from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from rayelastic.runtime.snapshot import SnapshotFolder
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import Failure, State
-from tests.component.test_stop_crashes import PATIENCE, PES, ROWS, Died, Doom, DoomedHost, Row
+from tests.component.dying_coordinator import PATIENCE, ROWS, Died, Doom, DoomedHost, Row
 
 if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
@@ -82,7 +82,7 @@ def test_a_coordinator_dies_in_a_checkpoint_and_the_next_one_goes_back(
 ) -> None:
     doom, made = Doom("", "", after=False), topology(gates)
     saving = rel.Checkpoint(tmp_path / "saved", every=NEVER)
-    spec, host = prepare(made, rel.JobConfig(pins=PES, checkpoint=saving)), DoomedHost(doom)
+    spec, host = prepare(made, rel.JobConfig(pins={"rows": 0, "counts": 1}, checkpoint=saving)), DoomedHost(doom)
     first = Coordinator(spec, host, journal=ChangeJournal(FileStore(tmp_path / "journal")))
     job = Job("crashes", LocalControl(first), made)
     job._start()
@@ -193,7 +193,9 @@ def test_an_element_is_lost_in_a_checkpoint_or_on_the_way_back(
 ) -> None:
     loss, made = Loss(), topology(gates)
     saving = rel.Checkpoint(tmp_path / "saved", every=NEVER)
-    coordinator = Coordinator(prepare(made, rel.JobConfig(pins=PES, checkpoint=saving)), MortalHost(loss))
+    coordinator = Coordinator(
+        prepare(made, rel.JobConfig(pins={"rows": 0, "counts": 1}, checkpoint=saving)), MortalHost(loss)
+    )
     job = Job("crashes", LocalControl(coordinator), made)
     job._start()
     try:
@@ -223,7 +225,9 @@ def test_a_loss_that_is_told_while_the_job_goes_back_has_it_go_back_again(
 ) -> None:
     loss, made = Loss(), topology(gates)
     saving = rel.Checkpoint(tmp_path / "saved", every=NEVER)
-    coordinator = Coordinator(prepare(made, rel.JobConfig(pins=PES, checkpoint=saving)), MortalHost(loss))
+    coordinator = Coordinator(
+        prepare(made, rel.JobConfig(pins={"rows": 0, "counts": 1}, checkpoint=saving)), MortalHost(loss)
+    )
     job = Job("crashes", LocalControl(coordinator), made)
     job._start()
     try:

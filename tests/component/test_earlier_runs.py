@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import pytest
 
@@ -39,7 +39,7 @@ def passes(wanted: Callable[[list[Adaptation]], bool], operators: int = 2, **set
     found: list[Adaptation] = []
     try:
         for adaptation in job.adaptations(follow=True, every_pass=True):
-            found.append(adaptation)
+            found.append(cast("Adaptation", adaptation))
             if wanted(found):
                 break
     finally:
@@ -85,7 +85,7 @@ def test_a_run_begins_with_what_an_earlier_one_found(folder: Path, tmp_path: Pat
 def test_other_operators_and_those_who_shall_not_remember_begin_anew(folder: Path) -> None:
     write(file_of(folder), 1, "map1")
     for settings in ({"remember": False}, {"elasticity": "paper"}, {"operators": 3}):
-        seen = passes(some, **settings)  # type: ignore[arg-type]
+        seen = passes(some, **settings)
         assert not any("earlier run" in one.decision.reason for one in seen), settings
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 
 import pytest
 
 import rayelastic as rel
 from rayelastic import testing
+from tests.component.dying_coordinator import PATIENCE, ROWS, Row
 from tests.component.test_checkpoints import Losing
-from tests.component.test_stop_crashes import PATIENCE, ROWS, Row
 
 SIZE = 256 << 10  # bytes of the disk: enough for some checkpoints of this job
 
@@ -26,6 +27,11 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("only root can mount a small disk")
     yield at
     subprocess.run(["umount", "--lazy", str(at)], check=True)
+
+
+def fill(file: FileIO) -> None:
+    while True:
+        file.write(bytes(4096))
 
 
 def test_a_full_disk_costs_checkpoints_and_nothing_else(disk: Path) -> None:
@@ -43,8 +49,7 @@ def test_a_full_disk_costs_checkpoints_and_nothing_else(disk: Path) -> None:
         gates[0].open()
         assert gates[1].wait_reached(PATIENCE)
         with rest.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space left"):
-            while True:
-                file.write(bytes(4096))
+            fill(file)
         made.take()
         counted = made.job.status.checkpoints
         assert (counted.last, counted.abandoned) == (1, 1)

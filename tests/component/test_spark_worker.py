@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 PROGRAM = """
 import gc, importlib, os, sys, zipfile, zipimport
@@ -42,6 +43,6 @@ assert importlib.util.find_spec("third") is None
 """
 
 
-def test_an_archive_is_read_again_only_if_it_has_changed(tmp_path):
+def test_an_archive_is_read_again_only_if_it_has_changed(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -88,7 +88,7 @@ def test_mistakes_are_told_before_the_start(folder: Path) -> None:
     for tls, said in (
         (rel.TLS(str(folder / "none.pem"), good[1]), r"cert='.*none.pem'.: there is no such file"),
         (rel.TLS(good[0], str(folder / "friend.key")), r"can't be used: .*private key that belongs to it"),
-        (rel.TLS(*good, good[1]), r"rel.TLS\(ca='.*port.key'\) can't be used"),
+        (rel.TLS(good[0], good[1], good[1]), r"rel.TLS\(ca='.*port.key'\) can't be used"),
     ):
         with pytest.raises(ConfigError, match=said):
             start(topology(gate), rel.JobConfig(web_port=0, tls=tls))

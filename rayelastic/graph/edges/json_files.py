@@ -62,7 +62,7 @@ class JsonFiles:
             with reading_json(paths[0]), json_reader(paths[0], None) as reader:
                 found = reader.schema
         except SourceError as error:
-            raise error.at(operator, None) from error.__cause__
+            raise error.at(operator, "") from error.__cause__
         try:
             return JsonSource(paths, Schema.of(found))
         except SchemaError as error:

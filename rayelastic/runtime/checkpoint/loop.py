@@ -121,9 +121,7 @@ class CheckpointLoop:
             now, reason = self._age(), str(error)
             given_up = self._counters(None).with_record(CheckpointRecord(0, now, now - since, problem=reason))
             spent = counted.abandoned_seconds + now - since
-            self._counters(
-                replace(given_up, abandoned=counted.abandoned + 1, abandoned_seconds=spent, problem=reason)
-            )
+            self._counters(replace(given_up, abandoned=counted.abandoned + 1, abandoned_seconds=spent, problem=reason))
             seconds = round(now - since, 3)
             tell("checkpoint abandoned", job=self._job, level=logging.WARNING, seconds=seconds, reason=reason)
             return

@@ -383,7 +383,8 @@ class Coordinator:
             self._safety.halt()
         if self._regions is not None:
             self._regions.halt()
-        reason = failure.reason if failure is not None else ""
+        reason, operator = (failure.reason, failure.operator) if failure is not None else ("", None)
+        level = logging.INFO if failure is None else logging.ERROR
         try:
             left = encoded(self._telemetry.results()) if state is State.FINISHED else {}
             self._journal.ends_job(state.value, reason, left)
@@ -391,13 +392,6 @@ class Coordinator:
             return
         except Exception as error:  # the job ends, whether that can be noted or not
             tell("end not noted", job=self._job.name, level=logging.WARNING, reason=str(error))
-        tell(
-            "job ended",
-            job=self._job.name,
-            level=logging.INFO if failure is None else logging.ERROR,
-            state=state.value,
-            reason=reason,
-            operator=failure.operator if failure is not None else None,
-        )
+        tell("job ended", job=self._job.name, level=level, state=state.value, reason=reason, operator=operator)
         self._cluster.kill()
         self._host.close()

@@ -251,7 +251,7 @@ def test_clicks_of_impressions(seed: int) -> None:
     expected: list[tuple[Any, ...]] = []
     for ad, at in impressions:
         mine = [c.clicked for c in clicks if c.ad == ad and at <= c.clicked <= at + clicks_of_impressions.HOUR]
-        expected += [(ad, at, clicked) for clicked in mine or [None]]
+        expected += [(ad, at, clicked) for clicked in mine] or [(ad, at, None)]
     found = rel.run(clicks_of_impressions.build(impressions, clicks))["out"]
     assert Counter(map(tuple, found)) == Counter(expected)
     assert {clicked is None for *_, clicked in expected} == {False, True}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
-from harness import python_result, request
+from tests.component.compile.harness import python_result, request
 
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
@@ -21,73 +21,73 @@ ROWS = [(i, float(i), n) for i in (2**53 + 1, 2**63 - 1, -(2**63), 0, 2, 3) for 
 ROWS += [(2, 2.5, 1), (0, -0.0, 0), (3, float("nan"), None), (1, float("inf"), 2)]
 
 
-def listed(t):
+def listed(t: Row) -> str:
     return str([t.i, 0.5][0])
 
 
-def largest_of_a_list(t):
+def largest_of_a_list(t: Row) -> str:
     return str(max([t.i, t.x]))
 
 
-def listed_with_none(t):
+def listed_with_none(t: Row) -> str:
     return str([t.n, t.x][0])
 
 
-def pairs(t):
+def pairs(t: Row) -> str:
     return str([(t.i, 0.5), (0.5, t.i)][0][0])
 
 
-def added(t):
+def added(t: Row) -> str:
     return str(([0.5] * 2 + [t.i])[2])
 
 
-def added_in_place(t):
+def added_in_place(t: Row) -> str:
     got = [0.5]
     got += [t.i]
     return str(got[1])
 
 
-def extended(t):
+def extended(t: Row) -> str:
     got = [0.5]
     got.extend([t.i])
     return str(got[1])
 
 
-def extended_by_a_set(t):
+def extended_by_a_set(t: Row) -> str:
     got = [0.5]
     got.extend({t.i})
     return str(got[1])
 
 
-def equal_lists(t):
+def equal_lists(t: Row) -> str:
     return str([t.i] == [t.x])
 
 
-def equal_pairs(t):
+def equal_pairs(t: Row) -> str:
     return str((t.i, 1) == (t.x, 1))
 
 
-def equal_pairs_inside(t):
+def equal_pairs_inside(t: Row) -> str:
     return str(((t.i, 1), 2) == ((t.x, 1), 2))
 
 
-def pair_among_pairs(t):
+def pair_among_pairs(t: Row) -> str:
     return str((t.i, 1) in [(t.x, 1)])
 
 
-def largest_of_a_pair(t):
+def largest_of_a_pair(t: Row) -> str:
     return str(max((t.i, t.x)))
 
 
-def int_among_floats(t):
+def int_among_floats(t: Row) -> str:
     return str(t.i in (0.5, 9223372036854775808.0))
 
 
-def float_among_ints(t):
+def float_among_ints(t: Row) -> str:
     return str(t.x in (1, t.i))
 
 
-def float_among_long_ints(t):
+def float_among_long_ints(t: Row) -> str:
     return str(t.x in (1, 9223372036854775807))
 
 
@@ -99,27 +99,27 @@ OTHERS = (
 
 
 @pytest.mark.parametrize("function", OTHERS, ids=lambda one: one.__name__)
-def test_an_int_that_would_become_a_float_is_left_to_python(compiler, function: Any) -> None:
+def test_an_int_that_would_become_a_float_is_left_to_python(compiler: Any, function: Any) -> None:
     code = compiler.compile(request(function, Row, output=Schema.of(str)))
     assert code.lane is Lane.PYTHON
     assert "make all of one kind" in code.reason
     assert "test_ints_beside_floats.py:" in code.reason
 
 
-def float_among_small_ints(t):
+def float_among_small_ints(t: Row) -> tuple[Any, ...]:
     return t.x in (0, 2, 3), t.x in [1, 2, 3]
 
 
-def alike(t):
+def alike(t: Row) -> tuple[Any, ...]:
     return (t.i, t.x) < (t.i, 2.5), (t.i, 1) == (t.i, 2), max((t.i, 3)), min((t.x, 2.5)), t.i in (2, 3)
 
 
-def one_by_one(t):
+def one_by_one(t: Row) -> tuple[Any, ...]:
     return t.i == t.x, t.i < t.x, [t.x, 2.5].count(2.5), sum([t.i, 1]), max([t.x, 2.5]) > t.i
 
 
 @pytest.mark.parametrize("function", [float_among_small_ints, alike, one_by_one], ids=lambda one: one.__name__)
-def test_what_a_float_holds_is_compiled_and_equal(compiled, function: Any) -> None:
+def test_what_a_float_holds_is_compiled_and_equal(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row)
     for row in ROWS:
         wanted, ours = python_result(runner.code, [row]), runner([row])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 from hypothesis import given, settings
@@ -293,6 +293,10 @@ def test_by_the_clock(kind: str) -> None:
     assert kind == "session" or all(t.end - t.start == pytest.approx(0.02 if kind == "window" else 3600) for t in seen)
 
 
+def never() -> bool:
+    return False
+
+
 def test_what_is_wrong_is_told_when_it_is_declared() -> None:
     topology = rel.Topology("wrong")
     timed = topology.source("rows", rel.rows([Row("a", 1, 1)])).event_time("time", "at")
@@ -310,7 +314,7 @@ def test_what_is_wrong_is_told_when_it_is_declared() -> None:
         ).aggregate("x", **count),
         "windows that a function assigns aren't": lambda: keyed.window(assign=month).aggregate("x", **count),
         "can't be merged": lambda: keyed.session(gap=3, lateness=3).collect("x"),
-        "until=": lambda: keyed.session(gap=3).collect("x", until=lambda: True),
+        "until=": lambda: keyed.session(gap=3).collect("x", until=cast("Any", never)),
         "a field 'corrected' already": lambda: keyed.window(seconds=3, lateness=3).aggregate(
             "x", corrected=rel.count()
         ),

@@ -7,7 +7,7 @@ import datetime as dt
 import decimal
 import enum
 import uuid
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Optional
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -78,17 +78,17 @@ LEAVES: list[Kind] = [
 
 def optional(kind: Kind) -> Kind:
     """The same, or None."""
-    return kind[0] | None, st.none() | kind[1]
+    return Optional[kind[0]], st.none() | kind[1]  # noqa: UP045  # made as it runs
 
 
 def listed(kind: Kind) -> Kind:
     """Lists of it."""
-    return list[kind[0]], st.lists(kind[1], max_size=4)
+    return list.__class_getitem__(kind[0]), st.lists(kind[1], max_size=4)
 
 
 def tupled(kind: Kind) -> Kind:
     """Tuples of it."""
-    return tuple[kind[0], ...], st.lists(kind[1], max_size=4).map(tuple)
+    return tuple.__class_getitem__((kind[0], ...)), st.lists(kind[1], max_size=4).map(tuple)
 
 
 @st.composite
@@ -106,7 +106,7 @@ def kinds(draw: st.DrawFn, depth: int = 2) -> Kind:
         return inner if inner[0] is Json else optional(inner)
     if how == "map":
         key, of_key = draw(st.sampled_from(KEYS))
-        return dict[key, inner[0]], st.dictionaries(of_key, inner[1], max_size=3)
+        return dict.__class_getitem__((key, inner[0])), st.dictionaries(of_key, inner[1], max_size=3)
     return listed(inner) if how == "list" else tupled(inner)
 
 

@@ -19,7 +19,7 @@ def told(before: CheckpointCounters, now: CheckpointCounters) -> list[Event]:
 
 
 def counted(*records: CheckpointRecord, **more: int) -> CheckpointCounters:
-    return CheckpointCounters(taken=len(records), recent=records, **more)
+    return replace(CheckpointCounters(taken=len(records), recent=records), **more)  # type: ignore[arg-type]
 
 
 def test_each_checkpoint_has_a_marker_with_its_times() -> None:
