@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rayelastic import job as jobs
+from rayelastic.on_ray.cluster import dashboard
 from rayelastic.on_ray.jobs import list_jobs
 from rayelastic.web.journal_story import story
 from rayelastic.web.page import HOST, Page
+from rayelastic.web.ray_tab import Dashboard
 
 if TYPE_CHECKING:
     from rayelastic.job import Job
@@ -33,6 +35,11 @@ class ClusterJobs:
     def listed(self) -> list[JobStatus]:
         """Those whose coordinator answers."""
         return list_jobs(address=self._address)
+
+    def dashboard(self) -> Dashboard | None:
+        """Ray's; None: it doesn't run."""
+        found = dashboard()
+        return None if found is None else Dashboard(*found)
 
     def opened(self, name: str) -> Job:
         """One of them; JobNotFoundError if there is none."""

@@ -17,6 +17,7 @@ from topologies import packet_analysis, vwap
 
 WIDTHS = (1280, 390)  # pixels
 HEIGHT = 900
+PLAIN = rel.JobConfig(web_port=0)
 SECONDS = 12.0  # that a job runs before it is looked at: enough for a change
 
 
@@ -29,14 +30,25 @@ def main(arguments: list[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as output, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        take(browser, vwap.build(days=2_000, output=output), "vwap", folder)
+        safe = rel.JobConfig(web_port=0, checkpoint=rel.Checkpoint(every=2.0))
+        take(browser, vwap.build(days=2_000, output=output), "vwap", folder, safe)
         take(browser, packet_analysis.build(operators=387, repeat=200), "packet_analysis", folder)
+        take(browser, failing(), "failed", folder)
         browser.close()
     return 0
 
 
-def take(browser: Browser, topology: rel.Topology, name: str, folder: Path) -> None:
-    job = rel.start(topology, rel.JobConfig(web_port=0))
+def failing() -> rel.Topology:
+    """A job that ends at its sixth tuple."""
+    made = rel.Topology("failed")
+    numbers = made.source("numbers", rel.sequence(10))
+    inverses = numbers.map("inverse", lambda t: 1 / (t.value - 5), lane="python", schema={"value": float})
+    inverses.sink("out", rel.count())
+    return made
+
+
+def take(browser: Browser, topology: rel.Topology, name: str, folder: Path, config: rel.JobConfig = PLAIN) -> None:
+    job = rel.start(topology, config)
     try:
         job.pause(SECONDS)
         for scheme in ("light", "dark"):
@@ -46,8 +58,8 @@ def take(browser: Browser, topology: rel.Topology, name: str, folder: Path) -> N
                 )
                 page = context.new_page()
                 page.goto(job.web_url or "")
-                page.locator("#numbers dd").first.wait_for()
-                marks = page.locator(".mark.queues, .mark.threads")
+                page.locator("g.box").first.wait_for()
+                marks = page.locator(".mark.queues, .mark.threads, .mark.failure")
                 if marks.count():
                     marks.first.click()
                 path = folder / f"{name}_{scheme}_{width}.png"

@@ -41,6 +41,17 @@ def logs_folder() -> Path:
     return Path(adapter.logs_path())
 
 
+def dashboard() -> tuple[str, dict[str, str]] | None:
+    """The address of Ray's dashboard, and the headers that it wants; None: it doesn't run."""
+    import ray
+    from ray._private.authentication.http_token_authentication import get_auth_headers_if_auth_enabled
+
+    address = ray._private.worker.get_dashboard_url()
+    if not address:
+        return None
+    return address if "://" in address else f"http://{address}", dict(get_auth_headers_if_auth_enabled({}))
+
+
 def wait_until_ended(actor: str) -> None:
     """Waits until a named actor that was told to end has ended, and its name is free; it is killed if it doesn't."""
     import ray

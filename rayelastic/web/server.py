@@ -18,6 +18,7 @@ from rayelastic.errors import ConfigError, JobNotFoundError, RayelasticError
 from rayelastic.web.access import ASKED_BY_PAGE, HEADERS, Access
 from rayelastic.web.actions import StaleError
 from rayelastic.web.graphs import graph
+from rayelastic.web.ray_tab import PATH, RayTab
 from rayelastic.web.story import Story
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class PageApp:
         self._histories = dict(histories)
         self._stories: dict[str, Story] = {}
         self._opening = asyncio.Lock()
+        self._tab: RayTab | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     def made(self) -> web.Application:
@@ -68,7 +70,9 @@ class PageApp:
             [
                 web.get("/", self._page),
                 web.get("/assets/{name}", self._asset),
+                web.get("/api/about", self._about),
                 web.get("/api/jobs", self._list),
+                web.get(PATH + "{rest:.*}", self._ray),
                 web.get("/api/jobs/{job}/story", self._told),
                 web.get("/api/jobs/{job}/graph", self._graph),
                 web.get("/api/jobs/{job}/frame", self._frame),
@@ -88,6 +92,8 @@ class PageApp:
         """Ends streams and sampling."""
         for story in self._stories.values():
             await story.close()
+        if self._tab is not None:
+            await self._tab.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -107,7 +113,7 @@ class PageApp:
                 )
             else:
                 response = await self._answered(request, handler)
-            if not response.prepared:
+            if not response.prepared and not request.path.startswith(PATH):
                 response.headers.update(HEADERS)
             return response
 
@@ -152,6 +158,23 @@ class PageApp:
         )
 
     # --- what it asks for ---------------------------------------------------------------------------------------------
+
+    async def _about(self, _: web.Request) -> web.StreamResponse:
+        return _json({"ray": await self._ray_tab() is not None})
+
+    async def _ray(self, request: web.Request) -> web.StreamResponse:
+        from aiohttp import web
+
+        tab = await self._ray_tab()
+        if tab is None:
+            raise web.HTTPNotFound(text="no dashboard of Ray runs here")
+        return await tab.pass_on(request)
+
+    async def _ray_tab(self) -> RayTab | None:
+        if self._tab is None and self._catalogue is not None:
+            found = await asyncio.to_thread(self._catalogue.dashboard)
+            self._tab = RayTab(found) if found is not None else None
+        return self._tab
 
     async def _list(self, _: web.Request) -> web.StreamResponse:
         listed = [

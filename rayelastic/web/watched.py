@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.runtime.values.status import JobMetrics, JobStatus
+    from rayelastic.web.ray_tab import Dashboard
 
 __all__ = ["Catalogue", "Watched"]
 
@@ -50,6 +51,10 @@ class Catalogue(Protocol):
 
     def listed(self) -> list[JobStatus]:
         """The jobs there are, in the order of their names."""
+        ...
+
+    def dashboard(self) -> Dashboard | None:
+        """Where the cluster's own dashboard is; None: it has none."""
         ...
 
     def opened(self, name: str) -> Watched:

@@ -72,7 +72,9 @@ def test_watching_elasticity(tmp_path: Path) -> None:
     assert "cancelled" in last, "it was updated in place while other cells ran, to the end"
     assert "<svg" in last
     assert "sensors" in shown(notebook, "plot(", "image/svg+xml")
-    assert "smooth" in printed(notebook, "job.bottleneck")
+    assert "located" in printed(notebook, "job.bottleneck") or "calibrated" in printed(notebook, "job.bottleneck")
+    assert "pe0" in printed(notebook, "tell(first)"), "two waits are waited for at once, on any machine"
+    assert printed(notebook, "patience=20.0"), "changes, or why there are none"
     assert "2 replicas" in shown(notebook, "job.rescale", "text/html")
     assert "2 replicas" in last
 

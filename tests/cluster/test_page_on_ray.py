@@ -21,7 +21,7 @@ from topologies.word_count import Line, Word, words
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = [
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(240),
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: ./dev programs installs it"),
 ]
 PATIENCE = 60_000  # milliseconds
@@ -77,6 +77,32 @@ def test_a_job_on_ray_is_rescaled_from_the_page_and_its_loss_is_told(
             shown.locator(".mark.failure").first.click()
             expect(shown.locator("#detail-panel .reason")).to_contain_text("pe1")
             assert complaints == []
+            browser.close()
+    finally:
+        enough.touch()
+        page.close()
+        job.close()
+
+
+def test_a_loss_leads_back_to_a_checkpoint_while_somebody_looks(ray_cluster: str, tmp_path: Path) -> None:
+    enough = tmp_path / "enough"
+    topology = rel.Topology("words-go-on")
+    split = topology.source("lines", rel.callable(lambda: lines(enough), Line)).flat_map("words", words, schema=Word)
+    split.key_by("word").aggregate("counts", n=rel.count()).sink("out", rel.list())
+    settings = rel.JobConfig(regions="manual", checkpoint=rel.Checkpoint(every=1.0))
+    job = rel.submit(topology, settings, address=ray_cluster)
+    page = cluster_page(job.name, ray_cluster, 0)
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            shown = browser.new_page()
+            shown.goto(page.url)
+            expect(shown.locator("#checkpoints tbody")).to_contain_text("counts, after", timeout=PATIENCE)
+            expect(shown.locator(".mark.checkpoint").first).to_be_visible(timeout=PATIENCE)
+            os.kill(next(one.pid for one in job.status.pes), signal.SIGKILL)
+            expect(shown.locator("#journal")).to_contain_text("goes on from checkpoint", timeout=PATIENCE)
+            expect(shown.locator("#checkpoints-said")).to_contain_text("gone back 1 time", timeout=PATIENCE)
+            expect(shown.locator("#state")).to_have_text("running", timeout=PATIENCE)
             browser.close()
     finally:
         enough.touch()

@@ -103,6 +103,7 @@ function elements(said) {
   const known = (pe) => { const one = about[pe]; return one ? [one.state, [one.node, one.pid].filter(Boolean).join(", "), one.links || "–"] : ["", "", ""]; };
   $("elements").tBodies[0].replaceChildren(
     ...(said.pes ?? []).map((pe) => row([pe.pe, ...known(pe.pe), String(pe.threads), String(pe.stuck), pe.rss ? bytes(pe.rss) : "–", percent(pe.token), "", "", ""])),
+    ...Object.keys(about).filter((name) => !(said.pes ?? []).some((pe) => pe.pe === name)).map((name) => row([name, ...known(name), "", "", "", "", "", "", ""])),
     ...(said.links ?? []).map((link) => row([`${link.link} at ${link.pe}`, "", "", "", "", "", "", "", `${bytes(link.sent)}/s`, `${bytes(link.received)}/s`, percent(link.blocked)])),
   );
 }
@@ -120,7 +121,7 @@ function status(said) {
   const found = said.checkpoints ?? [], any = found.length > 0 || said.problem || said.taken > 0;
   $("checkpoints-part").hidden = !any;
   if (!any) return;
-  const told = [`${short(said.taken)} complete, ${short(said.abandoned)} given up, ${short(said.restarts)} times gone back.`];
+  const told = [`${short(said.taken)} complete, ${short(said.abandoned)} given up, gone back ${short(said.restarts)} ${said.restarts === 1 ? "time" : "times"}.`];
   if (said.problem) told.push(`Problem: ${said.problem}.`);
   if (said.standstill) told.push(`All sources stand still for one: ${said.standstill}.`);
   if (said.called_again?.length) told.push(`After a loss these are called from their beginning: ${said.called_again.join(", ")}.`);
@@ -164,7 +165,7 @@ function chooseEvent(event) {
   if (event.rule) told.rule = event.rule;
   panel(event.title, ...(event.reason ? [element("p", { class: "reason" }, event.reason)] : []), pairs(told),
     ...(Object.keys(event.seen).length ? [element("h3", {}, "What was seen"), pairs(event.seen)] : []),
-    element("h3", {}, "What came of it"), pairs({ "tuples of the sources": came }),
+    ...(event.kind === "failure" ? [] : [element("h3", {}, "What came of it"), pairs({ "tuples of the sources": came })]),
     ...(event.detail ? [element("h3", {}, "More"), element("pre", { tabindex: 0 }, event.detail)] : []),
     element("button", { type: "button", onclick: guarded(() => look(event.seconds)) }, "Show the graph of that time"));
 }
@@ -215,6 +216,14 @@ async function look(at) {
   await show({ ...said, state: at === null ? said.state : `as of ${clock(at)}` });
 }
 
+function tab(name) {
+  for (const one of ["jobs", "ray"]) $(`tab-${one}`).setAttribute("aria-pressed", String(one === name));
+  if (name === "ray" && !$("ray").src) $("ray").src = "ray/";
+  $("ray").hidden = name !== "ray";
+  $("main").hidden = name === "ray";
+  dispatchEvent(new Event("resize"));
+}
+
 function debounced(work, milliseconds) {
   let timer = 0;
   return () => { clearTimeout(timer); timer = setTimeout(work, milliseconds); };
@@ -237,6 +246,10 @@ $("scrub").addEventListener("input", debounced(guarded(async () => {
   if (all.length) await look(share >= 1 ? null : all[0] + share * (all.at(-1) - all[0]));
 }), 80));
 addEventListener("hashchange", guarded(async () => { const name = decodeURIComponent(location.hash.slice(1)); if (name && name !== page.job) await open(name); }));
+
+$("tab-jobs").addEventListener("click", () => tab("jobs"));
+$("tab-ray").addEventListener("click", () => tab("ray"));
+guarded(async () => { $("tabs").hidden = !(await server.about()).ray; })();
 
 guarded(async () => {
   const found = await listJobs(), wanted = decodeURIComponent(location.hash.slice(1));

@@ -46,5 +46,5 @@ export function element(name, attributes = {}, ...children) {
 }
 
 export function pairs(values) {
-  return element("dl", {}, ...Object.entries(values).flatMap(([key, value]) => [element("dt", {}, key), element("dd", {}, String(value))]));
+  return element("dl", Object.keys(values).length > 6 ? { class: "many" } : {}, ...Object.entries(values).flatMap(([key, value]) => [element("dt", {}, key), element("dd", {}, String(value))]));
 }

@@ -9,6 +9,7 @@ async function asked(address, options) {
   return said;
 }
 
+export const about = () => asked("api/about");
 export const jobs = () => asked("api/jobs");
 export const story = (job) => asked(of(job, "story"));
 export const frame = (job, at) => asked(of(job, `frame?at=${at}`));

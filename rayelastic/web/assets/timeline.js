@@ -12,7 +12,8 @@ const PLOTS = [
   { title: "Keys on the move: partitions to go, waiting", series: ["to_move", "held"], write: short, steps: true },
   { title: "Keyed state", series: ["state_bytes"], write: bytes },
 ];
-const HEIGHT = 150, MARKS = 60; // pixels; markers of a plot: the last ones
+const POWERS = [...Array(50).keys()].map((power) => 2 ** power); // bytes between two lines of a grid
+const HEIGHT = 150, MARKS = 60, CHECKPOINTS = 20; // pixels; markers of a plot: the last ones, and of these checkpoints
 const MARK = 13, ROWS = 8; // pixels of a marker; rows of them that a plot has room for
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -44,7 +45,7 @@ export class Timeline {
     const made = new uPlot({
       width: Math.max(200, holder.clientWidth - 12), height: HEIGHT, legend: { show: false }, cursor: { drag: { x: false, y: false } },
       scales: { x: { time: false, range: (u, low, high) => [low ?? 0, Math.max(high ?? 1, (low ?? 0) + 1)] }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
-      axes: [axis({ values: (u, ticks) => ticks.map(clock), size: 28 }), axis({ values: (u, ticks) => ticks.map(plot.write), size: 62 })],
+      axes: [axis({ values: (u, ticks) => ticks.map(clock), size: 28 }), axis({ values: (u, ticks) => ticks.map(plot.write), size: 62, ...(plot.write === bytes ? { incrs: POWERS } : {}) })],
       series: [{}, ...plot.series.map((name, i) => ({ label: name, stroke: colour(i ? "--waited" : "--accent"), width: 1.5, paths, spanGaps: true, points: { show: this.data.seconds.length < 2 } }))],
       hooks: { draw: [() => this.mark(shown)] }, // when its scales are known
     }, this.columns(plot), holder);
@@ -76,7 +77,8 @@ export class Timeline {
   mark(plot) {
     if (!plot.made || plot.made.scales.x.max === undefined || plot.made.scales.x.max === null) return;
     const { min, max } = plot.made.scales.x;
-    const shown = this.events.filter((event) => event.kind !== "pass").slice(-MARKS);
+    const regular = (event) => event.kind === "checkpoint"; // there are so many that the others would go
+    const shown = [...this.events.filter((event) => event.kind !== "pass" && !regular(event)).slice(-MARKS), ...this.events.filter(regular).slice(-CHECKPOINTS)];
     const key = `${shown.map((event) => event.number)}|${this.chosen}|${plot.made.width}|${min}|${max}`;
     if (plot.marked === key) return;
     plot.marked = key;

@@ -1,0 +1,74 @@
+"""Ray's own dashboard as a tab of the page: passed on from where Ray serves it, behind the page's token, to be read.
+
+Ray's dashboard has no place for pages of others, so it comes into ours: one address and one token for both. Only GET is
+passed on, and nothing that ends an actor. Must not know Ray: a catalogue says where its dashboard is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession, web
+
+__all__ = ["PATH", "Dashboard", "RayTab"]
+
+PATH = "/ray/"
+ENDS = "kill"  # a word in the paths that end actors, by GET
+NOT_OURS = frozenset({"content-length", "content-encoding", "transfer-encoding", "connection", "set-cookie"})
+
+
+@dataclass(frozen=True, slots=True)
+class Dashboard:
+    """Where Ray serves its dashboard.
+
+    Args:
+        url: of it, such as 'http://127.0.0.1:8265'.
+        headers: that it wants, such as a token.
+    """
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class RayTab:
+    """Passes on what browsers ask of a dashboard. Belongs to one loop.
+
+    Args:
+        dashboard: where it is.
+    """
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._dashboard = dashboard
+        self._session: ClientSession | None = None
+
+    async def pass_on(self, request: web.Request) -> web.StreamResponse:
+        """Answers a request below PATH."""
+        from aiohttp import ClientError, ClientSession, web
+
+        rest = request.match_info["rest"]
+        if ENDS in rest.lower():
+            return web.Response(text="the tab is for reading", status=HTTPStatus.FORBIDDEN)
+        if self._session is None:
+            self._session = ClientSession(headers=dict(self._dashboard.headers))
+        query = {name: value for name, value in request.query.items() if name != "token"}
+        try:
+            async with self._session.get(f"{self._dashboard.url}/{rest}", params=query) as answer:
+                passed = web.StreamResponse(status=answer.status)
+                for name, value in answer.headers.items():
+                    if name.lower() not in NOT_OURS:
+                        passed.headers.add(name, value)
+                await passed.prepare(request)
+                async for part in answer.content.iter_any():
+                    await passed.write(part)
+                return passed
+        except (ClientError, TimeoutError, OSError) as error:
+            return web.Response(text=f"Ray's dashboard doesn't answer: {error}", status=HTTPStatus.BAD_GATEWAY)
+
+    async def close(self) -> None:
+        """Ends its connections."""
+        if self._session is not None:
+            await self._session.close()
