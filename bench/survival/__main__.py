@@ -3,7 +3,7 @@
     python -m bench.survival [cost] [recovery] [--megabytes 100] [--every 1] [--seconds 10] [--rounds 3] [--losses 3]
 
 `cost`: rows/s and latency in this process with a checkpoint a second and with none, in turn, while a tenth of the keys
-is touched again each second; `still` is how long the operator with the state took nothing: latency doesn't show that, as
+is touched again each second; `still` is how long the operator with the state took nothing: latency doesn't show that:
 a source that waits sends no marks. `recovery`: seconds from SIGKILL of the element that has the state until rows come
 out again, on Ray.
 """
