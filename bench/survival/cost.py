@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from bench.survival.load import keys_of, topology, wait_for
 from rayelastic.runtime.values.status import OperatorSample
 
 TURN = 2_000_000  # rows for which one tenth of the keys is touched, if the rate isn't known yet
+LOOK = 0.002  # seconds between two looks
 SAMPLE = 1000  # one row in so many goes to the sink
 
 
@@ -26,16 +28,16 @@ class Round:
         taken: checkpoints that were complete meanwhile.
         abandoned: that weren't.
         seconds: that the last one took.
-        paused: of that, seconds for which the source was held.
+        still: seconds for which the operator with the state took nothing, the longest time; LOOK is added to it.
     """
 
     rate: float
     p50: float
     p99: float
+    still: float
     taken: int = 0
     abandoned: int = 0
     seconds: float = 0.0
-    paused: float = 0.0
 
 
 def measured(megabytes: int, every: float, seconds: float, turn: int) -> Round:
@@ -57,7 +59,7 @@ def measured(megabytes: int, every: float, seconds: float, turn: int) -> Round:
                 before = job.status.checkpoints.taken
                 wait_for(job, lambda: job.status.checkpoints.taken > before, "no checkpoint is complete")
             counted, first = job.status.checkpoints, job.metrics()
-            job.pause(seconds)
+            still = longest_standstill(job, seconds)
             last, now = job.metrics(), job.status.checkpoints
         finally:
             job.close()
@@ -68,11 +70,24 @@ def measured(megabytes: int, every: float, seconds: float, turn: int) -> Round:
         passed / (last.seconds - first.seconds),
         latency.latency_quantile(0.5) or 0.0,
         latency.latency_quantile(0.99) or 0.0,
+        still,
         now.taken - counted.taken,
         now.abandoned - counted.abandoned,
         now.seconds,
-        now.paused,
     )
+
+
+def longest_standstill(job: rel.Job, seconds: float) -> float:
+    """The longest time within so many seconds in which the operator with the state took no rows."""
+    now = changed = time.monotonic()
+    until, longest, before = now + seconds, 0.0, 0
+    while now < until:
+        job.pause(LOOK)
+        taken, now = job.metrics().operator("touch").tuples_in, time.monotonic()
+        if taken != before:
+            before, changed = taken, now
+        longest = max(longest, now - changed)
+    return longest
 
 
 def compare(megabytes: int, every: float, seconds: float, rounds: int) -> tuple[list[Round], list[Round]]:

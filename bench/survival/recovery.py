@@ -14,6 +14,7 @@ from rayelastic.runtime.values.status import State
 
 TURN = 1_000_000  # rows for which one tenth of the keys is touched
 SAMPLE = 1000  # one row in so many goes to the sink
+REST = 5.0  # seconds before each loss, in which a spare process starts
 TICK = 0.002  # seconds between two times that the sink notes
 PES = {"numbers": 0, "key": 0, "touch": 1, "some": 1, "out": 2}
 
@@ -41,6 +42,7 @@ def first_output(megabytes: int, losses: int) -> list[float]:
         try:
             wait_for(job, lambda: job.metrics().operator("touch").tuples_in > keys, "the state isn't filled")
             for _ in range(losses):
+                job.pause(REST)
                 taken, restarts = job.status.checkpoints.taken, job.status.checkpoints.restarts
                 wait_for(job, lambda taken=taken: job.status.checkpoints.taken > taken, "no checkpoint is complete")
                 victim = next(one.pid for one in job.status.pes if one.pe == "pe1")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import random
 import signal
 import threading
 import time
@@ -17,7 +15,7 @@ import ray
 from pyarrow import parquet
 
 import rayelastic as rel
-from rayelastic.errors import JobFailedError, RayelasticError
+from rayelastic.errors import JobFailedError
 from rayelastic.runtime.values.status import State
 
 pytestmark = pytest.mark.cluster
@@ -139,29 +137,3 @@ def test_a_sink_far_slower_than_its_source_has_checkpoints_within_five_seconds(r
         assert job.status.checkpoints.abandoned == 0
     finally:
         job.close()
-
-
-KILLS = 20
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("seed", range(5))
-def test_random_kills(ray_cluster: None, tmp_path: Path, seed: int) -> None:
-    """Elements and coordinators, at any moment: in a checkpoint, on the way back, while replicas change."""
-    dice = random.Random(seed)
-    config = rel.JobConfig(regions="manual", checkpoint=rel.Checkpoint(every=0.5, restarts=1000))
-    job = rel.submit(counted(f"random{seed}", tmp_path), config)
-    region = job.plan().region_of("counts").region.name
-    for number in range(KILLS):
-        job.pause(dice.uniform(0.0, 2.0))
-        if number % 4 == 0:
-            with contextlib.suppress(RayelasticError):  # it may be on its way back
-                job.rescale(region, dice.randint(1, 3))
-        pids = [one.pid for one in job.status.pes if one.pid and not one.state.is_final]
-        if dice.random() < 0.2:
-            pids.append(ray.get(job._control._actor.__ray_call__.remote(lambda _: os.getpid())))  # type: ignore[attr-defined]
-        if pids:
-            with contextlib.suppress(ProcessLookupError):  # it was killed just now
-                os.kill(dice.choice(pids), signal.SIGKILL)
-    check(job, tmp_path)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from collections.abc import Iterator
-from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -29,9 +29,11 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(at)], check=True)
 
 
-def fill(file: FileIO) -> None:
-    while True:
-        file.write(bytes(4096))
+def fill(file: Path) -> None:
+    """Writes until the disk is full."""
+    with file.open("wb", buffering=0) as written, contextlib.suppress(OSError):
+        while True:
+            written.write(bytes(4096))
 
 
 def test_a_full_disk_costs_checkpoints_and_nothing_else(disk: Path) -> None:
@@ -48,8 +50,7 @@ def test_a_full_disk_costs_checkpoints_and_nothing_else(disk: Path) -> None:
         assert made.job.status.checkpoints.last == 1
         gates[0].open()
         assert gates[1].wait_reached(PATIENCE)
-        with rest.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space left"):
-            fill(file)
+        fill(rest)
         made.take()
         counted = made.job.status.checkpoints
         assert (counted.last, counted.abandoned) == (1, 1)

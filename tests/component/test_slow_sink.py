@@ -11,6 +11,7 @@ import rayelastic as rel
 from tests.component.test_checkpoints import Losing
 
 MOST_SECONDS = 5.0  # for a checkpoint
+MOST_HELD = 0.3  # seconds
 SLOW = 0.004  # seconds a record: what the window of a link holds would take half an hour
 CHECKPOINTS = 3
 
@@ -42,5 +43,6 @@ def test_checkpoints_are_complete_within_five_seconds(pins: dict[str, int], tmp_
             assert counted.taken > before, counted.problem
             assert counted.abandoned == 0, counted.problem
             assert counted.seconds < MOST_SECONDS
+            assert counted.paused < MOST_HELD, "the source waits for room, which isn't the checkpoint's doing"
     finally:
         made.job.close()

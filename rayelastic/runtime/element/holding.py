@@ -277,9 +277,7 @@ class MarkedSaving:
         began = time.monotonic()
         try:
             self._holding.hold_sources()
-            if (
-                len(sources) == 1
-            ):  # until it was held it worked, or waited for room; the first of several is held longer
+            if len(sources) == 1:  # until now it worked, or waited for room; of several the first was held
                 began = time.monotonic()
             positions = {name: self._holding.position(name) for name in self._hosted.sources}
             inputs = {name: self._holding.input(name) for name in self._hosted.sources}
