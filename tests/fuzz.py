@@ -85,6 +85,7 @@ def fuzz_handshakes(count: int, draw: random.Random, *, secure: bool) -> dict[st
 
 def _handshake(port: DataPort, draw: random.Random, *, secure: bool) -> bool:
     """One handshake with a mutant in one of its messages; whether it was none after all."""
+    good = False
     dialler = Dialler("job", Hello("task", "pe0", NAMES["channel"], 0), SECRET)
     stage = draw.randrange(3 if secure else 2)
     opening = dialler.opening
@@ -101,20 +102,21 @@ def _handshake(port: DataPort, draw: random.Random, *, secure: bool) -> bool:
                 return False
             proof = dialler.prove(_read(connection, REPLY_BYTES))
             sent = proof if stage == 2 else mutated(proof, draw)
+            good = sent[: len(proof)] == proof and not secure
             connection.sendall(sent)
             if stage == 1:
                 connection.shutdown(socket.SHUT_WR)
                 _read(connection, 1 << 16)
-                return sent[: len(proof)] == proof and not secure
+                return good
             _read(connection, 1)
             connection.sendall(mutated(_client_hello(dialler.key), draw))
             connection.shutdown(socket.SHUT_WR)
             _read(connection, 1 << 16)
         except TimeoutError:
             raise
-        except (OSError, LinkError):  # it was refused before everything was said
-            return False
-    return False
+        except (OSError, LinkError):  # it was refused, or served, before everything was said
+            return good
+    return good
 
 
 def _client_hello(key: bytes) -> bytes:

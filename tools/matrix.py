@@ -32,10 +32,12 @@ class Cell:
     Args:
         releases: as pip takes them; with all that they need differently.
         tests: files and folders.
+        nightly: whether the tests are nightly ones, instead of the gate's.
     """
 
     releases: tuple[str, ...]
     tests: tuple[str, ...]
+    nightly: bool = False
 
 
 CELLS = {
@@ -47,7 +49,7 @@ CELLS = {
     "numba 0.61": Cell(("numba==0.61.2", "llvmlite==0.44.0", "numpy==2.2.6"), COMPILED),
     "numba 0.65": Cell(("numba==0.65.1", "llvmlite==0.47.0", "numpy==2.3.5"), COMPILED),
     "numpy 2.0": Cell(("numba==0.61.2", "llvmlite==0.44.0", "numpy==2.0.2"), COMPILED),
-    "spark 4": Cell(("pyspark==4.0.1", "py4j==0.10.9.9"), ("tests/cluster/test_spark_alone.py",)),
+    "spark 4": Cell(("pyspark==4.0.1", "py4j==0.10.9.9"), ("tests/cluster/test_spark_alone.py",), nightly=True),
 }
 
 
@@ -74,7 +76,8 @@ def outcome(name: str, cell: Cell) -> tuple[bool, str]:
     except SetupError as error:
         return False, str(error)
     path = os.pathsep.join(part for part in (front, os.environ.get("PYTHONPATH", "")) if part)
-    command = [str(PYTHON), "-m", "pytest", "-q", "-m", "not bench", "-p", "no:cacheprovider", *cell.tests]
+    command = [str(PYTHON), "-m", "pytest", "-q", "-p", "no:cacheprovider", *cell.tests]
+    command += ["-m", "nightly"] if cell.nightly else []
     log = FOLDER / f"{name.replace(' ', '-')}.log"
     with log.open("w") as output:
         try:

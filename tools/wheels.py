@@ -26,6 +26,11 @@ MACHINES = ("x86_64", "aarch64")
 GLIBC = "2.28"  # RHEL 8, Debian 10, Ubuntu 20.04 and newer
 MOST_BYTES = 5_000_000
 
+TEST_TOOLS = ("hypothesis>=6.100,<7", "pytest>=8.3,<10", "pytest-timeout>=2.3,<3")
+LAYERS = ("tests/unit", "tests/component")
+ABOUT_SOURCES = ("tests/unit/tools", "tests/component/test_mutate.py")  # they look at the tree that isn't there
+INSTALLED = ("rayelastic", "topologies", "native_sched")
+
 FIRST_RUN = """
 import rayelastic as rel
 topology = rel.Topology("squares")
@@ -131,6 +136,28 @@ def try_out(version: str, python: Path, wheel: Path) -> None:
     say(f"{wheel.name} runs a topology on Python {version} without a compiler")
 
 
+def run_tests(version: str, python: Path, wheel: Path, chosen: Sequence[str]) -> None:
+    """Runs tests from an environment in which the wheel is installed, in a folder that has all but its sources."""
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        environment, tree = Path(folder) / "environment", Path(folder) / "tree"
+        _run([str(python), "-m", "venv", str(environment)])
+        install = [f"{environment}/bin/pip", "install", "-q", *PIP_OPTIONS, "--only-binary=:all:"]
+        _run([*install, str(wheel), *TEST_TOOLS])
+        tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        for name in tracked.rstrip("\0").split("\0"):
+            if name.partition("/")[0] not in INSTALLED and (ROOT / name).is_file():
+                (tree / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, tree / name)
+        own = "import rayelastic, sys; assert rayelastic.__file__.startswith(sys.prefix), rayelastic.__file__"
+        inside = [f"{environment}/bin/python"]
+        subprocess.run([*inside, "-c", own], cwd=tree, check=True)
+        ignored = [f"--ignore={path}" for path in ABOUT_SOURCES]
+        command = [*inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", *ignored, *(chosen or LAYERS)]
+        if subprocess.run(command, cwd=tree, check=False).returncode:
+            raise SetupError(f"{wheel.name}: tests failed on Python {version}")
+    say(f"{wheel.name}: tests passed on Python {version}")
+
+
 def _run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
     done = subprocess.run(
         command, env={**os.environ, **(variables or {})}, cwd=FOLDER, capture_output=True, text=True, check=False
@@ -147,6 +174,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--machine", nargs="+", choices=MACHINES, default=list(MACHINES), help="default: all")
     parser.add_argument("--output", type=Path, default=ROOT / "dist", help="a folder; default: dist")
     parser.add_argument("--try-out", action="store_true", help="also install each in an empty environment, and run it")
+    parser.add_argument(
+        "--tests",
+        nargs="*",
+        metavar="PATH",
+        help=f"also run these tests with each, installed; without a path: {', '.join(LAYERS)}",
+    )
     given = parser.parse_args(arguments)
     FOLDER.mkdir(parents=True, exist_ok=True)
     output = given.output.resolve()
@@ -160,6 +193,8 @@ def main(arguments: Sequence[str]) -> int:
                 wheel = build(version, programs, machine, output)
                 if given.try_out and machine == os.uname().machine:
                     try_out(version, python, wheel)
+                if given.tests is not None and machine == os.uname().machine:
+                    run_tests(version, python, wheel, given.tests)
         _run([f"{programs}/python", "-m", "build", "-q", "--sdist", "--no-isolation", "-o", str(output), str(ROOT)])
         say(f"{output}: {', '.join(sorted(path.name for path in output.iterdir()))}")
     except SetupError as error:

@@ -69,7 +69,7 @@ def source(frame: DataFrame, schema: object | None = None, *, columns: Mapping[s
     `df.sortWithinPartitions(...)` or `df.localCheckpoint()` makes it repeatable.
 
     Args:
-        frame: a batch DataFrame, on a session made by `rel.spark.session`.
+        frame: a batch DataFrame, on a session of `rel.spark.session` or of your own.
         schema: what the tuples look like, as for `rel.Schema.of`; the DataFrame's own columns if not given. A field
             that isn't optional takes no null. Narrow numbers are widened, nothing else is converted.
         columns: the DataFrame's column of a field, where the names differ: `{"line": "value"}`.

@@ -153,7 +153,7 @@ def stream(
     `rel.attach(name).feed(operator, rel.spark.stream(...))`.
 
     Args:
-        frame: a streaming DataFrame (`spark.readStream`), on a session made by `rel.spark.session`.
+        frame: a streaming DataFrame (`spark.readStream`), on a session of `rel.spark.session` or of your own.
         schema: what the tuples look like, as for `rel.spark.source`.
         checkpoint: a folder of the query's own, which a restart has to find again.
         columns: the DataFrame's column of a field, where the names differ.

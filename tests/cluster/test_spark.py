@@ -260,10 +260,10 @@ def test_pushes_make_tasks_start_quickly(spark: SparkSession) -> None:
     frame = spark.range(0, 80, 1, 8).selectExpr("id")
     assert sorted(pushed(bridge.source(frame)).rows.column("id")) == list(range(80))
 
-    def forgets(_: object) -> list[str]:
+    def forgets(_: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from zipimport import zipimporter
 
-        return [zipimporter.invalidate_caches.__module__]
+        yield pa.RecordBatch.from_pydict({"module": [zipimporter.invalidate_caches.__module__]})
 
-    told = spark.sparkContext.parallelize(range(8), 8).mapPartitions(forgets).collect()
-    assert "rayelastic.spark.worker" in told
+    told = frame.mapInArrow(forgets, "module string").collect()
+    assert "rayelastic.spark.worker" in {row.module for row in told}
