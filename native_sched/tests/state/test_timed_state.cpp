@@ -1,10 +1,11 @@
-// What windows, joins, merges and event_time keep: exported after any step and imported elsewhere, they go on as if nothing had happened.
+// What windows, joins, patterns, merges and event_time keep: exported after any step and imported elsewhere, they go on as if nothing had happened.
 #include <functional>
 #include <random>
 #include <vector>
 
 #include "rayelastic/operators/time/event_time.hpp"
 #include "rayelastic/operators/time/join.hpp"
+#include "rayelastic/operators/time/pattern.hpp"
 #include "rayelastic/operators/time/window.hpp"
 #include "rayelastic/state/state_table.hpp"
 #include "state/timed_script.hpp"
@@ -63,9 +64,10 @@ const std::vector<Aggregate> kAll = {{AggregateFunction::Count, ""},
                                      {AggregateFunction::Quantile, "x", "", 0.5, 0.01},
                                      {AggregateFunction::Largest, "x", "", 1, 3}};
 
-std::shared_ptr<const Schema> results(bool timed) {
+std::shared_ptr<const Schema> results(bool timed, bool corrected = false) {
   std::vector<Field> fields = {field("key", Type::String)};
   if (timed) fields.insert(fields.end(), {field("start", Type::Int64), field("end", Type::Int64)});
+  if (corrected) fields.push_back(field("corrected", Type::Bool));
   const std::vector<Field> aggregates = {
       field("count", Type::Int64),         field("sum", Type::Int64),  field("mean", Type::Float64), field("first", Type::String),
       field("last", Type::String),         field("max", Type::String), field("kinds", Type::Int64),  field("middle", Type::Float64, true),
@@ -74,11 +76,11 @@ std::shared_ptr<const Schema> results(bool timed) {
   return schema_of(std::move(fields));
 }
 
-Make window(WindowKind kind, std::int64_t size, std::int64_t slide, bool rest = false) {
+Make window(WindowKind kind, std::int64_t size, std::int64_t slide, bool rest = false, std::int64_t lateness = 0) {
   const bool timed = kind != WindowKind::Count;
   return [=] {
-    return make_window("w", kRows, results(timed), {"key"},
-                       {.kind = kind, .size = size, .slide = slide, .time = timed ? "at" : "", .rest = rest}, kAll);
+    return make_window("w", kRows, results(timed, lateness > 0), {"key"},
+                       {.kind = kind, .size = size, .slide = slide, .time = timed ? "at" : "", .rest = rest, .lateness = lateness}, kAll);
   };
 }
 
@@ -100,6 +102,47 @@ Make joining(JoinKind kind, std::int64_t before, std::int64_t after, bool outer,
   };
 }
 
+// Each row of the left with the latest row of each key of the right.
+Make crossing(bool outer) {
+  return [=] {
+    std::vector<Field> fields = kRows->fields();
+    fields.push_back(field("key_right", Type::String, outer));
+    fields.push_back(field("x_right", Type::Float64, outer));
+    const JoinOptions options{.left_keys = {"key"},
+                              .right_keys = {"key"},
+                              .right_fields = {"key", "x"},
+                              .left_time = "at",
+                              .right_time = "at",
+                              .left_outer = outer};
+    return make_cross_join("c", kRows, kRows, schema_of(fields), options);
+  };
+}
+
+// Of x / 1000 the first third begins, the second goes on, and the third ends what hasn't gone on.
+std::int64_t marked(const void* in, std::int64_t n, void* out, std::int64_t, void*, rel_context*) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double x = static_cast<const Row*>(in)[i].x * 7;
+    static_cast<std::int64_t*>(out)[i] = x < 333 ? 0b0001 : x < 666 ? 0b0100 : 0b1000;
+  }
+  return n;
+}
+
+Make matching(bool outer, bool strict) {
+  return [=] {
+    OperatorSpec marks{
+        .name = "p", .process = marked, .flags = REL_ONE_TO_ONE, .input = kRows, .output = schema_of({field("m", Type::Int64)})};
+    std::vector<Field> fields = {field("key", Type::String), field("a_at", Type::Int64), field("a_note", Type::String),
+                                 field("b_at", Type::Int64, outer), field("b_note", Type::String, outer)};
+    if (outer) fields.push_back(field("missing", Type::String, true));
+    const PatternOptions options{.keys = {"key"},
+                                 .time = "at",
+                                 .fields = {"at", "note"},
+                                 .steps = {{.name = "a"}, {.name = "b", .within = 6, .strict = strict}},
+                                 .outer = outer};
+    return make_pattern(marks, schema_of(fields), options);
+  };
+}
+
 struct Case {
   Make make;
   std::int32_t ports = 1;
@@ -113,12 +156,19 @@ const std::vector<Case> kCases = {
     {window(WindowKind::Time, 12, 4)},
     {window(WindowKind::Time, 4, 10)},
     {window(WindowKind::Session, 5, 1)},
+    {window(WindowKind::Time, 12, 4, false, 7)},
+    {window(WindowKind::Session, 5, 1, false, 7)},
     {joining(JoinKind::Latest, 0, 0, true), 2},
     {joining(JoinKind::Latest, 0, 0, false, false), 2},
     {joining(JoinKind::Interval, 4, 3, true), 2},
     {joining(JoinKind::Window, 10, 0, false), 2},
     {[] { return make_merge("m", kRows, 3, "at", 0); }, 3},
+    {crossing(true), 2},
+    {crossing(false), 2},
+    {matching(true, true)},
+    {matching(false, false)},
 };
+constexpr std::size_t kWindows = 9;  // the first ones
 
 }  // namespace
 
@@ -181,7 +231,7 @@ TEST(what_was_late_stays_late) {
 // As behind a router: every record to the replica that has its key, every watermark to both, and each replica does when it likes what waits
 // for it. Whoever gives keys away has done all that came before; who gets them lags behind.
 TEST(keys_move_to_a_replica_that_lags_behind) {
-  for (std::size_t which = 0; which < 7; ++which) {  // the windows
+  for (std::size_t which = 0; which < kWindows; ++which) {
     const Make& make = kCases[which].make;
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       const Script script(seed, 300, 1);
@@ -285,7 +335,7 @@ TEST(damaged_times_are_no_harm) {  // by times and counts alone: what is in a se
                          count);
     }});
   }
-  cases.insert(cases.end(), kCases.begin() + 7, kCases.end());
+  cases.insert(cases.end(), kCases.begin() + kWindows, kCases.end());
   for (const auto& [make, ports] : cases) {
     const Script script(21, 80, ports);
     const OperatorSpec spec = make();

@@ -42,6 +42,8 @@ inline std::string shown(const Schema& schema, const std::byte* record) {
       std::uint64_t bits;  // exactly
       std::memcpy(&bits, place, sizeof bits);
       line += std::to_string(bits) + " ";
+    } else if (each.type == Type::Bool) {
+      line += *place != std::byte{0} ? "true " : "false ";
     } else {
       StringView text;
       std::memcpy(static_cast<void*>(&text), place, sizeof text);
