@@ -94,7 +94,22 @@ def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
         or (pa.types.is_timestamp(given) and pa.types.is_timestamp(wanted) and given.unit == wanted.unit)
         or (_is_text(given) and _is_text(wanted))
         or (_is_bytes(given) and _is_bytes(wanted))
+        or _fits_inside(given, wanted)
     )
+
+
+def _fits_inside(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether arrays, structs and maps have the same parts; a null in one that takes none is found when it comes."""
+    import pyarrow as pa
+
+    if pa.types.is_list(given) and pa.types.is_list(wanted):
+        return _fits(given.value_type, wanted.value_type)
+    if pa.types.is_map(given) and pa.types.is_map(wanted):
+        return _fits(given.key_type, wanted.key_type) and _fits(given.item_type, wanted.item_type)
+    if not (pa.types.is_struct(given) and pa.types.is_struct(wanted)):
+        return False
+    names = {field.name: field.type for field in given}
+    return all(field.name in names and _fits(names[field.name], field.type) for field in wanted)
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import enum
 import os
 import secrets
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import pyarrow as pa
 import pytest
@@ -115,6 +118,41 @@ def test_every_type_arrives_as_it_is(spark: SparkSession) -> None:
         if name == "i":
             expected = [bytes(value) for value in expected]
         assert sorted(found, key=repr) == sorted(expected, key=repr), name
+
+
+def test_types_with_parts_arrive_and_go_back(spark: SparkSession) -> None:
+    """Decimals, arrays, maps, structs and intervals, as Spark has them and as classes."""
+    rows = [
+        (Decimal("1.50"), ["a", None], [[1], []], {"k": 1.5}, (1, "x"), dt.timedelta(seconds=90), "buy"),
+        (None, [], [], {}, (2, None), dt.timedelta(microseconds=-1), "sell"),
+    ]
+    types = (
+        "price decimal(12,2), tags array<string>, grid array<array<int>>, scores map<string,double>,"
+        " at struct<x:int,tag:string>, took interval day to second, side string"
+    )
+    frame = spark.createDataFrame(rows, types)
+    topology = rel.Topology("types")
+    source = topology.source("in", bridge.source(frame))
+    source.map("same", lambda t: t, schema=source.schema, lane="python").sink("out", bridge.sink(spark))
+    assert sorted(map(str, rel.run(topology)["out"].collect())) == sorted(map(str, frame.collect()))
+
+    declared = {"side": Side, "at": Point, "tags": list[str | None]}
+    topology = rel.Topology("classes")
+    topology.source("in", bridge.source(frame.select("side", "at", "tags"), declared, columns={})).sink(
+        "out", rel.list()
+    )
+    out = sorted((tuple(t) for t in rel.run(topology)["out"]), key=lambda t: t[1].x)
+    assert out == [(Side.BUY, Point(1, "x"), ["a", None]), (Side.SELL, Point(2, None), [])]
+
+
+class Side(enum.Enum):
+    BUY = "buy"
+    SELL = "sell"
+
+
+class Point(NamedTuple):
+    x: int
+    tag: str | None
 
 
 def test_narrow_numbers_are_widened(spark: SparkSession) -> None:

@@ -17,6 +17,8 @@ from rayelastic.graph.edges.locations import shown_location
 from rayelastic.graph.edges.parquet_files import check_columns
 from rayelastic.graph.edges.paths import expanded
 from rayelastic.graph.edges.sources import check_encoding
+from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.names import is_field_name
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import shown
@@ -135,6 +137,7 @@ def csv_source(
     names = _chosen(columns, declared, sample.names, paths[0], operator)
     _check_types(types, names, declared, operator)
     if declared is not None:
+        _check_held(declared)
         if columns is not None:
             check_columns(declared, names.values(), paths[0], operator)
         files = {field: column for column, field in names.items()}
@@ -147,6 +150,16 @@ def csv_source(
     fields = {f: types[f] if f in given else own[f] for f in names.values()}
     schema = _schema(fields, frozenset(inferred))
     return CsvSource(paths, schema, tuple(names), frozenset(inferred), form, on_bad_row, operator)
+
+
+def _check_held(declared: Schema) -> None:
+    """Raise SchemaError for a field that has parts, or is in CSV no text that pyarrow reads."""
+    for field in declared.fields:
+        if field.type is DataType.UUID or (field.type.is_made and field.type is not DataType.JSON):
+            raise SchemaError(
+                f"field '{field.name}' of {declared.name}: {plain_form(field.format).shown} can't be read from CSV",
+                way_out="Declare it as a str, and make what it stands for in a map",
+            )
 
 
 def _schema(fields: Mapping[str, Any], inferred: frozenset[str]) -> Schema:

@@ -58,11 +58,8 @@ class JsonFiles:
         if self.schema is not None:
             _check(self.schema)
             return JsonSource(paths, self.schema)
-        try:
-            with reading_json(paths[0]), json_reader(paths[0], None) as reader:
-                found = reader.schema
-        except SourceError as error:
-            raise error.at(operator, "") from error.__cause__
+        with reading_json(paths[0]), json_reader(paths[0], None) as reader:
+            found = reader.schema
         try:
             return JsonSource(paths, Schema.of(found))
         except SchemaError as error:
@@ -84,22 +81,15 @@ def json(paths: Paths, schema: object = None) -> JsonFiles:
         SchemaError: the schema has a type that JSON doesn't have, or a name that no field can have was inferred.
 
     >>> import tempfile, pathlib
-    >>> from typing import NamedTuple
     >>> import rayelastic as rel
-    >>> class User(NamedTuple):
-    ...     name: str
-    ...     tags: list[str]
-    >>> class Event(NamedTuple):
-    ...     user: User
-    ...     n: int | None
     >>> file = tempfile.NamedTemporaryFile(suffix=".jsonl")
-    >>> _ = pathlib.Path(file.name).write_text('{"user": {"name": "ada", "tags": ["a", "b"]}, "n": 3}')
+    >>> _ = pathlib.Path(file.name).write_text('{"tags": ["a", "b"], "n": 3}')
     >>> topology = rel.Topology("events")
-    >>> events = topology.source("events", rel.json(file.name, Event))
-    >>> events.map("flat", lambda t: (t.user.name, len(t.user.tags)), lane="compiled").sink("out", rel.list())
+    >>> events = topology.source("events", rel.json(file.name, {"tags": list[str], "n": int | None}))
+    >>> events.map("tags", lambda t: (len(t.tags), t.tags[0]), lane="compiled").sink("out", rel.list())
     <sink out>
     >>> [tuple(t) for t in rel.run(topology)["out"]]
-    [('ada', 2)]
+    [(2, 'a')]
     """
     return JsonFiles(paths, None if schema is None else Schema.of(schema))
 

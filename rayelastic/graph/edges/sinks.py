@@ -63,7 +63,7 @@ class ParquetSink:
 class CsvSink:
     """Writes CSV with a header: one file, or part files into a directory where the path has no suffix."""
 
-    refuses: ClassVar[frozenset[DataType]] = OBJECTS | TREES
+    refuses: ClassVar[frozenset[DataType]] = OBJECTS | TREES | {DataType.UUID}
 
     path: str
     lane: Lane = Lane.BUILT_IN

@@ -106,5 +106,6 @@ def _of_schema(batch: pa.RecordBatch, body: ParquetSource, constants: dict[str, 
         if field.name in constants:
             columns.append(pa.array([constants[field.name]] * batch.num_rows, pa.string()).cast(field.type))
         else:
-            columns.append(batch.column(field.name).cast(field.type))
+            column = batch.column(field.name)
+            columns.append(column if column.type == field.type else column.cast(field.type))
     return pa.RecordBatch.from_arrays(columns, schema=target)

@@ -112,7 +112,8 @@ def _push(
 
 
 def _as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    pairs = zip(batch.columns, schema.types, strict=True)
+    columns = [column if column.type == kind else column.cast(kind) for column, kind in pairs]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

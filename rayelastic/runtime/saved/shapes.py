@@ -14,6 +14,7 @@ from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.errors import StateError
 from rayelastic.graph.operators.aggregates import Aggregation
 from rayelastic.graph.operators.processes import KeyedProcess
+from rayelastic.graph.records.data_type import FORMATS
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.runtime.operators.functions import NativeAggregate, native_aggregates
 
@@ -89,6 +90,11 @@ class Shape:
         return laid_out("Key", self.keys)
 
     @property
+    def every_column(self) -> Columns:
+        """Of keys, of what is kept, of what an aggregate takes."""
+        return (*self.keys, *self.values, *self.takes)
+
+    @property
     def value_schema(self) -> Schema:
         """Of a state record."""
         return laid_out("State", self.values)
@@ -105,7 +111,21 @@ def columns_of(schema: Schema, names: Sequence[str] | None = None) -> Columns:
 
 
 def shape_of(spec: OperatorSpec) -> Shape | None:
-    """How the state of an operator is laid out; None if it keeps none by key, or none that can be shown."""
+    """How the state of an operator is laid out; None if it keeps none by key, or none that can be shown.
+
+    What has a field of a type with classes or parts of its own (enums, UUIDs, lists, ...) isn't shown.
+    """
+    shape = _shape_of(spec)
+    if shape is None or not all(text in FORMATS or _is_zoned(text) for _, text, _ in shape.every_column):
+        return None
+    return shape
+
+
+def _is_zoned(text: str) -> bool:
+    return text.partition(":")[0] + ":" in FORMATS
+
+
+def _shape_of(spec: OperatorSpec) -> Shape | None:
     body, schema = spec.body, spec.input_schema
     if schema is None:
         return None

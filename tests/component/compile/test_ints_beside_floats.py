@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
-from tests.component.compile.harness import python_result, request
 
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
+from tests.component.compile.harness import python_result, request
 
 
 class Row(NamedTuple):

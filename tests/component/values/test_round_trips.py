@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import decimal
 import tempfile
+import uuid
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 import rayelastic as rel
-from rayelastic.errors import RayelasticError
+from rayelastic.errors import RayelasticError, SchemaError, SinkError
 from rayelastic.graph.records.schema import Schema
 from tests.component.values.kinds import Leg, Level, Point, Shape, Side, tables
 
@@ -34,14 +36,14 @@ def plain(rows: Any) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in rows]
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=60)
 @given(tables())
 def test_python_and_records(table: Table) -> None:
     declared, rows = table
     assert plain(run(rel.rows(rows, schema=declared))) == rows
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=60)
 @given(tables())
 def test_arrow(table: Table) -> None:
     declared, rows = table
@@ -52,7 +54,7 @@ def test_arrow(table: Table) -> None:
     assert plain(run(rel.arrow(arrow.slice(1), schema=declared), python=False)) == rows[1:]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(tables())
 def test_parquet(table: Table) -> None:
     declared, rows = table
@@ -69,6 +71,19 @@ def test_links(table: Table) -> None:
     declared, rows = table
     apart = rel.JobConfig(pins={"in": 0, "same": 1})
     assert plain(run(rel.rows(rows, schema=declared), config=apart)) == rows
+
+
+def test_csv(tmp_path: Path) -> None:
+    path = str(tmp_path / "rows.csv")
+    declared = {"side": Side, "level": Level | None, "price": decimal.Decimal, "payload": rel.Json}
+    rows = [(Side.BUY, Level.LOW, decimal.Decimal("1.5"), {"a": ["b"]}), (Side.SELL, None, decimal.Decimal(-1), 3)]
+    run(rel.rows(rows, schema=declared), sink=rel.csv(path))
+    assert plain(run(rel.csv(path, schema=declared).as_source("in"), python=False)) == rows
+    topology = rel.Topology("csv")
+    with pytest.raises(SchemaError, match=r"field 'side' of Record: list\[string\] can't be read from CSV"):
+        topology.source("a", rel.csv(path, schema={"side": list[str]}))
+    with pytest.raises(SinkError, match="field 'id' of Record is uuid, which CsvSink can't write"):
+        topology.source("b", rel.rows([], schema={"id": uuid.UUID})).sink("out", rel.csv(path))
 
 
 def test_pandas() -> None:
@@ -129,8 +144,6 @@ def test_what_is_no_value_of_the_type_is_told_by_its_place(kind: Any, value: Any
     [("1.234", "more than 2 decimal places"), ("123.4", "more than 4 digits"), ("NaN", "no finite number")],
 )
 def test_a_decimal_is_never_rounded(text: str, says: str) -> None:
-    import decimal
-
     value = decimal.Decimal(text)
     with pytest.raises((ValueError, RayelasticError), match=says):
         run(rel.rows([(value,)], schema={"v": pa.decimal128(4, 2)}))

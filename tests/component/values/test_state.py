@@ -12,7 +12,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
-from rayelastic.errors import GraphError, JobFailedError, SchemaError, SinkError
+from rayelastic.errors import GraphError, JobFailedError, SchemaError, SinkError, StateError
 from rayelastic.graph.records.sealing import Seal
 from tests.component.values.kinds import Leg, Level, Point, Side
 
@@ -97,6 +97,21 @@ def test_a_snapshot_has_them(tmp_path: Path) -> None:
         assert by_key(again.wait()["out"], 2) == expected(ROWS, "id", "side")
     finally:
         again.close()
+
+
+def test_what_cant_be_shown_of_a_state_is_told() -> None:
+    gate = testing.Gate()
+    topology = rel.Topology("shown")
+    latest(topology.source("in", testing.script([*ROWS, gate], Row)), "side").sink("out", rel.list())
+    job = rel.start(topology)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        with pytest.raises(StateError, match="can't be looked at"):
+            job.state("latest").get(Side.BUY)
+    finally:
+        gate.open()
+        job.cancel()
+        job.close()
 
 
 def test_windows_keep_them() -> None:

@@ -1,0 +1,45 @@
+"""Values of all types in processes of their own, objects under their seal."""
+
+from __future__ import annotations
+
+import decimal
+from typing import Any
+
+import pytest
+
+import rayelastic as rel
+from tests.component.values.kinds import Leg, Level, Point, Side
+
+pytestmark = pytest.mark.timeout(300)
+
+SCHEMA = {
+    "side": Side,
+    "level": Level | None,
+    "price": decimal.Decimal,
+    "leg": Leg | None,
+    "names": list[str | None],
+    "path": tuple[Point, ...],
+    "scores": dict[str, float],
+    "payload": rel.Json,
+    "n": int,
+}
+
+
+def row(n: int) -> tuple[Any, ...]:
+    return (
+        Side.BUY if n % 2 else Side.SELL, None if n % 3 else Level.HIGH, decimal.Decimal(n) / 8,
+        Leg(Side.SELL, decimal.Decimal(n), Point(n, None)) if n % 4 else None, ["a", None, "x" * (n % 40)],
+        (Point(1.0, "b"),) * (n % 3), {"one": n / 2}, {"n": [n, None]}, n,
+    )  # fmt: skip
+
+
+def test_every_type_between_processes(ray_cluster: str) -> None:
+    topology = rel.Topology("types-on-ray")
+    schema = {**SCHEMA, "thing": Any}
+    rows = topology.source("rows", rel.generate(lambda n: (*row(n), {n}), 500, schema=schema))
+    rows.map("same", lambda t: t, schema=schema, lane="python").sink("out", rel.list())
+    job = rel.submit(topology, rel.JobConfig(pins={"rows": 0, "same": 1}), address=ray_cluster)
+    try:
+        assert [tuple(t) for t in job.wait()["out"]] == [(*row(n), {n}) for n in range(500)]
+    finally:
+        job.close()
