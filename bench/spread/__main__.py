@@ -1,6 +1,6 @@
 """What jobs with all defaults make of three nodes, against the best plan by hand: a table, and JSON in bench/results.
 
-    python -m bench.spread [a b c d e] [--nodes 3] [--cpus 2] [--seconds 60] [--hand 8] [--here]
+    python -m bench.spread [a b c d e] [--nodes 3] [--cpus 2] [--seconds 60] [--hand 8] [--most 6] [--here]
     python -m bench.spread graphs [--count 500]
     python -m bench.spread flapping
 
@@ -58,7 +58,7 @@ HOW: dict[str, Any] = {"capture_output": True, "text": True, "timeout": TIMEOUT,
 
 
 def command(name: str, folder: str, options: argparse.Namespace) -> list[str]:
-    times = ["--seconds", str(options.seconds), "--hand", str(options.hand)]
+    times = ["--seconds", str(options.seconds), "--hand", str(options.hand), "--most", str(options.most)]
     return [sys.executable, "-m", "bench.spread.driver", name, folder, *times]
 
 
@@ -99,6 +99,7 @@ def main() -> int:
     parser.add_argument("--cpus", type=int, default=2, help="that each node offers (default: 2)")
     parser.add_argument("--seconds", type=float, default=60.0, help="under load, by itself (default: 60)")
     parser.add_argument("--hand", type=float, default=8.0, help="seconds for each plan by hand (default: 8)")
+    parser.add_argument("--most", type=int, default=6, help="replicas that are tried by hand (default: 6)")
     parser.add_argument("--here", action="store_true", help="on a Ray of this machine alone")
     parser.add_argument("--count", type=int, default=500, help="of random graphs (default: 500)")
     options = parser.parse_args()

@@ -1,6 +1,6 @@
 """Measures one work on the Ray whose address is set, by itself with all defaults, then by hand; prints JSON.
 
-python -m bench.spread.driver WORK FOLDER --seconds 60 --hand 8
+python -m bench.spread.driver WORK FOLDER --seconds 60 --hand 8 --most 6
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from rayelastic.job import Job
 
 LOOK = 0.5  # seconds
 LAST = 1 / 3  # of the time under load, in which the rate is taken
-MOST_BY_HAND = 6  # replicas
 SETTLE = 3.0  # seconds after a change by hand
 PATIENCE = 180.0  # seconds for the lull to have the job be one process again, and for its end
 
@@ -69,7 +68,7 @@ def by_itself(work: Work, signals: Signals, seconds: float) -> dict[str, Any]:
         signals.clear()
 
 
-def by_hand(work: Work, signals: Signals, seconds: float) -> dict[str, float]:
+def by_hand(work: Work, signals: Signals, seconds: float, most: int) -> dict[str, float]:
     """The rate of each plan that one would try: {plan: tuples/s}."""
     found: dict[str, float] = {}
     settings: list[rel.JobConfig] = [rel.JobConfig(regions="manual")]
@@ -80,7 +79,7 @@ def by_hand(work: Work, signals: Signals, seconds: float) -> dict[str, float]:
         try:
             region = job.plan().region_of(work.operator).region.name
             apart = f"{work.apart} apart, " if config.pins else ""
-            for replicas in range(1, MOST_BY_HAND + 1):
+            for replicas in range(1, most + 1):
                 try:
                     if replicas > 1:
                         job.rescale(region, replicas)
@@ -103,10 +102,11 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--hand", type=float, default=8.0)
+    parser.add_argument("--most", type=int, default=6)
     options = parser.parse_args()
     work, signals = WORKS[options.work], Signals(options.folder)
     itself = by_itself(work, signals, options.seconds)
-    hand = by_hand(work, signals, options.hand)
+    hand = by_hand(work, signals, options.hand, options.most)
     print(json.dumps({"work": options.work, "itself": itself, "hand": hand}))
     return 0
 

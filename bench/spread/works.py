@@ -22,7 +22,7 @@ BURN = 40_000  # rounds of a loop: some 2 ms under the Python token
 BURST = 100  # tuples between two looks at the folder
 LULL = 0.05  # seconds between two tuples of a lull
 KEYS = 97
-PARTED = 400_000  # rows of a source that can seek: more than are burned in an hour
+PARTED = 60_000  # rows of a source that can seek: more than are burned in two minutes
 SENTENCE = ["to", "be", "or", "not", "to", "be", "that", "is", "the", "question", "whether", "tis", "nobler"]
 TRADED = 20_000  # events that come again and again, later
 
