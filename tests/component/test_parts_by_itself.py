@@ -17,7 +17,7 @@ import rayelastic as rel
 from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.job import Job, prepare
 from rayelastic.policy.regions.actions import Verdict
-from rayelastic.runtime.job.region_level import goes_apart
+from rayelastic.runtime.job.region_level import why_together
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 
 PATIENCE = 100.0
@@ -79,18 +79,42 @@ def test_a_process_that_does_not_help_is_tried_and_taken_back(tmp_path: Path) ->
     assert sorted(t.value for t in rows) == list(range(2 * ROWS))
 
 
+@pytest.mark.timeout(120)
+def test_a_job_whose_operators_can_not_go_apart_says_what_they_lack(tmp_path: Path) -> None:
+    enough, apart = threading.Event(), threading.Event()
+    sources = (rel.callable(lambda of=of: map(Number, range(of, 2 * ROWS, 2)), Number) for of in (0, 1))
+    job = burning(enough, apart, tmp_path / "saved", *sources)
+    try:
+        until = time.monotonic() + PATIENCE
+        while not any("one Python token isn't enough for second" in str(done) for done in told(job)):
+            assert not job.status.state.is_final, job.status
+            assert time.monotonic() < until, "\n".join(map(str, told(job)))
+            job.pause(0.2)
+        enough.set()
+        rows = job.wait(PATIENCE)["out"]
+    finally:
+        enough.set()
+        job.close()
+    says = next(str(done) for done in told(job) if "token" in str(done))
+    assert "source0, source1 would have to give again what was given" in says
+    assert sorted(t.value for t in rows) == list(range(2 * ROWS))
+
+
 @pytest.mark.parametrize(
-    ("source", "lane", "pes", "apart"),
+    ("source", "lane", "pes", "saves", "why"),
     [
-        (rel.generate(lambda n: n, 10, schema=Number), "python", 1, True),
-        (rel.sequence(10), "python", 1, True),
-        (rel.callable(lambda: iter([Number(1)]), Number), "python", 1, False),  # it would be called again
-        (rel.sequence(10), "compiled", 1, False),  # threads do
-        (rel.sequence(10), "python", 2, False),  # somebody has said where to cut
+        (rel.generate(lambda n: n, 10, schema=Number), "python", 1, True, ""),
+        (rel.sequence(10), "python", 1, True, ""),
+        (rel.callable(lambda: iter([Number(1)]), Number), "python", 1, True, "numbers would have to give again"),
+        (rel.sequence(10), "compiled", 1, True, "no Python code"),  # threads do
+        (rel.sequence(10), "python", 1, False, "takes no checkpoints"),
+        (rel.sequence(10), "python", 2, True, "says which operators go where"),  # somebody has said where to cut
     ],
 )
-def test_which_jobs_go_apart_by_themselves(source: object, lane: LaneChoice, pes: int, apart: bool) -> None:
+def test_which_jobs_go_apart_by_themselves(source: object, lane: LaneChoice, pes: int, saves: bool, why: str) -> None:
     topology = rel.Topology("parts")
     numbers = topology.source("numbers", source)
     numbers.map("next", lambda t: t.value + 1, schema=Number, lane=lane).sink("out", rel.list())
-    assert goes_apart(prepare(topology, rel.JobConfig(pes=pes))) is apart
+    told = why_together(prepare(topology, rel.JobConfig(pes=pes)), saves=saves)
+    assert bool(told) is bool(why)
+    assert why in told

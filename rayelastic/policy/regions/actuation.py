@@ -28,6 +28,7 @@ class Actuation:
             elements of their own.
         restarts: whether operators without replicas can go to other processing elements, at the cost of a pause of all.
         bounds: {region: the fewest and the most replicas}, of those that have some of their own.
+        together: why operators without replicas stay in their elements, if they do; in words.
 
     >>> live = Actuation.of_running_jobs(["r1"], processes=4)
     >>> live.moves, live.shares, live.processes
@@ -40,6 +41,7 @@ class Actuation:
     processes: int | None = None
     restarts: bool = False
     bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    together: str = ""
 
     @classmethod
     def of_running_jobs(
@@ -49,6 +51,7 @@ class Actuation:
         *,
         restarts: bool = False,
         bounds: Mapping[str, tuple[int, int]] | None = None,
+        together: str = "",
     ) -> Self:
         """Return that of a live job, whose replicas stay where they start, each in an element of its own.
 
@@ -57,9 +60,16 @@ class Actuation:
             processes: the most processing elements of the job; None: as many as there are CPUs.
             restarts: whether it may go on from a checkpoint by a plan with operators in other elements.
             bounds: {region: the fewest and the most replicas}; None: nobody has said so of any.
+            together: why it may not, in words.
         """
         return cls(
-            frozenset(elastic), moves=False, shares=False, processes=processes, restarts=restarts, bounds=bounds or {}
+            frozenset(elastic),
+            moves=False,
+            shares=False,
+            processes=processes,
+            restarts=restarts,
+            bounds=bounds or {},
+            together=together,
         )
 
     def bounds_of(self, region: str, most: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ change costs a pause of the whole job; whether that pays is not decided here. Pu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.node_placement import Node
@@ -19,7 +19,7 @@ from rayelastic.policy.regions.hosting import Hosting, load_of
 from rayelastic.policy.regions.model import RegionModel, Shape
 from rayelastic.policy.regions.sizing import Sizing
 
-__all__ = ["PARTINGS", "Parting", "joined", "parted", "token_loads"]
+__all__ = ["PARTINGS", "Parting", "joined", "parted", "token_loads", "why_together"]
 
 PARTINGS = "processes"  # under which name partings are rejected, beside regions
 LEAST_GAIN = 0.1  # relative, of what the busier process has to do
@@ -101,6 +101,21 @@ def parted(sizing: Sizing, nodes: Sequence[Node]) -> Parting | None:
     if found.gain < LEAST_GAIN or found.shape in sizing.rejected.get(PARTINGS, ()):
         return None
     return found
+
+
+def why_together(sizing: Sizing, nodes: Sequence[Node]) -> str:
+    """Say why operators stay in one process though another one would help; empty if none would.
+
+    Args:
+        sizing: what is known, and the plan in force.
+        nodes: that may be used.
+    """
+    if sizing.can.restarts or not sizing.can.together:
+        return ""
+    wished = parted(replace(sizing, can=replace(sizing.can, restarts=True)), nodes)
+    if wished is None:
+        return ""
+    return f"one Python token isn't enough for {', '.join(wished.operators)} and others, but {sizing.can.together}"
 
 
 def joined(sizing: Sizing) -> Parting | None:

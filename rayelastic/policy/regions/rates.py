@@ -26,7 +26,7 @@ from rayelastic.policy.regions.hosting import load_of
 from rayelastic.policy.regions.learning import Known
 from rayelastic.policy.regions.model import Shape, shape_of
 from rayelastic.policy.regions.observation import PlanObservation
-from rayelastic.policy.regions.parting import PARTINGS, Parting, joined, parted
+from rayelastic.policy.regions.parting import PARTINGS, Parting, joined, parted, why_together
 from rayelastic.policy.regions.proposal import propose
 from rayelastic.policy.regions.rejections import Rejections, Reversals
 from rayelastic.policy.regions.sharing.shares import MOST_SHARINGS, REJECTED, Sharing, shared_out, sharing_of
@@ -174,7 +174,7 @@ class RateAdaptation:
                 return self._part(seen, calm, joining, grows=False)
             return self._change(seen, calm, less, [], grows=False)
         self._stable += 1
-        return self._hold(seen, self._why_not(sizing, less), sizing.request)
+        return self._hold(seen, self._why_not(seen, sizing, less), sizing.request)
 
     def _change(
         self, seen: PlanObservation, sizing: Sizing, wanted: Mapping[str, Shape], relieve: list[str], *, grows: bool
@@ -368,7 +368,7 @@ class RateAdaptation:
         stable = "; stable" if self._stable >= self._t.stable_periods else ""  # J31
         return AdaptationDecision(seen.plan, reason=reason + stable, request=request, grows_soon=self._grow > 0)
 
-    def _why_not(self, sizing: Sizing, less: Mapping[str, Shape]) -> str:
+    def _why_not(self, seen: PlanObservation, sizing: Sizing, less: Mapping[str, Shape]) -> str:
         use = {planned.region.name: sizing.use(planned.region.name) for planned in sizing.sized}
         busiest = max(use, key=lambda name: use[name], default="")
         what = f"{sizing.carried:.4g} of {sizing.offered:.4g} tuples/s"
@@ -378,6 +378,8 @@ class RateAdaptation:
             return f"{what}; {busiest} needs {use.get(busiest, 0.0):.0%}: more, if it lasts"
         if less:
             return f"{what}; less would do for {', '.join(less)}, if it lasts"
+        if together := why_together(sizing, seen.nodes):
+            return f"{what}; {together}"
         short = ", ".join(planned.region.name for planned in sizing.short())
         if short:
             return f"{what}; {short} can't be made faster{f': {sizing.hot}' if sizing.hot else ''}"

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.telemetry import JobTelemetry
     from rayelastic.runtime.values.specs import JobSpec
 
-__all__ = ["region_level"]
+__all__ = ["region_level", "why_together"]
+
+NO_PYTHON = "no Python code would run in it"  # a second process
 
 PAPER_SAMPLES = 3  # periods that make an observation of the paper's algorithms; a burst may follow a change
 
@@ -63,8 +65,9 @@ def region_level(
     """
     config = job.config
     paper = config.regions is Regions.PAPER
-    apart = saves and not paper and goes_apart(job)
-    if config.regions in (None, Regions.FIXED, Regions.MANUAL) or not (cluster.elastic or apart):
+    together = NO_PYTHON if paper else why_together(job, saves=saves)
+    apart = not together
+    if config.regions in (None, Regions.FIXED, Regions.MANUAL) or (together == NO_PYTHON and not cluster.elastic):
         return None
 
     bounds = region_bounds(job.plan, job.operators, checked_bounds(config.replicas))
@@ -73,7 +76,9 @@ def region_level(
         OrganicAdaptation(
             "paper" if paper else "rates",
             thresholds=OrganicThresholds.of_running_jobs(config.region_target, config.max_replicas or MAX_REPLICAS),
-            actuation=Actuation.of_running_jobs(cluster.elastic, config.max_processes, restarts=apart, bounds=bounds),
+            actuation=Actuation.of_running_jobs(
+                cluster.elastic, config.max_processes, restarts=apart, bounds=bounds, together=together
+            ),
             latency=LatencyAim(config.goal.p99, config.region_target) if config.goal is not None else None,
             window=ObservationWindow(samples=PAPER_SAMPLES, warm_up=1) if paper else None,
         ),
@@ -89,14 +94,23 @@ def region_level(
     )
 
 
-def goes_apart(job: JobSpec) -> bool:
-    """Tells whether operators of a job may change their processes by themselves, which has its sources begin again.
+def why_together(job: JobSpec, *, saves: bool) -> str:
+    """Says why no operators of a job may change their processes by themselves; empty if they may.
 
-    Only where all sources go on where they were without giving everything before that again, where nobody has said
-    which operators go where, and where there is Python code that a second process would help.
+    That has the sources begin again: it is done only where all of them go on where they were without giving everything
+    before that again, where nobody has said which operators go where, and where there is Python code that a second
+    process would help.
+
+    Args:
+        job: what runs.
+        saves: whether it takes checkpoints.
     """
     config, operators = job.config, job.operators.values()
-    said = config.pes > 1 or bool(config.pins)
-    sources = [spec for spec in operators if spec.kind is OperatorKind.SOURCE]
-    python = [spec for spec in operators if spec.lane.needs_python and spec.kind is not OperatorKind.SOURCE]
-    return not said and bool(python) and all(seeks(spec) for spec in sources)
+    if not any(spec.lane.needs_python and spec.kind is not OperatorKind.SOURCE for spec in operators):
+        return NO_PYTHON
+    if config.pes > 1 or config.pins:
+        return "JobConfig(pes=...) or pins=... says which operators go where"
+    again = [spec.name for spec in operators if spec.kind is OperatorKind.SOURCE and not seeks(spec)]
+    if again:
+        return f"{', '.join(again)} would have to give again what was given: a source that can't seek"
+    return "" if saves else "the job takes no checkpoints to go on from"

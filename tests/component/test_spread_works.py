@@ -1,0 +1,33 @@
+"""The works of `./dev bench spread` in this process: they end when they are told to, and their rows are right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import rayelastic as rel
+from bench.spread.works import WORKS, Signals
+
+PATIENCE = 60.0
+TUPLES = 300  # that a source has given before it is enough
+
+
+@pytest.mark.timeout(150)
+@pytest.mark.parametrize("name", WORKS)
+def test_a_work_is_exact(name: str, tmp_path: Path) -> None:
+    work, signals = WORKS[name], Signals(tmp_path)
+    job = rel.start(work.build(signals))
+    sources = [planned.region.operators[0] for planned in job.plan().regions if planned.region.kind.value == "source"]
+    try:
+        while sum(job.metrics().operator(source).tuples_out for source in sources) < TUPLES:
+            assert not job.status.state.is_final, job.status
+            job.pause(0.05)
+        signals.set("enough")
+        rows = job.wait(PATIENCE)["out"]
+        made = sum(job.metrics().operator(source).tuples_out for source in sources)
+    finally:
+        signals.set("enough")
+        job.close()
+    assert work.exact(rows, made)
+    assert not work.exact(rows[:-1], made)
