@@ -30,9 +30,14 @@ SHORTEST_PERIOD = 0.1  # seconds; ten profiler snapshots of each thread
 class Elasticity(Enum):
     """Who decides on threads and queues."""
 
-    GUIDED = "guided"  # costs guide, sequential tests decide: the default
+    MULTI_LEVEL = "multi-level"  # threads and queues, guided by costs, decided by sequential tests: the default
     PAPER = "paper"  # Middleware'19 section 3, as published
     OFF = "off"  # nobody: what isn't set stays as it starts, one thread and no queues
+
+    @classmethod
+    def _missing_(cls, value: object) -> Elasticity | None:
+        """Take the older name of the default, which journals of earlier days have, too."""
+        return cls.MULTI_LEVEL if value == "guided" else None
 
 
 class Regions(Enum):
@@ -70,7 +75,7 @@ class JobConfig:
         run_records: most tuples of one operator call.
         run_bytes: most bytes of records of one operator call.
         deep_copy: copy payloads at each hop, as the engine of the papers did; for benchmarks.
-        elasticity: 'guided', 'paper' or 'off': who finds what isn't set above.
+        elasticity: 'multi-level', 'paper' or 'off': who finds what isn't set above.
         adaptation_period: seconds between two decisions; in the first seconds they come sooner, from 0.1 s on.
         remember: whether elasticity begins with what was best when the same operators ran on this machine before, and
             keeps what it finds ($XDG_STATE_HOME/rayelastic, or ~/.local/state/rayelastic).
@@ -120,7 +125,7 @@ class JobConfig:
     run_records: int = RUN_RECORDS
     run_bytes: int = RUN_BYTES
     deep_copy: bool = False
-    elasticity: Elasticity | str = Elasticity.GUIDED
+    elasticity: Elasticity | str = Elasticity.MULTI_LEVEL
     adaptation_period: float = ADAPTATION_PERIOD
     remember: bool = True
     journal: str | None = None

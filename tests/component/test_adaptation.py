@@ -82,7 +82,7 @@ def decided(journal: Path) -> list[str]:
     return [json.dumps(adaptation.decision.as_dict()) for adaptation in read_journal(journal)[1]]
 
 
-@pytest.mark.parametrize("elasticity", ["guided", "paper"])
+@pytest.mark.parametrize("elasticity", ["multi-level", "paper"])
 def test_a_recorded_journal_gives_the_same_decisions_byte_for_byte(tmp_path: Path, elasticity: str) -> None:
     job = started(journal=str(tmp_path / "{pe}.jsonl"), elasticity=elasticity, max_threads=4)
     try:
@@ -156,3 +156,8 @@ def test_what_is_no_journal_is_refused(tmp_path: Path) -> None:
 def test_wrong_settings_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
         JobConfig(**settings)  # type: ignore[arg-type]
+
+
+def test_the_older_name_of_the_default_still_works(tmp_path: Path) -> None:
+    assert JobConfig(elasticity="guided") == JobConfig(elasticity="multi-level") == JobConfig()
+    assert read_journal(RECORDED)[0].elasticity is JobConfig().elasticity  # which has the older name

@@ -35,7 +35,7 @@ def controller_for(
     True
     """
     match elasticity:
-        case Elasticity.GUIDED:
+        case Elasticity.MULTI_LEVEL:
             return GuidedMultiLevelElasticity(upstream, earlier=earlier)
         case Elasticity.PAPER:
             return PaperMultiLevelElasticity()
@@ -59,7 +59,7 @@ def adaptation_loop(
     elasticity = Elasticity(config.elasticity)
     cpus = available_cpus()
     runs = EarlierRuns(state_directory() / "best", key_of(spec, cpus)) if config.remember else None
-    earlier = runs.best() if runs is not None and elasticity is Elasticity.GUIDED else None
+    earlier = runs.best() if runs is not None and elasticity is Elasticity.MULTI_LEVEL else None
     controller = None if _all_set(config, pinned, ids) else controller_for(elasticity, upstream, earlier)
     if controller is None:
         return None
