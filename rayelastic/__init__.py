@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from rayelastic.on_ray.dataset import dataset as dataset
     from rayelastic.plan.checkpoint import Checkpoint as Checkpoint
     from rayelastic.plan.config import JobConfig as JobConfig
+    from rayelastic.plan.config import PaperElasticity as PaperElasticity
     from rayelastic.runtime.saved.reading import read_snapshot as read_snapshot
     from rayelastic.runtime.snapshot import Snapshot as Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
@@ -98,7 +99,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.job": ("Job", "JobResult", "attach", "run", "start", "submit"),
     "rayelastic.on_ray.dataset": ("dataset",),
     "rayelastic.plan.checkpoint": ("Checkpoint",),
-    "rayelastic.plan.config": ("JobConfig",),
+    "rayelastic.plan.config": ("JobConfig", "PaperElasticity"),
     "rayelastic.runtime.values.adaptation": ("Adaptation",),
     "rayelastic.runtime.saved.reading": ("read_snapshot",),
     "rayelastic.runtime.snapshot": ("Snapshot",),
