@@ -92,9 +92,10 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         )
         command.add_argument(
             "--elasticity",
-            choices=[one.value for one in Elasticity],
-            default=Elasticity.GUIDED.value,
-            help="who finds threads and queues while the job runs (default: guided)",
+            choices=[*(one.value for one in Elasticity), "guided"],
+            metavar="{" + ",".join(one.value for one in Elasticity) + "}",
+            default=Elasticity.MULTI_LEVEL.value,
+            help="who finds threads and queues while the job runs (default: multi-level, once called guided)",
         )
         command.add_argument(
             "--regions",
@@ -181,7 +182,7 @@ def _config(options: argparse.Namespace) -> JobConfig:
         pes=options.pes,
         threads=getattr(options, "threads", None),
         threading=getattr(options, "threading", None),
-        elasticity=getattr(options, "elasticity", Elasticity.GUIDED),
+        elasticity=getattr(options, "elasticity", Elasticity.MULTI_LEVEL),
         journal=getattr(options, "journal", None),
         regions=getattr(options, "regions", None),
     )

@@ -85,7 +85,7 @@ def settings() -> dict[str, rel.JobConfig]:
     return {
         "manual": rel.JobConfig(threading="manual", threads=1),
         "dynamic": rel.JobConfig(threading="dynamic", threads=available_cpus()),
-        "elastic": rel.JobConfig(),
+        "elastic": rel.JobConfig(remember=False),
     }
 
 

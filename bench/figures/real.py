@@ -174,7 +174,9 @@ def elastic_loop(real: RealGraph, run: RealRun, controller: Controller, period: 
         maximum_threads=cpus,
         cpus=cpus,
     )
-    return AdaptationLoop(run.scheduler, controller, settings, Journal(Setting(Elasticity.GUIDED, upstream, period)))
+    return AdaptationLoop(
+        run.scheduler, controller, settings, Journal(Setting(Elasticity.MULTI_LEVEL, upstream, period))
+    )
 
 
 def found_beside(

@@ -173,7 +173,7 @@ def figure(small: bool) -> Figure:
 
     return Figure(
         "settled_job",
-        f"Elasticity '{Elasticity.GUIDED.value}' beside another process",
+        f"Elasticity '{Elasticity.MULTI_LEVEL.value}' beside another process",
         rows,
         claims,
         draw,

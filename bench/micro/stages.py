@@ -44,7 +44,7 @@ def main() -> None:
     for _ in range(options["rounds"]):
         one.append(tuples / seconds(body, tuples, alone))
         for name, stage in stages.items():
-            found[name].append(tuples / seconds(stage, tuples, rel.JobConfig()))
+            found[name].append(tuples / seconds(stage, tuples, rel.JobConfig(remember=False)))
     for name, rates in found.items():
         key = "stage." + name.replace(",", "").replace(" ", "_")
         what = f"{options['flops']:,} multiplications, {name}"

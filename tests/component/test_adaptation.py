@@ -82,7 +82,7 @@ def decided(journal: Path) -> list[str]:
     return [json.dumps(adaptation.decision.as_dict()) for adaptation in read_journal(journal)[1]]
 
 
-@pytest.mark.parametrize("elasticity", ["guided", "paper"])
+@pytest.mark.parametrize("elasticity", ["multi-level", "paper"])
 def test_a_recorded_journal_gives_the_same_decisions_byte_for_byte(tmp_path: Path, elasticity: str) -> None:
     job = started(journal=str(tmp_path / "{pe}.jsonl"), elasticity=elasticity, max_threads=4)
     try:
@@ -156,3 +156,41 @@ def test_what_is_no_journal_is_refused(tmp_path: Path) -> None:
 def test_wrong_settings_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
         JobConfig(**settings)  # type: ignore[arg-type]
+
+
+def test_the_older_name_of_the_default_still_works(tmp_path: Path) -> None:
+    assert JobConfig(elasticity="guided") == JobConfig(elasticity="multi-level") == JobConfig()
+    assert read_journal(RECORDED)[0].elasticity is JobConfig().elasticity  # which has the older name
+
+
+def test_parameters_of_the_paper_are_in_force_and_in_the_journal(tmp_path: Path) -> None:
+    """With sf = 1 and a trend only from nine tenths on another decision follows from the same observations."""
+    paper = rel.PaperElasticity(satisfaction_factor=1.0, history=False, sensitivity=0.9)
+    job = started(journal=str(tmp_path / "{pe}.jsonl"), elasticity="paper", paper=paper, max_threads=4)
+    try:
+        passes(job)
+    finally:
+        job.cancel(drain=False)
+        job.close()
+    assert read_journal(tmp_path / "pe0.jsonl")[0].paper == paper
+    assert decided_again(tmp_path / "pe0.jsonl", "1") == decided(tmp_path / "pe0.jsonl")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"satisfaction_factor": 1.1},
+        {"satisfaction_factor": True},
+        {"history": 1},
+        {"sensitivity": 1.0},
+        {"host_cpu": 0},
+    ],
+)
+def test_wrong_parameters_of_the_paper_are_refused(values: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(values))):
+        rel.PaperElasticity(**values)  # type: ignore[arg-type]
+
+
+def test_parameters_of_the_paper_need_its_elasticity() -> None:
+    with pytest.raises(ConfigError, match="nobody would use it"):
+        JobConfig(paper=rel.PaperElasticity())

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import platform
+import threading
 from pathlib import Path
 
 from rayelastic.policy.element.guided.estimate import Configuration
@@ -65,7 +66,7 @@ class EarlierRuns:
             return
         self._kept = best
         values = {"threads": best.threads, "queued": sorted(best.queued)}
-        folder, unfinished = self._file.parent, self._file.with_suffix(f".{os.getpid()}")
+        folder, unfinished = self._file.parent, self._file.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             unfinished.write_text(json.dumps(values), encoding="utf-8")
@@ -76,7 +77,7 @@ class EarlierRuns:
 
 
 def _remove_oldest(folder: Path) -> None:
-    files = list(folder.glob("*.json"))
+    files = list(folder.iterdir())  # with those that a lost process left unfinished
     if len(files) > KEPT:
         ages = sorted((file.stat().st_mtime, file) for file in files)
         for _, file in ages[: len(files) - KEPT]:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from rayelastic.graph.spec.operator_spec import OperatorKind
-from rayelastic.plan.config import Elasticity, JobConfig
+from rayelastic.plan.config import Elasticity, JobConfig, PaperElasticity
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
 from rayelastic.policy.element.guided.estimate import Configuration
-from rayelastic.policy.element.paper.controller import PaperMultiLevelElasticity
+from rayelastic.policy.element.paper.controller import PaperMultiLevelElasticity, PaperMultiLevelThresholds
+from rayelastic.policy.element.paper.thread_count import ThreadCountThresholds
+from rayelastic.policy.element.paper.threading_model import ThreadingModelThresholds
 from rayelastic.runtime.config import state_directory
 from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop, LoopSettings, Scheduler
 from rayelastic.runtime.loops.earlier_runs import EarlierRuns, key_of
@@ -22,7 +24,10 @@ __all__ = ["adaptation_loop", "controller_for", "replay"]
 
 
 def controller_for(
-    elasticity: Elasticity, upstream: Mapping[str, tuple[str, ...]], earlier: Configuration | None = None
+    elasticity: Elasticity,
+    upstream: Mapping[str, tuple[str, ...]],
+    earlier: Configuration | None = None,
+    paper: PaperElasticity | None = None,
 ) -> Controller | None:
     """Return a fresh controller, or None if nobody decides.
 
@@ -30,15 +35,16 @@ def controller_for(
         elasticity: which one.
         upstream: {operator: those that feed it}.
         earlier: what was best in an earlier run.
+        paper: parameters of the papers' elasticity.
 
     >>> controller_for(Elasticity.OFF, {}) is None
     True
     """
     match elasticity:
-        case Elasticity.GUIDED:
+        case Elasticity.MULTI_LEVEL:
             return GuidedMultiLevelElasticity(upstream, earlier=earlier)
         case Elasticity.PAPER:
-            return PaperMultiLevelElasticity()
+            return PaperMultiLevelElasticity(_thresholds(paper or PaperElasticity()))
         case Elasticity.OFF:
             return None
 
@@ -59,8 +65,8 @@ def adaptation_loop(
     elasticity = Elasticity(config.elasticity)
     cpus = available_cpus()
     runs = EarlierRuns(state_directory() / "best", key_of(spec, cpus)) if config.remember else None
-    earlier = runs.best() if runs is not None and elasticity is Elasticity.GUIDED else None
-    controller = None if _all_set(config, pinned, ids) else controller_for(elasticity, upstream, earlier)
+    earlier = runs.best() if runs is not None and elasticity is Elasticity.MULTI_LEVEL else None
+    controller = None if _all_set(config, pinned, ids) else controller_for(elasticity, upstream, earlier, config.paper)
     if controller is None:
         return None
     settings = LoopSettings(
@@ -75,7 +81,7 @@ def adaptation_loop(
         job=spec.job,
     )
     path = Path(config.journal.format(pe=spec.pe)) if config.journal is not None else None
-    journal = Journal(Setting(elasticity, upstream, config.adaptation_period, earlier), path)
+    journal = Journal(Setting(elasticity, upstream, config.adaptation_period, earlier, config.paper), path)
     return AdaptationLoop(scheduler, controller, settings, journal, learned=_learned(controller, runs))
 
 
@@ -96,12 +102,21 @@ def replay(path: Path) -> Iterator[tuple[Adaptation, Decision]]:
         ConfigError: it is no journal.
     """
     setting, adaptations = read_journal(path)
-    controller = controller_for(setting.elasticity, setting.upstream, setting.earlier)
+    controller = controller_for(setting.elasticity, setting.upstream, setting.earlier, setting.paper)
     assert controller is not None
     for adaptation in adaptations:
         if adaptation.fresh:
             controller.reset()
         yield adaptation, controller.step(adaptation.observation)
+
+
+def _thresholds(paper: PaperElasticity) -> PaperMultiLevelThresholds:
+    return PaperMultiLevelThresholds(
+        satisfaction_factor=paper.satisfaction_factor,
+        history=paper.history,
+        threads=ThreadCountThresholds(sensitivity=paper.sensitivity, host_cpu=paper.host_cpu),
+        models=ThreadingModelThresholds(sensitivity=paper.sensitivity),
+    )
 
 
 def _all_set(config: JobConfig, pinned: frozenset[str], ids: Mapping[str, int]) -> bool:

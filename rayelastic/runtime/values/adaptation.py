@@ -9,12 +9,12 @@ import json
 import threading
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from rayelastic.errors import ConfigError
-from rayelastic.plan.config import Elasticity, ThreadingModel
+from rayelastic.plan.config import Elasticity, PaperElasticity, ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.guided.estimate import Configuration
 from rayelastic.policy.element.observation import Observation
@@ -34,12 +34,14 @@ class Setting:
         upstream: {operator: those that feed it}.
         period: seconds between two decisions.
         earlier: what was best in an earlier run; None: nothing was known.
+        paper: parameters of the papers' elasticity; None: their own.
     """
 
     elasticity: Elasticity
     upstream: Mapping[str, tuple[str, ...]]
     period: float
     earlier: Configuration | None = None
+    paper: PaperElasticity | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as JSON values."""
@@ -47,6 +49,8 @@ class Setting:
         values: dict[str, Any] = {"elasticity": self.elasticity.value, "upstream": upstream, "period": self.period}
         if self.earlier is not None:
             values["earlier"] = {"threads": self.earlier.threads, "queued": sorted(self.earlier.queued)}
+        if self.paper is not None:
+            values["paper"] = asdict(self.paper)
         return values
 
     @classmethod
@@ -55,7 +59,8 @@ class Setting:
         upstream = {name: tuple(feeding) for name, feeding in values["upstream"].items()}
         told = values.get("earlier")
         earlier = Configuration(told["threads"], frozenset(told["queued"])) if told is not None else None
-        return cls(Elasticity(values["elasticity"]), upstream, values["period"], earlier)
+        paper = PaperElasticity(**values["paper"]) if "paper" in values else None
+        return cls(Elasticity(values["elasticity"]), upstream, values["period"], earlier, paper)
 
 
 @dataclass(frozen=True, slots=True)

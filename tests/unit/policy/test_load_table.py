@@ -73,7 +73,8 @@ def test_saturation(observation: Observation, state: Saturation, why: str) -> No
         ({"own_cpu": 2.0, "host_cpu": 0.25 + 0.41 / 8}, 1),
         ({"own_cpu": 2.0, "host_cpu": 0.25 + 1.39 / 8}, 1),
         ({"own_cpu": 2.0, "host_cpu": 0.25 + 1.41 / 8}, 2),
-        ({"own_cpu": 0.0, "host_cpu": 0.9}, 7),  # one is left in any case
+        ({"own_cpu": 0.0, "host_cpu": 0.9}, 4),  # no more than half are left to them, or who comes late gets nothing
+        ({"own_cpu": 1.0, "host_cpu": 1.0, "thread_count": 1}, 4),
         ({"own_cpu": 4.0, "host_cpu": 0.94}, 4),
         ({"own_cpu": 4.0, "host_cpu": 1.0}, 4),  # who competes gets all it wants: so do others
         ({"own_cpu": 4.0, "host_cpu": 1.0, "thread_count": 2}, 4),  # and no less than it uses

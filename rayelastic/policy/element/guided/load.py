@@ -33,6 +33,7 @@ class LoadThresholds:
         headroom: share of threads that may be busy when their number follows the demand.
         other_cpu: CPUs of others that are not worth giving way to.
         other_share: the same as a share of all CPUs, for large machines.
+        yielded: share of the CPUs that is left to others, at most.
         full_host: share of the CPUs of the host that are busy, from which on threads compete for them.
         confirm: periods in a row in which a sign has to stand before it is believed.
         capacity: share of the CPUs by which those left by others have to change.
@@ -54,6 +55,7 @@ class LoadThresholds:
     headroom: float = 0.75
     other_cpu: float = 0.4
     other_share: float = 0.05
+    yielded: float = 0.5
     full_host: float = 0.95
     confirm: int = 2
     capacity: float = 0.1
@@ -116,7 +118,10 @@ def saturation_of(observation: Observation, graph: OperatorGraph, thresholds: Lo
 
 
 def cpus_of_others(observation: Observation, thresholds: LoadThresholds) -> int:
-    """Return how many CPUs other processes want, a part of one counting as one where they compete.
+    """Return how many CPUs are left to other processes, a part of one counting as one where they compete.
+
+    As many as they want, but no more than half: who comes late to a full host would never get a share otherwise, as the
+    first one sees no need to give way. Where several insist on a half, the kernel shares fairly among their threads.
 
     >>> seen = Observation(time=1, period=1, throughput=1.0, thread_count=4, cpu_count=4, own_cpu=2.0, host_cpu=0.9)
     >>> cpus_of_others(seen, LoadThresholds())
@@ -130,4 +135,4 @@ def cpus_of_others(observation: Observation, thresholds: LoadThresholds) -> int:
         # who competes gets less than it wants: as much less as this process, whose wish is known
         wanted = min(observation.thread_count, observation.cpu_count)
         used *= max(1.0, wanted / observation.own_cpu)
-    return min(observation.cpu_count - 1, math.floor(used + 1 - thresholds.other_cpu))
+    return min(math.floor(thresholds.yielded * observation.cpu_count), math.floor(used + 1 - thresholds.other_cpu))

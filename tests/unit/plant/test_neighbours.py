@@ -1,0 +1,20 @@
+"""Several jobs on one simulated host: whoever comes late gets a fair share too, and then all stay as they are."""
+
+import pytest
+
+from bench.plant.neighbours import FAIR, neighbours
+
+
+@pytest.mark.parametrize(("cores", "jobs", "apart"), [(4, 2, 0), (4, 2, 60), (16, 2, 60), (16, 4, 60)])
+def test_each_job_has_a_fair_share_and_stays_settled(cores: int, jobs: int, apart: int) -> None:
+    found = neighbours(cores, jobs, apart)
+    assert len(found) == jobs
+    assert min(one.share for one in found) >= FAIR, found
+    assert [one.changes for one in found] == [0] * jobs
+    assert sum(one.threads for one in found) >= cores - jobs  # each has a source's thread too
+
+
+def test_one_job_alone_has_the_host_for_itself() -> None:
+    (alone,) = neighbours(16, 1)
+    assert alone.threads > 8
+    assert alone.share >= 0.95
