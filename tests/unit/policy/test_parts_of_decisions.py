@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.policy.element.guided.estimate import Configuration, _dearest
 from rayelastic.policy.element.guided.levels import fewer_threads, peak_above
@@ -9,6 +11,7 @@ from rayelastic.policy.element.guided.load import LoadThresholds
 from rayelastic.policy.element.guided.load_watch import TupleCost
 from rayelastic.policy.element.pieces import Meeting
 from rayelastic.policy.regions.observation import ObservationWindow, PlanObservation
+from rayelastic.policy.regions.thresholds import OrganicThresholds
 
 
 def test_fewer_threads_go_by_what_a_thread_gave_where_the_line_promises_more() -> None:
@@ -47,3 +50,9 @@ def test_a_meeting_counts_that_is_cheaper_and_takes_more() -> None:
     assert _dearest([frequent, dear]) == (dear, frequent)
     assert _dearest([rare, dear]) == (dear,)
     assert _dearest([queued, dear]) == (dear, queued)
+
+
+def test_what_lies_around_a_high_target_keeps_half_the_way_to_all() -> None:
+    made = OrganicThresholds.of_running_jobs(0.96)
+    assert (made.grow_above, made.grow_stable_above) == (pytest.approx(0.98), pytest.approx(0.99))
+    assert made.shrink_below == pytest.approx(0.84)
