@@ -224,14 +224,16 @@ def felt(name: str, usual: float, value: float, before: Sequence[Played], after:
 
 
 def table(kind: str, known: Mapping[str, Sequence[Felt]], thresholds: Any) -> str:
-    """Markdown: a line for each constant that was tried."""
+    """Markdown: a line for each constant that was tried, with the mean and the worst difference of each other value."""
     said = meanings(thresholds)
-    lines = [f"## {kind}", "", "| constant | value | tried | felt in | mean | worst | | what it is |", "|" + "---|" * 8]
+    lines = ["| constant | value | | other values: felt in, mean, worst | what it is |", "|---|---|---|---|---|"]
     for name, usual in constants(thresholds):
-        for one in known.get(f"{kind} {name}", ()):
-            cells = [f"`{name}`", f"{usual:g}", f"{one.value:g}", f"{one.differ} of {one.played}"]
-            cells += [f"{one.mean:+.1%}", f"{one.worst:+.1%}", one.verdict, said[name]]
-            lines.append(f"| {' | '.join(cells)} |")
+        if found := known.get(f"{kind} {name}"):
+            others = "; ".join(
+                f"{one.value:g}: {one.differ} of {one.played}, {one.mean:+.1%}, {one.worst:+.1%}" for one in found
+            )
+            verdict = max((one.verdict for one in found), key=("not felt", "little", "matters").index)
+            lines.append(f"| `{name}` | {usual:g} | {verdict} | {others} | {said[name]} |")
     return "\n".join(lines)
 
 
