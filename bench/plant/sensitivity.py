@@ -37,6 +37,14 @@ PERIODS, PERIOD = 90, 5.0  # of a job; s
 LOADS = (0.3, 1.0, 0.5)  # of what is offered, a third of the periods each
 OFFERED = 1e6  # tuples/s
 NODES = [SimulatedNode(f"n{i}", 8) for i in range(4)]
+FACTORS = {
+    "search.step",
+    "search.stride",
+    "search.finer",
+    "search.small",
+    "load.dearer",
+    "load.dearer_elsewhere",
+}  # above 1
 COUNTS = 0.01  # relative difference of the mean that counts
 SHOWS = 0.05  # the same of one graph
 
@@ -121,12 +129,17 @@ def changed(thresholds: Any, name: str, value: float) -> Any:
     return replace(thresholds, **{first: changed(getattr(thresholds, first), rest, value) if rest else value})
 
 
-def tried(value: float) -> list[float]:
+def tried(name: str, value: float) -> list[float]:
     """The other values that are tried: half and twice; of a share, half way to nothing and half way to all.
 
-    >>> tried(4), tried(1), tried(0.5), tried(3.0), tried(0.0)
+    >>> tried("patience", 4), tried("patience", 1), tried("aim", 0.5), tried("doubts", 3.0), tried("saving.better", 0.0)
     ([2, 8], [2], [0.25, 0.75], [1.5, 6.0], [-0.02, 0.02])
+    >>> tried("search.step", 2), tried("search.stride", 4), tried("load.dearer", 1.5)
+    ([3], [2, 7], [1.25, 2.0])
     """
+    if name in FACTORS:
+        others = [1 + (value - 1) / 2, 1 + 2 * (value - 1)]
+        return [other for other in map(int, others) if other > 1] if isinstance(value, int) else others
     if isinstance(value, int):
         return [other for other in (value // 2, 2 * value) if other > 0]
     if value == 0.0:
@@ -211,14 +224,16 @@ def felt(name: str, usual: float, value: float, before: Sequence[Played], after:
 
 
 def table(kind: str, known: Mapping[str, Sequence[Felt]], thresholds: Any) -> str:
-    """Markdown: a line for each constant that was tried."""
+    """Markdown: a line for each constant that was tried, with the mean and the worst difference of each other value."""
     said = meanings(thresholds)
-    lines = [f"## {kind}", "", "| constant | value | tried | felt in | mean | worst | | what it is |", "|" + "---|" * 8]
+    lines = ["| constant | value | | other values: felt in, mean, worst | what it is |", "|---|---|---|---|---|"]
     for name, usual in constants(thresholds):
-        for one in known.get(f"{kind} {name}", ()):
-            cells = [f"`{name}`", f"{usual:g}", f"{one.value:g}", f"{one.differ} of {one.played}"]
-            cells += [f"{one.mean:+.1%}", f"{one.worst:+.1%}", one.verdict, said[name]]
-            lines.append(f"| {' | '.join(cells)} |")
+        if found := known.get(f"{kind} {name}"):
+            others = "; ".join(
+                f"{one.value:g}: {one.differ} of {one.played}, {one.mean:+.1%}, {one.worst:+.1%}" for one in found
+            )
+            verdict = max((one.verdict for one in found), key=("not felt", "little", "matters").index)
+            lines.append(f"| `{name}` | {usual:g} | {verdict} | {others} | {said[name]} |")
     return "\n".join(lines)
 
 
@@ -256,7 +271,7 @@ def main(arguments: Sequence[str]) -> int:
     ]
     before = play(usual) if wanted else []
     for name, value in wanted:
-        found = [felt(name, value, other, before, play(changed(usual, name, other))) for other in tried(value)]
+        found = [felt(name, value, other, before, play(changed(usual, name, other))) for other in tried(name, value)]
         known[f"{options.kind} {name}"] = found
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps({name: [asdict(one) for one in felts] for name, felts in known.items()}))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.graph import FunctionRequest, Lane, OperatorKind, Schema
-from rayelastic.graph.spec.operator_spec import OperatorRequest
+from rayelastic.graph.spec.operator_spec import OperatorRequest, ProcessRequest
 
 CHANGES = "it changes all fields"  # of a function
 
@@ -33,6 +33,9 @@ class FakeCompiler:
         output = request.input_schema if request.kind is OperatorKind.FILTER else request.output
         lane = Lane.COMPILED if request.lane == "auto" else request.lane
         return FakeCode(lane, "a fake takes anything", output or request.input_schema, request.function)
+
+    def compile_process(self, request: ProcessRequest) -> str:
+        return "a fake compiles no timers"
 
     def compile_operator(self, request: OperatorRequest) -> FakeCode:
         lane = Lane.PYTHON if request.lane == "auto" else request.lane

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -147,7 +148,7 @@ def best(weights: tuple[int, ...], parts: int) -> int:
         ({"threading": {"word": "manual"}}, r"operator 'word': JobConfig\(threading=.*Did you mean 'words'\?"),
     ],
 )
-def test_a_config_that_doesnt_fit_the_topology(config: dict[str, object], says: str) -> None:
+def test_a_config_that_doesnt_fit_the_topology(config: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         plan_topology(WORD_COUNT, JobConfig(**config))
 
@@ -189,7 +190,7 @@ def test_a_config_that_doesnt_fit_the_topology(config: dict[str, object], says: 
         ({"pes": 2, "pins": {"a": 1}}, "says twice where to cut. Give pes or pins"),
     ],
 )
-def test_a_config_out_of_range(config: dict[str, object], says: str) -> None:
+def test_a_config_out_of_range(config: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         JobConfig(**config)
 

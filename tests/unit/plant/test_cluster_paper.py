@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,9 +31,7 @@ def doubling(time: float) -> Mapping[str, float]:
     return {"r0": 40e3 * 2 ** min(4, int(time // 300))}
 
 
-def played(
-    job: tuple[ClusterJob, ClusterConstants], load: Load, periods: int, **thresholds: float
-) -> ClusterSimulation:
+def played(job: tuple[ClusterJob, ClusterConstants], load: Load, periods: int, **thresholds: Any) -> ClusterSimulation:
     policy = PaperAdaptation(OrganicThresholds(**thresholds))
     simulation = ClusterSimulation(ClusterPlant(job[0], [HOST], job[1]), policy, load)
     simulation.run(periods)

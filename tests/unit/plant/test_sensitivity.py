@@ -29,7 +29,8 @@ def test_what_changes_decisions_is_felt_and_what_belongs_to_the_other_variant_is
     assert late.mean < 0
     unused = felt("cpu_bottleneck", 0.8, 0.4, before, play(changed(usual, "cpu_bottleneck", 0.4)))
     assert (unused.differ, unused.verdict, unused.mean) == (0, "not felt", 0.0)
-    assert "| `grow_periods` | 2 | 40 | 2 of 2 |" in table("regions", {"regions grow_periods": [late]}, usual)
+    told = table("regions", {"regions grow_periods": [unused, late]}, usual)
+    assert "| `grow_periods` | 2 | matters | 0.4: 0 of 2, +0.0%, +0.0%; 40: 2 of 2, -" in told
 
 
 def test_the_verdict_is_by_the_mean_or_by_the_worst() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -34,7 +35,7 @@ def simulation(
     nodes: list[SimulatedNode] = BIG,
     constants: ClusterConstants | None = None,
     thresholds: OrganicThresholds | None = None,
-    **settings: object,
+    **settings: Any,
 ) -> ClusterSimulation:
     rate = load if callable(load) else lambda time: load
     plant = ClusterPlant(job, nodes, constants or ClusterConstants(visit=0.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from bench.plant.cluster.job import ClusterJob, SimulatedOperator, SimulatedRegion
 from rayelastic.plan.exec_plan import ExecPlan
@@ -59,7 +60,7 @@ def texts(decision: AdaptationDecision) -> list[str]:
     return [action.text() for action in decision.actions]
 
 
-def with_thresholds(**values: object) -> PaperAdaptation:
+def with_thresholds(**values: Any) -> PaperAdaptation:
     return PaperAdaptation(OrganicThresholds(**values))
 
 

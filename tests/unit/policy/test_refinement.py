@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Explanation, Profile
+from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Profile
+from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.levels import Purpose
 from rayelastic.policy.element.guided.measurement import Series
 from rayelastic.policy.element.guided.proposals import Known, propose

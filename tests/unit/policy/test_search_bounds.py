@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Explanation, Profile
+from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Profile
+from rayelastic.policy.element.guided.explanation import Explanation
+from rayelastic.policy.element.guided.levels import Purpose
 from rayelastic.policy.element.guided.measurement import Series
 from rayelastic.policy.element.guided.proposals import Known, _Proposal
-from rayelastic.policy.element.guided.trial import Bounds, Purpose, SearchThresholds, Trial
+from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
 from rayelastic.policy.element.pieces import OperatorGraph
 
 QUEUED = frozenset({"a"})

@@ -1,0 +1,58 @@
+"""Single rules of the controllers, each where it alone decides."""
+
+from __future__ import annotations
+
+import pytest
+
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.policy.element.guided.estimate import Configuration, _dearest
+from rayelastic.policy.element.guided.levels import fewer_threads, peak_above
+from rayelastic.policy.element.guided.load import LoadThresholds
+from rayelastic.policy.element.guided.load_watch import TupleCost
+from rayelastic.policy.element.pieces import Meeting
+from rayelastic.policy.regions.observation import ObservationWindow, PlanObservation
+from rayelastic.policy.regions.thresholds import OrganicThresholds
+
+
+def test_fewer_threads_go_by_what_a_thread_gave_where_the_line_promises_more() -> None:
+    """From 4 to 8 threads it rose by 1.75 a thread, but 8 gave 1 each."""
+    tried = fewer_threads({4: 1.0, 8: 8.0}, 16, minimum=2, best=12.0, loss=0.0, busy=None)
+    assert tried is not None
+    assert tried.threads == 12
+
+
+def test_a_peak_is_looked_for_below_the_level_that_is_known_above() -> None:
+    tried = peak_above({8: 8.0, 16: 15.0}, 8, gain=0.05)
+    assert tried is not None
+    assert tried.threads == 15
+
+
+def test_the_cost_of_a_tuple_elsewhere_is_compared_with_the_configuration_that_is_nearest() -> None:
+    cost, thresholds = TupleCost(), LoadThresholds()
+    seen = [(1, 500.0), (2, 2000.0), (3, 3500.0), (3, 3500.0)]  # 7 times that of the first, 1.75 that of the second
+    assert not any(cost.changed(Configuration(n, frozenset()), samples, 1e6, thresholds) for n, samples in seen)
+
+
+def test_a_vanishing_rate_has_a_cost_too() -> None:
+    cost, now = TupleCost(), Configuration(2, frozenset())
+    assert [cost.changed(now, 1.0, rate, LoadThresholds()) for rate in (5e-324, 1.0, 1.0)] == [False, False, True]
+
+
+def test_a_window_of_observations_lasts_30_samples_behind_5_of_warm_up() -> None:
+    window = ObservationWindow()
+    samples = [PlanObservation(float(t), 1.0, ExecPlan("empty", ()), ()) for t in range(70)]
+    assert [sample.time for sample in samples if window.add(sample)] == [34.0, 64.0]
+
+
+def test_a_meeting_counts_that_is_cheaper_and_takes_more() -> None:
+    dear, frequent = Meeting(2.0, 10.0, 4, False), Meeting(1.0, 20.0, 4, False)
+    rare, queued = Meeting(1.0, 10.0, 4, False), Meeting(0.5, 5.0, 2, True)
+    assert _dearest([frequent, dear]) == (dear, frequent)
+    assert _dearest([rare, dear]) == (dear,)
+    assert _dearest([queued, dear]) == (dear, queued)
+
+
+def test_what_lies_around_a_high_target_keeps_half_the_way_to_all() -> None:
+    made = OrganicThresholds.of_running_jobs(0.96)
+    assert (made.grow_above, made.grow_stable_above) == (pytest.approx(0.98), pytest.approx(0.99))
+    assert made.shrink_below == pytest.approx(0.84)
