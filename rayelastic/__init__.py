@@ -60,9 +60,9 @@ if TYPE_CHECKING:
     from rayelastic.on_ray.dataset import dataset as dataset
     from rayelastic.plan.checkpoint import Checkpoint as Checkpoint
     from rayelastic.plan.config import JobConfig as JobConfig
-    from rayelastic.plan.config import PaperElasticity as PaperElasticity
     from rayelastic.plan.tls import TLS as TLS
     from rayelastic.plan.wishes.latency import Latency as Latency
+    from rayelastic.plan.wishes.paper import PaperElasticity as PaperElasticity
     from rayelastic.runtime.saved.reading import read_snapshot as read_snapshot
     from rayelastic.runtime.snapshot import Snapshot as Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
@@ -105,9 +105,10 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.job": ("Job", "JobResult", "attach", "run", "start", "submit"),
     "rayelastic.on_ray.dataset": ("dataset",),
     "rayelastic.plan.checkpoint": ("Checkpoint",),
-    "rayelastic.plan.config": ("JobConfig", "PaperElasticity"),
+    "rayelastic.plan.config": ("JobConfig",),
     "rayelastic.plan.tls": ("TLS",),
     "rayelastic.plan.wishes.latency": ("Latency",),
+    "rayelastic.plan.wishes.paper": ("PaperElasticity",),
     "rayelastic.runtime.values.adaptation": ("Adaptation",),
     "rayelastic.runtime.saved.reading": ("read_snapshot",),
     "rayelastic.runtime.snapshot": ("Snapshot",),

@@ -13,8 +13,9 @@ from rayelastic.plan.hash_ring import PARTITIONS
 from rayelastic.plan.tls import TLS
 from rayelastic.plan.wishes.bounds import checked_bounds
 from rayelastic.plan.wishes.latency import Latency
+from rayelastic.plan.wishes.paper import PaperElasticity
 
-__all__ = ["Elasticity", "JobConfig", "PaperElasticity", "Regions", "ThreadingModel"]
+__all__ = ["Elasticity", "JobConfig", "Regions", "ThreadingModel"]
 
 QUEUE_RECORDS = 1024  # PLDI'17 section 4: slots of a port's queue
 QUEUE_BYTES = 16 << 20  # a queue of 16 KiB payloads holds 1,024 of them
@@ -41,46 +42,6 @@ class Elasticity(Enum):
     def _missing_(cls, value: object) -> Elasticity | None:
         """Take the older name of the default, which journals of earlier days have, too."""
         return cls.MULTI_LEVEL if value == "guided" else None
-
-
-@dataclass(frozen=True, slots=True)
-class PaperElasticity:
-    """What elasticity='paper' can be run with: parameters of Middleware'19, and of PLDI'17 for the threads inside.
-
-    Args:
-        satisfaction_factor: sf, 0..1 (Middleware'19 section 3.3): the share of the growth of threads that throughput
-            has to grow by for queues to be left as they are; 0 always leaves them.
-        history: whether the thread counts for which a placement of queues held are remembered (Fig. 6(b)).
-        sensitivity: SENS, above 0 and below 1: the relative difference of throughput that makes a trend.
-        host_cpu: share of the host's CPUs, above 0 and at most 1, above which no thread is added (PLDI'17 4.2.3).
-
-    Raises:
-        ConfigError: a value is out of range.
-
-    >>> JobConfig(elasticity="paper", paper=PaperElasticity(satisfaction_factor=0.2)).paper.history
-    True
-    >>> PaperElasticity(sensitivity=0)
-    Traceback (most recent call last):
-    rayelastic.errors.ConfigError: PaperElasticity(sensitivity=0). Give a share above 0 and below 1, such as 0.05
-    """
-
-    satisfaction_factor: float = 0.6
-    history: bool = True
-    sensitivity: float = 0.05
-    host_cpu: float = 0.8
-
-    def __post_init__(self) -> None:
-        def refuse(name: str, way_out: str) -> ConfigError:
-            return ConfigError(f"PaperElasticity({name}={getattr(self, name)!r})", way_out=way_out)
-
-        if not (_is_number(self.satisfaction_factor) and 0 <= self.satisfaction_factor <= 1):
-            raise refuse("satisfaction_factor", "Give a share from 0 to 1; the paper's is 0.6")
-        if not isinstance(self.history, bool):
-            raise refuse("history", "Give True or False")
-        if not (_is_number(self.sensitivity) and 0 < self.sensitivity < 1):
-            raise refuse("sensitivity", "Give a share above 0 and below 1, such as 0.05")
-        if not (_is_number(self.host_cpu) and 0 < self.host_cpu <= 1):
-            raise refuse("host_cpu", "Give a share above 0 and at most 1, such as 0.8")
 
 
 class Regions(Enum):
@@ -332,10 +293,6 @@ def _checked_elasticity(value: object) -> Elasticity:
     except ValueError:
         names = ", ".join(repr(one.value) for one in Elasticity)
         raise ConfigError(f"JobConfig(elasticity={value!r})", way_out=f"Choose one of {names}") from None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _check_paper(paper: object, elasticity: object) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,7 +83,7 @@ def test_a_process_that_does_not_help_is_tried_and_taken_back(tmp_path: Path) ->
 @pytest.mark.timeout(120)
 def test_a_job_whose_operators_can_not_go_apart_says_what_they_lack(tmp_path: Path) -> None:
     enough, apart = threading.Event(), threading.Event()
-    sources = (rel.callable(lambda of=of: map(Number, range(of, 2 * ROWS, 2)), Number) for of in (0, 1))
+    sources = (rel.callable(partial(map, Number, range(of, 2 * ROWS, 2)), Number) for of in (0, 1))
     job = burning(enough, apart, tmp_path / "saved", *sources)
     try:
         until = time.monotonic() + PATIENCE

@@ -1,1 +1,1 @@
-"""What users want of the regions of a job beyond what is found by itself: goals, and bounds of replicas."""
+"""What users want of a job beyond what is found by itself: goals, bounds of replicas, parameters of the papers."""

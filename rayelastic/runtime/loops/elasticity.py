@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from rayelastic.graph.spec.operator_spec import OperatorKind
-from rayelastic.plan.config import Elasticity, JobConfig, PaperElasticity
+from rayelastic.plan.config import Elasticity, JobConfig
+from rayelastic.plan.wishes.paper import PaperElasticity
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
 from rayelastic.policy.element.guided.estimate import Configuration

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from rayelastic.errors import ConfigError
-from rayelastic.plan.config import Elasticity, PaperElasticity, ThreadingModel
+from rayelastic.plan.config import Elasticity, ThreadingModel
+from rayelastic.plan.wishes.paper import PaperElasticity
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.guided.estimate import Configuration
 from rayelastic.policy.element.observation import Observation

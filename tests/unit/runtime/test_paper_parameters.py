@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from rayelastic.plan.config import Elasticity, PaperElasticity
+from rayelastic.plan.config import Elasticity
+from rayelastic.plan.wishes.paper import PaperElasticity
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.runtime.loops.elasticity import controller_for
 

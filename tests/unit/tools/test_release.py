@@ -6,13 +6,13 @@ from tools.environment import ROOT, SetupError
 from tools.release import CHANGELOG, NAMING, renamed, version_of, with_section
 
 
-def test_every_file_that_names_the_version_gets_the_new_one():
+def test_every_file_that_names_the_version_gets_the_new_one() -> None:
     old = version_of((ROOT / "pyproject.toml").read_text())
     for path in NAMING:
         assert "999.8.7" in renamed((ROOT / path).read_text(), old, "999.8.7"), path
 
 
-def test_a_version_is_not_found_within_another():
+def test_a_version_is_not_found_within_another() -> None:
     assert renamed("rayelastic-0.1.0-cp311.whl 10.1.0 0.1.01 0.1.0.", "0.1.0", "0.2.0") == (
         "rayelastic-0.2.0-cp311.whl 10.1.0 0.1.01 0.2.0."
     )
@@ -20,7 +20,7 @@ def test_a_version_is_not_found_within_another():
         renamed("10.1.0", "0.1.0", "0.2.0")
 
 
-def test_what_is_unreleased_becomes_a_section():
+def test_what_is_unreleased_becomes_a_section() -> None:
     before = "# Changes\n\n## [Unreleased]\n\n### Added\n\n- New.\n\n## [0.1.0] - 2026-01-01\n\n- First.\n"
     after = with_section(before, "0.2.0", "2026-01-31")
     assert after == before.replace("## [Unreleased]\n", "## [Unreleased]\n\n## [0.2.0] - 2026-01-31\n")

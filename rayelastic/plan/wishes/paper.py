@@ -1,0 +1,54 @@
+"""What the elasticity of the papers is run with: what JobConfig(paper=...) says, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rayelastic.errors import ConfigError
+
+__all__ = ["PaperElasticity", "is_number"]
+
+
+def is_number(value: object) -> bool:
+    """Whether this is an int or a float, and no bool."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, slots=True)
+class PaperElasticity:
+    """What elasticity='paper' can be run with: parameters of Middleware'19, and of PLDI'17 for the threads inside.
+
+    Args:
+        satisfaction_factor: sf, 0..1 (Middleware'19 section 3.3): the share of the growth of threads that throughput
+            has to grow by for queues to be left as they are; 0 always leaves them.
+        history: whether the thread counts for which a placement of queues held are remembered (Fig. 6(b)).
+        sensitivity: SENS, above 0 and below 1: the relative difference of throughput that makes a trend.
+        host_cpu: share of the host's CPUs, above 0 and at most 1, above which no thread is added (PLDI'17 4.2.3).
+
+    Raises:
+        ConfigError: a value is out of range.
+
+    >>> PaperElasticity(satisfaction_factor=0.2).history
+    True
+    >>> PaperElasticity(sensitivity=0)
+    Traceback (most recent call last):
+    rayelastic.errors.ConfigError: PaperElasticity(sensitivity=0). Give a share above 0 and below 1, such as 0.05
+    """
+
+    satisfaction_factor: float = 0.6
+    history: bool = True
+    sensitivity: float = 0.05
+    host_cpu: float = 0.8
+
+    def __post_init__(self) -> None:
+        def refuse(name: str, way_out: str) -> ConfigError:
+            return ConfigError(f"PaperElasticity({name}={getattr(self, name)!r})", way_out=way_out)
+
+        if not (is_number(self.satisfaction_factor) and 0 <= self.satisfaction_factor <= 1):
+            raise refuse("satisfaction_factor", "Give a share from 0 to 1; the paper's is 0.6")
+        if not isinstance(self.history, bool):
+            raise refuse("history", "Give True or False")
+        if not (is_number(self.sensitivity) and 0 < self.sensitivity < 1):
+            raise refuse("sensitivity", "Give a share above 0 and below 1, such as 0.05")
+        if not (is_number(self.host_cpu) and 0 < self.host_cpu <= 1):
+            raise refuse("host_cpu", "Give a share above 0 and at most 1, such as 0.8")
