@@ -31,7 +31,7 @@ IN_THE_GATE = 3  # jobs, of
 JOBS = 50
 COORDINATORS = 0.2  # of the kills
 CHANGING = 5  # one kill in so many comes while replicas change
-ROWS = 100_000  # of each file; two thousand a second
+ROWS = 100_000  # of each file; a thousand a second at most, until all kills are done
 WORDS, SYMBOLS = 89, 23
 
 
@@ -73,7 +73,7 @@ def words_and_prices(name: str, folder: Path) -> rel.Topology:
 
     def paced(n: int) -> None:
         if n % 100 == 0 and not go.exists():
-            threading.Event().wait(0.05)
+            threading.Event().wait(0.1)
 
     def split(t: Any) -> Iterator[Word]:
         number, *words = t.line.split()
