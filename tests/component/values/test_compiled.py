@@ -70,9 +70,13 @@ def without_none(t: Row) -> tuple[int, str]:
     for x in t.maybe:
         if x is not None:
             n += x
+        else:
+            n += 1000
     text = ""
     for word in t.words:
-        if word is not None and len(word) > len(text):
+        if word is None:
+            text = text + "?"
+        elif len(word) > len(text):
             text = word
     return n, text
 
