@@ -82,12 +82,14 @@ class PaperAdaptation:
         self._adapting: list[str] = []
         self._missed: set[tuple[str, Shape]] = set()  # that were asked for, and undone once
         self._asked: ExecPlan | None = None
+        self._most: int | None = None  # processing elements
         self._stable = 0
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
         """Take one period's averages and return the plan for the next one."""
         if not seen.adapted:
             return AdaptationDecision(seen.plan, reason="the plan that was asked for is not in force yet")
+        self._most = self._can.most_processes(seen.nodes)
         if self._adapting and self._asked is not None and seen.plan.regions != self._asked.regions:
             for name in self._adapting:  # bad luck once; what couldn't be had twice isn't asked for under this load
                 for pipeline, shape in self._regions[name].adapting.items():
@@ -209,7 +211,7 @@ class PaperAdaptation:
         if not self._can.replicates(planned):
             return None
         pes = None if self._can.shares else (*planned.pipelines[0].pes, *plan.fresh_pes(1))
-        if self._can.processes is not None and pes and len(plan.pes) >= self._can.processes:
+        if pes is not None and self._most is not None and len(plan.pes) >= self._most:
             return None
         action = RebalanceRegion.of(plan, planned.region.name, planned.replicas + 1, pes)
         shape = (planned.cuts, planned.replicas + 1)
