@@ -7,10 +7,11 @@ import pytest
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.policy.element.guided.estimate import Configuration, _dearest
 from rayelastic.policy.element.guided.levels import fewer_threads, peak_above
-from rayelastic.policy.element.guided.load import LoadThresholds
+from rayelastic.policy.element.guided.load import LoadThresholds, saturation_of
 from rayelastic.policy.element.guided.load_watch import TupleCost
-from rayelastic.policy.element.pieces import Meeting
-from rayelastic.policy.regions.observation import ObservationWindow, PlanObservation
+from rayelastic.policy.element.observation import Observation, OperatorObservation
+from rayelastic.policy.element.pieces import Meeting, OperatorGraph
+from rayelastic.policy.regions.observation import ObservationWindow, PipelineObservation, PlanObservation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 
 
@@ -56,3 +57,27 @@ def test_what_lies_around_a_high_target_keeps_half_the_way_to_all() -> None:
     made = OrganicThresholds.of_running_jobs(0.96)
     assert (made.grow_above, made.grow_stable_above) == (pytest.approx(0.98), pytest.approx(0.99))
     assert made.shrink_below == pytest.approx(0.84)
+
+
+def test_a_thread_is_useful_for_no_more_than_all_of_its_time() -> None:
+    seen = PipelineObservation(("a",), (0.8, 0.3), (1.0,), (9.0,), 9.0, (0.5, 0.1), (1.0,))
+    assert seen.useful == (1.0, pytest.approx(0.4))
+
+
+def test_one_sample_is_a_profile_and_none_is_not() -> None:
+    def reason(samples: int) -> str:
+        operators = (OperatorObservation("s", switchable=False), OperatorObservation("a", rate=1e4, samples=samples))
+        seen = Observation(
+            time=5,
+            period=5,
+            throughput=1e4,
+            thread_count=1,
+            maximum_threads=2,
+            operators=operators,
+            cpu_count=2,
+            own_cpu=0.5,
+        )
+        return saturation_of(seen, OperatorGraph(["s", "a"], None), LoadThresholds())[1]
+
+    assert reason(0) == "no profile"
+    assert reason(1) != "no profile"
