@@ -43,13 +43,9 @@ def logs_folder() -> Path:
 
 def dashboard() -> tuple[str, dict[str, str]] | None:
     """The address of Ray's dashboard, and the headers that it wants; None: it doesn't run."""
-    import ray
-    from ray._private.authentication.http_token_authentication import get_auth_headers_if_auth_enabled
-
-    address = ray._private.worker.get_dashboard_url()
-    if not address:
+    if not (address := adapter.dashboard_address()):
         return None
-    return address if "://" in address else f"http://{address}", dict(get_auth_headers_if_auth_enabled({}))
+    return address if "://" in address else f"http://{address}", adapter.token_headers()
 
 
 def wait_until_ended(actor: str) -> None:

@@ -39,6 +39,12 @@ def test_the_logs_of_the_session_are_there(ray_cluster: str) -> None:
     assert list(Path(adapter.logs_path()).glob("gcs_server*"))
 
 
+def test_the_dashboard_has_an_address_or_none_and_headers_are_texts(ray_cluster: str) -> None:
+    address = adapter.dashboard_address()
+    assert not address or address.rpartition(":")[2].isdigit()
+    assert all(isinstance(text, str) for pair in adapter.token_headers().items() for text in pair)
+
+
 def test_a_cluster_tells_its_nodes_and_whether_it_wants_a_token(ray_cluster: str) -> None:
     address = ray.get_runtime_context().gcs_address
     assert adapter.living_nodes(address, 5.0) == 1

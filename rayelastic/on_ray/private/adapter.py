@@ -17,6 +17,7 @@ __all__ = [
     "actor_is_dead",
     "asks_for_token",
     "cluster_here",
+    "dashboard_address",
     "driver_is_dead",
     "kv_delete",
     "kv_get",
@@ -25,6 +26,7 @@ __all__ = [
     "living_nodes",
     "logs_path",
     "take_token",
+    "token_headers",
 ]
 
 
@@ -51,6 +53,20 @@ def logs_path() -> str:
     import ray
 
     return str(ray._private.worker._global_node.get_logs_dir_path())
+
+
+def dashboard_address() -> str:
+    """Where Ray's dashboard listens, as host:port; empty: it doesn't run."""
+    import ray
+
+    return str(ray._private.worker.get_dashboard_url() or "")
+
+
+def token_headers() -> dict[str, str]:
+    """What a request to Ray's dashboard has to have among its headers: this process's token, if it has one."""
+    from ray._private.authentication.http_token_authentication import get_auth_headers_if_auth_enabled
+
+    return dict(get_auth_headers_if_auth_enabled({}))
 
 
 def asks_for_token() -> bool:
