@@ -19,12 +19,12 @@ from rayelastic.job import Job
 from rayelastic.runtime.values.status import PESample
 from tests.cluster.conftest import CPUS
 
-pytestmark = pytest.mark.timeout(420)
+pytestmark = pytest.mark.timeout(600)
 
 KEYS = 97
 ANSWER = 0.003  # seconds that each of the three functions waits for its answer
 LULL = 0.1  # seconds between two tuples when there is little to do
-PATIENCE = 120.0  # seconds for the job to find what it needs, on a machine with other work
+PATIENCE = 180.0  # seconds for the job to find what it needs, on a machine with other work
 LOOK = 0.5  # seconds
 WAITING = ("first", "second", "third")
 
