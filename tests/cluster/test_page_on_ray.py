@@ -21,7 +21,7 @@ from topologies.word_count import Line, Word, words
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = [
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(300),
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: ./dev programs installs it"),
 ]
 PATIENCE = 60_000  # milliseconds
