@@ -21,10 +21,10 @@ from topologies.word_count import Line, Word, words
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = [
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(420),
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: ./dev programs installs it"),
 ]
-PATIENCE = 60_000  # milliseconds
+PATIENCE = 120_000  # milliseconds
 
 
 def lines(enough: Path) -> Iterator[Line]:

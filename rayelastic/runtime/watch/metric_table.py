@@ -263,14 +263,14 @@ class MetricsReader:
 
 
 def _of_checkpoints(now: JobMetrics) -> Iterator[Reading]:
-    """Nothing of a job that takes none."""
+    """Of a job that takes none only that there are none."""
     counted, labels = now.checkpoints, (now.name,)
     checkpoints = [one for one in counted.recent if not one.place]
-    if not checkpoints and not counted.taken:
-        return
     yield Reading("rayelastic_job_checkpoints_total", labels, counted.taken)
     yield Reading("rayelastic_job_checkpoints_abandoned_total", labels, counted.abandoned)
     yield Reading("rayelastic_job_restarts_total", labels, counted.restarts)
+    if not checkpoints:
+        return
     yield Reading("rayelastic_job_checkpoint_seconds", labels, counted.seconds)
     yield Reading("rayelastic_job_checkpoint_paused_seconds", labels, counted.paused)
     last = next((one for one in reversed(checkpoints) if not one.problem), None)
