@@ -46,9 +46,8 @@ CELLS = {
     "ray 2.58": Cell(("ray==2.58.1",), RAY),
     "pyarrow 18": Cell(("pyarrow==18.1.0",), NATIVE),
     "pyarrow 22": Cell(("pyarrow==22.0.0",), NATIVE),
-    "numba 0.61": Cell(("numba==0.61.2", "llvmlite==0.44.0", "numpy==2.2.6"), COMPILED),
     "numba 0.65": Cell(("numba==0.65.1", "llvmlite==0.47.0", "numpy==2.3.5"), COMPILED),
-    "numpy 2.0": Cell(("numba==0.61.2", "llvmlite==0.44.0", "numpy==2.0.2"), COMPILED),
+    "numpy 2.0": Cell(("numba==0.65.1", "llvmlite==0.47.0", "numpy==2.0.2"), COMPILED),
     "spark 4": Cell(("pyspark==4.0.1", "py4j==0.10.9.9"), ("tests/cluster/test_spark_alone.py",), nightly=True),
 }
 

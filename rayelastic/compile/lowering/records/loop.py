@@ -9,9 +9,11 @@ no exception is ever boxed: Numba's status of one call becomes REL_FAILED(i). A 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import cgutils
@@ -35,6 +37,7 @@ from rayelastic.graph.spec.operator_spec import OperatorKind
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 POINTER = ir.IntType(8).as_pointer()
 PROCESS = ir.FunctionType(I64, [POINTER, I64, POINTER, I64, POINTER, POINTER])
+LLVMLITE = tuple(int(part) for part in llvmlite.__version__.split(".")[:2])
 STOPPED = I64(-(2**63))  # REL_STOPPED
 
 
@@ -70,7 +73,7 @@ def build(
     final = llvm.parse_assembly(cgutils.normalize_ir_text(str(module)))
     final.link_in(linked)
     if record.plan.has_suspicions:  # called twice, and only the inlined one vectorises
-        final.get_function(compiled.fndesc.llvm_func_name).add_function_attribute("alwaysinline")
+        final = _inlined(final, compiled.fndesc.llvm_func_name)
     for function in final.functions:
         if not function.is_declaration and function.name != entry:
             function.linkage = "internal"  # one caller: the inliner takes it
@@ -107,6 +110,16 @@ def _close_recursion(module: Any, slots: list[str], library_of: Callable[[str], 
         if name not in known and (library := library_of(name)) is not None:
             module.link_in(library._get_module_for_linking(), preserve=True)
             _link_callees(module, library)
+
+
+def _inlined(module: Any, name: str) -> Any:
+    """The module with a function always inlined; by its text up to llvmlite 0.49, which marks the result instead."""
+    if LLVMLITE >= (0, 50):
+        module.get_function(name).add_function_attribute("alwaysinline")
+        return module
+    head = re.compile(rf'(^define [^\n]*@"?{re.escape(name)}"?\([^\n]*\)(?: (?:local_)?unnamed_addr)?)', re.MULTILINE)
+    text, found = head.subn(r"\1 alwaysinline", str(module))
+    return llvm.parse_assembly(text) if found else module
 
 
 def _body(
