@@ -299,7 +299,7 @@ def test_what_is_wrong_is_told_when_it_is_declared() -> None:
     keyed = timed.key_by("key")
     count = {"n": rel.count()}
     wrong: dict[str, Callable[[], Any]] = {
-        "a function that assigns it": lambda: keyed.window(seconds=3, assign=month),
+        "a function assigns it": lambda: keyed.window(seconds=3, assign=month),
         "can't be called as assign(t)": lambda: keyed.window(assign=list),
         "slide is for windows of seconds": lambda: keyed.window(assign=month, slide=3),
         "lateness is for windows by event time": lambda: keyed.window(count=3, lateness=3),
