@@ -298,9 +298,10 @@ def test_what_is_wrong_is_told_when_it_is_declared() -> None:
     timed = topology.source("rows", rel.rows([Row("a", 1, 1)])).event_time("time", "at")
     keyed = timed.key_by("key")
     count = {"n": rel.count()}
+    number: Any = 7
     wrong: dict[str, Callable[[], Any]] = {
         "a function assigns it": lambda: keyed.window(seconds=3, assign=month),
-        "can't be called as assign(t)": lambda: keyed.window(assign=list),
+        "can't be called as assign(t)": lambda: keyed.window(assign=number),
         "slide is for windows of seconds": lambda: keyed.window(assign=month, slide=3),
         "lateness is for windows by event time": lambda: keyed.window(count=3, lateness=3),
         "By the clock no tuple is late": lambda: keyed.session(gap=3, lateness=3, clock=True),
