@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import rayelastic as rel
+from rayelastic.runtime.values.status import State
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -36,9 +39,10 @@ def events(enough: Path | None, count: int = 0) -> Iterator[Event]:
         yield Event(dice.randrange(50), number, number)
 
 
-def topology_of(source: Any) -> rel.Topology:
-    topology = rel.Topology("rules-on-ray")
+def topology_of(source: Any, name: str = "rules-on-ray") -> rel.Topology:
+    topology = rel.Topology(name)
     timed = topology.source("events", source).event_time("time", "at")
+    timed.sink("count", rel.count())
     now = timed.filter("tenth", lambda t: t.number % 1000 == 0)
     rules = now.map("rules", lambda t: Rule(t.key % 3, t.at, t.number)).key_by("rule")
     timed.key_by("key").cross_join("each", rules).sink("out", rel.count())
@@ -66,6 +70,31 @@ def test_rules_and_patterns_in_replicas_on_ray(ray_cluster: str, tmp_path: Path)
         enough.touch()
         result = job.wait(timeout=120)
         count = job.metrics().operator("events").tuples_out
+    finally:
+        enough.touch()
+        job.close()
+    expected = rel.run(topology_of(rel.callable(lambda: events(None, count), Event)))
+    assert result["out"] == expected["out"] > 0
+    assert sorted(map(str, result["found_rows"])) == sorted(map(str, expected["found_rows"]))
+
+
+def test_rules_and_patterns_come_back_when_their_process_is_killed(ray_cluster: str, tmp_path: Path) -> None:
+    enough = tmp_path / "enough"
+    source = rel.callable(lambda: events(enough), Event)
+    pins = {"events": 0, "each": 1, "found": 1}
+    config = rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(every=0.5, restarts=20))
+    job = rel.submit(topology_of(source, "rules-lost"), config, address=ray_cluster)
+    try:
+        taken = job.status.checkpoints.taken
+        while job.status.checkpoints.taken == taken:
+            flows(job, 100)
+        os.kill(next(one.pid for one in job.status.pes if one.pe == job.plan().pe_of("each")), signal.SIGKILL)
+        while job.status.checkpoints.restarts == 0 or job.status.state is not State.RUNNING:
+            assert not job.status.state.is_final, job.status
+        flows(job)
+        enough.touch()
+        result = job.wait(timeout=120)
+        count = result["count"]
     finally:
         enough.touch()
         job.close()

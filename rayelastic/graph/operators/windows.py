@@ -143,7 +143,7 @@ def window(
     with declaring(up.called, caller_location()):
         if [count, seconds, assign].count(None) != 2:
             raise GraphError(
-                "a window has a count, seconds, or a function that assigns it",
+                "a window has a count or seconds, or a function assigns it",
                 way_out="Write .window(count=...), .window(seconds=...) or .window(assign=...)",
             )
         by_time = seconds is not None or assign is not None
