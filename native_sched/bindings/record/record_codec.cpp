@@ -56,7 +56,8 @@ RecordCodec::RecordCodec(std::string operator_name, std::shared_ptr<const Schema
     }
   }
   Py_INCREF(tuple_type_);
-  untrack_ = tuple_type_ == &PyTuple_Type || tuple_type_->tp_dictoffset == 0;
+  const bool plain = std::ranges::all_of(fields_, [](const FieldFormat& field) { return field.codec.is_plain(); });
+  untrack_ = plain && (tuple_type_ == &PyTuple_Type || tuple_type_->tp_dictoffset == 0);
 }
 
 RecordCodec::~RecordCodec() { Py_DECREF(tuple_type_); }

@@ -77,10 +77,12 @@ def initial_record(schema: Schema, values: tuple[Any, ...]) -> bytes:
     """The state record of a key seen for the first time.
 
     Raises:
-        SchemaError: a value doesn't fit its field.
+        SchemaError: a value doesn't fit its field, or the field is of a type that Python functions alone keep.
     """
     record = bytearray(schema.record_size)
     for field, value in zip(schema.fields, values, strict=True):
+        if not field.type.is_text and field.type not in _CODES:
+            raise SchemaError(f"state field '{field.name}' is {field.type.value}, which compiled state doesn't hold")
         if value is None:
             if not field.nullable:
                 raise SchemaError(f"the default of state field '{field.name}' is None", way_out="Declare it `| None`")

@@ -184,3 +184,23 @@ def test_no_file_is_written_with_objects(tmp_path: Path) -> None:
     stream = rel.Topology("t").source("in", rel.rows([({1},)], schema={"what": list[Any]}))
     with pytest.raises(SinkError, match=r"is list\[object \| None\], which ParquetSink can't write"):
         stream.sink("out", rel.parquet(str(tmp_path / "x.parquet")))
+
+
+class Memory(NamedTuple):
+    seen: list[int] = []
+    last: decimal.Decimal | None = None
+    side: Side | None = None
+
+
+def remembered(t: Row, s: Memory) -> tuple[int, Any]:
+    s.seen = [*s.seen, t.n]  # type: ignore[misc]
+    s.side = t.side  # type: ignore[misc]
+    return sum(s.seen), s.side
+
+
+def test_state_of_such_types_runs_in_python() -> None:
+    topology = rel.Topology("memory")
+    stream = topology.source("in", rel.rows(ROWS[:3], schema=Row)).key_by("level")
+    stream.map("m", remembered, state=Memory, schema={"n": int, "side": Side}).sink("out", rel.list())
+    assert "state field 'seen' is list, which compiled state doesn't hold" in " ".join(str(topology.explain()).split())
+    assert [tuple(t) for t in rel.run(topology)["out"]] == [(0, Side.SELL), (1, Side.BUY), (3, Side.SELL)]
