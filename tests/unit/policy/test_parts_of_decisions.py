@@ -11,6 +11,7 @@ from rayelastic.policy.element.guided.load import LoadThresholds, saturation_of
 from rayelastic.policy.element.guided.load_watch import TupleCost
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.policy.element.pieces import Meeting, OperatorGraph
+from rayelastic.policy.regions.learning import SteadyAverage
 from rayelastic.policy.regions.observation import ObservationWindow, PipelineObservation, PlanObservation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 
@@ -81,3 +82,17 @@ def test_one_sample_is_a_profile_and_none_is_not() -> None:
 
     assert reason(0) == "no profile"
     assert reason(1) != "no profile"
+
+
+def test_an_average_that_restarts_counts_the_next_value_in_full() -> None:
+    average = SteadyAverage(OrganicThresholds())
+    for _ in range(5):
+        average.add(10.0)
+    average.restart()
+    assert average.add(11.0) == 11.0
+
+
+def test_a_meeting_costs_what_it_calls_too() -> None:
+    graph = OperatorGraph(["a", "b", "m", "d"], {"m": ["a", "b"], "d": ["m"]})
+    (meeting,) = graph.meetings({"a": 1.0, "b": 1.0, "m": 2.0, "d": 3.0}, dict.fromkeys("abmd", 10.0), frozenset())
+    assert (meeting.cost, meeting.pieces, meeting.queued) == (5.0, 2, False)
