@@ -191,7 +191,9 @@ bool ValueCodec::append_list(PyObject* value, std::string& out, Refusal& refusal
   ValueWriter writer(out, form_.children[0], static_cast<std::size_t>(size));
   for (Py_ssize_t i = 0; i < size; ++i) {
     if (children_[0].give(PyTuple_GET_ITEM(items.get(), i), writer, out, refusal)) continue;
-    refusal.path = "[" + std::to_string(i) + "]" + refusal.path;
+    std::string path("[");  // appended: GCC 12 takes operator+ in front of it for an overlap
+    path.append(std::to_string(i)).append("]").append(refusal.path);
+    refusal.path = std::move(path);
     return false;
   }
   return true;
