@@ -87,6 +87,9 @@ def plain_reason(error: BaseException, function: Callable[..., Any], problem: st
 _OURS = re.compile(r"TypingError: ([^\n]+)\n\s*raised from \S*/rayelastic/compile/")
 
 
+_MEMBER = re.compile(r"value \+?e<(?:[^;>]*\.)?(\w+);[^>]*>")
+
+
 def _first_sentence(text: str) -> str:
     ours = _OURS.findall(text)
     if ours and not re.search(_ASSIGNED, text):
@@ -94,7 +97,9 @@ def _first_sentence(text: str) -> str:
     for pattern, words in _PATTERNS:
         found = pattern.search(text)
         if found:
-            return re.sub(r"\breflected list", "list", found.expand(words).replace("Literal[int]", "int"))
+            said = found.expand(words).replace("Literal[int]", "int")
+            said = _MEMBER.sub(r"a member of the enum \1", said)
+            return re.sub(r"\breflected list", "list", said)
     for line in text.splitlines():
         if not _NOISE.match(line.strip()):
             return line.strip().rstrip(".:")

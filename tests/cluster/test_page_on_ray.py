@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
 import rayelastic as rel
 from rayelastic.cli import main
 from rayelastic.errors import JobNotFoundError
 from rayelastic.pages import cluster_page
+from topologies import vwap
 from topologies.word_count import Line, Word, words
 
 CHROMIUM = shutil.which("chromium")
@@ -30,6 +32,15 @@ PATIENCE = 120_000  # milliseconds
 def lines(enough: Path) -> Iterator[Line]:
     while not enough.exists():
         yield Line("to be or not to be")
+
+
+def days(enough: Path) -> Iterator[vwap.Event]:
+    """Trades and quotes, one day after the other."""
+    day, events = 0, vwap.synthetic(2000).to_pylist()
+    while not enough.exists():
+        for event in events:
+            yield vwap.Event(**{**event, "at": event["at"] + day * vwap.DAY})
+        day += 1
 
 
 def json_of(capsys: pytest.CaptureFixture[str], *command: str) -> Any:
@@ -86,9 +97,8 @@ def test_a_job_on_ray_is_rescaled_from_the_page_and_its_loss_is_told(
 
 def test_a_loss_leads_back_to_a_checkpoint_while_somebody_looks(ray_cluster: str, tmp_path: Path) -> None:
     enough = tmp_path / "enough"
-    topology = rel.Topology("words-go-on")
-    split = topology.source("lines", rel.callable(lambda: lines(enough), Line)).flat_map("words", words, schema=Word)
-    split.key_by("word").aggregate("counts", n=rel.count()).sink("out", rel.list())
+    topology = rel.Topology("vwap-goes-on")
+    vwap.bargains(topology.source("events", rel.callable(lambda: days(enough), vwap.Event))).sink("out", rel.count())
     settings = rel.JobConfig(regions="manual", checkpoint=rel.Checkpoint(every=1.0))
     job = rel.submit(topology, settings, address=ray_cluster)
     page = cluster_page(job.name, ray_cluster, 0)
@@ -97,12 +107,17 @@ def test_a_loss_leads_back_to_a_checkpoint_while_somebody_looks(ray_cluster: str
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
             shown = browser.new_page()
             shown.goto(page.url)
-            expect(shown.locator("#checkpoints tbody")).to_contain_text("counts, after", timeout=PATIENCE)
+            expect(shown.locator("#checkpoints tbody")).to_contain_text(", after", timeout=PATIENCE)
             expect(shown.locator(".mark.checkpoint").first).to_be_visible(timeout=PATIENCE)
+            expect(shown.locator('g.box[data-name="bargains"]')).to_be_visible()
+            job.rescale(job.plan().region_of("pre_vwap").region.name, 2)
+            expect(shown.locator("#journal")).to_contain_text("1 → 2 replicas", timeout=PATIENCE)
             os.kill(next(one.pid for one in job.status.pes), signal.SIGKILL)
             expect(shown.locator("#journal")).to_contain_text("goes on from checkpoint", timeout=PATIENCE)
             expect(shown.locator("#checkpoints-said")).to_contain_text("gone back 1 time", timeout=PATIENCE)
             expect(shown.locator("#state")).to_have_text("running", timeout=PATIENCE)
+            found = Axe().run(shown).response["violations"]
+            assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
             browser.close()
     finally:
         enough.touch()

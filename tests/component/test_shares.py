@@ -44,6 +44,10 @@ def test_shares_that_are_asked_for_come_into_force_while_the_job_runs() -> None:
             assert share == pytest.approx((shares[0] if shares else 136) / PARTITIONS, abs=0.15)
         moved = job.metrics().regions["r1"]
         assert moved.changes == 4
+        job.rescale("r1", 3)
+        job.change(job.plan().with_replicas("r1", 2).with_shares("r1", (90, 181)))  # as a change is taken back
+        assert job.plan().region("r1").shares == (90, 181)
+        flows(job, tuples=2000)
         with pytest.raises(ConfigError, match="would get other replicas while operators change"):
             job.change(job.plan().with_shares("r1", (200, 71)).with_replicas("r1", 2, ("pe0", "pe9")))
         feed.enough.set()

@@ -92,6 +92,7 @@ class RebalanceRegion:
         previous: before.
         pes: the processing element of each replica from now on; None: new ones go where the first is.
         previous_pes: before; None: where the first is.
+        previous_shares: partitions of each replica before; empty: as many as every other.
     """
 
     kind: ClassVar[str] = "rebalance"
@@ -100,12 +101,14 @@ class RebalanceRegion:
     previous: int
     pes: tuple[str, ...] | None = None
     previous_pes: tuple[str, ...] | None = None
+    previous_shares: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, plan: ExecPlan, region: str, replicas: int, pes: tuple[str, ...] | None = None) -> Self:
         """Return the action for a plan; it remembers what was, to take it back."""
         planned = plan.region(region)
-        return cls(region, replicas, planned.replicas, pes, planned.pipelines[0].pes if planned.is_together else None)
+        previous_pes = planned.pipelines[0].pes if planned.is_together else None
+        return cls(region, replicas, planned.replicas, pes, previous_pes, planned.shares)
 
     def apply(self, plan: ExecPlan) -> ExecPlan:
         """Return the plan with it."""
@@ -113,7 +116,8 @@ class RebalanceRegion:
 
     def revert(self, plan: ExecPlan) -> ExecPlan:
         """Return the plan without it."""
-        return plan.with_replicas(self.region, self.previous, self.previous_pes)
+        plan = plan.with_replicas(self.region, self.previous, self.previous_pes)
+        return plan.with_shares(self.region, self.previous_shares) if self.previous_shares else plan
 
     def text(self) -> str:
         """Say it in words."""

@@ -103,7 +103,7 @@ def _shaped(
     if replicas == planned.replicas:
         return made, 0.0
     if not planned.is_together:  # pinned apart: new replicas go where the first is
-        return [*made, RebalanceRegion(name, replicas, planned.replicas)], 0.0
+        return [*made, RebalanceRegion(name, replicas, planned.replicas, previous_shares=planned.shares)], 0.0
     present = planned.pipelines[0].pes
     pes = hosting.host(present, replicas, cpus, own_process=bool(planned.region.token_bound))
     lacking = (replicas - len(pes)) * cpus

@@ -307,8 +307,9 @@ class RegionCounters:
     def with_move(self, keys: int, size: int, seconds: float) -> RegionCounters:
         """Counts one more batch of partitions.
 
-        >>> RegionCounters().with_move(10, 400, 0.5).with_move(5, 200, 0.25).with_change()
-        RegionCounters(changes=1, undone=0, moved_keys=15, moved_bytes=600, held_seconds=0.75, longest_hold=0.5)
+        >>> moved = RegionCounters().with_move(10, 400, 0.5).with_move(5, 200, 0.25)
+        >>> moved.moved_keys, moved.moved_bytes, moved.held_seconds, moved.longest_hold
+        (15, 600, 0.75, 0.5)
         """
         return replace(
             self,
