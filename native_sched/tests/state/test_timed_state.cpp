@@ -228,6 +228,26 @@ TEST(what_was_late_stays_late) {
   CHECK_EQ(log[0].substr(0, 9), "late a 19");
 }
 
+// One replica is ahead of another and has forgotten what applied before; records of the other one come and still need it.
+TEST(a_rule_that_was_forgotten_comes_with_the_records_that_need_it) {
+  const Make make = crossing(false);
+  const OperatorSpec ahead = make();
+  const OperatorSpec behind = make();
+  std::vector<std::string> log;
+  for (const OperatorSpec* const replica : {&ahead, &behind}) {
+    CHECK_EQ(apply(*replica, {1, {{view("r"), 5, 1, view("n")}, {view("r"), 15, 2, view("n")}}, kNoWatermark}, log), 0);
+  }
+  CHECK_EQ(apply(behind, {0, {{view("a"), 10, 0, view("n")}}, kNoWatermark}, log), 0);
+  CHECK_EQ(apply(ahead, {0, {}, 20}, log), 0);
+  CHECK_EQ(apply(ahead, {1, {{view("r"), 21, 3, view("n")}}, kNoWatermark}, log), 0);
+  CHECK_EQ(ahead.store->import_range(behind.store->export_range(0, ~std::uint64_t{0})), 0U);  // no key has a slot
+  CHECK_EQ(apply(ahead, {1, {{view("r"), 22, 4, view("n")}}, kNoWatermark}, log), 0);
+  log.clear();
+  CHECK_EQ(apply(ahead, {0, {}, 23}, log), 0);
+  CHECK_EQ(log.size(), 2U);                                     // and the mark
+  CHECK(log[0].starts_with("a 10 0 n r 4607182418800017408"));  // 1.0 by its bits: what applied at 10
+}
+
 // As behind a router: every record to the replica that has its key, every watermark to both, and each replica does when it likes what waits
 // for it. Whoever gives keys away has done all that came before; who gets them lags behind.
 TEST(keys_move_to_a_replica_that_lags_behind) {

@@ -51,7 +51,12 @@ struct CrossJoin final : TimedState {
     const std::int64_t at = is_timed() ? right_time->of(record) : 0;
     std::vector<KeptRecord>& versions = rules[key_of(record)];
     versions.insert(std::ranges::upper_bound(versions, at, {}, &KeptRecord::time), {at, rights.keep(record)});
-    forget_before(versions, is_timed() ? watermark : 0);
+    forget_before(versions, is_timed() ? needed_from(watermark) : 0);
+  }
+
+  // Records that came from a replica whose watermark was behind wait for an advance, and for what was known at their time.
+  [[nodiscard]] std::int64_t needed_from(std::int64_t watermark) const {
+    return waiting.is_due(watermark) ? waiting.top().time : watermark;
   }
 
   [[nodiscard]] std::string key_of(const std::byte* record) {
@@ -120,14 +125,26 @@ struct CrossJoin final : TimedState {
     const auto count = reader.number<std::uint32_t>();
     const bool taken = restored && (all || !knows) && count > 0;
     if (taken) forget_rules();
+    std::string key;
+    std::int64_t known_from = kEndOfTime;  // what is older was forgotten here, but may be needed by records of a replica that was behind
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::byte* const exported = reader.record(rights.shape());
-      if (!taken) continue;
+      if (!taken && !(restored && is_timed())) continue;
       std::byte* const record = rights.restore(exported);
-      rules[key_of(record)].push_back({is_timed() ? right_time->of(record) : 0, record});
+      const std::int64_t at = is_timed() ? right_time->of(record) : 0;
+      if (std::string of = key_of(record); i == 0 || of != key) {
+        key = std::move(of);
+        const auto known = rules.find(key);
+        known_from = known == rules.end() ? kEndOfTime : known->second.front().time;
+      }
+      if (!taken && at >= known_from) {
+        rights.drop(record);
+        continue;
+      }
+      std::vector<KeptRecord>& versions = rules[key];
+      versions.insert(std::ranges::upper_bound(versions, at, {}, &KeptRecord::time), {at, record});
     }
     if (!taken) return;
-    for (auto& [key, versions] : rules) std::ranges::stable_sort(versions, {}, &KeptRecord::time);
     knows = true;
   }
 };
