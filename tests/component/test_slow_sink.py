@@ -1,19 +1,26 @@
-"""A sink that is far slower than its source: checkpoints are complete within seconds."""
+"""Operators far slower than their source: checkpoints are complete within seconds, and jobs can be stopped."""
 
 from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 import rayelastic as rel
+from rayelastic import testing
 from tests.component.test_checkpoints import Losing
 
 MOST_SECONDS = 5.0  # for a checkpoint
 MOST_HELD = 0.3  # seconds
 SLOW = 0.004  # seconds a record: what the window of a link holds would take half an hour
 CHECKPOINTS = 3
+
+
+class Number(NamedTuple):
+    n: int
+
 
 PINS = {
     "one element": {},
@@ -46,3 +53,24 @@ def test_checkpoints_are_complete_within_five_seconds(pins: dict[str, int], tmp_
             assert counted.paused < MOST_HELD, "the source waits for room, which isn't the checkpoint's doing"
     finally:
         made.job.close()
+
+
+def test_a_job_is_stopped_though_more_is_behind_a_slow_operator_than_a_link_takes(tmp_path: Path) -> None:
+    nobody, gate, rows, wide = threading.Event(), testing.Gate(), 50, "x" * 65536
+
+    def slow(t: Number) -> str:
+        nobody.wait(SLOW)
+        return f"{t.n}{wide}"
+
+    topology = rel.Topology("stopped")
+    source = topology.source("rows", testing.script([*((n,) for n in range(rows)), gate], Number))
+    source.map("widened", slow, schema={"text": str}).sink("out", rel.list())
+    config = rel.JobConfig(pins={"rows": 0, "widened": 0, "out": 1}, threading="dynamic", threads=2, elasticity="off")
+    job = rel.start(topology, config)
+    try:
+        assert gate.wait_reached(60)
+        assert job.metrics().operator("widened").tuples_out < rows, "nothing is behind it any more"
+        stopped = job.stop(rel.Snapshot(tmp_path / "saved"))
+        assert [row.text for row in stopped["out"]] == [f"{n}{wide}" for n in range(rows)]
+    finally:
+        job.close()

@@ -1,8 +1,9 @@
 """Brings a job to one moment of its streams: its sources are held, what they sent is processed, then all is held.
 
 Elements may feed each other, as in front of and behind a replicated region: so nobody is first. Everything flows until
-each link has given on what was put into it; then all operators are held, and if something was still on its way, as
-behind a timer, they are let go on for a while, but for the sources. Knows elements by their handles.
+each link has given on what was put into it; then all operators are held. If something was still on its way, as behind
+a timer, or couldn't leave its element because the other end of a link was held already, they are let go on for a while,
+but for the sources. Knows elements by their handles.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ __all__ = ["Flow", "Standstill", "ask_all", "is_empty"]
 
 Flow = Mapping[str, tuple[int, int]]  # {link: (put into it here, given on here)}
 LOOK = 0.005  # seconds between two looks at what is on its way
+FIRST_TURN = 0.05  # seconds to hold all operators in; as many between two tries
+MOST_TURN = 1.0
 MOST_CALLS = 16  # at once
 ANSWER_TIMEOUT = 10.0  # seconds for an answer beyond the time that what is asked for may take
 RELEASE_TIMEOUT = 10.0  # seconds for a processing element to go on, or to end
@@ -51,14 +54,26 @@ class Standstill:
         Raises:
             StateError: what is under way isn't processed in time, or can't be saved; names the operator.
         """
-        until = time.monotonic() + self._patience
+        until, turn = time.monotonic() + self._patience, FIRST_TURN
         self.each(lambda element: element.hold_sources(), self._patience)
         while True:
             self._await_empty_links(until)
-            left = max(LOOK, until - time.monotonic())
-            if is_empty(self.each(lambda element, left=left: element.hold_all(left), left)):  # type: ignore[misc]
+            busy = self._hold_all(turn)
+            if not busy:
                 return
-            self.each(lambda element: element.let_go_on(), RELEASE_TIMEOUT)
+            if time.monotonic() > until:
+                raise StateError(busy, way_out="Try again when it is less busy")
+            threading.Event().wait(turn)
+            turn = min(2 * turn, MOST_TURN)
+
+    def _hold_all(self, turn: float) -> str:
+        """Tries to hold all operators, and lets them go on if that isn't to be; returns what was busy then."""
+        held = self.each(lambda element: element.hold_all(turn), turn)
+        busy = next((why for _, why in held.values() if why), "")
+        if not busy and is_empty({pe: flow for pe, (flow, _) in held.items()}):
+            return ""
+        self.each(lambda element: element.let_go_on(), RELEASE_TIMEOUT)
+        return busy or f"what is under way in job '{self._job}' wasn't processed within {self._patience:g} s"
 
     def each(self, ask: Callable[[ElementApi], T], patience: float) -> dict[str, T]:
         """Asks all elements at once; {element: its answer}.

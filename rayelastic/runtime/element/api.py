@@ -162,8 +162,11 @@ class ElementApi(Protocol):
         """Holds its sources at their positions."""
         ...
 
-    def hold_all(self, patience: float, /) -> dict[str, tuple[int, int]]:
-        """Holds everything once what is there has been processed; returns the flow then."""
+    def hold_all(self, patience: float, /) -> tuple[dict[str, tuple[int, int]], str]:
+        """Holds everything once what is there has been processed.
+
+        Returns the flow then, and what wasn't processed in time: all goes on there in that case.
+        """
         ...
 
     def let_go_on(self) -> None:

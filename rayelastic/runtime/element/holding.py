@@ -71,19 +71,19 @@ class Holding:
         check_exportable(self.spec.operators)
         if not self.scheduler.wait_sent(HOLD_TIMEOUT):  # whoever sends marks lets the sources go
             raise StateError(f"{self.spec.pe} is still busy with the marks of the checkpoint before")
-        self._hold([self.ids[name] for name in self.hosted.sources], self._releases)
+        busy = self._hold([self.ids[name] for name in self.hosted.sources], self._releases, HOLD_TIMEOUT)
+        if busy:
+            raise StateError(busy, way_out="Try again when it is less busy")
 
-    def hold_all(self, patience: float) -> None:
-        """Holds all operators once everything that is here has been processed.
+    def hold_all(self, patience: float) -> str:
+        """Holds all operators once everything that is here has been processed; returns what wasn't in time, if so.
 
         Args:
             patience: seconds for that.
-
-        Raises:
-            StateError: that didn't happen in time, as the error says.
         """
-        self._hold(self._numbers(), self._releases, patience)
-        self._all_held = True
+        busy = self._hold(self._numbers(), self._releases, patience)
+        self._all_held = not busy
+        return busy
 
     def let_go_on(self) -> None:
         """Lets all operators go again but for the sources: something is on its way yet."""
@@ -181,18 +181,19 @@ class Holding:
         """Of all operators, and of what brings and takes their tuples."""
         return list(range(len(self.scheduler.sample().operators)))
 
-    def _hold(self, numbers: list[int], releases: int, patience: float = HOLD_TIMEOUT) -> None:
+    def _hold(self, numbers: list[int], releases: int, patience: float) -> str:
         if self.scheduler.wait(0.0):  # it has ended: nothing moves there any more
-            return
+            return ""
         self._lease()
         try:
             self.scheduler.hold(numbers, drain=True, timeout=patience)
         except TimeoutError as error:
-            raise StateError(f"{self.spec.pe}: {error}", way_out="Try again when it is less busy") from None
+            return f"{self.spec.pe}: {error}"
         with self._lock:
             if self._releases != releases:
                 self.scheduler.release()
                 raise StateError(f"{self.spec.pe} was released while it was held: its coordinator has been replaced")
+        return ""
 
     def _lease(self) -> None:
         """Has everything go on by itself, should whoever holds it never come back."""

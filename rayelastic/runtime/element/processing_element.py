@@ -251,10 +251,10 @@ class ProcessingElement:
         """
         self._held().hold_sources()
 
-    def hold_all(self, patience: float) -> dict[str, tuple[int, int]]:
-        """Holds all operators once everything that is here has been processed; returns the flow then."""
-        self._held().hold_all(patience)
-        return self.flow()
+    def hold_all(self, patience: float) -> tuple[dict[str, tuple[int, int]], str]:
+        """Holds all operators once everything that is here has been processed. See ElementApi."""
+        busy = self._held().hold_all(patience)
+        return self.flow(), busy
 
     def let_go_on(self) -> None:
         """Lets all operators go again but for the sources."""

@@ -278,6 +278,7 @@ def test_387_operators_collapse_and_open(opened: Open) -> None:
         page.locator("#detail").select_option("operators")
         expect(page.locator("g.box")).to_have_count(387)
         assert page.evaluate(OVERLAPPING) == 0
+        page.close()  # it would complain of a server that has left
     finally:
         served.close()
 
@@ -290,6 +291,7 @@ def test_10000_operators_are_shown_as_fits_and_one_by_one(opened: Open) -> None:
         assert page.evaluate(OVERLAPPING) == 0
         page.locator("#detail").select_option("operators")
         expect(page.locator("g.box")).to_have_count(10_002, timeout=60_000)
+        page.close()  # it would complain of a server that has left
     finally:
         served.close()
 
