@@ -572,6 +572,9 @@ class Operator:
         Has a text_source begin at such a place, before it starts: it gives the lines behind it.
         """
 
+    def seek_sequence(self, next: int) -> None:
+        """Has a sequence_source begin at a value, before it starts."""
+
     def flush(self) -> None:
         """
         Has an arrow_sink give the rows that it has gathered, while it is held; nothing for other operators. RuntimeError: its function raised.

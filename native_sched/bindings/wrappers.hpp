@@ -90,6 +90,7 @@ struct OperatorObject {
   std::shared_ptr<std::atomic<std::int64_t>> counter = nullptr;  // of count sinks
   std::shared_ptr<LatencyCounts> latency = nullptr;              // of sinks that with_latency made
   std::shared_ptr<const OperatorSpec> text = nullptr;            // of text sources, as they were made
+  std::shared_ptr<const OperatorSpec> sequence = nullptr;        // of sequence sources, likewise
   std::function<std::string()> flush = {};                       // of sinks that gather rows: gives them now; why not, or empty
 };
 

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "rayelastic/operators/sequence_source.hpp"
 #include "rayelastic/operators/text_source.hpp"
 #include "wrappers.hpp"
 
@@ -27,6 +28,13 @@ void bind_held() {
           },
           nb::arg("file"), nb::arg("byte"), nb::arg("lines"),
           "Has a text_source begin at such a place, before it starts: it gives the lines behind it.")
+      .def(
+          "seek_sequence",
+          [](const OperatorObject& self, std::int64_t next) {
+            if (self.sequence == nullptr) throw std::invalid_argument("operator '" + self.spec.name + "' is no sequence");
+            seek_sequence(*self.sequence, next);
+          },
+          nb::arg("next"), "Has a sequence_source begin at a value, before it starts.")
       .def(
           "flush",
           [](const OperatorObject& self) {

@@ -290,7 +290,9 @@ void bind_operator(nb::module_& module) {
       .def_static(
           "sequence_source",
           [](std::string name, const SchemaObject& output, std::int64_t count, std::size_t payload_bytes) {
-            return OperatorObject{.spec = make_sequence_source(std::move(name), output.schema, count, payload_bytes)};
+            OperatorObject result{.spec = make_sequence_source(std::move(name), output.schema, count, payload_bytes)};
+            result.sequence = std::make_shared<const OperatorSpec>(result.spec);
+            return result;
           },
           nb::arg("name"), nb::arg("output"), nb::arg("count"), nb::arg("payload_bytes") = 0, "0, 1, ..., count - 1 with a shared payload.")
       .def_static(

@@ -70,4 +70,11 @@ OperatorSpec make_sequence_source(std::string name, std::shared_ptr<const Schema
   return spec;
 }
 
+void seek_sequence(const OperatorSpec& source, std::int64_t next) {
+  auto& sequence = *static_cast<Sequence*>(source.state.get());
+  if (next < 0 || next > sequence.count)
+    throw std::invalid_argument("operator '" + source.name + "': the place is outside of the sequence");
+  sequence.next = next;
+}
+
 }  // namespace rayelastic

@@ -202,6 +202,21 @@ TEST(a_sequence_counts_and_shares_its_payload) {
   CHECK_EQ(counter->load(), 100);
 }
 
+TEST(a_sequence_goes_on_from_a_value) {
+  const auto schema = schema_of({{"value", Type::Int64, false, "l", 0, -1}});
+  for (const std::int64_t next : {0, 1, 99, 100}) {
+    const OperatorSpec spec = make_sequence_source("numbers", schema, 100, 0);
+    seek_sequence(spec, next);
+    FakeContext context(spec, 32);
+    CHECK(context.run_source() >= 0);
+    CHECK_EQ(context.count(), static_cast<std::size_t>(100 - next));
+    if (next < 100) CHECK_EQ(context.get<std::int64_t>(0, "value"), next);
+  }
+  const OperatorSpec spec = make_sequence_source("numbers", schema, 100, 0);
+  CHECK_THROWS(seek_sequence(spec, 101), std::invalid_argument);
+  CHECK_THROWS(seek_sequence(spec, -1), std::invalid_argument);
+}
+
 TEST(a_source_goes_on_from_a_place_near_where_it_was) {
   const TemporaryFolder folder;
   std::string first = "\xef\xbb\xbf";

@@ -113,7 +113,9 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
             opened, recoded = content_of(body.encoding), body.encoding is not None
             return _text_source(_native.Operator.text_source(name, schema, list(body.paths), opened, recoded))
         case SequenceSource():
-            return SourceOperator(_native.Operator.sequence_source(name, schema, body.count, body.payload_bytes))
+            return _sequence_source(
+                _native.Operator.sequence_source(name, schema, body.count, body.payload_bytes), body
+            )
         case RowsSource():
             return _rows_source(spec, body)
         case GenerateSource():
@@ -204,6 +206,14 @@ def _text_source(native: _native.Operator) -> SourceOperator:
         return None if found is None else Place(*found)
 
     return SourceOperator(native, seek=seek, place=place)
+
+
+def _sequence_source(native: _native.Operator, body: SequenceSource) -> SourceOperator:
+    def seek(position: int, _: Input | None) -> int:
+        native.seek_sequence(min(position, body.count))
+        return max(0, position - body.count)
+
+    return SourceOperator(native, seek=seek)
 
 
 def _rows_source(spec: OperatorSpec, body: RowsSource) -> SourceOperator:

@@ -62,6 +62,8 @@ SOURCES = [
     pytest.param(parquet_files, id="parquet"),
     pytest.param(lambda _: rel.arrow(pa.table({"n": range(TOTAL)})), id="arrow"),
     pytest.param(lambda _: rel.rows([(n,) for n in range(TOTAL)], schema={"n": int}), id="rows"),
+    pytest.param(lambda _: rel.sequence(TOTAL), id="sequence"),
+    pytest.param(lambda _: rel.sequence(TOTAL, payload_bytes=100), id="sequence with payload"),
 ]
 
 

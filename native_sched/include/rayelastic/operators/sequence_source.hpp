@@ -15,4 +15,7 @@ namespace rayelastic {
 [[nodiscard]] OperatorSpec make_sequence_source(std::string name, std::shared_ptr<const Schema> output, std::int64_t count,
                                                 std::size_t payload_bytes);
 
+// Has it begin at a value, before it starts: 0 to its count.
+void seek_sequence(const OperatorSpec& source, std::int64_t next);
+
 }  // namespace rayelastic
