@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import rayelastic as rel
@@ -62,6 +63,17 @@ class Feed:
                 sequence = following[key]
                 following[key] = sequence + 1
                 yield Event(key, sequence)
+
+
+class Events(Feed):
+    """So many events, given to the end."""
+
+    def __init__(self, keys: int, rows: int) -> None:
+        super().__init__(keys)
+        self.given = list(islice(self(), rows))
+        self.next = [0] * keys
+        for event in self.given:
+            self.next[event.key] += 1
 
 
 def check(rows: list[Counted], feed: Feed) -> None:
