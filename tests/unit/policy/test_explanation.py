@@ -1,4 +1,4 @@
-"""Explanations of what holds threads back: the usual one where nothing speaks for another, by how unlikely others are."""
+"""Explanations of what holds threads back: the usual one if nothing speaks for another, and by how unlikely others are."""
 
 from __future__ import annotations
 
