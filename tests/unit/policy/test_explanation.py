@@ -1,4 +1,4 @@
-"""Explanations of what holds threads back: the usual one if nothing speaks for another, and by how unlikely others are."""
+"""Explanations of what holds threads back: the usual one if nothing speaks for another, else by how likely they are."""
 
 from __future__ import annotations
 
