@@ -36,7 +36,8 @@ ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.RShift: ast.LShift,
 }
 OPPOSITES = {"min": "max", "max": "min", "any": "all", "all": "any"}
-SAME_EITHER_WAY = {"isinstance", "issubclass", "getattr", "range", "replace", "TypeVar", *OPPOSITES}
+SYMMETRIC = {"compare_digest", "gcd", "isclose", *OPPOSITES}
+SAME_EITHER_WAY = {"isinstance", "issubclass", "getattr", "range", "replace", "TypeVar", *SYMMETRIC}
 LEFT_ALONE = (ast.Assert, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.JoinedStr)
 LIKE_NUMBERS = (ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp)
 
