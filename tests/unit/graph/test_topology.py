@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cloudpickle
 import pyarrow as pa
@@ -41,7 +41,7 @@ def topology(compiler: FakeCompiler) -> Topology:
     return Topology("market", compiler=compiler)
 
 
-def trades(topology: Topology, name: str = "trades"):
+def trades(topology: Topology, name: str = "trades") -> Any:
     return topology.source(name, sources.rows([Trade("a", 1.0, 2)]))
 
 
