@@ -51,7 +51,7 @@ class Accepted:
 
 
 @pytest.fixture
-def accepted():
+def accepted() -> Any:
     accepted = Accepted()
     yield accepted
     while not accepted.queue.empty():
@@ -61,10 +61,10 @@ def accepted():
 
 
 @pytest.fixture
-def make_port(accepted):
+def make_port(accepted: Any) -> Any:
     ports: list[DataPort] = []
 
-    def make(**options) -> DataPort:
+    def make(**options: Any) -> DataPort:
         ports.append(DataPort("job", "pe-1", SECRET, "127.0.0.1", accepted, **options))
         return ports[-1]
 
@@ -77,7 +77,7 @@ def tcp_only(port: DataPort) -> PortAddress:
     return PortAddress(port.address.host, port.address.port)
 
 
-def dialled(address: PortAddress, **changes) -> socket.socket:
+def dialled(address: PortAddress, **changes: Any) -> socket.socket:
     names = {"job_id": "job", "sender": "pe-0", "receiver": "pe-1", "channel": "link:a->b"}
     return dial(address, **{**names, "epoch": 0, "secret": SECRET, "timeout": 5.0, **changes})
 
@@ -385,7 +385,7 @@ def test_a_peer_may_wake_the_thread_before_close_does(make_port: Any, monkeypatc
     waker = port._waker
 
     class Overtaken:
-        def __getattr__(self, name: str):
+        def __getattr__(self, name: str) -> Any:
             stranger(port).close()  # the thread wakes, sees that it's to end, and ends
             port._thread.join(10)
             assert not port._thread.is_alive()

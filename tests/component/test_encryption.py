@@ -287,14 +287,14 @@ def test_a_job_that_has_to_be_encrypted_does_not_start_where_it_cannot(monkeypat
         def missing() -> str:
             return "there is no OpenSSL"
 
-    monkeypatch.setattr(secure_socket._native, "Tls", Without)
+    monkeypatch.setattr(secure_socket._native, "Tls", Without)  # type: ignore[attr-defined]
     topology = rel.Topology("numbers")
     topology.source("numbers", rel.rows([(1,)], schema={"n": int})).sink("out", rel.list())
     with pytest.raises(ConfigError, match="no OpenSSL on .* Install OpenSSL"):
         rel.run(topology, rel.JobConfig(secure=True))
     assert rel.run(topology)["out"]
     with pytest.raises(ConfigError, match="secure=None"):
-        rel.JobConfig(secure=None)
+        rel.JobConfig(secure=None)  # type: ignore[arg-type]
 
 
 def test_a_wrong_secret_is_refused_before_any_encryption(port: Any) -> None:

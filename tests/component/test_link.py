@@ -20,7 +20,7 @@ FIELDS = [("value", "int64", False, "l"), ("payload", "binary", False, "z")]
 
 
 @pytest.fixture(params=["unix", "tcp", "tls"])
-def sockets(request):
+def sockets(request: Any) -> Any:
     """The two ends of an authenticated connection, as the data port hands them over."""
     arrived: queue.Queue[socket.socket] = queue.Queue()
     secure = request.param == "tls"
@@ -32,7 +32,7 @@ def sockets(request):
         yield near, arrived.get(timeout=10)
 
 
-def sender(connection: socket.socket, fields, count: int, payload_bytes: int = 100):
+def sender(connection: socket.socket, fields: Any, count: int, payload_bytes: int = 100) -> Any:
     schema = native.Schema(fields)
     tls = tls_of(connection)
     link = native.Link(connection.detach(), name="a->b", peer="pe-1", tls=tls)
@@ -43,7 +43,7 @@ def sender(connection: socket.socket, fields, count: int, payload_bytes: int = 1
     return scheduler, link
 
 
-def receiver(connection: socket.socket, fields, sink):
+def receiver(connection: socket.socket, fields: Any, sink: Any) -> Any:
     schema = native.Schema(fields)
     tls = tls_of(connection)
     link = native.Link(connection.detach(), name="a->b", peer="pe-0", tls=tls)
@@ -111,7 +111,7 @@ def test_draining_the_sender_ends_the_stream_and_loses_nothing(sockets: Any) -> 
     near, far = sockets
     counted = []
 
-    def count(schema):
+    def count(schema: Any) -> Any:
         counted.append(native.Operator.count_sink("count", schema))
         return counted[0]
 

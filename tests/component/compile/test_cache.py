@@ -60,7 +60,7 @@ def test_the_second_process_needs_no_numba(tmp_path: Path) -> None:
 
 class Word(NamedTuple):
     word: str
-    count: int = 1
+    count: int = 1  # type: ignore[assignment]
 
 
 def words(t):
@@ -71,7 +71,7 @@ def words(t):
 def test_what_replaces_a_field_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = CodeCache(tmp_path)
     kept = []
-    monkeypatch.setattr(cache, "put", lambda key, entry: kept.append(key) or CodeCache.put(cache, key, entry))
+    monkeypatch.setattr(cache, "put", lambda key, entry: kept.append(key) or CodeCache.put(cache, key, entry))  # type: ignore[func-returns-value]
     for name in ("Word", "named_by_an_aggregate"):
         asked = request(lambda t: t._replace(count=t.count + 1), Schema.of(Word).renamed(name))
         assert Compiler(cache).compile(asked).output_schema.tuple_type is Word
@@ -90,8 +90,8 @@ def test_equal_functions_are_compiled_once_and_damage_is_seen(tmp_path: Path) ->
     assert same.output_schema.tuple_type is Word
     (kept,) = tmp_path.iterdir()
     kept.write_bytes(kept.read_bytes()[:-1])
-    assert CodeCache(tmp_path).get(code.machine.key) is None
-    assert Compiler(CodeCache(tmp_path)).compile(asked).machine.key == code.machine.key
+    assert CodeCache(tmp_path).get(code.machine.key) is None  # type: ignore[union-attr]
+    assert Compiler(CodeCache(tmp_path)).compile(asked).machine.key == code.machine.key  # type: ignore[union-attr]
 
 
 def test_what_changes_the_key() -> None:

@@ -38,14 +38,14 @@ ROWS = [
 
 
 def counted(t):
-    d = {}
+    d = {}  # type: ignore[var-annotated]
     for w in t.s.split():
         d[w] = d.get(w, 0) + 1
     return ";".join(f"{k}={v}" for k, v in d.items())
 
 
 def counted_by_default(t):
-    d = {}
+    d = {}  # type: ignore[var-annotated]
     for c in t.s:
         d.setdefault(c, 0)
         d[c] += 1
@@ -62,27 +62,27 @@ def counted_by_membership(t):
 
 
 def summed(t):
-    d = {}
+    d = {}  # type: ignore[var-annotated]
     for k in (1, 2, 1):
         d[k] = d.get(k, 0) + t.x
     return d[1], d[2]
 
 
 def first_seen(t):
-    d = {}
+    d = {}  # type: ignore[var-annotated]
     for at, w in enumerate(t.s.split()):
         d.setdefault(w, at)
     return sum(d.values())
 
 
 def most_frequent(t):
-    d = {}
+    d = {}  # type: ignore[var-annotated]
     for w in t.s.split():
         d[w] = d.get(w, 0) + 1
     if not d:
         return "", "", "", ""
     return (
-        max(d, key=d.get),
+        max(d, key=d.get),  # type: ignore[arg-type]
         max(d.items(), key=lambda p: p[1])[0],
         sorted(d.items(), key=lambda p: -p[1])[0][0],
         sorted(d.items(), key=lambda p: (-p[1], p[0]))[-1][0],
@@ -98,7 +98,7 @@ def shown(t):
 
 
 def each(t):
-    d = {}
+    d = {}  # type: ignore[var-annotated]
     for w in t.s.split():
         d[w] = d.get(w, 0) + 1
     for w in sorted(d):

@@ -30,7 +30,7 @@ class Names:
 
 
 class Limits(NamedTuple):
-    names: frozenset
+    names: frozenset  # type: ignore[type-arg]
     most: int
 
 
@@ -116,7 +116,7 @@ def none_or_another(t):
 def none_or_another_in_front(t):
     words = list(map(str.lower, t.s.split()))
     words.sort()
-    words.insert(0, None if t.p else t.s)
+    words.insert(0, None if t.p else t.s)  # type: ignore[arg-type]
     return words[-1]
 
 
@@ -232,7 +232,7 @@ def test_what_would_differ_is_refused(compiler: Any, function: Any, reason: Any)
 
 class Chosen(NamedTuple):
     word: str | None
-    count: int
+    count: int  # type: ignore[assignment]
 
 
 class Nicknamed(NamedTuple):

@@ -91,7 +91,7 @@ def defaulted(t):
 
 
 def of_tuples(t):
-    d = {}
+    d = {}  # type: ignore[var-annotated]
     for word in t.s.split():
         d[(word, len(word))] = len(d)
         d[(word, 1)] = -1

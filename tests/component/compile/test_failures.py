@@ -27,7 +27,7 @@ class Narrow(NamedTuple):
 
 
 class Seen(NamedTuple):
-    count: int = 0
+    count: int = 0  # type: ignore[assignment]
 
 
 def divide(t):

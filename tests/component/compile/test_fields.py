@@ -35,7 +35,7 @@ def values(kind: DataType) -> st.SearchStrategy:
             0 if unsigned else -(2 ** (bits - 1)), min(2**63 - 1, 2 ** (bits if unsigned else bits - 1) - 1)
         )
     if kind.is_float:
-        return st.floats(width=8 * kind.size, allow_nan=False)
+        return st.floats(width=8 * kind.size, allow_nan=False)  # type: ignore[arg-type]
     if kind in (DataType.DATE32, DataType.DATE64):
         return st.dates()
     if kind is DataType.TIMESTAMP:
@@ -147,7 +147,7 @@ def test_none_where_it_may_not_be_fails_the_tuple(compiled: Any) -> None:
 
 class Account(NamedTuple):
     total: float = 0.0
-    count: int = 0
+    count: int = 0  # type: ignore[assignment]
     last: str = "-"
     best: int | None = None
     mark: str | None = None

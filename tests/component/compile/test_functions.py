@@ -20,7 +20,7 @@ class Trade(NamedTuple):
 class Total(NamedTuple):
     symbol: str
     value: float
-    count: int = 1
+    count: int = 1  # type: ignore[assignment]
 
 
 class Note(NamedTuple):
@@ -89,7 +89,7 @@ def maybe(t):
 
 
 def collected(t):
-    seen = {}
+    seen = {}  # type: ignore[var-annotated]
     for c in t.symbol:
         if c in seen:
             seen[c] += 1

@@ -32,7 +32,7 @@ class Trade(NamedTuple):
 
 
 class Counter(NamedTuple):
-    count: int = 0
+    count: int = 0  # type: ignore[assignment]
 
 
 RATES = {"IBM": 1.5, "other": "x"}
@@ -58,7 +58,7 @@ def unhelpful(x):
 def late(t):
     x = 1
     if t.volume > 3:
-        x = "a"
+        x = "a"  # type: ignore[assignment]
     return x
 
 
@@ -91,7 +91,7 @@ NOT_COMPILED = [
     ),
     ("json", lambda t: json.loads(t.symbol), "json.loads"),
     ("json in helper", lambda t: unhelpful(t.symbol), "json.dumps"),
-    ("object", lambda t: t.price * SCALE.missing, "'SCALE' has no attribute 'missing'"),
+    ("object", lambda t: t.price * SCALE.missing, "'SCALE' has no attribute 'missing'"),  # type: ignore[attr-defined]
     ("Decimal", lambda t: float(decimal.Decimal(1)), "Decimal"),
     ("method of tuples", lambda t: t._asdict(), "'_asdict' of Trade isn't compiled: only its fields, methods"),
     ("_replace", lambda t: t._replace(cost=1), "'_replace' of Trade isn't compiled: only its fields, methods"),
@@ -106,7 +106,7 @@ NOT_COMPILED = [
     ("type", lambda t: 1 if type(t.price) is float else 0, "type isn't compiled: ask isinstance(..)"),
     ("attributes made when asked for", lambda t: ANYTHING.price + t.price, "'ANYTHING' has no attribute 'price'"),
     ("isinstance", lambda t: 1.0 if isinstance(t.volume, int) else 0.0, "isinstance(..) of this class isn't compiled"),
-    ("unknown name", lambda t: undefined_name(t.price), "undefined_name"),  # noqa: F821
+    ("unknown name", lambda t: undefined_name(t.price), "undefined_name"),  # type: ignore[name-defined]  # noqa: F821
     ("returns None", lambda t: None, "None"),
     ("set of lists", lambda t: {t.symbol: [t.price]}, ""),
     ("open", lambda t: open(t.symbol).read(), "open"),
@@ -154,7 +154,7 @@ def test_a_reason_shows_of_a_line_what_is_the_functions_own(compiler: Any) -> No
 
 def test_compiling_warns_of_nothing(compiler: Any, recwarn: Any) -> None:
     def counted(t):
-        d = {}
+        d = {}  # type: ignore[var-annotated]
         for c in t.symbol:
             d[c] = d.get(c, 0) + 1
         return len(d)
@@ -237,7 +237,7 @@ def test_vectorised_by_annotation(compiler: Any) -> None:
     assert compiler.compile(request(arrow_map, Trade, output=Schema.of(Trade))).view is View.ARROW
     code = compiler.compile(request(pandas_map, Trade, output=Schema.of(Trade)))
     batch = pa.RecordBatch.from_pylist([{"symbol": "a", "price": 1.0, "volume": 2}], schema=Schema.of(Trade).to_arrow())
-    assert load(code).function(batch).to_pylist() == [{"symbol": "a", "price": 1.0, "volume": 3}]
+    assert load(code).function(batch).to_pylist() == [{"symbol": "a", "price": 1.0, "volume": 3}]  # type: ignore[misc]
     with pytest.raises(LaneError, match="a keyed function can't be vectorised"):
         compiler.compile(request(keyed_numpy, Trade, keys=("symbol",), state=Counter))
 
@@ -263,8 +263,8 @@ def test_flags(compiler: Any) -> None:
 def test_python_lane_marks_the_failing_tuple(compiler: Any) -> None:
     code = compiler.compile(request(lambda t: 1 // t.volume, Trade, lane=Lane.PYTHON, output=Schema.of(int)))
     with pytest.raises(ZeroDivisionError) as error:
-        load(code).function([Trade("", 0.0, 1), Trade("", 0.0, 0), Trade("", 0.0, 2)])
-    assert error.value.rel_index == 1
+        load(code).function([Trade("", 0.0, 1), Trade("", 0.0, 0), Trade("", 0.0, 2)])  # type: ignore[misc]
+    assert error.value.rel_index == 1  # type: ignore[attr-defined]
 
 
 def test_state_without_fixed_layout_runs_in_python(compiler: Any) -> None:
@@ -276,5 +276,5 @@ def test_state_without_fixed_layout_runs_in_python(compiler: Any) -> None:
     assert code.lane is Lane.PYTHON
     assert "NamedTuple class with defaults" in code.reason
     state = code.state()
-    assert load(code).function([Trade("", 0.0, 1)] * 2, [state, state]) == [1, 2]
+    assert load(code).function([Trade("", 0.0, 1)] * 2, [state, state]) == [1, 2]  # type: ignore[misc]
     assert code.kind is OperatorKind.MAP

@@ -25,7 +25,7 @@ from rayelastic.graph.spec.operator_spec import Lane
 
 class Event(NamedTuple):
     kind: str
-    count: int
+    count: int  # type: ignore[assignment]
     price: float
     maybe: int | None
 
@@ -294,7 +294,7 @@ def assigned(t: Any) -> Any:
 
 
 def missing(t: Any) -> Any:
-    return t.count + SCORER.nothing
+    return t.count + SCORER.nothing  # type: ignore[attr-defined]
 
 
 REFUSED = [
@@ -339,7 +339,7 @@ def test_what_is_frozen_is_in_the_identity() -> None:
     other.limits = Limits(-2.0)
     assert of(other.score) != of(SCORER.score)  # what a method that it calls reads
     other = Scorer(2.5)
-    other.unread = object()
+    other.unread = object()  # type: ignore[attr-defined]
     assert of(other.score) == of(SCORER.score)
     assert of(functools.partial(scaled, 3)) != of(functools.partial(scaled, 4))
     one, two = enum.Enum("Name", {"A": "x"}), enum.Enum("Name", {"A": "y"})

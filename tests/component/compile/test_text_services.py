@@ -12,7 +12,7 @@ import pytest
 from harness import FLAT_MAP, MAP
 from hypothesis import given
 from hypothesis import strategies as st
-from test_text import Pair, Raw, numbers, quick, related, rows, same, texts
+from test_text import Pair, Raw, numbers, quick, related, rows, same, texts  # type: ignore[import-not-found]
 
 from rayelastic.errors import LaneError
 
@@ -250,7 +250,7 @@ def test_characters_by_number(compiled: Any) -> None:
 
 # The planes in which there are cases and classes; of others whole blocks are asked below.
 SCRIPTS = (range(0x3400), range(0xA000, 0xA500), range(0xA600, 0xAC00), range(0xF900, 0x12000), range(0x16000, 0x17000))
-SCRIPTS += (range(0x1D000, 0x1F200), range(0xE0000, 0xE0200))
+SCRIPTS += (range(0x1D000, 0x1F200), range(0xE0000, 0xE0200))  # type: ignore[assignment]
 
 
 def test_case_of_every_character(compiled: Any) -> None:

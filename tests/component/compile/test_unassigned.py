@@ -68,7 +68,7 @@ def while_it_is_less(t):
     return 1 if name else 3
 
 
-def test_of_a_loop(t: Any) -> Any:
+def test_of_a_loop(t):
     n = t.i
     if n > 5:
         left = n
@@ -102,7 +102,7 @@ def a_guard(t):
     match t.i:
         case 1 | 2:
             name = 0
-        case _ if name:
+        case _ if name:  # type: ignore[used-before-def]
             name = 1
     return 1
 
@@ -195,7 +195,7 @@ MAPS = [
     inner,
 ]
 for _f in MAPS:
-    _f.__test__ = False
+    _f.__test__ = False  # type: ignore[attr-defined]
 ROWS = [(0, ""), (1, "b c"), (2, "7"), (4, "error e d"), (9, "a"), (6, "-3"), (5, "c b a")]
 
 

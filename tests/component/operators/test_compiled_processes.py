@@ -43,7 +43,7 @@ class Program:
 
     def on_tuple(self, t: Row, state: Seen, out: rel.Out) -> None:
         state.seen += 1  # type: ignore[misc]
-        out.give(Told(t.key, "tuple", out.time, state.seen))
+        out.give(Told(t.key, "tuple", out.time, state.seen))  # type: ignore[arg-type]
         if t.wait > 0:
             out.after(t.wait)
         elif t.wait < 0:
@@ -125,13 +125,13 @@ class Remembers:
         if t.text == "forget":
             out.forget()
         else:
-            out.give(Line(t.who, out.time, f"{state.text} then {t.text}"))
+            out.give(Line(t.who, out.time, f"{state.text} then {t.text}"))  # type: ignore[arg-type]
             state.text = t.text  # type: ignore[misc]
             out.timer(t.at + 0.5)
 
     def on_time(self, time: float, state: Last, out: rel.Out) -> None:
         state.times += 1  # type: ignore[misc]
-        out.give(Line(*out.key, time, state.text if not out.ended else state.text + " at the end"))
+        out.give(Line(*out.key, time, state.text if not out.ended else state.text + " at the end"))  # type: ignore[call-arg]
 
     def on_end(self, state: Last, out: rel.Out) -> None:
         out.give(("all", float(state.times), state.text))
@@ -160,7 +160,7 @@ class Clocked:
     """By the clock: tells of itself as soon as its time has come."""
 
     def on_tuple(self, t: Row, state: Rested, out: rel.Out) -> None:
-        state.since = out.time  # type: ignore[misc]
+        state.since = out.time  # type: ignore[assignment, misc]
         out.after(0.01)
         out.after(3600)
 

@@ -40,7 +40,7 @@ def processing(source: Any, lateness: int, program: Any, *, late: bool = True, *
     """What a program tells of rows, and the late ones."""
     topology = rel.Topology("process")
     timed = topology.source("rows", source).event_time("time", "at", lateness=lateness)
-    told = timed.key_by("key").process("told", program, schema=Told, **how)
+    told: Any = timed.key_by("key").process("told", program, schema=Told, **how)
     told.sink("out", rel.list())
     if late:
         told.late().sink("late", rel.list())

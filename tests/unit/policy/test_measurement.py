@@ -123,7 +123,7 @@ def test_one_odd_period_is_no_change_of_load() -> None:
 def test_levels_go_where_lines_meet() -> None:
     assert more_threads({2: 1.0, 4: 1.9}, 2, 8, 2) is None
     assert more_threads({8: 1.0}, 8, 8, 2) is None
-    assert more_threads({6: 1.0}, 6, 8, 2).threads == 8
+    assert more_threads({6: 1.0}, 6, 8, 2).threads == 8  # type: ignore[union-attr]
     assert peak_above({64: 64.0}, 64, 0.05) is None
     assert peak_above({8: 8.0, 9: 7.0}, 8, 0.05) is None
     assert peak_above({8: 10.0, 16: 9.0, 4: 10.0}, 8, 0.05) is None
@@ -131,11 +131,11 @@ def test_levels_go_where_lines_meet() -> None:
 
 def test_saving_goes_by_the_line_below_or_by_idle_threads() -> None:
     known = {8: 8.0, 16: 10.0}
-    assert fewer_threads(known, 16, 2, 10.0, 0.03, None).threads == 10
-    assert fewer_threads(known, 16, 2, 10.0, 0.03, 12.2).threads == 13
-    assert fewer_threads({16: 10.0}, 16, 2, 10.0, 0.03, None).threads == 8
-    assert fewer_threads({16: 10.0}, 16, 2, 10.0, 0.03, 4.5).threads == 8
+    assert fewer_threads(known, 16, 2, 10.0, 0.03, None).threads == 10  # type: ignore[union-attr]
+    assert fewer_threads(known, 16, 2, 10.0, 0.03, 12.2).threads == 13  # type: ignore[union-attr]
+    assert fewer_threads({16: 10.0}, 16, 2, 10.0, 0.03, None).threads == 8  # type: ignore[union-attr]
+    assert fewer_threads({16: 10.0}, 16, 2, 10.0, 0.03, 4.5).threads == 8  # type: ignore[union-attr]
     assert fewer_threads({2: 1.0}, 2, 2, 1.0, 0.03, None) is None
     assert fewer_threads({8: 8.0, 9: 9.0}, 9, 2, 9.0, 0.03, None) is None
-    assert fewer_threads({8: 9.6, 16: 10.0}, 16, 2, 10.0, 0.03, None).threads == 12
+    assert fewer_threads({8: 9.6, 16: 10.0}, 16, 2, 10.0, 0.03, None).threads == 12  # type: ignore[union-attr]
     assert fewer_threads({4: 10.0, 8: 9.0, 16: 10.0}, 16, 2, 10.0, 0.03, None) is None

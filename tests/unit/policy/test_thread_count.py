@@ -82,7 +82,7 @@ def test_the_released_variant_swallows_five_strikes() -> None:
     for throughput, threads in ((10, 2), (20, 4), (10, 8)):
         controller.step(observation(throughput, threads))
     changes = []
-    for throughput in [20.0] * 2 + [30.0] * 6:
+    for throughput in [20.0] * 2 + [30.0] * 6:  # type: ignore[assignment]
         controller.step(observation(throughput, 4))
         changes.append(controller.load_changed)
     assert changes == [False] * 7 + [True]
@@ -111,7 +111,7 @@ def test_a_change_of_load_is_said_of_the_period_in_which_it_was_seen_alone() -> 
     controller = ThreadCountElasticity(queues=False)
     for throughput, threads in ((10, 2), (20, 4), (20, 4)):
         controller.step(observation(throughput, threads))
-    seen = []
+    seen = []  # type: ignore[var-annotated]
     while not controller.load_changed and len(seen) < 10:
         seen.append(controller.step(observation(100, 4)))
     assert controller.load_changed

@@ -4,6 +4,8 @@ Numba insists on the typing function and its implementations having the same sig
 are taken away, so that both can have the types that mypy wants.
 """
 
+# mypy: allow-untyped-calls
+
 from __future__ import annotations
 
 import functools
