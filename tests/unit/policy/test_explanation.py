@@ -50,3 +50,19 @@ def test_a_number_moves_for_misses_that_are_less_likely_than_it(
 
     assert found(stays) == pytest.approx(1.0)
     assert found(moves) == pytest.approx(factor)
+
+
+@pytest.mark.parametrize(
+    ("number", "least", "most"),
+    [("hop", 1e-3, 1e3), ("balance", 0.0, 1.0 / 0.15), ("growth", 0.0, 10.0), ("lock", 0.1, 100.0)],
+)
+def test_numbers_are_sought_within_a_range(number: str, least: float, most: float) -> None:
+    """Where nothing else explains what was measured, it is the least or the greatest, as a factor of the usual one."""
+    usual: float = getattr(USUAL, number)
+
+    def found(sign: float) -> float:
+        best = plausible(lambda one: sign * getattr(one, number) / usual + 1e3, USUAL)[0]
+        return float(getattr(best, number)) / usual
+
+    assert found(1e9) == pytest.approx(least)
+    assert found(-1e9) == pytest.approx(most)
