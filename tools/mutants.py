@@ -36,7 +36,8 @@ ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.RShift: ast.LShift,
 }
 OPPOSITES = {"min": "max", "max": "min", "any": "all", "all": "any"}
-SAME_EITHER_WAY = {"isinstance", "issubclass", "getattr", "range", "replace", "TypeVar", *OPPOSITES}
+SYMMETRIC = {"compare_digest", "gcd", "isclose", *OPPOSITES}
+SAME_EITHER_WAY = {"isinstance", "issubclass", "getattr", "range", "replace", "TypeVar", *SYMMETRIC}
 LEFT_ALONE = (ast.Assert, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.JoinedStr)
 LIKE_NUMBERS = (ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp)
 
@@ -173,10 +174,11 @@ def of_constant(node: ast.Constant, field: str) -> Iterator[ast.AST]:
 
 def of_call(node: ast.Call) -> Iterator[ast.AST]:
     name = node.func.id if isinstance(node.func, ast.Name) else ""
+    last = node.func.attr if isinstance(node.func, ast.Attribute) else name
     if name in OPPOSITES:
         yield ast.Call(ast.Name(OPPOSITES[name], ast.Load()), node.args, node.keywords)
     starred = any(isinstance(one, ast.Starred) for one in node.args[:2])
-    if len(node.args) >= 2 and not starred and name not in SAME_EITHER_WAY:
+    if len(node.args) >= 2 and not starred and name not in SAME_EITHER_WAY and last not in SYMMETRIC:
         yield ast.Call(node.func, [node.args[1], node.args[0], *node.args[2:]], node.keywords)
 
 

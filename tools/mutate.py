@@ -2,8 +2,8 @@
 
 Draws small faults (mutants.py), and runs each, in a process of its own (mutant_runs.py), against the tests that run
 its line, as `./dev coverage` found them (covered.py); where that says nothing, against those nearest to its file.
-A fault that no test notices survives. Faults that change nothing that anybody could see are listed in
-equivalent_mutants.toml and are not drawn. What became of each is kept in build/mutants, so that a run can go on.
+A fault that no test notices survives. known_mutants.toml has the reasons for survivors, and faults that change nothing
+that anybody could see, which are not drawn. What became of each is kept in build/mutants, so that a run can go on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from tools.mutants import changes, planted
 from tools.nearest import DIRECT, NEAR, Nearest
 
 ROOT = Path(__file__).resolve().parent.parent
-EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
+KNOWN = Path(__file__).with_name("known_mutants.toml")
 RESULTS = ROOT / "build" / "mutants"
 LAYERS = ("policy", "plan", "runtime", "graph", "compile")
 COUNT = 120  # mutants of a layer
@@ -46,6 +46,9 @@ WARM_IN = {
     "graph": ("numba",),
     "plan": ("numba",),
 }
+
+
+Identity = tuple[str, str, str, str]  # file, function, before, after
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class Mutant:
         return f"{self.path}:{self.line} {self.function}: `{self.before}` -> `{self.after or 'nothing'}`"
 
     @property
-    def identity(self) -> tuple[str, str, str, str]:
+    def identity(self) -> Identity:
         """What stays when lines move."""
         return self.path.as_posix(), self.function, self.before, self.after
 
@@ -102,16 +105,21 @@ def mutants(root: Path, layer: str) -> list[Mutant]:
     return found
 
 
-def drawn(root: Path, layer: str, count: int, seed: int, equivalent: frozenset[tuple[str, ...]]) -> list[Mutant]:
+def drawn(root: Path, layer: str, count: int, seed: int, equivalent: frozenset[Identity]) -> list[Mutant]:
     """Some of them. The same for the same seed: one is drawn by what it is, whatever changes elsewhere."""
     left = [one for one in mutants(root, layer) if one.identity not in equivalent]
     return sorted(left, key=lambda one: hashlib.sha256(f"{seed} {one.key}".encode()).digest())[:count]
 
 
-def equivalents(path: Path) -> frozenset[tuple[str, ...]]:
-    """The mutants that change nothing, each with its reason."""
-    listed = tomllib.loads(path.read_text()).get("mutant", []) if path.exists() else []
-    return frozenset((one["file"], one["function"], one["before"], one["after"]) for one in listed)
+def equivalents(path: Path) -> frozenset[Identity]:
+    """The mutants that change nothing."""
+    return frozenset(listed(path, "equivalent"))
+
+
+def listed(path: Path, kind: str) -> dict[Identity, str]:
+    """What a file says of mutants, and why."""
+    found = tomllib.loads(path.read_text()).get(kind, []) if path.exists() else []
+    return {(one["file"], one["function"], one["before"], one["after"]): one["reason"] for one in found}
 
 
 # --- running --------------------------------------------------------------------------------------------------------
@@ -216,15 +224,22 @@ def tested(mutation: Mutation, found: Sequence[Mutant], results: Results) -> Ite
         yield mutant, outcome
 
 
-def summary(results: Sequence[tuple[str, Mutant, Outcome]]) -> str:
-    """Killed and drawn by layer, and who survived."""
+def summary(results: Sequence[tuple[str, Mutant, Outcome]], reasons: Mapping[Identity, str]) -> str:
+    """Killed and drawn by layer, and who survived, with the reason; those without one come last."""
     lines = []
     for layer in dict.fromkeys(layer for layer, _, _ in results):
         outcomes = [outcome for its, _, outcome in results if its == layer]
         killed = sum(outcome is not Outcome.SURVIVED for outcome in outcomes)
         lines.append(f"{layer:8} {killed}/{len(outcomes)} killed ({killed / len(outcomes):.0%})")
-    survivors = [mutant.text for _, mutant, outcome in results if outcome is Outcome.SURVIVED]
-    return "\n".join([*lines, *([f"{len(survivors)} survived:", *survivors] if survivors else [])])
+    survivors = [mutant for _, mutant, outcome in results if outcome is Outcome.SURVIVED]
+    told = [one for one in survivors if one.identity in reasons]
+    if told:
+        lines += [f"{len(told)} survived for a reason:", *(f"{one.text}\n    {reasons[one.identity]}" for one in told)]
+    if untold := [one.text for one in survivors if one.identity not in reasons]:
+        lines += [f"{len(untold)} survived:", *untold]
+    if gone := [one.text for _, one, outcome in results if outcome is not Outcome.SURVIVED and one.identity in reasons]:
+        lines += ["killed, though listed as survivors:", *gone]
+    return "\n".join(lines)
 
 
 def warm_up(layers: Sequence[str]) -> None:
@@ -262,14 +277,14 @@ def main(arguments: Sequence[str]) -> int:
         mutation = Mutation(ROOT, Path(folder), options.budget, covered)
         try:
             for layer in layers:
-                every = drawn(ROOT, layer, sys.maxsize, options.seed, equivalents(EQUIVALENT))
+                every = drawn(ROOT, layer, sys.maxsize, options.seed, equivalents(KNOWN))
                 found = [one for one in every if options.only in one.path.as_posix()][options.first - 1 : options.count]
                 results = Results(RESULTS / f"{layer}.json", killed=options.go_on)
                 for mutant, outcome in tested(mutation, found, results):
                     done.append((layer, mutant, outcome))
         except KeyboardInterrupt:
             print("stopped; --go-on goes on", flush=True)
-    print(summary(done), flush=True)
+    print(summary(done, listed(KNOWN, "survivor")), flush=True)
     return 0
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 WORKS = Path(__file__).resolve().parent / "works"
+SEED = 1  # of the dice that make an input of lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,37 @@ class Work:
     def program(self, system: str) -> Path:
         """The program that does this work on a system; it may not exist."""
         return WORKS / self.name / f"{system}.py"
+
+
+def lines(line: Callable[[random.Random, int], str]) -> Callable[[Path, int], None]:
+    """Writes an input of text: `line(dice, number)` gives each of its lines.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     lines(lambda dice, number: f"{number} {dice.randrange(10)}")(Path(file.name), 3)
+    ...     Path(file.name).read_text()
+    '0 2\\n1 9\\n2 1\\n'
+    """
+
+    def write_input(path: Path, items: int) -> None:
+        dice = random.Random(SEED)
+        with path.open("w") as file:
+            file.writelines(f"{line(dice, number)}\n" for number in range(items))
+
+    return write_input
+
+
+def ported(name: str, description: str, items: int, item: str, line: Callable[[random.Random, int], str]) -> Work:
+    """A work that is an example of Bytewax: one line of text an item, each of which is work done.
+
+    Args:
+        name: of its folder, without `ported_`.
+        description: one line for the table's head.
+        items: how many lines the full input has.
+        item: what a line is, in the singular.
+        line: makes one, of dice and its number.
+    """
+    return Work(f"ported_{name}", description, items, item, items, f"{item}s", ".txt", lines(line))
 
 
 def works() -> dict[str, Work]:

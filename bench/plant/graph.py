@@ -123,6 +123,12 @@ class PlantGraph:
         return tuple(number for number, streams in enumerate(self.outgoing) if not streams)
 
     @property
+    def upstream(self) -> dict[str, list[str]]:
+        """The operators that feed each one that isn't a source, by name, as controllers are told."""
+        names = [operator.name for operator in self.operators]
+        return {names[at]: [names[one.tail] for one in into] for at, into in enumerate(self.incoming) if into}
+
+    @property
     def widest(self) -> int:
         """Most streams into one operator; what a counting sink's lock is fought over by."""
         return max(len(streams) for streams in self.incoming)

@@ -1,7 +1,11 @@
 """Which constants of the policies matter: each is halved and doubled, and the same random graphs are played again.
 
     ./dev bench plant/sensitivity element --graphs 6 --cores 2 16
+    ./dev bench plant/sensitivity loads --graphs 6 --cores 4 16
     ./dev bench plant/sensitivity regions --jobs 12
+
+`element` plays from cold, by events, against the best; `loads` by a formula, while costs, demand and what others take
+change (the figure is the mean of the rates); `regions` plays jobs on four nodes.
 
 Seeded, so that a run differs from the usual one by its constant alone: one that changes no decision isn't felt.
 Results are kept in build/sensitivity.json, from which `--table` writes them with what each constant is; `--only TEXT`
@@ -24,8 +28,14 @@ from bench.plant.cluster.job import SimulatedNode
 from bench.plant.cluster.plant import ClusterPlant
 from bench.plant.cluster.random_jobs import random_job
 from bench.plant.cluster.run import ClusterSimulation
+from bench.plant.constants import ENGINE, LAPTOP
+from bench.plant.events.graphs import random_graph
+from bench.plant.load_script import LoadPhase, LoadScript
+from bench.plant.plant import Plant, PlantSettings
+from bench.plant.play import play
 from bench.plant.quality import quality
-from rayelastic.policy.element.guided.controller import GuidedThresholds
+from rayelastic.plan.config import ThreadingModel
+from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity, GuidedThresholds
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 
@@ -34,6 +44,8 @@ __all__ = ["Felt", "Played", "changed", "constants", "felt", "table", "tried"]
 RESULTS = Path(__file__).resolve().parents[2] / "build" / "sensitivity.json"
 NOISE = 0.05  # of a period's throughput
 PERIODS, PERIOD = 90, 5.0  # of a job; s
+PHASE = 20  # periods of a load
+DEMAND = 0.5  # of what a thread for each core gives with queues everywhere
 LOADS = (0.3, 1.0, 0.5)  # of what is offered, a third of the periods each
 OFFERED = 1e6  # tuples/s
 NODES = [SimulatedNode(f"n{i}", 8) for i in range(4)]
@@ -178,20 +190,54 @@ def _said(kind: type, name: str) -> str:
 def element(graphs: int, cores: Sequence[int], seed: int) -> Callable[[Any], list[Played]]:
     """Plays random graphs by events, from cold."""
 
-    def play(thresholds: Any) -> list[Played]:
+    def play_all(thresholds: Any) -> list[Played]:
         found = [quality(n, seed, c, NOISE, thresholds=thresholds) for c in cores for n in range(graphs)]
         return [Played(one.share, one.settled, f"{one.found} {one.settled} {one.changes}") for one in found]
 
-    return play
+    return play_all
+
+
+def loads(graphs: int, cores: Sequence[int], seed: int) -> Callable[[Any], list[Played]]:
+    """Plays random graphs by a formula, while their load changes."""
+
+    def play_all(thresholds: Any) -> list[Played]:
+        return [_loads(number, seed, count, thresholds) for count in cores for number in range(graphs)]
+
+    return play_all
+
+
+def _loads(number: int, seed: int, cores: int, thresholds: GuidedThresholds) -> Played:
+    graph = random_graph(number, seed, cores).graph
+    machine = replace(LAPTOP, name=f"{cores} cores", cores=cores)
+    everywhere = tuple(ThreadingModel.MANUAL if one.source else ThreadingModel.DYNAMIC for one in graph.operators)
+    most = Plant(graph, machine, ENGINE).steady_rate(cores, everywhere)
+    dear = [cost if at in graph.sources else 3 * cost for at, cost in enumerate(graph.costs.tolist())]
+    sources = len(graph.sources)
+    usual = LoadPhase()
+    said = [
+        usual,
+        replace(usual, costs=tuple(dear[:sources] + dear[sources:][::-1])),
+        replace(usual, others=cores / 2),
+        usual,
+        replace(usual, offered=DEMAND * most),
+        usual,
+    ]
+    phases = tuple(replace(phase, start=PHASE * PERIOD * at) for at, phase in enumerate(said))
+    settings = PlantSettings(period=PERIOD, noise=NOISE, seed=1000 * seed + number)
+    plant = Plant(graph, machine, ENGINE, LoadScript(phases), settings)
+    journal = play(GuidedMultiLevelElasticity(graph.upstream, thresholds), plant, PHASE * len(phases))
+    changes = " ".join(f"{one.time:g}:{one.threads},{one.queues}" for one in journal if one.changed)
+    rate = statistics.mean(one.true_rate for one in journal)
+    return Played(rate, statistics.mean(one.threads for one in journal), changes)
 
 
 def regions(jobs: int, seed: int) -> Callable[[Any], list[Played]]:
     """Plays random jobs on four nodes under a load that grows and shrinks."""
 
-    def play(thresholds: Any) -> list[Played]:
+    def play_all(thresholds: Any) -> list[Played]:
         return [_job(seed * 1000 + number, thresholds) for number in range(jobs)]
 
-    return play
+    return play_all
 
 
 def _job(number: int, thresholds: OrganicThresholds) -> Played:
@@ -224,16 +270,21 @@ def felt(name: str, usual: float, value: float, before: Sequence[Played], after:
 
 
 def table(kind: str, known: Mapping[str, Sequence[Felt]], thresholds: Any) -> str:
-    """Markdown: a line for each constant that was tried, with the mean and the worst difference of each other value."""
-    said = meanings(thresholds)
+    """Markdown: a line for each constant that was tried, with the mean and the worst difference of each other value.
+
+    What each is, the table of `element` says for `loads`, too.
+    """
+    said = {name: "" if kind == "loads" else f" {text} |" for name, text in meanings(thresholds).items()}
     lines = ["| constant | value | | other values: felt in, mean, worst | what it is |", "|---|---|---|---|---|"]
+    if kind == "loads":
+        lines = [line.rsplit("|", 2)[0] + "|" for line in lines]
     for name, usual in constants(thresholds):
         if found := known.get(f"{kind} {name}"):
             others = "; ".join(
                 f"{one.value:g}: {one.differ} of {one.played}, {one.mean:+.1%}, {one.worst:+.1%}" for one in found
             )
             verdict = max((one.verdict for one in found), key=("not felt", "little", "matters").index)
-            lines.append(f"| `{name}` | {usual:g} | {verdict} | {others} | {said[name]} |")
+            lines.append(f"| `{name}` | {usual:g} | {verdict} | {others} |{said[name]}")
     return "\n".join(lines)
 
 
@@ -246,7 +297,11 @@ def kept() -> dict[str, list[Felt]]:
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="./dev bench plant/sensitivity", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("kind", choices=["element", "regions"], help="of one element, or of regions")
+    parser.add_argument(
+        "kind",
+        choices=["element", "loads", "regions"],
+        help="of one element, the same under changing loads, or of regions",
+    )
     parser.add_argument("--graphs", type=int, default=6, help="random graphs for each number of cores (6)")
     parser.add_argument("--cores", type=int, nargs="+", default=[2, 16], help="of the machine (2 16)")
     parser.add_argument("--jobs", type=int, default=12, help="random jobs (12)")
@@ -255,23 +310,24 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--again", action="store_true", help="also those that are known already")
     parser.add_argument("--table", action="store_true", help="play nothing; write what is known as Markdown")
     options = parser.parse_args(arguments)
-    usual: Any = GuidedThresholds() if options.kind == "element" else OrganicThresholds()
+    usual: Any = OrganicThresholds() if options.kind == "regions" else GuidedThresholds()
     known = kept()
     if options.table:
         print(table(options.kind, known, usual))
         return 0
-    if options.kind == "element":
-        play = element(options.graphs, options.cores, options.seed)
+    if options.kind == "regions":
+        runs = regions(options.jobs, options.seed)
     else:
-        play = regions(options.jobs, options.seed)
+        kind = element if options.kind == "element" else loads
+        runs = kind(options.graphs, options.cores, options.seed)
     wanted = [
         (name, value)
         for name, value in constants(usual)
         if options.only in name and (options.again or f"{options.kind} {name}" not in known)
     ]
-    before = play(usual) if wanted else []
+    before = runs(usual) if wanted else []
     for name, value in wanted:
-        found = [felt(name, value, other, before, play(changed(usual, name, other))) for other in tried(name, value)]
+        found = [felt(name, value, other, before, runs(changed(usual, name, other))) for other in tried(name, value)]
         known[f"{options.kind} {name}"] = found
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps({name: [asdict(one) for one in felts] for name, felts in known.items()}))

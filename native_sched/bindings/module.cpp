@@ -1,5 +1,5 @@
 // rayelastic._native: the native scheduler for Python. Translates names, values and errors; decides nothing.
-#include "python/inside.hpp"
+#include "python/gate/inside.hpp"
 #include "wrappers.hpp"
 
 NB_MODULE(_native, module) {

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "python/python_gate.hpp"
+#include "python/gate/python_gate.hpp"
 #include "rayelastic/engine/scheduler.hpp"
 #include "record/record_codec.hpp"
 #include "scheduler_values.hpp"

@@ -15,7 +15,7 @@
 #include <string>
 #include <tuple>
 
-#include "python/python_failure.hpp"
+#include "python/gate/python_failure.hpp"
 #include "rayelastic/arrow/arrow_feeder.hpp"
 #include "rayelastic/engine/scheduler.hpp"
 #include "rayelastic/net/link.hpp"

@@ -71,7 +71,7 @@ class Tagged(NamedTuple):
     group: int
     key: int
     sequence: int
-    count: int
+    count: int  # type: ignore[assignment]
     digest: int
 
 
@@ -105,7 +105,7 @@ def topology(folder: Path, *, costs: bool = False) -> rel.Topology:
     made = rel.Topology("verified")
     keyed = made.source("events", rel.callable(load.events, Event)).key_by("key")
     lane = "python" if costs else "compiled"
-    counted = keyed.map("count", dear if costs else count, state=Seen, schema=Counted, lane=lane)
+    counted = keyed.map("count", dear if costs else count, state=Seen, schema=Counted, lane=lane)  # type: ignore[arg-type]
     tagged = counted.map("tag", tag, schema=Tagged, lane="compiled")
     tagged.key_by("group").map("verify", verified, state=Members, schema=Tagged, lane="python").sink("out", rel.count())
     return made

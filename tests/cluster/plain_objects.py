@@ -85,7 +85,7 @@ class PlainCoordinator:
         self.state = State.CREATED
 
     def start(self) -> dict[str, int]:
-        self.handles = {pe: self.host.start_pe(PlainSpec(pe)) for pe in self.job.pe_names}
+        self.handles = {pe: self.host.start_pe(PlainSpec(pe)) for pe in self.job.pe_names}  # type: ignore[arg-type]
         about = {pe: element_at(handle, START_TIMEOUT).about() for pe, handle in self.handles.items()}
         for handle in self.handles.values():
             threading.Thread(target=self._watch, args=(handle,), daemon=True).start()

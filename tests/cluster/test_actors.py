@@ -46,14 +46,14 @@ def test_no_ray_at_the_address() -> None:
 
 @pytest.fixture
 def handle(ray_cluster: str) -> Iterator[RayHandle]:
-    made = RayHost(PlacementSettings(0.25, pe_class=PE_PATH)).start_pe(PlainSpec("pe0"))
+    made = RayHost(PlacementSettings(0.25, pe_class=PE_PATH)).start_pe(PlainSpec("pe0"))  # type: ignore[arg-type]
     yield made
     made.kill()
 
 
 @pytest.fixture
 def control(ray_cluster: str, request: pytest.FixtureRequest) -> Iterator[RayControl]:
-    made = start_coordinator(PlainJob(request.node.name), pe_class=PE_PATH, coordinator_class=COORDINATOR_PATH)
+    made = start_coordinator(PlainJob(request.node.name), pe_class=PE_PATH, coordinator_class=COORDINATOR_PATH)  # type: ignore[arg-type]
     yield made
     made.close()
 
@@ -101,7 +101,7 @@ def test_calls_answers_and_errors(handle: RayHandle, ray_cluster: str) -> None:
 
 
 def test_element_that_cannot_be_made_says_why(ray_cluster: str) -> None:
-    handle = RayHost(PlacementSettings(0.25, pe_class=PE_PATH)).start_pe(PlainSpec("broken"))
+    handle = RayHost(PlacementSettings(0.25, pe_class=PE_PATH)).start_pe(PlainSpec("broken"))  # type: ignore[arg-type]
     with pytest.raises(PELostError, match="it can't be made"):
         element_at(handle, START).about()
     handle.kill()
@@ -158,10 +158,10 @@ def test_name_of_a_running_job_is_taken_and_of_an_ended_one_is_free(control: Ray
     job = PlainJob(control._job)
     pids = coordinator_at(control, START).start()
     with pytest.raises(JobExistsError, match=r"rel\.attach"):
-        start_coordinator(job, coordinator_class=COORDINATOR_PATH)
+        start_coordinator(job, coordinator_class=COORDINATOR_PATH)  # type: ignore[arg-type]
     os.kill(pids["pe0"], signal.SIGKILL)
     coordinator_at(control, START).wait_for_loss(START)
-    start_coordinator(job, pe_class=PE_PATH, coordinator_class=COORDINATOR_PATH).close()
+    start_coordinator(job, pe_class=PE_PATH, coordinator_class=COORDINATOR_PATH).close()  # type: ignore[arg-type]
 
 
 def test_secret_is_not_shown() -> None:

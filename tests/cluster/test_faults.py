@@ -131,7 +131,7 @@ def test_a_finished_job_stays_finished_when_its_coordinator_dies(ray_cluster: No
     job = rel.submit(numbers("over", lambda t: t.value))
     while not job.status.state.is_final:
         job.pause(1)
-    coordinator = ray.get(job._control._actor.__ray_call__.remote(lambda _: os.getpid()))
+    coordinator = ray.get(job._control._actor.__ray_call__.remote(lambda _: os.getpid()))  # type: ignore[attr-defined]
     os.kill(coordinator, signal.SIGKILL)
     result = job.wait(PATIENCE)
     assert [row.n for row in result["out"]] == list(range(10))

@@ -97,7 +97,7 @@ def test_two_python_functions_in_a_row_get_a_process_each(ray_cluster: str, tmp_
     burn = burning(tmp_path / "enough")
     topology = rel.Topology("burns")
     first, second = (
-        topology.source(name, rel.generate(lambda n, of=of: 2 * n + of, ROWS, schema=Number))
+        topology.source(name, rel.generate(lambda n, of=of: 2 * n + of, ROWS, schema=Number))  # type: ignore[misc]
         for of, name in enumerate(("even", "odd"))
     )
     burned = first.union(second).map("first", burn, schema=Number, lane="python")

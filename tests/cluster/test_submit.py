@@ -48,8 +48,9 @@ def test_word_count(ray_cluster: None, text: Path, tmp_path: Path, pes: int) -> 
     assert all(counters["records_sent"] + counters["records_received"] > 0 for counters in crossing)
 
 
-def spelt(t):
-    letters, seen = [], {}
+def spelt(t: Any) -> tuple[str, int]:
+    letters: list[str] = []
+    seen: dict[int, int] = {}
     for letter in t.word.upper():
         letters.append(letter)
         seen[len(letters) % 3] = len(letters)
@@ -71,7 +72,7 @@ def test_lists_and_dicts_run_in_elements_that_never_compile(ray_cluster: None, s
 HALVES = {0: 1, 1: 2}
 
 
-def halved(t):
+def halved(t: Any) -> int:
     return t.n * 4 // 8 + HALVES[t.n % 2]
 
 
@@ -85,7 +86,7 @@ def test_what_machine_code_refuses_is_answered_by_the_function_that_came_along(r
 
 
 def test_calls_wait_at_the_same_time(ray_cluster: None) -> None:
-    async def meets(t):
+    async def meets(t: Any) -> int:
         everybody = here.setdefault(-1, asyncio.Event())
         here[t.n] = None
         if len(here) > 20:
@@ -101,11 +102,11 @@ def test_calls_wait_at_the_same_time(ray_cluster: None) -> None:
 
 
 class Silence:
-    def on_tuple(self, t, state, out):
+    def on_tuple(self, t: Any, state: Any, out: Any) -> None:
         state["last"] = t.at
         out.after(60)
 
-    def on_time(self, time, state, out):
+    def on_time(self, time: Any, state: Any, out: Any) -> None:
         if time == state["last"] + 60:
             out.give((*out.key, time))
 
@@ -115,11 +116,11 @@ class LastSeen(NamedTuple):
 
 
 class CompiledSilence:
-    def on_tuple(self, t, state, out):
+    def on_tuple(self, t: Any, state: Any, out: Any) -> None:
         state.last = t.at
         out.after(60)
 
-    def on_time(self, time, state, out):
+    def on_time(self, time: Any, state: Any, out: Any) -> None:
         if time == state.last + 60:
             out.give((*out.key, time))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +20,10 @@ from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.values.status import Failure, State
 from rayelastic.web.events import EventKind
 from rayelastic.web.sampling import Sampler
-from tests.component.rescaling import Counted, Event, Feed, Seen, check, count, flows, topology_of
+from tests.component.rescaling import Counted, Event, Events, Feed, Seen, check, count, flows, topology_of
 
 PATIENCE = 60.0
 KEYS, ROWS = 200, 6000
-
-
-class Events(Feed):
-    """So many events, given to the end."""
-
-    def __init__(self) -> None:
-        super().__init__(KEYS)
-        self.given = list(islice(self(), ROWS))
-        self.next = [0] * KEYS
-        for event in self.given:
-            self.next[event.key] += 1
 
 
 def counting(rows: Any) -> rel.Topology:
@@ -46,7 +34,7 @@ def counting(rows: Any) -> rel.Topology:
 
 
 def test_a_job_with_three_replicas_is_stopped_and_goes_on_with_one_and_with_five(tmp_path: Path) -> None:
-    feed, first, second = Events(), testing.Gate(), testing.Gate()
+    feed, first, second = Events(KEYS, ROWS), testing.Gate(), testing.Gate()
     given, config = feed.given, rel.JobConfig(regions="manual", elasticity="off")
     rows = testing.script([*given[:2000], first, *given[2000:4000], second], Event)
     job = rel.start(counting(rows), config)
@@ -142,7 +130,7 @@ class Losing:
 @pytest.fixture
 def losing(tmp_path: Path) -> Iterator[tuple[Losing, Feed, list[testing.Gate]]]:
     """Its source stops at 2,000 and at 4,000 events, each time that it comes there, until the gate is opened."""
-    feed, gates = Events(), [testing.Gate(), testing.Gate()]
+    feed, gates = Events(KEYS, ROWS), [testing.Gate(), testing.Gate()]
     given = feed.given
     rows = testing.script([*given[:2000], gates[0], *given[2000:4000], gates[1], *given[4000:]], Event)
     config = rel.JobConfig(

@@ -12,6 +12,7 @@ import stat
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,7 @@ class Accepted:
 
 
 @pytest.fixture
-def accepted():
+def accepted() -> Any:
     accepted = Accepted()
     yield accepted
     while not accepted.queue.empty():
@@ -60,10 +61,10 @@ def accepted():
 
 
 @pytest.fixture
-def make_port(accepted):
+def make_port(accepted: Any) -> Any:
     ports: list[DataPort] = []
 
-    def make(**options) -> DataPort:
+    def make(**options: Any) -> DataPort:
         ports.append(DataPort("job", "pe-1", SECRET, "127.0.0.1", accepted, **options))
         return ports[-1]
 
@@ -76,7 +77,7 @@ def tcp_only(port: DataPort) -> PortAddress:
     return PortAddress(port.address.host, port.address.port)
 
 
-def dialled(address: PortAddress, **changes) -> socket.socket:
+def dialled(address: PortAddress, **changes: Any) -> socket.socket:
     names = {"job_id": "job", "sender": "pe-0", "receiver": "pe-1", "channel": "link:a->b"}
     return dial(address, **{**names, "epoch": 0, "secret": SECRET, "timeout": 5.0, **changes})
 
@@ -110,7 +111,7 @@ def rest(connection: socket.socket) -> bytes:
 
 
 @pytest.mark.parametrize("way", ["unix", "tcp"])
-def test_right_secret_connects_and_not_a_byte_is_lost(make_port, accepted, way):
+def test_right_secret_connects_and_not_a_byte_is_lost(make_port: Any, accepted: Any, way: Any) -> None:
     port = make_port()
     with dialled(port.address if way == "unix" else tcp_only(port)) as near:
         assert near.family == (socket.AF_UNIX if way == "unix" else socket.AF_INET)
@@ -126,7 +127,7 @@ def test_right_secret_connects_and_not_a_byte_is_lost(make_port, accepted, way):
 
 
 @pytest.mark.parametrize("unix", [True, False])
-def test_wrong_secret_is_refused_and_counted(make_port, accepted, unix):
+def test_wrong_secret_is_refused_and_counted(make_port: Any, accepted: Any, unix: Any) -> None:
     port = make_port()
     with pytest.raises(HandshakeError, match="secret") as caught:
         dialled(port.address if unix else tcp_only(port), secret=secrets.token_bytes(32))
@@ -135,13 +136,13 @@ def test_wrong_secret_is_refused_and_counted(make_port, accepted, unix):
     assert accepted.queue.empty()
 
 
-def test_a_port_with_another_secret_is_not_trusted(accepted):
+def test_a_port_with_another_secret_is_not_trusted(accepted: Any) -> None:
     impostor = DataPort("job", "pe-1", bytes(32), "127.0.0.1", accepted)
     with contextlib.closing(impostor), pytest.raises(HandshakeError):
         dialled(impostor.address)
 
 
-def test_ingest_has_a_secret_of_its_own(make_port, accepted):
+def test_ingest_has_a_secret_of_its_own(make_port: Any, accepted: Any) -> None:
     port = make_port()
     with dialled(port.address, channel="ingest:lines", secret=derive_secret(SECRET, "ingest:lines")):
         assert accepted.get()[1].channel == "ingest:lines"
@@ -149,7 +150,7 @@ def test_ingest_has_a_secret_of_its_own(make_port, accepted):
         dialled(port.address, channel="ingest:lines")
 
 
-def test_garbage_wrong_lengths_and_versions_are_refused_and_counted(make_port):
+def test_garbage_wrong_lengths_and_versions_are_refused_and_counted(make_port: Any) -> None:
     port = make_port()
     good = Dialler("job", Hello("pe-0", "pe-1", "link:a->b", 0), SECRET).opening
     for expected, counter in (
@@ -166,7 +167,7 @@ def test_garbage_wrong_lengths_and_versions_are_refused_and_counted(make_port):
         until(port, counter, before + 1)
 
 
-def test_slow_and_dead_peers_are_dropped_at_the_deadline(make_port, accepted):
+def test_slow_and_dead_peers_are_dropped_at_the_deadline(make_port: Any, accepted: Any) -> None:
     port = make_port(limits=PortLimits(deadline=0.3))
     good = Dialler("job", Hello("pe-0", "pe-1", "link:a->b", 0), SECRET).opening
     with stranger(port) as silent, stranger(port, unix=True) as slow, dialled(port.address):
@@ -176,7 +177,7 @@ def test_slow_and_dead_peers_are_dropped_at_the_deadline(make_port, accepted):
         until(port, "timeout", 2)
 
 
-def test_a_peer_that_stops_in_the_middle_is_counted(make_port):
+def test_a_peer_that_stops_in_the_middle_is_counted(make_port: Any) -> None:
     port = make_port()
     with stranger(port) as connection:
         connection.sendall(Dialler("job", Hello("pe-0", "pe-1", "link:a->b", 0), SECRET).opening)
@@ -184,7 +185,7 @@ def test_a_peer_that_stops_in_the_middle_is_counted(make_port):
     until(port, "lost", 1)
 
 
-def test_replayed_handshakes_are_refused(make_port, accepted):
+def test_replayed_handshakes_are_refused(make_port: Any, accepted: Any) -> None:
     port = make_port()
     dialler = Dialler("job", Hello("pe-0", "pe-1", "link:a->b", 0), SECRET)
     with stranger(port) as connection:
@@ -198,7 +199,7 @@ def test_replayed_handshakes_are_refused(make_port, accepted):
     until(port, "replay", 1)
 
 
-def test_old_epochs_are_refused(make_port, accepted):
+def test_old_epochs_are_refused(make_port: Any, accepted: Any) -> None:
     port = make_port(epoch=3)
     with pytest.raises(HandshakeError, match="epoch"):
         dialled(port.address, epoch=2)
@@ -210,7 +211,7 @@ def test_old_epochs_are_refused(make_port, accepted):
     until(port, "epoch", 2)
 
 
-def test_another_job_or_processing_element_is_refused(make_port):
+def test_another_job_or_processing_element_is_refused(make_port: Any) -> None:
     port = make_port()
     for changes in ({"job_id": "other"}, {"receiver": "pe-2"}):
         with pytest.raises(HandshakeError) as caught:
@@ -219,7 +220,7 @@ def test_another_job_or_processing_element_is_refused(make_port):
     until(port, "identity", 2)
 
 
-def test_a_channel_that_nobody_serves_is_closed_and_counted(make_port):
+def test_a_channel_that_nobody_serves_is_closed_and_counted(make_port: Any) -> None:
     port = make_port()
     with dialled(port.address, channel="link:unknown") as near:
         near.settimeout(5)
@@ -227,7 +228,7 @@ def test_a_channel_that_nobody_serves_is_closed_and_counted(make_port):
     until(port, "channel", 1)
 
 
-def test_only_sixteen_wait_and_those_who_prove_in_time_get_in(make_port, accepted):
+def test_only_sixteen_wait_and_those_who_prove_in_time_get_in(make_port: Any, accepted: Any) -> None:
     port = make_port(limits=PortLimits(deadline=0.5))
     with contextlib.ExitStack() as open_connections:
         for _ in range(16):
@@ -240,7 +241,7 @@ def test_only_sixteen_wait_and_those_who_prove_in_time_get_in(make_port, accepte
         until(port, "timeout", 16)
 
 
-def test_many_diallers_at_once_all_get_in(make_port, accepted):
+def test_many_diallers_at_once_all_get_in(make_port: Any, accepted: Any) -> None:
     port = make_port()
     near: list[socket.socket] = []
     threads = [threading.Thread(target=lambda: near.append(dialled(port.address, timeout=20.0))) for _ in range(48)]
@@ -255,7 +256,7 @@ def test_many_diallers_at_once_all_get_in(make_port, accepted):
     until(port, "accepted", 48)
 
 
-def test_more_connections_a_second_than_allowed_are_refused(make_port):
+def test_more_connections_a_second_than_allowed_are_refused(make_port: Any) -> None:
     port = make_port(limits=PortLimits(per_second=0.001, burst=3))
     for _ in range(3):
         with pytest.raises(HandshakeError):
@@ -267,7 +268,7 @@ def test_more_connections_a_second_than_allowed_are_refused(make_port):
     assert port.counters["secret"] == 3
 
 
-def test_bad_handshakes_in_a_row_neither_crash_nor_hang_nor_grow(make_port, accepted):
+def test_bad_handshakes_in_a_row_neither_crash_nor_hang_nor_grow(make_port: Any, accepted: Any) -> None:
     port = make_port(limits=PortLimits(per_second=1e6, burst=100_000))
     rng = random.Random(5)
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
@@ -288,13 +289,13 @@ def test_bad_handshakes_in_a_row_neither_crash_nor_hang_nor_grow(make_port, acce
     assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors + 1
 
 
-def test_all_interfaces_are_refused():
+def test_all_interfaces_are_refused() -> None:
     for host in ("", "0.0.0.0", "::"):
         with pytest.raises(ConfigError, match="all interfaces"):
             DataPort("job", "pe-1", SECRET, host, lambda connection, hello: None)
 
 
-def test_it_listens_on_the_given_address_alone(make_port):
+def test_it_listens_on_the_given_address_alone(make_port: Any) -> None:
     port = make_port()
     assert port.address.host == "127.0.0.1"
     with pytest.raises(OSError) as caught:
@@ -302,7 +303,7 @@ def test_it_listens_on_the_given_address_alone(make_port):
     assert caught.value.errno == errno.ECONNREFUSED
 
 
-def test_the_unix_socket_is_private_and_goes_with_the_port(make_port):
+def test_the_unix_socket_is_private_and_goes_with_the_port(make_port: Any) -> None:
     port = make_port()
     path = Path(port.address.unix_path)
     assert len(os.fsencode(path)) < 107
@@ -312,7 +313,9 @@ def test_the_unix_socket_is_private_and_goes_with_the_port(make_port):
     assert not path.parent.exists()
 
 
-def test_a_directory_that_is_too_long_for_a_unix_socket_leaves_tcp(make_port, accepted, tmp_path):
+def test_a_directory_that_is_too_long_for_a_unix_socket_leaves_tcp(
+    make_port: Any, accepted: Any, tmp_path: Path
+) -> None:
     deep = tmp_path / ("d" * 100)
     deep.mkdir()
     port = make_port(unix_directory=str(deep))
@@ -322,7 +325,7 @@ def test_a_directory_that_is_too_long_for_a_unix_socket_leaves_tcp(make_port, ac
         accepted.get()
 
 
-def test_a_stale_unix_path_falls_back_to_tcp(make_port, accepted, tmp_path):
+def test_a_stale_unix_path_falls_back_to_tcp(make_port: Any, accepted: Any, tmp_path: Path) -> None:
     port = make_port()
     stale = tmp_path / "s"
     stale.touch()
@@ -331,7 +334,7 @@ def test_a_stale_unix_path_falls_back_to_tcp(make_port, accepted, tmp_path):
         accepted.get()
 
 
-def test_a_unix_path_of_another_node_is_not_tried(make_port):
+def test_a_unix_path_of_another_node_is_not_tried(make_port: Any) -> None:
     port = make_port()
     elsewhere = PortAddress("192.0.2.1", 9, port.address.unix_path)  # TEST-NET-1: nobody's address, and not this node's
     with pytest.raises(LinkError):
@@ -339,7 +342,7 @@ def test_a_unix_path_of_another_node_is_not_tried(make_port):
     assert port.counters["accepted"] == 0
 
 
-def test_nobody_there_is_an_error_that_says_so(make_port):
+def test_nobody_there_is_an_error_that_says_so(make_port: Any) -> None:
     port = make_port()
     address = port.address
     port.close()
@@ -347,13 +350,13 @@ def test_nobody_there_is_an_error_that_says_so(make_port):
         dialled(address)
 
 
-def test_a_peer_that_accepts_and_says_nothing_is_a_timeout():
+def test_a_peer_that_accepts_and_says_nothing_is_a_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(HandshakeError) as caught:
         dialled(PortAddress("127.0.0.1", mute.getsockname()[1]), timeout=0.2)
     assert caught.value.refusal is Refusal.TIMEOUT
 
 
-def test_close_ends_the_thread_and_the_pending_ones_and_may_be_repeated(make_port):
+def test_close_ends_the_thread_and_the_pending_ones_and_may_be_repeated(make_port: Any) -> None:
     port = make_port()
     with stranger(port) as connection:
         port.close()
@@ -362,7 +365,7 @@ def test_close_ends_the_thread_and_the_pending_ones_and_may_be_repeated(make_por
     assert "rayelastic-port-pe-1" not in [thread.name for thread in threading.enumerate()]
 
 
-def test_the_secret_is_shown_nowhere(make_port, caplog):
+def test_the_secret_is_shown_nowhere(make_port: Any, caplog: Any) -> None:
     caplog.set_level(logging.DEBUG)
     port = make_port()
     with dialled(port.address, channel="link:unknown") as near:
@@ -375,14 +378,14 @@ def test_the_secret_is_shown_nowhere(make_port, caplog):
     assert repr(SECRET) not in shown
 
 
-def test_a_peer_may_wake_the_thread_before_close_does(make_port, monkeypatch):
+def test_a_peer_may_wake_the_thread_before_close_does(make_port: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     port = make_port()
     stranger(port).close()
     until(port, "lost", 1)  # the thread runs
     waker = port._waker
 
     class Overtaken:
-        def __getattr__(self, name: str):
+        def __getattr__(self, name: str) -> Any:
             stranger(port).close()  # the thread wakes, sees that it's to end, and ends
             port._thread.join(10)
             assert not port._thread.is_alive()

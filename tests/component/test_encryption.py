@@ -89,7 +89,7 @@ def dialled(address: PortAddress, **changes: Any) -> socket.socket:
     return dial(address, **{**NAMES, "epoch": 0, "secret": SECRET, "timeout": TIMEOUT, **changes})
 
 
-def test_nothing_that_passes_can_be_read_but_the_names(port):
+def test_nothing_that_passes_can_be_read_but_the_names(port: Any) -> None:
     made, arrived = port
     tapped = Tapped(over_tcp(made))
     with contextlib.closing(tapped), dialled(tapped.address) as near, arrived.get(timeout=TIMEOUT) as far:
@@ -110,7 +110,7 @@ def test_nothing_that_passes_can_be_read_but_the_names(port):
         assert MARKER[:16] not in tapped.seen
 
 
-def test_the_same_without_encryption_can_be_read():
+def test_the_same_without_encryption_can_be_read() -> None:
     """What the test above looks for is found where nothing hides it."""
     arrived: queue.Queue[socket.socket] = queue.Queue()
     made = DataPort("job", "pe-1", SECRET, "127.0.0.1", lambda far, _: arrived.put(far))
@@ -123,7 +123,7 @@ def test_the_same_without_encryption_can_be_read():
         assert MARKER in tapped.seen
 
 
-def test_what_is_changed_on_the_way_is_never_taken(port):
+def test_what_is_changed_on_the_way_is_never_taken(port: Any) -> None:
     made, arrived = port
     tapped = Tapped(over_tcp(made))
     with contextlib.closing(tapped), dialled(tapped.address) as near, arrived.get(timeout=TIMEOUT) as far:
@@ -134,7 +134,7 @@ def test_what_is_changed_on_the_way_is_never_taken(port):
             far.recv(100)
 
 
-def test_what_stays_on_the_host_is_not_encrypted(port):
+def test_what_stays_on_the_host_is_not_encrypted(port: Any) -> None:
     made, arrived = port
     with dialled(made.address) as near, arrived.get(timeout=TIMEOUT) as far:
         assert near.family == far.family == socket.AF_UNIX
@@ -142,7 +142,7 @@ def test_what_stays_on_the_host_is_not_encrypted(port):
         assert not isinstance(far, SecureSocket)
 
 
-def test_a_peer_that_does_not_encrypt_is_refused_and_counted(port):
+def test_a_peer_that_does_not_encrypt_is_refused_and_counted(port: Any) -> None:
     made, arrived = port
     with dialled(replace(over_tcp(made), secure=False)) as near:
         near.sendall(MARKER * 10)
@@ -155,7 +155,7 @@ def test_a_peer_that_does_not_encrypt_is_refused_and_counted(port):
     assert made.counters["accepted"] == 0
 
 
-def test_the_key_is_of_one_connection_and_of_the_secret(port):
+def test_the_key_is_of_one_connection_and_of_the_secret(port: Any) -> None:
     """Whoever knows the nonces but not the secret can't speak for either side."""
     made, _ = port
     tapped = Tapped(over_tcp(made))
@@ -173,7 +173,7 @@ def test_the_key_is_of_one_connection_and_of_the_secret(port):
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
-def test_a_certificate_does_not_stand_in_for_the_key(tmp_path: Path):
+def test_a_certificate_does_not_stand_in_for_the_key(tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     made = [
         "openssl",
@@ -203,7 +203,7 @@ def _serve_by_certificate(context: ssl.SSLContext, far: socket.socket) -> None:
         served.recv(1)
 
 
-def test_a_peer_that_goes_away_shows_as_the_end(port):
+def test_a_peer_that_goes_away_shows_as_the_end(port: Any) -> None:
     made, arrived = port
     with dialled(over_tcp(made)) as near, arrived.get(timeout=TIMEOUT) as far:
         near.close()
@@ -211,7 +211,7 @@ def test_a_peer_that_goes_away_shows_as_the_end(port):
         assert far.recv(1) == b""
 
 
-def test_state_that_moves_is_not_seen(port):
+def test_state_that_moves_is_not_seen(port: Any) -> None:
     made, arrived = port
     tapped = Tapped(over_tcp(made))
     schema = native_schema(Schema.of({"key": int}))
@@ -229,7 +229,7 @@ def test_state_that_moves_is_not_seen(port):
     assert MARKER not in tapped.seen
 
 
-def test_a_slow_reader_makes_the_sender_wait_and_a_timeout_says_so(port):
+def test_a_slow_reader_makes_the_sender_wait_and_a_timeout_says_so(port: Any) -> None:
     made, arrived = port
     with dialled(over_tcp(made)) as near, arrived.get(timeout=TIMEOUT):
         near.settimeout(0.05)
@@ -237,7 +237,7 @@ def test_a_slow_reader_makes_the_sender_wait_and_a_timeout_says_so(port):
             near.sendall(bytes(64 << 20))
 
 
-def test_a_peer_that_never_begins_to_encrypt_is_given_up():
+def test_a_peer_that_never_begins_to_encrypt_is_given_up() -> None:
     limits = PortLimits(deadline=0.2)
     made = DataPort("job", "pe-1", SECRET, "127.0.0.1", lambda far, _: far.close(), limits=limits, secure=True)
     with contextlib.closing(made), dialled(replace(over_tcp(made), secure=False)) as near:
@@ -246,7 +246,7 @@ def test_a_peer_that_never_begins_to_encrypt_is_given_up():
         assert made.counters["timeout"] == 1
 
 
-def test_a_job_says_what_is_in_force_and_its_links_are_as_they_were_asked_for(monkeypatch):
+def test_a_job_says_what_is_in_force_and_its_links_are_as_they_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The Unix socket is taken away, so that the processing elements reach each other as from two hosts."""
     monkeypatch.setattr(dialling, "_is_here", lambda _: False)
     for secure, said in ((True, f"{SUITE} on 1 of 1 links"), (False, "off; JobConfig(secure=True) has it")):
@@ -264,7 +264,7 @@ def _all_encrypted(said: str) -> bool:
     return said.startswith(f"{SUITE} on ") and "others" not in said
 
 
-def test_links_to_replicas_are_encrypted_too(monkeypatch):
+def test_links_to_replicas_are_encrypted_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dialling, "_is_here", lambda _: False)
     topology, gate, rows = rel.Topology("numbers"), Gate(), [(n,) for n in range(500)]
     numbers = topology.source("numbers", script([*rows[:100], gate, *rows[100:]], {"n": int}))
@@ -281,23 +281,23 @@ def test_links_to_replicas_are_encrypted_too(monkeypatch):
         assert sorted(t.n for t in job.wait(timeout=60)["out"]) == list(range(500))
 
 
-def test_a_job_that_has_to_be_encrypted_does_not_start_where_it_cannot(monkeypatch):
+def test_a_job_that_has_to_be_encrypted_does_not_start_where_it_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     class Without:
         @staticmethod
         def missing() -> str:
             return "there is no OpenSSL"
 
-    monkeypatch.setattr(secure_socket._native, "Tls", Without)
+    monkeypatch.setattr(secure_socket._native, "Tls", Without)  # type: ignore[attr-defined]
     topology = rel.Topology("numbers")
     topology.source("numbers", rel.rows([(1,)], schema={"n": int})).sink("out", rel.list())
     with pytest.raises(ConfigError, match="no OpenSSL on .* Install OpenSSL"):
         rel.run(topology, rel.JobConfig(secure=True))
     assert rel.run(topology)["out"]
     with pytest.raises(ConfigError, match="secure=None"):
-        rel.JobConfig(secure=None)
+        rel.JobConfig(secure=None)  # type: ignore[arg-type]
 
 
-def test_a_wrong_secret_is_refused_before_any_encryption(port):
+def test_a_wrong_secret_is_refused_before_any_encryption(port: Any) -> None:
     made, _ = port
     with pytest.raises(HandshakeError) as caught:
         dialled(over_tcp(made), secret=secrets.token_bytes(32))

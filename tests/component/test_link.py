@@ -5,6 +5,7 @@ import queue
 import secrets
 import socket
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -19,7 +20,7 @@ FIELDS = [("value", "int64", False, "l"), ("payload", "binary", False, "z")]
 
 
 @pytest.fixture(params=["unix", "tcp", "tls"])
-def sockets(request):
+def sockets(request: Any) -> Any:
     """The two ends of an authenticated connection, as the data port hands them over."""
     arrived: queue.Queue[socket.socket] = queue.Queue()
     secure = request.param == "tls"
@@ -31,7 +32,7 @@ def sockets(request):
         yield near, arrived.get(timeout=10)
 
 
-def sender(connection: socket.socket, fields, count: int, payload_bytes: int = 100):
+def sender(connection: socket.socket, fields: Any, count: int, payload_bytes: int = 100) -> Any:
     schema = native.Schema(fields)
     tls = tls_of(connection)
     link = native.Link(connection.detach(), name="a->b", peer="pe-1", tls=tls)
@@ -42,7 +43,7 @@ def sender(connection: socket.socket, fields, count: int, payload_bytes: int = 1
     return scheduler, link
 
 
-def receiver(connection: socket.socket, fields, sink):
+def receiver(connection: socket.socket, fields: Any, sink: Any) -> Any:
     schema = native.Schema(fields)
     tls = tls_of(connection)
     link = native.Link(connection.detach(), name="a->b", peer="pe-0", tls=tls)
@@ -53,7 +54,7 @@ def receiver(connection: socket.socket, fields, sink):
     return scheduler, link
 
 
-def test_all_tuples_cross_in_order_with_their_payload(sockets):
+def test_all_tuples_cross_in_order_with_their_payload(sockets: Any) -> None:
     near, far = sockets
     batches: list[pa.RecordBatch] = []
     received, link_in = receiver(
@@ -71,7 +72,7 @@ def test_all_tuples_cross_in_order_with_their_payload(sockets):
     assert link_out.counters()["bytes_sent"] == link_in.counters()["bytes_received"]
 
 
-def test_different_schemas_fail_both_sides(sockets):
+def test_different_schemas_fail_both_sides(sockets: Any) -> None:
     near, far = sockets
     received, link_in = receiver(far, FIELDS[:1], lambda schema: native.Operator.count_sink("count", schema))
     sent, link_out = sender(near, FIELDS, 1_000)
@@ -83,7 +84,7 @@ def test_different_schemas_fail_both_sides(sockets):
     assert "schemas" in link_in.failure + link_out.failure
 
 
-def test_a_sender_that_stops_in_the_middle_is_not_the_end_of_the_stream(sockets):
+def test_a_sender_that_stops_in_the_middle_is_not_the_end_of_the_stream(sockets: Any) -> None:
     near, far = sockets
     received, link_in = receiver(far, FIELDS, lambda schema: native.Operator.count_sink("count", schema))
     sent, link_out = sender(near, FIELDS, 1 << 60)
@@ -96,7 +97,7 @@ def test_a_sender_that_stops_in_the_middle_is_not_the_end_of_the_stream(sockets)
     assert link_out.failure == ""
 
 
-def test_garbage_after_the_handshake_is_refused_and_counted(sockets):
+def test_garbage_after_the_handshake_is_refused_and_counted(sockets: Any) -> None:
     near, far = sockets
     received, link_in = receiver(far, FIELDS, lambda schema: native.Operator.count_sink("count", schema))
     with near:
@@ -106,11 +107,11 @@ def test_garbage_after_the_handshake_is_refused_and_counted(sockets):
     assert "it isn't a frame" in received.failure()["message"]
 
 
-def test_draining_the_sender_ends_the_stream_and_loses_nothing(sockets):
+def test_draining_the_sender_ends_the_stream_and_loses_nothing(sockets: Any) -> None:
     near, far = sockets
     counted = []
 
-    def count(schema):
+    def count(schema: Any) -> Any:
         counted.append(native.Operator.count_sink("count", schema))
         return counted[0]
 

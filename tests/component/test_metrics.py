@@ -6,7 +6,7 @@ import itertools
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -113,7 +113,7 @@ def test_a_stalled_sink_is_named(busy: tuple[Job, threading.Event]) -> None:
 def test_a_dear_operator_is_named_with_its_rule() -> None:
     topology = rel.Topology("dear")
 
-    def dear(t):
+    def dear(t: Any) -> float:
         total = float(t.value)
         for _ in range(20_000):
             total = total * 1.000001 + 1.0
@@ -180,7 +180,7 @@ class Total(NamedTuple):
 def add(t: Event, s: Total) -> float:
     """Dear, so that one replica is full."""
     for _ in range(5000):
-        s.value = s.value * 0.999 + t.n
+        s.value = s.value * 0.999 + t.n  # type: ignore[misc]
     return s.value
 
 

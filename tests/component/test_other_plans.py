@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -13,22 +12,11 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import ChangeError, ConfigError
 from rayelastic.job import Job
-from tests.component.rescaling import Counted, Event, Feed, Seen, check, count
+from tests.component.rescaling import Counted, Event, Events, Seen, check, count
 
 PATIENCE = 60.0
 KEYS, ROWS = 200, 6000
 STOPS = (1500, 3000, 4500)  # rows after which the source waits to be let on
-
-
-class Events(Feed):
-    """So many events, given to the end."""
-
-    def __init__(self) -> None:
-        super().__init__(KEYS)
-        self.given = list(islice(self(), ROWS))
-        self.next = [0] * KEYS
-        for event in self.given:
-            self.next[event.key] += 1
 
 
 def twice(t: Counted) -> Counted:
@@ -39,7 +27,7 @@ class Changing:
     """A job in this process whose source stops now and then: counted by key, then passed through two functions."""
 
     def __init__(self, folder: Path, **config: object) -> None:
-        self.feed = Events()
+        self.feed = Events(KEYS, ROWS)
         self.gates = [testing.Gate() for _ in STOPS]
         script: list[object] = []
         for start, stop, gate in zip((0, *STOPS), STOPS, self.gates, strict=False):

@@ -49,8 +49,8 @@ def dear(t: Event, s: Seen) -> Counted:
     spent = t.sequence
     for n in range(ROUNDS):
         spent = (spent * 48271 + n) % 2147483647
-    s.count += 1 if spent + t.key >= 0 else 2  # always 1, but no compiler knows
-    s.digest = (s.digest * 31 + t.sequence + 1) % 1000000007
+    s.count += 1 if spent + t.key >= 0 else 2  # type: ignore[misc]  # always 1, but no compiler knows
+    s.digest = (s.digest * 31 + t.sequence + 1) % 1000000007  # type: ignore[misc]
     return Counted(t.key, t.sequence, s.count, s.digest)
 
 

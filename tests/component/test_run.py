@@ -53,9 +53,9 @@ def test_map_filter_flat_map_keep_order(config: rel.JobConfig, lane: str) -> Non
         yield Number(t.n)
         yield Number(t.n + 1)
 
-    stream = numbers(topology).map("square", lambda t: Number(t.n * t.n), schema=Number, lane=lane)
-    stream = stream.filter("even", lambda t: t.n % 2 == 0, lane=lane)
-    stream.flat_map("twice", twice, schema=Number, lane=lane).key_by("n").sink("out", rel.list())
+    stream = numbers(topology).map("square", lambda t: Number(t.n * t.n), schema=Number, lane=lane)  # type: ignore[arg-type]
+    stream = stream.filter("even", lambda t: t.n % 2 == 0, lane=lane)  # type: ignore[arg-type]
+    stream.flat_map("twice", twice, schema=Number, lane=lane).key_by("n").sink("out", rel.list())  # type: ignore[arg-type]
     expected = [value for n in range(5000) if n % 2 == 0 for value in (n * n, n * n + 1)]
     assert [t.n for t in rel.run(topology, config)["out"]] == expected
 
@@ -64,7 +64,7 @@ def test_map_filter_flat_map_keep_order(config: rel.JobConfig, lane: str) -> Non
 @pytest.mark.parametrize("lane", ["compiled", "python"])
 def test_keyed_state_belongs_to_the_key(config: rel.JobConfig, lane: str) -> None:
     def running(t: Pair, s: Total) -> Pair:
-        s.total += t.n
+        s.total += t.n  # type: ignore[misc]
         return Pair(t.key, s.total)
 
     class Mutable:
@@ -74,7 +74,7 @@ def test_keyed_state_belongs_to_the_key(config: rel.JobConfig, lane: str) -> Non
     rows = [Pair(f"key-{n % 7}-of-a-good-length", n) for n in range(3000)]
     stream = topology.source("rows", rel.rows(rows)).key_by("key")
     state = Total if lane == "compiled" else Mutable
-    stream.map("running", running, schema=Pair, state=state, lane=lane).sink("out", rel.list())
+    stream.map("running", running, schema=Pair, state=state, lane=lane).sink("out", rel.list())  # type: ignore[arg-type]
     totals: Counter[str] = Counter()
     expected = []
     for row in rows:
@@ -164,7 +164,7 @@ def test_a_raising_function_stops_the_job_with_operator_tuple_and_traceback(lane
         return 1000 / (t.n - 3333)
 
     topology = rel.Topology("raises")
-    numbers(topology).key_by("n").map("inverse", inverse, schema=float, lane=lane).sink("out", rel.count())
+    numbers(topology).key_by("n").map("inverse", inverse, schema=float, lane=lane).sink("out", rel.count())  # type: ignore[arg-type]
     with pytest.raises(JobFailedError) as caught:
         rel.run(topology, rel.JobConfig(pes=pes))
     assert caught.value.operator == "inverse"

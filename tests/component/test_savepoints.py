@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,21 +13,10 @@ from pyarrow import parquet
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import ConfigError, DamagedError, StateError
-from tests.component.rescaling import Counted, Event, Feed, Seen, check, count
+from tests.component.rescaling import Counted, Event, Events, Seen, check, count
 
 PATIENCE = 60.0
 KEYS, ROWS = 97, 4000
-
-
-class Events(Feed):
-    """So many events, given to the end."""
-
-    def __init__(self) -> None:
-        super().__init__(KEYS)
-        self.given = list(islice(self(), ROWS))
-        self.next = [0] * KEYS
-        for event in self.given:
-            self.next[event.key] += 1
 
 
 def counting(rows: Any, path: Path | None = None, names: tuple[str, str] = ("count", "out")) -> rel.Topology:
@@ -48,7 +36,7 @@ def written(path: Path) -> list[Any]:
 
 @pytest.fixture
 def feed() -> Events:
-    return Events()
+    return Events(KEYS, ROWS)
 
 
 @pytest.fixture

@@ -87,8 +87,8 @@ def asking(address: tuple[str, int]) -> Callable[[Event, Seen], Counted]:
 
     def ask(t: Event, s: Seen) -> Counted:
         question()
-        s.count += 1
-        s.digest = (s.digest * 31 + t.sequence + 1) % 1000000007
+        s.count += 1  # type: ignore[misc]
+        s.digest = (s.digest * 31 + t.sequence + 1) % 1000000007  # type: ignore[misc]
         return Counted(t.key, t.sequence, s.count, s.digest)
 
     return ask

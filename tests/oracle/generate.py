@@ -150,7 +150,7 @@ class Maker:
             if stripped in ("$BLOCK", "$SMALL", "$EXIT"):
                 lines += [indent + one for one in self._inner(stripped, seen(place), depth)]
             else:
-                part = _SLOT.sub(lambda m, p=place: put(_Moved(m, p)), line)  # type: ignore[misc]
+                part = _SLOT.sub(lambda m, p=place: put(_Moved(m, p)), line)  # type: ignore[arg-type, misc]
                 lines.append(part)
             at += len(line) + 1
         if statement:
@@ -276,10 +276,10 @@ class Maker:
         lines = re.sub(r"EXIT_(\d+)_", lambda m: self._exited(int(m[1])), "\n".join(lines)).split("\n")
         if self.chosen.random() < _IN_TRY:  # which changes nothing but how it is compiled
             lines = ["try:", *("    " + line for line in lines), "except AssertionError:", "    raise"]
-        body = "def f(t, st):\n" if keyed else "def f(t):\n"
+        body = "def f(t, st):\n" if keyed else "def f(t):\n"  # type: ignore[assignment]
         body += "\n".join("    " + line for line in lines)
         declared = self._outputs if self._kind != "filter" and self.chosen.random() < 0.3 else ()
-        return Program(tidied(body), self._kind, keyed, declared)
+        return Program(tidied(body), self._kind, keyed, declared)  # type: ignore[arg-type]
 
     def alone(self, table: str, template: str) -> Program:
         """The program that shows one template: of an expression of a type, or of a statement."""
@@ -321,7 +321,7 @@ class _Strings(ast.NodeTransformer):
         assert isinstance(text, ast.Constant)
         rest = iter(node.args[1:])
         values: list[ast.expr] = []
-        for literal, slot, spec, how in _pieces(text.value):
+        for literal, slot, spec, how in _pieces(text.value):  # type: ignore[arg-type]
             if literal:
                 values.append(ast.Constant(literal))
             if slot:

@@ -190,7 +190,7 @@ FLOATS = [
     1.005,
 ]
 DATETIMES = [
-    dt.datetime(*parts)
+    dt.datetime(*parts)  # type: ignore[arg-type]
     for parts in [
         (1970, 1, 1),
         (1969, 12, 31, 23, 59, 59, 999999),

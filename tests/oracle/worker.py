@@ -170,7 +170,7 @@ def shrink(result: Result, found: Difference, options: Options, conn: Any) -> No
     """Shrinks one difference and sends the program and what it shows."""
     from numba.core import config
 
-    config.OPT.__init__(0)  # type: ignore[misc]  # what it is made of matters, not how fast it is
+    config.OPT.__init__(0)  # type: ignore[attr-defined]  # what it is made of matters, not how fast it is
     shim = opened_shim(built_shim(options.folder))
 
     def check(program: Program, rows: list[tuple[Any, ...]]) -> Difference | None:

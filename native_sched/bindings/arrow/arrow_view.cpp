@@ -22,12 +22,12 @@ class ArrowView final : public RunView {
     ArrowOwned<ArrowSchema> schema;
     writer_.take(&array);
     export_schema(*input_, &schema);
-    return guarded([&] { return export_batch(&array, &schema).release().ptr(); });
+    return with_python_errors([&] { return export_batch(&array, &schema).release().ptr(); });
   }
 
   bool from_python(PyObject* result, std::size_t expected, std::size_t*) override {
     batch_.reset();
-    return guarded([&]() -> PyObject* {
+    return with_python_errors([&]() -> PyObject* {
              ArrowOwned<ArrowArray> array;
              ArrowOwned<ArrowSchema> schema;
              import_batch(result, &array, &schema);
@@ -63,19 +63,6 @@ class ArrowView final : public RunView {
   }
 
  private:
-  // Errors of nanobind's wrappers as Python errors.
-  template <typename Call>
-  static PyObject* guarded(Call&& call) {
-    try {
-      return call();
-    } catch (nb::python_error& error) {
-      error.restore();
-    } catch (nb::builtin_exception& error) {
-      PyErr_SetString(error.type() == nb::exception_type::type_error ? PyExc_TypeError : PyExc_ValueError, error.what());
-    }
-    return nullptr;
-  }
-
   std::string name_;
   std::shared_ptr<const Schema> input_;
   std::shared_ptr<const Schema> output_;

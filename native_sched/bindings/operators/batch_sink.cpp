@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "arrow/arrow_capsules.hpp"
-#include "python/inside.hpp"
+#include "python/gate/inside.hpp"
 #include "python/python_lane.hpp"
 #include "rayelastic/arrow/arrow_sink.hpp"
 #include "record/object_ref.hpp"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "python/python_gate.hpp"
+#include "python/gate/python_gate.hpp"
 #include "rayelastic/operator/tolerant.hpp"
 #include "record/object_ref.hpp"
 #include "record/record_codec.hpp"

@@ -9,9 +9,9 @@
 #include <deque>
 #include <stdexcept>
 
-#include "python/inside.hpp"
+#include "python/gate/inside.hpp"
 #include "python/port_context.hpp"
-#include "python/python_gate.hpp"
+#include "python/gate/python_gate.hpp"
 #include "record/object_ref.hpp"
 #include "record/record_codec.hpp"
 

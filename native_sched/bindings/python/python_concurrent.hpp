@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "python/python_failure.hpp"
+#include "python/gate/python_failure.hpp"
 #include "rayelastic/operator/operator.hpp"
 
 namespace rayelastic::python {

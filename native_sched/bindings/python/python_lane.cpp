@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "python/inside.hpp"
+#include "python/gate/inside.hpp"
 #include "record/object_ref.hpp"
 #include "record/run_view.hpp"
 

@@ -2,9 +2,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "python/inside.hpp"
+#include "python/gate/inside.hpp"
 #include "python/port_context.hpp"
-#include "python/python_gate.hpp"
+#include "python/gate/python_gate.hpp"
 #include "python/python_lane.hpp"
 #include "rayelastic/operator/dead_letters.hpp"
 #include "rayelastic/record/key_extractor.hpp"

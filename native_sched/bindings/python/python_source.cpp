@@ -7,7 +7,7 @@
 #include <chrono>
 #include <stdexcept>
 
-#include "python/inside.hpp"
+#include "python/gate/inside.hpp"
 #include "python/python_lane.hpp"
 #include "record/object_ref.hpp"
 #include "record/record_codec.hpp"

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "python/python_failure.hpp"
+#include "python/gate/python_failure.hpp"
 #include "record/object_ref.hpp"
 
 namespace rayelastic::python {

@@ -124,7 +124,7 @@ class NumpyView final : public RunView {
   }
 
   PyObject* to_python(const std::byte* records, std::size_t count) override {
-    return guarded([&] {
+    return with_python_errors([&] {
       if (count > capacity_ || !base_.is_valid() || Py_REFCNT(base_.ptr()) != 1) {
         capacity_ = std::max(count, capacity_);
         base_ = numpy_.attr("empty")(capacity_, input_dtype_);
@@ -141,7 +141,7 @@ class NumpyView final : public RunView {
   bool from_python(PyObject* result, std::size_t expected, std::size_t* failed) override {
     encoded_.clear();
     made_.clear();
-    return guarded([&]() -> PyObject* {
+    return with_python_errors([&]() -> PyObject* {
              const nb::object array = records_of(nb::borrow(result), expected);
              const ArrayBytes bytes(numpy_.attr("ascontiguousarray")(array));
              const std::size_t count = bytes.size() / output_->record_size();
@@ -305,18 +305,6 @@ class NumpyView final : public RunView {
         refuse("field '" + field.name + "': these 16 bytes are no text that came in; give new text as a column of str or bytes");
       }
     }
-  }
-
-  template <typename Call>
-  static PyObject* guarded(Call&& call) {
-    try {
-      return call();
-    } catch (nb::python_error& error) {
-      error.restore();
-    } catch (nb::builtin_exception& error) {
-      PyErr_SetString(PyExc_ValueError, error.what());
-    }
-    return nullptr;
   }
 
   std::string name_;

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "python/python_gate.hpp"
+#include "python/gate/python_gate.hpp"
 
 namespace rayelastic::python {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "python/python_failure.hpp"
-#include "python/python_gate.hpp"
+#include "python/gate/python_failure.hpp"
+#include "python/gate/python_gate.hpp"
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/state/state_bytes.hpp"
 #include "record/object_ref.hpp"

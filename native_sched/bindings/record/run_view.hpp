@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Python.h>
+#include <nanobind/nanobind.h>
 
 #include <cstdint>
 #include <limits>
@@ -44,6 +45,19 @@ class RunView {
                                                        std::shared_ptr<const Schema> output);
 [[nodiscard]] std::unique_ptr<RunView> make_arrow_view(const std::string& name, std::shared_ptr<const Schema> input,
                                                        std::shared_ptr<const Schema> output);
+
+// GIL. What `call` returns, a PyObject*; null with a Python error set where nanobind's wrappers throw one.
+template <typename Call>
+[[nodiscard]] PyObject* with_python_errors(Call&& call) {
+  try {
+    return call();
+  } catch (nanobind::python_error& error) {
+    error.restore();
+  } catch (nanobind::builtin_exception& error) {
+    PyErr_SetString(error.type() == nanobind::exception_type::type_error ? PyExc_TypeError : PyExc_ValueError, error.what());
+  }
+  return nullptr;
+}
 
 // GIL. A bool mask from anything that NumPy makes an array of `count` bools from.
 [[nodiscard]] bool mask_from_array(const std::string& name, PyObject* result, std::size_t count, std::vector<std::uint8_t>& mask);

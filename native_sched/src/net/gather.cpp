@@ -26,7 +26,8 @@ bool Gather::add(std::shared_ptr<Link> link) {
   const std::lock_guard guard(mutex_);
   if (ended_ || stopping_) return false;
   link->open_in(schema_);
-  Arm& arm = arms_.emplace_back(std::move(link));
+  Arm& arm = arms_.emplace_back();
+  arm.link = std::move(link);
   arm.thread = std::thread([this, &arm] { receive(arm); });
   return true;
 }

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "mutants.hpp"
-#include "scenarios.hpp"
+#include "scenarios/scenarios.hpp"
 
 using namespace rayelastic::model;
 

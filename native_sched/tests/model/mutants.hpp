@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "scenarios.hpp"
-#include "site.hpp"
+#include "scenarios/scenarios.hpp"
+#include "checker/site.hpp"
 
 namespace rayelastic::model {
 

@@ -190,7 +190,7 @@ def test_2305_operators_under_multi_level_elasticity(
     job = run_2305(path, tmp_path, rel.JobConfig(adaptation_period=0.1))
     check(found_in(tmp_path), expected)
     passes = list(job.adaptations(every_pass=True))
-    assert all(one.thread_count <= available_cpus() for one in passes)
+    assert all(one.thread_count <= available_cpus() for one in passes)  # type: ignore[union-attr]
 
 
 @pytest.mark.nightly

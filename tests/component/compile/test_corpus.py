@@ -149,17 +149,17 @@ def check(compiled: Callable[..., Runner], case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES[::SAMPLE], ids=lambda case: case.name)
-def test_a_sample_gives_what_cpython_gives(compiled, case):
-    check(compiled, case)
+def test_a_sample_gives_what_cpython_gives(compiled: Any, case: str) -> None:
+    check(compiled, case)  # type: ignore[arg-type]
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_each_gives_what_cpython_gives(compiled, case):
-    check(compiled, case)
+def test_each_gives_what_cpython_gives(compiled: Any, case: str) -> None:
+    check(compiled, case)  # type: ignore[arg-type]
 
 
-def test_the_share_that_compiles_only_rises():
+def test_the_share_that_compiles_only_rises() -> None:
     assert len(CASES) == 200
     assert {case.name for case in CASES} >= IN_PYTHON
     assert len(CASES) - len(IN_PYTHON) >= LEAST_COMPILED

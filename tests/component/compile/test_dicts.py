@@ -91,7 +91,7 @@ def defaulted(t):
 
 
 def of_tuples(t):
-    d = {}
+    d = {}  # type: ignore[var-annotated]
     for word in t.s.split():
         d[(word, len(word))] = len(d)
         d[(word, 1)] = -1
@@ -143,7 +143,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("function", "kind"), FUNCTIONS, ids=lambda value: getattr(value, "__name__", None))
-def test_keys_are_found_by_content(compiled, function, kind):
+def test_keys_are_found_by_content(compiled: Any, function: Any, kind: Any) -> None:
     runner = compiled(function, Row, kind)
     assert runner(ROWS).items == python_result(runner.code, ROWS).items
 
@@ -161,7 +161,7 @@ def float_set(t):
 
 
 @pytest.mark.parametrize("function", [local_float_keys, pairs_of_floats, float_set])
-def test_float_keys_run_as_python_with_the_reason(compiler: Compiler, function):
+def test_float_keys_run_as_python_with_the_reason(compiler: Compiler, function: Any) -> None:
     code = compiler.compile(request(function, Row, MAP, output=Schema.of(int)))
     assert code.lane is Lane.PYTHON
     assert "with float keys isn't compiled" in code.reason
@@ -196,7 +196,7 @@ def grown_at_the_end(t):
 
 
 @pytest.mark.parametrize("function", [grown, shrunk, grown_at_the_end])
-def test_a_loop_over_a_dict_that_it_changes_is_an_error(compiled, function):
+def test_a_loop_over_a_dict_that_it_changes_is_an_error(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row, MAP)
     for a in (0, 1, 3, 7):
         for text in ("", "a", "a b"):

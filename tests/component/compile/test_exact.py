@@ -6,7 +6,7 @@ import itertools
 import math
 import operator
 import random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -97,7 +97,7 @@ def applied(function, a, b):
 
 
 @pytest.mark.parametrize("function", EXPRESSIONS, ids=[str(at) for at in range(len(EXPRESSIONS))])
-def test_numbers_are_those_of_cpython_or_refused(compiled, function):
+def test_numbers_are_those_of_cpython_or_refused(compiled: Any, function: Any) -> None:
     runner = compiled(function, Numbers)
     for row in ROWS:
         outcome = runner([row])
@@ -113,11 +113,11 @@ def test_numbers_are_those_of_cpython_or_refused(compiled, function):
             assert beyond(wanted, row), f"{row}: refused, Python gives {wanted}"
 
 
-def same(ours: tuple, wanted: tuple) -> bool:
+def same(ours: tuple, wanted: tuple) -> bool:  # type: ignore[type-arg]
     return all(a == b or (a != a and b != b) for a, b in zip(ours, wanted, strict=True))
 
 
-def beyond(wanted: tuple, row: tuple) -> bool:
+def beyond(wanted: tuple, row: tuple) -> bool:  # type: ignore[type-arg]
     """Whether 64 bits, or a float made of an int, can't hold what Python has."""
     values = [*wanted, *row]
     big = any(type(v) is complex or (type(v) is int and not -(2**53) <= v <= 2**53) for v in values)
@@ -125,7 +125,7 @@ def beyond(wanted: tuple, row: tuple) -> bool:
 
 
 @pytest.mark.parametrize("position", [0, 1, 5, 999])
-def test_the_tuple_that_overflows_is_named(compiled, position):
+def test_the_tuple_that_overflows_is_named(compiled: Any, position: Any) -> None:
     """Also where a run is done again carefully (exact.py), and where others only look suspicious."""
     runner = compiled(lambda t: (t.i * 3 + 1, t.x * 0.5), Numbers)
     rows = [(k, 0, 1.0, 0.0) for k in range(1000)]
@@ -137,7 +137,7 @@ def test_the_tuple_that_overflows_is_named(compiled, position):
     assert "which is int64" in explain(runner.code, rows[position]).message
 
 
-def test_a_refusal_passes_handlers(compiled):
+def test_a_refusal_passes_handlers(compiled: Any) -> None:
     def caught(t):
         try:
             return helped(t.i) + 1
@@ -156,7 +156,7 @@ def helped(i: int) -> int:
     return i * i
 
 
-def test_keyed_sums_are_checked(compiled):
+def test_keyed_sums_are_checked(compiled: Any) -> None:
     def added(t, s):
         s.total += t.i
         return s.total
@@ -169,7 +169,7 @@ class Total(NamedTuple):
     total: int = 0
 
 
-def test_arrays_keep_their_own_arithmetic(compiled):
+def test_arrays_keep_their_own_arithmetic(compiled: Any) -> None:
     table = np.arange(10)
     table.flags.writeable = False
     assert compiled(lambda t: table[t.i] * 2, Numbers)([(4, 0, 0.0, 0.0)]).items == [(8,)]

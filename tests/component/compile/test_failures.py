@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cloudpickle
 import pytest
@@ -27,7 +27,7 @@ class Narrow(NamedTuple):
 
 
 class Seen(NamedTuple):
-    count: int = 0
+    count: int = 0  # type: ignore[assignment]
 
 
 def divide(t):
@@ -67,7 +67,9 @@ def remembered(t, s):
         (words, FLAT_MAP, (0, "a b"), ZeroDivisionError),
     ],
 )
-def test_the_index_and_the_true_exception(compiled, function, kind, bad, error, position):
+def test_the_index_and_the_true_exception(
+    compiled: Any, function: Any, kind: Any, bad: Any, error: Any, position: Any
+) -> None:
     rows = [(i + 1, "123456") for i in range(5)]
     runner = compiled(function, Point, kind)
     assert runner(rows).failed is None
@@ -80,7 +82,7 @@ def test_the_index_and_the_true_exception(compiled, function, kind, bad, error, 
     assert error.__name__ in explanation.message
 
 
-def test_what_python_would_not_raise(compiled):
+def test_what_python_would_not_raise(compiled: Any) -> None:
     from rayelastic.graph.records.schema import DataType, Schema
 
     narrow = Schema.of({"value": DataType.INT16})
@@ -93,7 +95,7 @@ def test_what_python_would_not_raise(compiled):
     assert explain(unsigned.code, (2**63,)).message == f"it gave {2**63} for 'value' of Record, which is int64"
 
 
-def test_generators_fill_and_flush(compiled):
+def test_generators_fill_and_flush(compiled: Any) -> None:
     def repeated(t):
         for i in range(t.x):
             yield (i, t.name)
@@ -108,7 +110,7 @@ def test_generators_fill_and_flush(compiled):
     assert runner(rows, capacity=4, stop_after=2).stopped
 
 
-def test_a_flush_that_stops_passes_user_handlers(compiled):
+def test_a_flush_that_stops_passes_user_handlers(compiled: Any) -> None:
     def stubborn(t):
         for i in range(100):
             try:
@@ -119,7 +121,7 @@ def test_a_flush_that_stops_passes_user_handlers(compiled):
     assert compiled(stubborn, Point, FLAT_MAP)([(1, "")], capacity=4, stop_after=0).stopped
 
 
-def test_failures_of_keyed_functions(compiled):
+def test_failures_of_keyed_functions(compiled: Any) -> None:
     runner = compiled(remembered, Point, MAP, keys=("name",), state=Seen)
     rows = [(1, "a"), (2, "b"), (4, "a")]
     outcome = runner(rows, keys=["a", "b", "a"])
@@ -130,7 +132,7 @@ def test_failures_of_keyed_functions(compiled):
     assert isinstance(explain(runner.code, (0, "a")).exception, ZeroDivisionError)
 
 
-def test_code_survives_the_way_to_another_process(compiler):
+def test_code_survives_the_way_to_another_process(compiler: Any) -> None:
     code = compiler.compile(request(lambda t: t.x + 1, Point, lane=Lane.COMPILED))
     again = cloudpickle.loads(cloudpickle.dumps(code))
     assert again.machine == code.machine
@@ -149,7 +151,7 @@ print(answer((2**62, "")), answer((2**62, "none")), "numba" in sys.modules)
 """
 
 
-def test_python_answers_in_another_process():
+def test_python_answers_in_another_process() -> None:
     """As a PE has it: the function and what it reads came along, and are as at declaration."""
 
     def halved(t):

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from harness import FILTER, FLAT_MAP, MAP, python_result
@@ -35,7 +35,7 @@ def values(kind: DataType) -> st.SearchStrategy:
             0 if unsigned else -(2 ** (bits - 1)), min(2**63 - 1, 2 ** (bits if unsigned else bits - 1) - 1)
         )
     if kind.is_float:
-        return st.floats(width=8 * kind.size, allow_nan=False)
+        return st.floats(width=8 * kind.size, allow_nan=False)  # type: ignore[arg-type]
     if kind in (DataType.DATE32, DataType.DATE64):
         return st.dates()
     if kind is DataType.TIMESTAMP:
@@ -54,7 +54,7 @@ every_row = st.tuples(*(values(f.type) for f in EVERY.fields))
 nullable_row = st.tuples(*(st.none() | values(f.type) for f in NULLABLE.fields))
 
 
-def test_every_type_by_value(compiled):
+def test_every_type_by_value(compiled: Any) -> None:
     names = ", ".join(f"t.{f.name}" for f in EVERY.fields)
     function = eval(f"lambda t: ({names})")
     runner = compiled(function, EVERY, MAP, output=EVERY)
@@ -62,14 +62,14 @@ def test_every_type_by_value(compiled):
 
     @quick
     @given(st.lists(every_row, max_size=3))
-    def check(rows):
+    def check(rows: Any) -> None:
         assert runner(rows).items == rows
         assert whole(rows).items == rows
 
     check()
 
 
-def test_inferred_types(compiled):
+def test_inferred_types(compiled: Any) -> None:
     runner = compiled(
         lambda t: (t.f_int8, t.f_float16, t.f_date32, t.f_timestamp, t.f_duration, t.f_time64, t.f_binary), EVERY
     )
@@ -77,18 +77,18 @@ def test_inferred_types(compiled):
     assert str(runner.code.output_schema) == shown
 
 
-def test_integers_do_not_wrap_at_their_width(compiled):
+def test_integers_do_not_wrap_at_their_width(compiled: Any) -> None:
     runner = compiled(lambda t: (t.a + t.a, t.b * t.b), {"a": np.int8, "b": np.uint32}, MAP)
     assert runner([(127, 2**31)]).items == [(254, 2**62)]
     assert runner([(127, 1), (0, 2**32 - 1)]).failed == 1
 
 
-def test_halves_round_as_numpy_does(compiled):
+def test_halves_round_as_numpy_does(compiled: Any) -> None:
     runner = compiled(lambda t: t.value, float, MAP, output=Schema.of({"value": DataType.FLOAT16}))
 
     @settings(quick, max_examples=300)
     @given(st.lists(st.floats(-70000, 70000) | st.floats(-1e-4, 1e-4) | st.floats(), max_size=8))
-    def check(numbers):
+    def check(numbers: Any) -> None:
         with np.errstate(over="ignore"):
             wanted = [float(np.float16(n)) for n in numbers]
         assert [repr(n) for (n,) in runner([(n,) for n in numbers]).items] == [repr(n) for n in wanted]
@@ -96,7 +96,7 @@ def test_halves_round_as_numpy_does(compiled):
     check()
 
 
-def test_times_compare_and_subtract(compiled):
+def test_times_compare_and_subtract(compiled: Any) -> None:
     schema = {"a": dt.datetime, "b": dt.datetime, "c": dt.time, "d": dt.time, "e": dt.timedelta}
     runner = compiled(lambda t: (t.a - t.b, t.a < t.b, t.a == t.b, t.c <= t.d, t.b + t.e > t.a), schema, MAP)
     moments = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1))
@@ -107,13 +107,13 @@ def test_times_compare_and_subtract(compiled):
             st.tuples(moments, moments, st.times(), st.times(), st.timedeltas(dt.timedelta(-99), dt.timedelta(99)))
         )
     )
-    def check(rows):
+    def check(rows: Any) -> None:
         assert runner(rows).items == python_result(runner.code, rows).items
 
     check()
 
 
-def test_nulls(compiled):
+def test_nulls(compiled: Any) -> None:
     def filled(t):
         return (t.a if t.a is not None else -1, 0.0 if t.b is None else t.b, t.c is None, t.d, t.g, t.i)
 
@@ -131,14 +131,14 @@ def test_nulls(compiled):
 
     @quick
     @given(st.lists(nullable_row, max_size=4))
-    def check(rows):
+    def check(rows: Any) -> None:
         for runner in runners:
             assert runner(rows).items == python_result(runner.code, rows).items
 
     check()
 
 
-def test_none_where_it_may_not_be_fails_the_tuple(compiled):
+def test_none_where_it_may_not_be_fails_the_tuple(compiled: Any) -> None:
     runner = compiled(lambda t: t.g, NULLABLE, MAP, output=Schema.of(int))
     row = (None,) * 6 + (5, None, None)
     assert runner([row]).items == [(5,)]
@@ -147,7 +147,7 @@ def test_none_where_it_may_not_be_fails_the_tuple(compiled):
 
 class Account(NamedTuple):
     total: float = 0.0
-    count: int = 0
+    count: int = 0  # type: ignore[assignment]
     last: str = "-"
     best: int | None = None
     mark: str | None = None
@@ -188,7 +188,7 @@ def history(t, s):
 payments = st.lists(st.tuples(st.text(max_size=20), st.integers(-5, 5)), max_size=8)
 
 
-def test_keyed_state(compiled):
+def test_keyed_state(compiled: Any) -> None:
     runners = [
         compiled(function, Payment, kind, keys=("who",), state=Account)
         for function, kind in ((booked, MAP), (first_time, FILTER), (history, FLAT_MAP))
@@ -196,7 +196,7 @@ def test_keyed_state(compiled):
 
     @quick
     @given(payments, st.data())
-    def check(rows, data):
+    def check(rows: Any, data: Any) -> None:
         keys = data.draw(st.lists(st.sampled_from("abc"), min_size=len(rows), max_size=len(rows)))
         for runner in runners:
             ours, theirs = runner(rows, keys=keys, capacity=3), python_result(runner.code, rows, keys)

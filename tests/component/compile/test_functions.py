@@ -20,7 +20,7 @@ class Trade(NamedTuple):
 class Total(NamedTuple):
     symbol: str
     value: float
-    count: int = 1
+    count: int = 1  # type: ignore[assignment]
 
 
 class Note(NamedTuple):
@@ -89,7 +89,7 @@ def maybe(t):
 
 
 def collected(t):
-    seen = {}
+    seen = {}  # type: ignore[var-annotated]
     for c in t.symbol:
         if c in seen:
             seen[c] += 1
@@ -156,7 +156,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("function", "schema", "kind"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
-def test_compiled_equals_python(compiled, function, schema, kind):
+def test_compiled_equals_python(compiled: Any, function: Any, schema: Any, kind: Any) -> None:
     rows = NOTES if schema is Note else TRADES
     runner = compiled(function, schema, kind)
     assert runner(rows).items == python_result(runner.code, rows).items
@@ -165,7 +165,7 @@ def test_compiled_equals_python(compiled, function, schema, kind):
         assert runner(rows, in_place=True).items == python_result(runner.code, rows).items
 
 
-def test_changed_globals_are_seen(compiled):
+def test_changed_globals_are_seen(compiled: Any) -> None:
     space = {"FACTOR": 2}
     exec("def scaled(x):\n    return x * FACTOR\ndef function(t):\n    return scaled(t.volume)", space)
     assert compiled(space["function"], Trade)([("", 0.0, 5)]).items == [(10,)]
@@ -173,7 +173,7 @@ def test_changed_globals_are_seen(compiled):
     assert compiled(space["function"], Trade)([("", 0.0, 5)]).items == [(15,)]
 
 
-def test_inferred_schemas(compiled):
+def test_inferred_schemas(compiled: Any) -> None:
     assert str(compiled(keywords, Trade).code.output_schema) == "Total(symbol: string, value: float64, count: int64)"
     assert compiled(keywords, Trade).code.output_schema.tuple_type is Total
     assert str(compiled(lambda t: t.price, Trade).code.output_schema) == "Record(value: float64)"

@@ -164,7 +164,7 @@ events = st.builds(
 
 
 @pytest.mark.parametrize(("function", "kind"), CASES, ids=[f.__name__ for f, _ in CASES])
-def test_compiled_equals_python(compiled, function, kind):
+def test_compiled_equals_python(compiled: Any, function: Any, kind: Any) -> None:
     runner = compiled(function, Event, kind)
 
     @settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -177,7 +177,7 @@ def test_compiled_equals_python(compiled, function, kind):
     equal()
 
 
-def test_parts_of_a_zoned_datetime_are_refused(compiler):
+def test_parts_of_a_zoned_datetime_are_refused(compiler: Any) -> None:
     schema = Schema.of(pa.schema([pa.field("at", pa.timestamp("us", "Europe/Berlin"), nullable=False)]))
     code = compiler.compile(request(lambda t: t.at.hour, schema, output=Schema.of(int)))
     assert code.lane is Lane.PYTHON

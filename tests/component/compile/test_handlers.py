@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from harness import MAP, python_result, request
@@ -248,14 +248,14 @@ CASES = [
 
 
 @pytest.mark.parametrize("function", CASES, ids=[f.__name__ for f in CASES])
-def test_handlers_catch_what_pythons_catch(compiled, function):
+def test_handlers_catch_what_pythons_catch(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row, MAP)
     for row in ROWS:
         wanted, ours = python_result(runner.code, [row]), runner([row])
         assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
 
 
-def test_what_none_would_raise_is_not_guessed(compiled):
+def test_what_none_would_raise_is_not_guessed(compiled: Any) -> None:
     def upper(t):
         try:
             return t.sn.upper()
@@ -295,7 +295,7 @@ def argument_that_raises(t):
     return 3
 
 
-def test_an_argument_that_may_raise_is_not_guessed(compiled):
+def test_an_argument_that_may_raise_is_not_guessed(compiled: Any) -> None:
     runner = compiled(argument_that_raises, Row, MAP)
     assert runner([("a b", 1, 0.0, None, None)]).failed == 0, "refused: Python's answer is taken"
     assert runner([("a", 1, 0.0, None, None)]).failed == 0
@@ -305,7 +305,7 @@ def test_an_argument_that_may_raise_is_not_guessed(compiled):
 @pytest.mark.parametrize(
     ("function", "reason"), [(looked_at, "it looks at the exception"), (local_in_try, "is called in a try")]
 )
-def test_handlers_that_are_refused(compiler, function, reason):
+def test_handlers_that_are_refused(compiler: Any, function: Any, reason: Any) -> None:
     code = compiler.compile(request(function, Row, output=Schema.of(int)))
     assert code.lane is Lane.PYTHON
     assert reason in code.reason
@@ -379,7 +379,7 @@ OF_TIMES = [later, earlier, shared_out, helped, whole, stepped]
 
 
 @pytest.mark.parametrize("function", OF_TIMES, ids=[f.__name__ for f in OF_TIMES])
-def test_a_handler_of_another_class_lets_it_pass(compiled, function):
+def test_a_handler_of_another_class_lets_it_pass(compiled: Any, function: Any) -> None:
     runner = compiled(function, Moment, MAP)
     for row in MOMENTS:
         ours, wanted = runner([row]), python_result(runner.code, [row])
@@ -469,7 +469,7 @@ BEHIND = [
 
 
 @pytest.mark.parametrize("function", BEHIND, ids=[f.__name__ for f in BEHIND])
-def test_behind_finally_is_outside_of_try(compiled, function):
+def test_behind_finally_is_outside_of_try(compiled: Any, function: Any) -> None:
     runner = compiled(function, Moment, MAP)
     for number in (-2, -1, 0, 1, 2, 3, 31):
         for text in ("text", "tex", "1x2x3", "4321"):
@@ -479,7 +479,7 @@ def test_behind_finally_is_outside_of_try(compiled, function):
 
 
 @pytest.mark.parametrize("function", [behind_a_handler_that_returns, finally_in_a_loop])
-def test_ways_that_cannot_be_told_apart_run_as_python(compiler, function):
+def test_ways_that_cannot_be_told_apart_run_as_python(compiler: Any, function: Any) -> None:
     """Compiled, what is raised behind the try statement was lost."""
     with pytest.raises(LaneError, match="its try statements can't be followed"):
         compiler.compile(request(function, Moment, MAP, lane=Lane.COMPILED))

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from harness import python_result
@@ -69,7 +69,7 @@ ROWS = [("7", dt.datetime(2020, 1, 17)), ("x y z", dt.datetime(2021, 2, 3, 4)), 
 
 
 @pytest.mark.parametrize("function", CASES, ids=[f.__name__ for f in CASES])
-def test_compiled_equals_python(compiled, function):
+def test_compiled_equals_python(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row)
     for row in ROWS:
         wanted, ours = python_result(runner.code, [row]), runner([row])

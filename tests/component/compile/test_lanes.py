@@ -8,7 +8,7 @@ import decimal
 import json
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ class Trade(NamedTuple):
 
 
 class Counter(NamedTuple):
-    count: int = 0
+    count: int = 0  # type: ignore[assignment]
 
 
 RATES = {"IBM": 1.5, "other": "x"}
@@ -58,7 +58,7 @@ def unhelpful(x):
 def late(t):
     x = 1
     if t.volume > 3:
-        x = "a"
+        x = "a"  # type: ignore[assignment]
     return x
 
 
@@ -91,7 +91,7 @@ NOT_COMPILED = [
     ),
     ("json", lambda t: json.loads(t.symbol), "json.loads"),
     ("json in helper", lambda t: unhelpful(t.symbol), "json.dumps"),
-    ("object", lambda t: t.price * SCALE.missing, "'SCALE' has no attribute 'missing'"),
+    ("object", lambda t: t.price * SCALE.missing, "'SCALE' has no attribute 'missing'"),  # type: ignore[attr-defined]
     ("Decimal", lambda t: float(decimal.Decimal(1)), "Decimal"),
     ("method of tuples", lambda t: t._asdict(), "'_asdict' of Trade isn't compiled: only its fields, methods"),
     ("_replace", lambda t: t._replace(cost=1), "'_replace' of Trade isn't compiled: only its fields, methods"),
@@ -106,7 +106,7 @@ NOT_COMPILED = [
     ("type", lambda t: 1 if type(t.price) is float else 0, "type isn't compiled: ask isinstance(..)"),
     ("attributes made when asked for", lambda t: ANYTHING.price + t.price, "'ANYTHING' has no attribute 'price'"),
     ("isinstance", lambda t: 1.0 if isinstance(t.volume, int) else 0.0, "isinstance(..) of this class isn't compiled"),
-    ("unknown name", lambda t: undefined_name(t.price), "undefined_name"),  # noqa: F821
+    ("unknown name", lambda t: undefined_name(t.price), "undefined_name"),  # type: ignore[name-defined]  # noqa: F821
     ("returns None", lambda t: None, "None"),
     ("set of lists", lambda t: {t.symbol: [t.price]}, ""),
     ("open", lambda t: open(t.symbol).read(), "open"),
@@ -115,7 +115,7 @@ NOT_COMPILED = [
 
 
 @pytest.mark.parametrize(("function", "reason"), [c[1:] for c in NOT_COMPILED], ids=[c[0] for c in NOT_COMPILED])
-def test_what_is_not_compiled_runs_in_python_and_says_why(compiler, function, reason):
+def test_what_is_not_compiled_runs_in_python_and_says_why(compiler: Any, function: Any, reason: Any) -> None:
     kind = MAP
     code = compiler.compile(request(function, Trade, kind, output=Schema.of(float)))
     assert code.lane is Lane.PYTHON
@@ -130,7 +130,7 @@ def test_what_is_not_compiled_runs_in_python_and_says_why(compiler, function, re
 
 
 @pytest.mark.parametrize("lane", ["auto", Lane.COMPILED])
-def test_a_misspelt_field_is_an_error_in_any_lane(compiler, lane):
+def test_a_misspelt_field_is_an_error_in_any_lane(compiler: Any, lane: str) -> None:
     def misspelt(t):
         x = t.volume
         return x * t.prize
@@ -146,15 +146,15 @@ def test_a_misspelt_field_is_an_error_in_any_lane(compiler, lane):
 PAIR = (lambda t: t.volume + 1, lambda t: json.loads(t.symbol) + t.volume)  # two on a line
 
 
-def test_a_reason_shows_of_a_line_what_is_the_functions_own(compiler):
+def test_a_reason_shows_of_a_line_what_is_the_functions_own(compiler: Any) -> None:
     reason = compiler.compile(request(PAIR[1], Trade, output=Schema.of(int))).reason
     assert "json.loads(t.symbol)" in reason
     assert "t.volume + 1" not in reason
 
 
-def test_compiling_warns_of_nothing(compiler, recwarn):
+def test_compiling_warns_of_nothing(compiler: Any, recwarn: Any) -> None:
     def counted(t):
-        d = {}
+        d = {}  # type: ignore[var-annotated]
         for c in t.symbol:
             d[c] = d.get(c, 0) + 1
         return len(d)
@@ -163,7 +163,7 @@ def test_compiling_warns_of_nothing(compiler, recwarn):
     assert not [one for one in recwarn if "cast" in str(one.message)]
 
 
-def test_misspelt_state_field(compiler):
+def test_misspelt_state_field(compiler: Any) -> None:
     def misspelt(t, s):
         s.cuont += 1
         return s.count
@@ -181,7 +181,7 @@ def test_misspelt_state_field(compiler):
         (delegating, MAP, {"lane": Lane.COMPILED}, "a map returns, it can't yield. Use flat_map"),
     ],
 )
-def test_lanes_that_can_not_be_had(compiler, function, kind, options, message):
+def test_lanes_that_can_not_be_had(compiler: Any, function: Any, kind: Any, options: Any, message: Any) -> None:
     with pytest.raises(LaneError, match=r"operator 'op' \(test.py:1\).*" + message):
         compiler.compile(request(function, Trade, kind, **options))
 
@@ -194,12 +194,12 @@ def test_lanes_that_can_not_be_had(compiler, function, kind, options, message):
         (lambda t: t.symbol, {"a": bytes}, "field 'a' of Record is binary, but is given a str"),
     ],
 )
-def test_output_that_is_not_the_declared_one(compiler, function, output, message):
+def test_output_that_is_not_the_declared_one(compiler: Any, function: Any, output: Any, message: Any) -> None:
     with pytest.raises(LaneError, match=message):
         compiler.compile(request(function, Trade, output=Schema.of(output), lane=Lane.COMPILED))
 
 
-def test_python_needs_to_know_its_output(compiler):
+def test_python_needs_to_know_its_output(compiler: Any) -> None:
     with pytest.raises(SchemaError, match=r"its output schema isn't known.*json.loads.*Pass schema="):
         compiler.compile(request(lambda t: json.loads(t.symbol), Trade))
 
@@ -213,7 +213,7 @@ def test_python_needs_to_know_its_output(compiler):
     assert str(compiler.compile(request(yielding, Trade, FLAT_MAP)).output_schema) == "Record(f0: string, f1: int64)"
 
 
-def test_frozen_arrays_are_constants(compiled):
+def test_frozen_arrays_are_constants(compiled: Any) -> None:
     assert compiled(lambda t: FROZEN[t.volume], Trade, MAP)([("", 0.0, 2)]).items == [(4.0,)]
 
 
@@ -230,14 +230,14 @@ def pandas_map(frame: pd.DataFrame):
     return frame
 
 
-def test_vectorised_by_annotation(compiler):
+def test_vectorised_by_annotation(compiler: Any) -> None:
     code = compiler.compile(request(numpy_map, Trade, output=Schema.of(float)))
     assert (code.lane, code.view, code.reason) == (Lane.VECTORISED, View.NUMPY, "its parameter is annotated with numpy")
     assert load(code).function is numpy_map
     assert compiler.compile(request(arrow_map, Trade, output=Schema.of(Trade))).view is View.ARROW
     code = compiler.compile(request(pandas_map, Trade, output=Schema.of(Trade)))
     batch = pa.RecordBatch.from_pylist([{"symbol": "a", "price": 1.0, "volume": 2}], schema=Schema.of(Trade).to_arrow())
-    assert load(code).function(batch).to_pylist() == [{"symbol": "a", "price": 1.0, "volume": 3}]
+    assert load(code).function(batch).to_pylist() == [{"symbol": "a", "price": 1.0, "volume": 3}]  # type: ignore[misc]
     with pytest.raises(LaneError, match="a keyed function can't be vectorised"):
         compiler.compile(request(keyed_numpy, Trade, keys=("symbol",), state=Counter))
 
@@ -246,7 +246,7 @@ def keyed_numpy(t: np.ndarray, s):
     return t
 
 
-def test_flags(compiler):
+def test_flags(compiler: Any) -> None:
     def flags(function, kind, **options):
         return compiler.compile(request(function, Trade, kind, **options)).flags
 
@@ -260,14 +260,14 @@ def test_flags(compiler):
     assert flags(lambda t, s: s.count, MAP, keys=("symbol",), state=Counter) & Flags.KEYED
 
 
-def test_python_lane_marks_the_failing_tuple(compiler):
+def test_python_lane_marks_the_failing_tuple(compiler: Any) -> None:
     code = compiler.compile(request(lambda t: 1 // t.volume, Trade, lane=Lane.PYTHON, output=Schema.of(int)))
     with pytest.raises(ZeroDivisionError) as error:
-        load(code).function([Trade("", 0.0, 1), Trade("", 0.0, 0), Trade("", 0.0, 2)])
-    assert error.value.rel_index == 1
+        load(code).function([Trade("", 0.0, 1), Trade("", 0.0, 0), Trade("", 0.0, 2)])  # type: ignore[misc]
+    assert error.value.rel_index == 1  # type: ignore[attr-defined]
 
 
-def test_state_without_fixed_layout_runs_in_python(compiler):
+def test_state_without_fixed_layout_runs_in_python(compiler: Any) -> None:
     def counted(t, s):
         s["n"] = s.get("n", 0) + 1
         return s["n"]
@@ -276,5 +276,5 @@ def test_state_without_fixed_layout_runs_in_python(compiler):
     assert code.lane is Lane.PYTHON
     assert "NamedTuple class with defaults" in code.reason
     state = code.state()
-    assert load(code).function([Trade("", 0.0, 1)] * 2, [state, state]) == [1, 2]
+    assert load(code).function([Trade("", 0.0, 1)] * 2, [state, state]) == [1, 2]  # type: ignore[misc]
     assert code.kind is OperatorKind.MAP

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from harness import FLAT_MAP, MAP, python_result, request
@@ -141,7 +141,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("function", CASES, ids=[f.__name__ for f in CASES])
-def test_compiled_equals_python(compiled, function):
+def test_compiled_equals_python(compiled: Any, function: Any) -> None:
     flat = function in (yields_until_one_fails, all_or_none, all_words_or_none)
     runner = compiled(function, Row, FLAT_MAP if flat else MAP)
     for row in ROWS:
@@ -203,7 +203,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("function", "reason"), REFUSED, ids=[f.__name__ for f, _ in REFUSED])
-def test_what_would_differ_is_refused(compiler, function, reason):
+def test_what_would_differ_is_refused(compiler: Any, function: Any, reason: Any) -> None:
     kind = FLAT_MAP if function is raised_later else MAP
     code = compiler.compile(request(function, Row, kind, output=Schema.of(int)))
     assert code.lane is Lane.PYTHON

@@ -69,7 +69,7 @@ events = st.builds(
 
 
 @pytest.mark.parametrize("function", CASES, ids=[str(at) for at in range(len(CASES))])
-def test_compiled_equals_python_or_refuses_64_bits(compiled, function):
+def test_compiled_equals_python_or_refuses_64_bits(compiled: Any, function: Any) -> None:
     runner = compiled(function, Event)
 
     @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -93,7 +93,7 @@ def _is_big(value: Any) -> bool:
     [lambda t: t.a < t.d, lambda t: t.a == t.d, lambda t: t.a - t.d, lambda t: t.p + 1],
     ids=["less", "equal", "mixed difference", "plus int"],
 )
-def test_what_isnt_compiled_runs_in_python(compiler, function):
+def test_what_isnt_compiled_runs_in_python(compiler: Any, function: Any) -> None:
     code = compiler.compile(request(function, Event, output=Schema.of(int)))
     assert code.lane is Lane.PYTHON
     assert "isn't compiled (test_moments.py:" in code.reason
@@ -156,7 +156,9 @@ READ = [
 
 
 @pytest.mark.parametrize(("function", "may_refuse"), READ, ids=[str(at) for at in range(len(READ))])
-def test_text_of_times_is_read_and_written_as_python_does_or_refused(compiled, function, may_refuse):
+def test_text_of_times_is_read_and_written_as_python_does_or_refused(
+    compiled: Any, function: Any, may_refuse: Any
+) -> None:
     runner = compiled(function, Stamp)
 
     @settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -186,7 +188,7 @@ def test_text_of_times_is_read_and_written_as_python_does_or_refused(compiled, f
     ],
     ids=["now", "month", "variable", "no year"],
 )
-def test_what_depends_on_clock_or_locale_runs_in_python(compiler, function, reason):
+def test_what_depends_on_clock_or_locale_runs_in_python(compiler: Any, function: Any, reason: Any) -> None:
     code = compiler.compile(request(function, Stamp, output=Schema.of(bool)))
     assert code.lane is Lane.PYTHON
     assert reason in code.reason

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from harness import python_result, request
@@ -76,7 +76,7 @@ REFUSED = [looked_up, contained, cut, put_in, by_a_helper]
 
 
 @pytest.mark.parametrize("function", REFUSED, ids=[f.__name__ for f in REFUSED])
-def test_what_a_handler_would_catch_is_refused(compiler, function):
+def test_what_a_handler_would_catch_is_refused(compiler: Any, function: Any) -> None:
     code = compiler.compile(request(function, Row, output=Schema.of(int)))
     assert code.lane is Lane.PYTHON
     assert "ask whether it is None first" in code.reason
@@ -105,7 +105,7 @@ CASES = [added, measured, negated, negated_texts, outside_of_try]
 
 
 @pytest.mark.parametrize("function", CASES, ids=[f.__name__ for f in CASES])
-def test_compiled_equals_python_or_asks_it(compiled, function):
+def test_compiled_equals_python_or_asks_it(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row)
     for row in ROWS:
         wanted, ours = python_result(runner.code, [row]), runner([row])

@@ -9,6 +9,7 @@ import functools
 import math
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -24,7 +25,7 @@ from rayelastic.graph.spec.operator_spec import Lane
 
 class Event(NamedTuple):
     kind: str
-    count: int
+    count: int  # type: ignore[assignment]
     price: float
     maybe: int | None
 
@@ -253,7 +254,7 @@ events = st.builds(
 
 
 @pytest.mark.parametrize(("function", "kind"), CASES, ids=[str(at) for at in range(len(CASES))])
-def test_compiled_equals_python(compiled, function, kind):
+def test_compiled_equals_python(compiled: Any, function: Any, kind: Any) -> None:
     runner = compiled(function, Event, kind)
 
     @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -293,7 +294,7 @@ def assigned(t: Any) -> Any:
 
 
 def missing(t: Any) -> Any:
-    return t.count + SCORER.nothing
+    return t.count + SCORER.nothing  # type: ignore[attr-defined]
 
 
 REFUSED = [
@@ -311,14 +312,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("function", "reason", "line"), REFUSED, ids=[r[1] for r in REFUSED])
-def test_what_is_refused_names_line_and_words(compiler, function, reason, line):
+def test_what_is_refused_names_line_and_words(compiler: Any, function: Any, reason: Any, line: Any) -> None:
     code = compiler.compile(request(function, Event, output=Schema.of(float)))
     assert code.lane is Lane.PYTHON
     assert reason in code.reason
     assert line in code.reason
 
 
-def test_functions_without_source_are_refused_where_they_need_it(compiler):
+def test_functions_without_source_are_refused_where_they_need_it(compiler: Any) -> None:
     space: dict[str, Any] = {}
     exec("class A:\n    n = 3\n    def f(self, t): return t.count + self.n", space)
     code = compiler.compile(request(space["A"]().f, Event, output=Schema.of(int)))
@@ -326,7 +327,7 @@ def test_functions_without_source_are_refused_where_they_need_it(compiler):
     assert "the source of A.f isn't known" in code.reason
 
 
-def test_what_is_frozen_is_in_the_identity():
+def test_what_is_frozen_is_in_the_identity() -> None:
     def of(function: Any) -> str:
         found = Identity(function, Event)
         assert found.known
@@ -338,7 +339,7 @@ def test_what_is_frozen_is_in_the_identity():
     other.limits = Limits(-2.0)
     assert of(other.score) != of(SCORER.score)  # what a method that it calls reads
     other = Scorer(2.5)
-    other.unread = object()
+    other.unread = object()  # type: ignore[attr-defined]
     assert of(other.score) == of(SCORER.score)
     assert of(functools.partial(scaled, 3)) != of(functools.partial(scaled, 4))
     one, two = enum.Enum("Name", {"A": "x"}), enum.Enum("Name", {"A": "y"})
@@ -371,7 +372,9 @@ print([t.value for by in (5, 7) for t in results[f"out_{by}"]], "numba" in sys.m
 """
 
 
-def test_objects_of_other_attributes_get_other_code_in_other_processes(tmp_path, monkeypatch):
+def test_objects_of_other_attributes_get_other_code_in_other_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
@@ -383,7 +386,7 @@ def test_objects_of_other_attributes_get_other_code_in_other_processes(tmp_path,
     assert [run(), run()] == ["[10, 15, 14, 21] True", "[10, 15, 14, 21] False"]
 
 
-def test_reports_say_what_is_taken_as_declared(tmp_path, monkeypatch):
+def test_reports_say_what_is_taken_as_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     report = rel.compile_report(SCORER, Event)
     assert report.lane == "compiled"
@@ -403,7 +406,7 @@ class Plain(NamedTuple):
     total: int
 
 
-def test_a_field_may_have_the_name_of_another_classs_property(compiled):
+def test_a_field_may_have_the_name_of_another_classs_property(compiled: Any) -> None:
     computed = compiled(lambda t: (Computed(t.a).total, t.total), Computed, MAP)
     plain = compiled(lambda t: (Plain(t.a, 5).total, t.total), Plain, MAP)
     assert computed([(7,)]).items == [(8, 8)]

@@ -76,7 +76,7 @@ lines = st.one_of(
 
 
 @pytest.mark.parametrize(("function", "kind"), CASES, ids=[f.__name__ for f, _ in CASES])
-def test_compiled_equals_python(compiled, function, kind):
+def test_compiled_equals_python(compiled: Any, function: Any, kind: Any) -> None:
     runner = compiled(function, Line, kind)
 
     @settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -116,7 +116,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("function", "reason"), REFUSED, ids=[f.__name__ for f, _ in REFUSED])
-def test_what_is_refused_names_line_and_words(compiler, function, reason):
+def test_what_is_refused_names_line_and_words(compiler: Any, function: Any, reason: Any) -> None:
     code = compiler.compile(request(function, Line, output=Schema.of(str)))
     assert code.lane is Lane.PYTHON
     assert reason in code.reason

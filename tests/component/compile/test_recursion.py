@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from harness import MAP, python_result
@@ -79,7 +79,7 @@ FUNCTIONS = [deep, in_turn, twice_at_once, shortened, by_a_method]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=[f.__name__ for f in FUNCTIONS])
-def test_recursion_gives_what_python_gives(compiled, function):
+def test_recursion_gives_what_python_gives(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row, MAP)
     for number in (0, 1, 5, 12, 100, 600):
         row = (number, "abcdefghijklmn")
@@ -88,7 +88,7 @@ def test_recursion_gives_what_python_gives(compiled, function):
 
 
 @pytest.mark.parametrize("number", [-1, 1999, 10**6 + 1, -(10**12) + 1])
-def test_too_deep_is_refused_and_python_raises(compiled, number):
+def test_too_deep_is_refused_and_python_raises(compiled: Any, number: Any) -> None:
     """Each of these ended the process, or never ended."""
     for function in (deep, in_turn, by_a_method):
         runner = compiled(function, Row, MAP)
@@ -97,6 +97,6 @@ def test_too_deep_is_refused_and_python_raises(compiled, number):
 
 
 @pytest.mark.parametrize("function", [WALKER.i, s], ids=["method", "function"])
-def test_a_field_of_the_functions_own_name_is_no_recursion(compiled, function):
+def test_a_field_of_the_functions_own_name_is_no_recursion(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row, MAP)
     assert runner([(3, "a")]).items == python_result(runner.code, [(3, "a")]).items

@@ -132,14 +132,14 @@ CASES = [
 
 
 @pytest.mark.parametrize("function", CASES, ids=[f.__name__ for f in CASES])
-def test_compiled_equals_python(compiled, function):
+def test_compiled_equals_python(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row, MAP)
     for row in ROWS:
         wanted, ours = python_result(runner.code, [row]), runner([row])
         assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
 
 
-def test_defaults_are_part_of_a_function():
+def test_defaults_are_part_of_a_function() -> None:
     def made(value: Any) -> Any:
         def function(t, *, n=value):
             return t.i + n
@@ -169,7 +169,7 @@ def foreign(t):
     ("function", "reason"),
     [(unknown_default, "the arguments of 'inner' inside the function can't be told"), (foreign, "it imports numpy")],
 )
-def test_what_is_refused(compiler, function, reason):
+def test_what_is_refused(compiler: Any, function: Any, reason: Any) -> None:
     code = compiler.compile(request(function, Row, output=Schema.of(int)))
     assert code.lane is Lane.PYTHON
     assert reason in code.reason

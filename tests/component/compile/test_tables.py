@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from harness import FLAT_MAP, MAP, python_result
@@ -76,11 +76,11 @@ ROWS = [
 
 
 @pytest.mark.parametrize("function", [severity, everything, place, band, holiday, route, file_type, names])
-def test_tables_are_as_in_python(compiled, function):
+def test_tables_are_as_in_python(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row, FLAT_MAP if function is names else MAP)
     assert repr(runner(ROWS).items) == repr(python_result(runner.code, ROWS).items)
 
 
-def test_a_place_that_is_not_there(compiled):
+def test_a_place_that_is_not_there(compiled: Any) -> None:
     runner = compiled(known_place, Row)
     assert runner([ROWS[12], ROWS[0]]).failed == python_result(runner.code, [ROWS[12], ROWS[0]]).failed == 1

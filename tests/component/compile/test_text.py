@@ -138,12 +138,12 @@ def same(runner: Any, items: list[tuple[Any, ...]]) -> None:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_methods_of_str(compiled, name):
+def test_methods_of_str(compiled: Any, name: str) -> None:
     runner = compiled(METHODS[name], Pair, MAP)
 
     @quick
     @given(rows)
-    def check(items):
+    def check(items: Any) -> None:
         same(runner, items)
         same(runner, related(items))
 
@@ -151,12 +151,12 @@ def test_methods_of_str(compiled, name):
 
 
 @pytest.mark.parametrize("name", GENERATORS)
-def test_iteration_over_str(compiled, name):
+def test_iteration_over_str(compiled: Any, name: str) -> None:
     runner = compiled(GENERATORS[name], Pair, FLAT_MAP)
 
     @quick
     @given(rows)
-    def check(items):
+    def check(items: Any) -> None:
         same(runner, items)
         same(runner, related(items))
 
@@ -164,12 +164,12 @@ def test_iteration_over_str(compiled, name):
 
 
 @pytest.mark.parametrize("name", BYTES)
-def test_methods_of_bytes(compiled, name):
+def test_methods_of_bytes(compiled: Any, name: str) -> None:
     runner = compiled(BYTES[name], Raw, MAP)
 
     @quick
     @given(rows)
-    def check(items):
+    def check(items: Any) -> None:
         same(runner, [(a.encode(), b.encode(), i, j) for a, b, i, j in related(items)])
 
     check()
@@ -192,12 +192,12 @@ ONE_WALK = {
 
 
 @pytest.mark.parametrize("name", ONE_WALK)
-def test_join_of_what_is_walked_once(compiled, name):
+def test_join_of_what_is_walked_once(compiled: Any, name: str) -> None:
     runner = compiled(ONE_WALK[name], Pair, MAP)
 
     @quick
     @given(rows)
-    def check(items):
+    def check(items: Any) -> None:
         same(runner, items)
         same(runner, [(a * 9, b, i, j) for a, b, i, j in items])
 
@@ -212,7 +212,7 @@ floats = (
 )
 
 
-def test_int_of_text(compiled):
+def test_int_of_text(compiled: Any) -> None:
     runner = compiled(lambda t: int(t.value), str, MAP)
 
     @quick
@@ -222,7 +222,7 @@ def test_int_of_text(compiled):
             max_size=6,
         )
     )
-    def check(items):
+    def check(items: Any) -> None:
         same(runner, [(item,) for item in items])
 
     check()
@@ -245,7 +245,7 @@ def float_or_none(t):
 
 
 @pytest.mark.parametrize("function", [int_or_none, float_or_none])
-def test_what_may_stand_around_a_number(compiled, function):
+def test_what_may_stand_around_a_number(compiled: Any, function: Any) -> None:
     """All but ideographs, alone and beside white space beyond ASCII: int() strips less than strip()."""
     every = [c for c in map(chr, range(0x110000)) if ord(c) < 0x3100 or c.isdecimal() or c.isspace()]
     runner = compiled(function, str, MAP)
@@ -254,12 +254,12 @@ def test_what_may_stand_around_a_number(compiled, function):
     same(compiled(function, bytes, MAP), [(bytes([c]) + b"7",) for c in range(256)])
 
 
-def test_float_of_text(compiled):
+def test_float_of_text(compiled: Any) -> None:
     runner = compiled(lambda t: float(t.value), str, MAP)
 
     @settings(quick, max_examples=200)
     @given(st.lists(digits | floats, max_size=6))
-    def check(items):
+    def check(items: Any) -> None:
         ours, theirs = runner([(i,) for i in items]), python_result(runner.code, [(i,) for i in items])
         assert ours.failed == theirs.failed
         assert [repr(i) for i in ours.items] == [repr(i) for i in theirs.items]
@@ -292,7 +292,7 @@ def test_float_of_text(compiled):
         assert (ours.failed, repr(ours.items)) == (theirs.failed, repr(theirs.items)), item
 
 
-def test_case_of_every_character(compiled):
+def test_case_of_every_character(compiled: Any) -> None:
     """Each code point alone and in a word: the tables are the running Python's."""
     runner = compiled(lambda t: (t.value.lower(), t.value.upper(), t.value.isalpha(), t.value.isspace()), str, MAP)
     every = [

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import Any
 
 import pytest
 from harness import FLAT_MAP, MAP
 from hypothesis import given
 from hypothesis import strategies as st
-from test_text import Pair, Raw, numbers, quick, related, rows, same, texts
+from test_text import Pair, Raw, numbers, quick, related, rows, same, texts  # type: ignore[import-not-found]
 
 from rayelastic.errors import LaneError
 
@@ -150,12 +151,12 @@ digits = st.text(st.sampled_from("0123456789abcdefxXoObBzZ_+- \x1c\u0661"), max_
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_methods_of_str(compiled, name):
+def test_methods_of_str(compiled: Any, name: str) -> None:
     runner = compiled(METHODS[name], Pair, MAP)
 
     @quick
     @given(rows)
-    def check(items):
+    def check(items: Any) -> None:
         same(runner, items)
         same(runner, related(items))
 
@@ -163,25 +164,25 @@ def test_methods_of_str(compiled, name):
 
 
 @pytest.mark.parametrize("function", [cut_from_right, lines])
-def test_what_gives_several_texts(compiled, function):
+def test_what_gives_several_texts(compiled: Any, function: Any) -> None:
     runner = compiled(function, Pair, FLAT_MAP)
     ends = st.text(st.sampled_from("a,\u00e4 \n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029\u2003"), max_size=12)
 
     @quick
     @given(st.lists(st.tuples(ends | texts, ends, numbers, numbers), max_size=6))
-    def check(items):
+    def check(items: Any) -> None:
         same(runner, items)
 
     check()
 
 
 @pytest.mark.parametrize("name", BYTES)
-def test_methods_of_bytes(compiled, name):
+def test_methods_of_bytes(compiled: Any, name: str) -> None:
     runner = compiled(BYTES[name], Raw, MAP)
 
     @quick
     @given(st.lists(st.tuples(raw, raw, numbers, numbers), max_size=6))
-    def check(items):
+    def check(items: Any) -> None:
         same(runner, items)
         same(runner, [(a.encode(), b.encode(), i, j) for a, b, i, j in related([("aB c\t", "c", 1, 2)])])
 
@@ -189,13 +190,13 @@ def test_methods_of_bytes(compiled, name):
 
 
 @pytest.mark.parametrize("function", [cut_from_right, lines])
-def test_several_bytes(compiled, function):
+def test_several_bytes(compiled: Any, function: Any) -> None:
     bytes_of = {cut_from_right: cut_bytes_from_right, lines: lines_of_bytes}[function]
     runner = compiled(bytes_of, Raw, FLAT_MAP)
 
     @quick
     @given(st.lists(st.tuples(st.text(st.sampled_from("a, \n\r\x0b\x1c\x85")).map(str.encode), raw, numbers, numbers)))
-    def check(items):
+    def check(items: Any) -> None:
         same(runner, items)
 
     check()
@@ -213,23 +214,23 @@ def lines_of_bytes(t):
         yield line
 
 
-def test_decoding_strictly(compiled):
+def test_decoding_strictly(compiled: Any) -> None:
     runner = compiled(decoded, Raw, FLAT_MAP)
 
     @quick
     @given(st.lists(st.tuples(raw, raw, numbers, numbers), max_size=6))
-    def check(items):
+    def check(items: Any) -> None:
         same(runner, items)
 
     check()
 
 
-def test_ints_in_any_base(compiled):
+def test_ints_in_any_base(compiled: Any) -> None:
     one, several = compiled(in_base, Pair, MAP), compiled(in_common_bases, Pair, FLAT_MAP)
 
     @quick
     @given(st.lists(st.tuples(digits, digits, st.integers(-2, 40), numbers), max_size=6))
-    def check(items):
+    def check(items: Any) -> None:
         same(one, items)
         same(several, items)
 
@@ -240,7 +241,7 @@ def test_ints_in_any_base(compiled):
     assert one([("8000000000000000", "", 16, 0)]).failed == 0, "beyond 64 bits"
 
 
-def test_characters_by_number(compiled):
+def test_characters_by_number(compiled: Any) -> None:
     runner = compiled(character, Pair, MAP)
     same(runner, [("", "", i, 0) for i in (-1, 0, 127, 128, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x10FFFF)])
     same(runner, [("", "", i, 0) for i in (0x110000, 2**31 - 1, 2**31, -(2**31) - 1, 2**63 - 1)])
@@ -249,10 +250,10 @@ def test_characters_by_number(compiled):
 
 # The planes in which there are cases and classes; of others whole blocks are asked below.
 SCRIPTS = (range(0x3400), range(0xA000, 0xA500), range(0xA600, 0xAC00), range(0xF900, 0x12000), range(0x16000, 0x17000))
-SCRIPTS += (range(0x1D000, 0x1F200), range(0xE0000, 0xE0200))
+SCRIPTS += (range(0x1D000, 0x1F200), range(0xE0000, 0xE0200))  # type: ignore[assignment]
 
 
-def test_case_of_every_character(compiled):
+def test_case_of_every_character(compiled: Any) -> None:
     """Each code point behind a space and behind a letter, and behind a sigma."""
     runner = compiled(lambda t: (t.a.title(), t.a.swapcase(), t.a.casefold(), t.a.capitalize()), Pair, MAP)
     every = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
@@ -269,7 +270,7 @@ def test_case_of_every_character(compiled):
     same(runner, [("".join(block), "", 0, 0) for block in blocks])
 
 
-def test_classes_of_every_character(compiled):
+def test_classes_of_every_character(compiled: Any) -> None:
     runner = compiled(
         lambda t: (
             t.a.isprintable(),
@@ -299,6 +300,6 @@ def test_classes_of_every_character(compiled):
         (lambda t: chr(t.a), "chr(str) isn't compiled"),
     ],
 )
-def test_what_is_no_method_is_told_in_words(compiled, function, said):
+def test_what_is_no_method_is_told_in_words(compiled: Any, function: Any, said: Any) -> None:
     with pytest.raises(LaneError, match=re.escape(said)):
         compiled(function, Pair, MAP)

@@ -107,7 +107,7 @@ def compare(runner: Any, rows: list[tuple[Any, ...]]) -> None:
 @pytest.mark.parametrize(
     "function", [scaled, shared, by_variables, over, ratios, sums, moved, far, caught, day_later, counted]
 )
-def test_times_are_calculated_as_python_does(compiled, function):
+def test_times_are_calculated_as_python_does(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row, MAP)
     compare(runner, ROWS)
     plain = ROWS[10 : 10 + len(NUMBERS)]  # a microsecond: nothing overflows, so what Python can do is done
@@ -120,7 +120,7 @@ def of_two_kinds(t):
 
 
 @pytest.mark.parametrize(("function", "given"), [(of_two_kinds, bool)])
-def test_what_numpy_takes_for_something_else_runs_as_python(compiler: Compiler, function, given):
+def test_what_numpy_takes_for_something_else_runs_as_python(compiler: Compiler, function: Any, given: Any) -> None:
     code = compiler.compile(request(function, Row, MAP, output=Schema.of({"v": given})))
     assert code.lane is Lane.PYTHON
     assert code.reason.startswith("not compiled: ")
@@ -138,7 +138,7 @@ def numpy_of_two(t):
 
 
 @pytest.mark.parametrize("function", [numpy_of_one, numpy_of_two])
-def test_numpy_functions_give_the_very_bits(compiled, function):
+def test_numpy_functions_give_the_very_bits(compiled: Any, function: Any) -> None:
     runner = compiled(function, {"x": float, "y": float}, MAP)
     rows = list(itertools.product(FLOATS, FLOATS))
     with np.errstate(all="ignore"):
@@ -156,7 +156,7 @@ def test_numpy_functions_give_the_very_bits(compiled, function):
         (lambda t: np.random.random(), "numpy.random isn't compiled"),
     ],
 )
-def test_other_numpy_functions_run_as_python_with_the_reason(compiler: Compiler, function, reason):
+def test_other_numpy_functions_run_as_python_with_the_reason(compiler: Compiler, function: Any, reason: Any) -> None:
     code = compiler.compile(request(function, Row, MAP, output=Schema.of({"v": float})))
     assert code.lane is Lane.PYTHON
     assert reason in code.reason
@@ -171,7 +171,7 @@ def equal(t):
 
 
 @pytest.mark.parametrize("function", [found, equal])
-def test_nan_in_containers_is_never_answered_otherwise(compiled, function):
+def test_nan_in_containers_is_never_answered_otherwise(compiled: Any, function: Any) -> None:
     runner = compiled(function, {"x": float, "y": float, "i": int}, MAP)
     rows = [(x, y, i) for x, y in itertools.product(FLOATS, FLOATS) for i in (1, 2)]
     compare(runner, rows)
@@ -182,7 +182,7 @@ def nested(t):
     return ((t.x, 1), 2) == ((t.y, 1), 2)
 
 
-def test_floats_in_nested_tuples_run_as_python(compiler: Compiler):
+def test_floats_in_nested_tuples_run_as_python(compiler: Compiler) -> None:
     code = compiler.compile(request(nested, Row, MAP, output=Schema.of({"v": bool})))
     assert code.lane is Lane.PYTHON
     assert "tuples in tuples that hold floats" in code.reason

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from harness import FLAT_MAP, MAP, python_result
@@ -102,7 +102,7 @@ def a_guard(t):
     match t.i:
         case 1 | 2:
             name = 0
-        case _ if name:
+        case _ if name:  # type: ignore[used-before-def]
             name = 1
     return 1
 
@@ -195,26 +195,26 @@ MAPS = [
     inner,
 ]
 for _f in MAPS:
-    _f.__test__ = False
+    _f.__test__ = False  # type: ignore[attr-defined]
 ROWS = [(0, ""), (1, "b c"), (2, "7"), (4, "error e d"), (9, "a"), (6, "-3"), (5, "c b a")]
 
 
 @pytest.mark.parametrize("function", MAPS)
-def test_a_name_without_a_value_is_an_error(compiled, function):
+def test_a_name_without_a_value_is_an_error(compiled: Any, function: Any) -> None:
     for row in ROWS:
         runner = compiled(function, Row, MAP)
         ours, wanted = runner([row]), python_result(runner.code, [row])
         assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
 
 
-def test_what_was_yielded_before_is_kept(compiled):
+def test_what_was_yielded_before_is_kept(compiled: Any) -> None:
     for row in ROWS:
         runner = compiled(yielded, Row, FLAT_MAP)
         ours, wanted = runner([row]), python_result(runner.code, [row])
         assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
 
 
-def test_a_handler_sees_it_in_python_alone(compiled):
+def test_a_handler_sees_it_in_python_alone(compiled: Any) -> None:
     runner = compiled(caught_by_name, Row, MAP)
     assert runner([(0, "")]).failed == 0, "it is refused, and Python's answer taken"
     assert runner([(9, "")]).items == [(3,)]
@@ -254,6 +254,6 @@ def by_a_case_with_a_condition(t):
 
 
 @pytest.mark.parametrize("function", [in_a_comprehension, by_a_closure, walrus, by_a_case_with_a_condition])
-def test_what_no_flag_can_follow_is_told(compiled, function):
+def test_what_no_flag_can_follow_is_told(compiled: Any, function: Any) -> None:
     with pytest.raises(LaneError, match="may have no(ne| value)"):
         compiled(function, Row, MAP)

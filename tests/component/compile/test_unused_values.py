@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from harness import python_result
@@ -79,7 +79,7 @@ FUNCTIONS = [divided, looked_up, validated, unpacked, stored, before_try, before
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_unused_values_raise_as_in_python(compiled, function):
+def test_unused_values_raise_as_in_python(compiled: Any, function: Any) -> None:
     runner = compiled(function, Pair)
     for row in [(1, 1, "12"), (7, 0, "twelve"), (7, 1, "a"), (0, 3, "5"), (-9, 1, "a=b")]:
         ours, wanted = runner([row]), python_result(runner.code, [row])

@@ -69,7 +69,7 @@ def test_bad_declarations_are_value_errors(make: Any) -> None:
     with pytest.raises(ValueError, match="operator 'f'.*view"):
         _native.Operator.python("f", len, schema, schema, view="tables")
     with pytest.raises(ValueError, match="operator 'f'.*callable"):
-        _native.Operator.python("f", 7, schema, schema)
+        _native.Operator.python("f", 7, schema, schema)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="operator 'f'.*NamedTuple"):
         _native.Operator.python("f", len, schema, schema, int)
     with pytest.raises(ValueError, match="operator 'f'"):

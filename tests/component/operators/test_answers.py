@@ -33,7 +33,7 @@ class Number(NamedTuple):
 
 
 class Count(NamedTuple):
-    count: int = 0
+    count: int = 0  # type: ignore[assignment]
 
 
 # One of five needs more than 64 bits on the way; what comes of it fits.
@@ -176,7 +176,7 @@ def test_an_int_that_a_float_holds_is_taken() -> None:
 
 def test_state_of_keys_is_left_as_it_is_and_the_reason_says_so() -> None:
     def counted(t: Row, s: Count) -> int:
-        s.count += 1
+        s.count += 1  # type: ignore[misc]
         return t.a * 4 // 8 + s.count
 
     topology = rel.Topology("keyed")
@@ -206,6 +206,6 @@ def test_what_is_skipped_is_counted() -> None:
     for lane in ("compiled", "python"):
         topology = rel.Topology("skipped")
         stream = topology.source("rows", rel.arrow(table_of(Row, rows), Row))
-        made = stream.map("step", lambda t: 6 // t.a, schema={"value": int}, lane=lane, on_error="skip")  # type: ignore[arg-type]
+        made = stream.map("step", lambda t: 6 // t.a, schema={"value": int}, lane=lane, on_error="skip")
         made.sink("out", rel.count())
         assert rel.run(topology).metrics.operator("step").dropped == {"failed": 100}

@@ -90,7 +90,7 @@ class Line:
 
     def drain(self, one: list[Number], two: list[Word]) -> Iterator[Word]:
         for t in (*one, *two):
-            yield Word("left", t.n)
+            yield Word("left", t.n)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=str)

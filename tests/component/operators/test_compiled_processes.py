@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,13 +14,21 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError, LaneError, SchemaError
 from rayelastic.graph.spec.operator_spec import Lane
-from tests.component.operators.running import CONFIGS, table_of
-from tests.component.operators.test_processes import Feed, Row, Told, by_key, played, rows_of
-from tests.component.rescaling import flows
-
-PATIENCE = 60.0
-MANUAL = rel.JobConfig(threading="manual", threads=1, elasticity="off")
-ELASTIC = rel.JobConfig(regions="manual", elasticity="off")
+from tests.component.operators.running import CONFIGS
+from tests.component.operators.timed_rows import (
+    MANUAL,
+    PATIENCE,
+    Row,
+    Told,
+    by_key,
+    check_by_the_clock,
+    check_played,
+    check_replicas,
+    check_snapshots,
+    in_runs,
+    processing,
+    rows_of,
+)
 
 
 class Seen(NamedTuple):
@@ -36,7 +43,7 @@ class Program:
 
     def on_tuple(self, t: Row, state: Seen, out: rel.Out) -> None:
         state.seen += 1  # type: ignore[misc]
-        out.give(Told(t.key, "tuple", out.time, state.seen))
+        out.give(Told(t.key, "tuple", out.time, state.seen))  # type: ignore[arg-type]
         if t.wait > 0:
             out.after(t.wait)
         elif t.wait < 0:
@@ -54,33 +61,19 @@ class Program:
 
 
 def topology_of(
-    source: Any, lateness: int, program: Any = Program, *, state: Any = Seen, lane: Any = "compiled", late: bool = True
+    source: Any, lateness: int, *, late: bool = True, program: Any = Program, state: Any = Seen, lane: Any = "compiled"
 ) -> rel.Topology:
-    topology = rel.Topology("process")
-    timed = topology.source("rows", source).event_time("time", "at", lateness=lateness)
-    told = timed.key_by("key").process("told", program, schema=Told, state=state, lane=lane)
-    told.sink("out", rel.list())
-    if late:
-        told.late().sink("late", rel.list())
-    return topology
+    return processing(source, lateness, program, late=late, state=state, lane=lane)
 
 
 # few keys and times, so that timers meet tuples, one another, and those that take them back
 streams = st.lists(st.builds(Row, st.integers(0, 1), st.integers(0, 12), st.integers(-4, 5)), min_size=5, max_size=40)
 
 
-def check_played(rows: list[Row], lateness: int, run: int) -> None:
-    config = rel.JobConfig(threading="manual", threads=1, elasticity="off", run_records=run)
-    result = rel.run(topology_of(rel.arrow(table_of(Row, rows), Row), lateness), config)
-    told, late = played(rows, lateness)
-    assert by_key(result["out"]) == told
-    assert [Row(*t) for t in result["late"]] == late
-
-
 @settings(max_examples=100, deadline=None)
 @given(streams, st.sampled_from([0, 3, 15]), st.sampled_from([1, 3, 64]))
 def test_streams_as_played(rows: list[Row], lateness: int, run: int) -> None:
-    check_played(rows, lateness, run)
+    check_played(topology_of, rows, lateness, in_runs(run))
 
 
 @pytest.mark.nightly
@@ -88,7 +81,7 @@ def test_streams_as_played(rows: list[Row], lateness: int, run: int) -> None:
 @settings(max_examples=500, deadline=None)
 @given(streams, st.sampled_from([0, 3, 15]), st.sampled_from([1, 3, 64]))
 def test_many_streams_as_played(rows: list[Row], lateness: int, run: int) -> None:
-    check_played(rows, lateness, run)
+    check_played(topology_of, rows, lateness, in_runs(run))
 
 
 def test_in_the_order_of_the_python_lane() -> None:
@@ -101,57 +94,17 @@ def test_in_the_order_of_the_python_lane() -> None:
 
 @pytest.mark.parametrize("config", CONFIGS)
 def test_under_every_threading_model(config: str) -> None:
-    rows = rows_of(1, 2000, 20)
-    result = rel.run(topology_of(rel.arrow(table_of(Row, rows), Row), 10), CONFIGS[config])
-    told, late = played(rows, 10)
-    assert by_key(result["out"]) == told
-    assert [Row(*t) for t in result["late"]] == late
+    check_played(topology_of, rows_of(1, 2000, 20), 10, CONFIGS[config])
 
 
 @pytest.mark.parametrize("cuts", [(1,), (299, 300, 555)])
 def test_snapshots_have_timers_and_tuples_that_wait(cuts: tuple[int, ...], tmp_path: Path) -> None:
-    rows = rows_of(2, 600, 10)
-    out: list[Any] = []
-    late: list[Any] = []
-    before, restore = 0, None
-    for cut in cuts:
-        gate = testing.Gate()
-        snapshot = rel.Snapshot(tmp_path / str(cut))  # no key: nothing is pickled
-        source = testing.script([*rows[:cut], gate], Row)
-        job = rel.start(topology_of(source, 10), MANUAL, restore=restore)
-        try:
-            assert gate.wait_reached(PATIENCE)
-            while job.metrics().operator("rows").tuples_out < cut - before:
-                assert not job.status.state.is_final
-            result = job.stop(snapshot)
-        finally:
-            job.close()
-        out += result["out"]
-        late += result["late"]
-        before, restore = cut, snapshot
-    result = rel.run(topology_of(testing.script(rows, Row), 10), MANUAL, restore=restore)
-    expected = played(rows, 10)
-    assert by_key([*out, *result["out"]]) == expected[0]
-    assert [Row(*t) for t in [*late, *result["late"]]] == expected[1]
+    # no key: nothing is pickled
+    check_snapshots(topology_of, cuts, [rel.Snapshot(tmp_path / str(cut)) for cut in cuts])
 
 
 def test_timers_go_to_other_replicas_with_their_keys() -> None:
-    feed = Feed()
-    job = rel.start(topology_of(rel.callable(feed, Row), 20, late=False), ELASTIC)
-    try:
-        region = job.plan().region_of("told").region
-        for replicas in (2, 3, 1, 2):
-            flows(job)
-            assert job.rescale(region.name, replicas).region(region.name).replicas == replicas
-        flows(job)
-        feed.enough.set()
-        result = job.wait(PATIENCE)
-    finally:
-        feed.enough.set()
-        job.close()
-    told, late = played(feed.given, 20)
-    assert by_key(result["out"]) == told
-    assert late == []
+    check_replicas(topology_of)
 
 
 class Line(NamedTuple):
@@ -172,13 +125,13 @@ class Remembers:
         if t.text == "forget":
             out.forget()
         else:
-            out.give(Line(t.who, out.time, f"{state.text} then {t.text}"))
+            out.give(Line(t.who, out.time, f"{state.text} then {t.text}"))  # type: ignore[arg-type]
             state.text = t.text  # type: ignore[misc]
             out.timer(t.at + 0.5)
 
     def on_time(self, time: float, state: Last, out: rel.Out) -> None:
         state.times += 1  # type: ignore[misc]
-        out.give(Line(*out.key, time, state.text if not out.ended else state.text + " at the end"))
+        out.give(Line(*out.key, time, state.text if not out.ended else state.text + " at the end"))  # type: ignore[call-arg]
 
     def on_end(self, state: Last, out: rel.Out) -> None:
         out.give(("all", float(state.times), state.text))
@@ -207,7 +160,7 @@ class Clocked:
     """By the clock: tells of itself as soon as its time has come."""
 
     def on_tuple(self, t: Row, state: Rested, out: rel.Out) -> None:
-        state.since = out.time  # type: ignore[misc]
+        state.since = out.time  # type: ignore[assignment, misc]
         out.after(0.01)
         out.after(3600)
 
@@ -219,30 +172,11 @@ class Clocked:
 
 
 def test_by_the_clock_timers_come_though_nothing_else_does() -> None:
-    seen: list[Any] = []
-    came = threading.Event()
-
-    def see(t: Any) -> None:
-        seen.append(tuple(t))
-        if len(seen) == 2:
-            came.set()
-
-    gate = testing.Gate()
-    topology = rel.Topology("clock")
-    rows = topology.source("rows", testing.script([Row(1, 1, 0), Row(2, 1, 0), gate], Row)).key_by("key")
-    schema = {"key": int, "after": float}
-    clocked = rows.process("clocked", Clocked, schema=schema, state=Rested, lane="compiled")
-    clocked.sink("see", rel.call(see))
-    job = rel.start(topology)
-    try:
-        assert came.wait(PATIENCE)
-        assert sorted(key for key, _ in seen) == [1, 2]
-        assert all(0.0099 <= after < PATIENCE for _, after in seen)
-        gate.open()
-        job.wait(PATIENCE)
-    finally:
-        job.close()
-    assert sorted(seen[2:]) == [(1, -1.0), (2, -1.0)]
+    check_by_the_clock(
+        lambda rows: rows.key_by("key").process(
+            "clocked", Clocked, schema={"key": int, "after": float}, state=Rested, lane="compiled"
+        )
+    )
 
 
 def test_many_timers_of_a_key_each_once() -> None:
@@ -255,14 +189,14 @@ def test_many_timers_of_a_key_each_once() -> None:
             state.seen += 1  # type: ignore[misc]
             out.give(Told(out.key[0], "timer", time, state.seen))
 
-    out = rel.run(topology_of(rel.rows([Row(1, 5, 0), Row(2, 7, 0)]), 0, Many))["out"]
+    out = rel.run(topology_of(rel.rows([Row(1, 5, 0), Row(2, 7, 0)]), 0, program=Many))["out"]
     assert [t.at for t in by_key(out)[1]] == list(range(6, 506))
     assert [t.at for t in by_key(out)[2]] == list(range(8, 508))
 
 
 def failing(program: Any, rows: list[Row]) -> JobFailedError:
     with pytest.raises(JobFailedError) as caught:
-        rel.run(topology_of(rel.rows(rows), 0, program))
+        rel.run(topology_of(rel.rows(rows), 0, program=program))
     assert caught.value.operator == "told"
     return caught.value
 
@@ -302,7 +236,7 @@ def test_what_fails_is_told() -> None:
 
 
 def body_of(program: Any, **options: Any) -> Any:
-    topology = topology_of(rel.rows([Row(1, 5, 1)]), 0, program, lane="auto", **options)
+    topology = topology_of(rel.rows([Row(1, 5, 1)]), 0, program=program, lane="auto", **options)
     return topology.operators["told"].body
 
 
@@ -325,10 +259,10 @@ def test_what_keeps_it_in_python_is_said() -> None:
         assert body.lane is Lane.PYTHON
         assert words in body.reason
         with pytest.raises(LaneError, match=words):
-            topology_of(rel.rows([Row(1, 5, 1)]), 0, program)
+            topology_of(rel.rows([Row(1, 5, 1)]), 0, program=program)
     assert "its state is no NamedTuple class" in body_of(Program, state=None).reason
     with pytest.raises(SchemaError, match="has no field 'sene'"):
-        topology_of(rel.rows([Row(1, 5, 1)]), 0, Misspells)
+        topology_of(rel.rows([Row(1, 5, 1)]), 0, program=Misspells)
 
 
 class Misspells:
@@ -358,7 +292,9 @@ class Batches:
 
 def test_nothing_is_left_of_a_key_that_is_forgotten() -> None:
     rows = rows_of(6, 700, 40)
-    told = [rel.run(topology_of(rel.rows(rows), 10, Batches, lane=lane))["out"] for lane in ("python", "compiled")]
+    told = [
+        rel.run(topology_of(rel.rows(rows), 10, program=Batches, lane=lane))["out"] for lane in ("python", "compiled")
+    ]
     assert by_key(told[0]) == by_key(told[1])
     gate = testing.Gate()
     topology = rel.Topology("forgotten")

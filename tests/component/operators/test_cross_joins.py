@@ -59,7 +59,7 @@ def expected(paid: list[Paid], rules: list[Rule], how: str, by_rule: bool) -> li
                 latest[rule.rule if by_rule else ""] = rule
         found += [(*one, *rule) for rule in latest.values()]
         if not latest and how == "left":
-            found.append((*one, None, None, None))
+            found.append((*one, None, None, None))  # type: ignore[arg-type]
     return sorted(map(str, found))
 
 

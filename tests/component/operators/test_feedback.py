@@ -96,13 +96,13 @@ def looped(topology: rel.Topology, body: Any) -> None:
         (lambda t: t.feedback("x", like=Walk) and t.feedback("x", like=Walk), "'x'.*taken by another feedback"),
         (lambda t: looped(t, lambda s, _: s.map("m", lambda t: t.n, schema=int)), "'x'.*comes back where Walk"),
         (lambda t: looped(t, lambda s, _: 3), "'x'.*3 can't come back"),
-        (lambda t: (looped(t, lambda s, start: start), t.validate()), "'x2'.*comes back to it, but it doesn't feed"),
+        (lambda t: (looped(t, lambda s, start: start), t.validate()), "'x2'.*comes back to it, but it doesn't feed"),  # type: ignore[func-returns-value]
         (
-            lambda t: (looped(t, lambda s, _: t.apply("p", Pairs(), a=s, b=s)), t.validate()),
+            lambda t: (looped(t, lambda s, _: t.apply("p", Pairs(), a=s, b=s)), t.validate()),  # type: ignore[func-returns-value]
             "'p'.*waits for all its ports inside the loop of 'x2'",
         ),
         (
-            lambda t: (looped(t, lambda s, start: s.union(start).map("u", step, schema=Walk)), t.validate()),
+            lambda t: (looped(t, lambda s, start: s.union(start).map("u", step, schema=Walk)), t.validate()),  # type: ignore[func-returns-value]
             "'u'.*'walks' leads into the loop of 'x2' elsewhere than at its head",
         ),
     ],

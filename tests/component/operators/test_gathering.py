@@ -247,8 +247,8 @@ def test_what_is_wrong_is_told_when_it_is_declared() -> None:
     wrong: dict[str, Callable[[], Any]] = {
         "windows by count are only aggregated": lambda: keyed.window(count=3).fold("x", join, ""),
         "Write .key_by(...) before": lambda: timed.window(seconds=3).fold("x", join, ""),
-        "fn(accumulated, t)": lambda: framed.fold("x", lambda: 0, ""),
-        "fn(reduced, t)": lambda: framed.reduce("x", lambda: 0),
+        "fn(accumulated, t)": lambda: framed.fold("x", lambda: 0, ""),  # type: ignore[arg-type, misc]
+        "fn(reduced, t)": lambda: framed.reduce("x", lambda: 0),  # type: ignore[arg-type, misc]
         "emit='often'": lambda: framed.fold("x", join, "", emit="often"),
         "Give one of them": lambda: framed.fold("x", join, "", emit="update", every=1),
         "batches are given once": lambda: keyed.window(count=3, within=1).fold("x", join, "", every=1),
@@ -256,7 +256,7 @@ def test_what_is_wrong_is_told_when_it_is_declared() -> None:
         "has no such field": lambda: framed.top("x", 1, "price"),
         "a field 'end' already": lambda: framed.fold("x", join, 0, schema={"end": int}),
         "Use .fold, .reduce, .top or .process": lambda: keyed.session(gap=lambda t: t.n).aggregate("x", n=rel.count()),
-        "can't be called as gap(t)": lambda: keyed.session(gap=lambda: 1),
+        "can't be called as gap(t)": lambda: keyed.session(gap=lambda: 1),  # type: ignore[arg-type, misc]
         "within is for batches": lambda: keyed.window(seconds=3, within=1),
     }
     for said, declare in wrong.items():

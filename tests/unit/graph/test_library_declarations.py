@@ -151,8 +151,8 @@ BAD: dict[str, Case] = {
     "a sink in a body": (
         GraphError,
         "body of the stage gave",
-        lambda s: s.elastic("x", lambda c: c.sink("y", sinks.list())),
-    ),  # type: ignore
+        lambda s: s.elastic("x", lambda c: c.sink("y", sinks.list())),  # type: ignore[arg-type, return-value]
+    ),
     "a sink beside a body": (
         GraphError,
         "sink can't stand in a channel",
@@ -208,8 +208,8 @@ BAD: dict[str, Case] = {
     "a switch of nothing": (
         GraphError,
         "nothing is given to its input port 'control'",
-        lambda s: s.switch("x", None, same),
-    ),  # type: ignore[arg-type]
+        lambda s: s.switch("x", None, same),  # type: ignore[arg-type]
+    ),
     "a switch without function": (GraphError, "no function of a tuple", lambda s: s.switch("x", s, True)),  # type: ignore[arg-type]
     "a switch that does something else": (GraphError, "off='hold'", lambda s: s.switch("x", s, same, off="hold")),  # type: ignore[arg-type]
     "a switch that starts anyhow": (GraphError, "start=1", lambda s: s.switch("x", s, same, start=1)),  # type: ignore[arg-type]

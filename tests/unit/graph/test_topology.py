@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cloudpickle
 import pyarrow as pa
@@ -41,7 +41,7 @@ def topology(compiler: FakeCompiler) -> Topology:
     return Topology("market", compiler=compiler)
 
 
-def trades(topology: Topology, name: str = "trades"):
+def trades(topology: Topology, name: str = "trades") -> Any:
     return topology.source(name, sources.rows([Trade("a", 1.0, 2)]))
 
 
@@ -115,7 +115,7 @@ def test_aggregates_types_and_nulls(topology: Topology) -> None:
         "all(k: string, n: int64, ni: int64, si: int64 | None, sf: float64, mi: float64 | None, "
         "lo: string | None, hi: float64, fi: string | None, la: float64)"
     )
-    assert topology.operators["all"].body.emit is Emit.UPDATE
+    assert topology.operators["all"].body.emit is Emit.UPDATE  # type: ignore[union-attr]
 
 
 def test_a_nullable_key_stays_nullable(topology: Topology) -> None:
@@ -142,7 +142,7 @@ def test_union_takes_the_same_fields_under_another_name(topology: Topology) -> N
 def test_operators_are_read_only(topology: Topology) -> None:
     trades(topology)
     with pytest.raises(TypeError):
-        topology.operators["x"] = None
+        topology.operators["x"] = None  # type: ignore[index]
 
 
 def test_a_failed_declaration_leaves_nothing_behind(topology: Topology) -> None:
@@ -172,7 +172,7 @@ def test_csv_schema_is_inferred(tmp_path: Path, topology: Topology) -> None:
     path.write_text("symbol,price,day\nA,1.5,2020-01-02\nB,2,2020-01-03\n")
     stream = topology.source("t", files.csv(path))
     assert str(stream.schema) == "Record(symbol: string | None, price: float64 | None, day: date32 | None)"
-    assert topology.operators["t"].body.paths == (str(path),)
+    assert topology.operators["t"].body.paths == (str(path),)  # type: ignore[union-attr]
 
 
 def test_csv_with_a_schema_may_take_some_columns(tmp_path: Path, topology: Topology) -> None:
@@ -187,7 +187,7 @@ def test_parquet_schema_is_read(tmp_path: Path, topology: Topology) -> None:
     pq.write_table(table, tmp_path / "a.parquet")
     stream = topology.source("t", files.parquet(tmp_path))
     assert str(stream.schema) == "Record(n: int32 | None, s: string | None)"
-    assert [Path(p).name for p in topology.operators["t"].body.paths] == ["a.parquet", "b.parquet"]
+    assert [Path(p).name for p in topology.operators["t"].body.paths] == ["a.parquet", "b.parquet"]  # type: ignore[union-attr]
 
 
 def test_text_takes_files_globs_and_directories(tmp_path: Path, topology: Topology) -> None:
@@ -196,8 +196,8 @@ def test_text_takes_files_globs_and_directories(tmp_path: Path, topology: Topolo
         (tmp_path / name).write_text("x\n")
 
     def paths(name: str, *given: object) -> list[str]:
-        topology.source(name, sources.text(given))
-        return [str(Path(p).relative_to(tmp_path)) for p in topology.operators[name].body.paths]
+        topology.source(name, sources.text(given))  # type: ignore[arg-type]
+        return [str(Path(p).relative_to(tmp_path)) for p in topology.operators[name].body.paths]  # type: ignore[union-attr]
 
     assert paths("directory", tmp_path) == ["a.txt", "b.txt", "sub/c.md"]
     assert paths("glob", tmp_path / "*.txt") == ["a.txt", "b.txt"]
@@ -209,12 +209,12 @@ def test_text_takes_files_globs_and_directories(tmp_path: Path, topology: Topolo
 
 def test_arrow_tables_batches_and_pandas(topology: Topology) -> None:
     table = pa.table({"n": [1, 2], "s": ["x", None]})
-    assert str(files.arrow(table).schema) == "Record(n: int64 | None, s: string | None)"
-    assert files.arrow(table.to_batches()[0]).table == table
+    assert str(files.arrow(table).schema) == "Record(n: int64 | None, s: string | None)"  # type: ignore[union-attr]
+    assert files.arrow(table.to_batches()[0]).table == table  # type: ignore[union-attr]
     declared = files.arrow(table, {"s": str | None, "n": DataType.INT32})
-    assert declared.table.schema == declared.schema.to_arrow()
+    assert declared.table.schema == declared.schema.to_arrow()  # type: ignore[union-attr]
     pandas = pytest.importorskip("pandas")
-    assert files.arrow(pandas.DataFrame({"n": [1, 2]})).schema.names == ("n",)
+    assert files.arrow(pandas.DataFrame({"n": [1, 2]})).schema.names == ("n",)  # type: ignore[union-attr]
     assert files.arrow() == sinks.ArrowSink()
 
 

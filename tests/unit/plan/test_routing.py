@@ -73,6 +73,6 @@ def test_late_tuples_that_somebody_takes_keep_a_join_as_it_is() -> None:
     timed = made.event_time("time", "at")
     pairs = timed.key_by("item").join("pairs", timed.key_by("item"), within=5)
     pairs.sink("out", rel.count())
-    pairs.late().sink("late", rel.count())
+    pairs.late().sink("late", rel.count())  # type: ignore[attr-defined]
     plan = plan_topology(topology)
     assert "output ports" in why_fixed(plan.region_of("pairs"), topology.operators)

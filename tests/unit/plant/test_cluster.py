@@ -191,7 +191,12 @@ def settled(seeds: range) -> Iterator[tuple[int, ClusterSimulation]]:
         yield (
             seed,
             ClusterSimulation(
-                plant, OrganicAdaptation(), lambda time, high=high: high, period=PERIOD, noise=NOISE, seed=seed
+                plant,
+                OrganicAdaptation(),
+                lambda time, high=high: high,  # type: ignore[misc]
+                period=PERIOD,
+                noise=NOISE,
+                seed=seed,
             ),
         )
 
@@ -215,7 +220,7 @@ def test_down_again_when_the_load_falls() -> None:
         bound = 0.78 * most(plant, list(low), wide=True)
         high = {name: min(8 * rate, bound) for name, rate in low.items()}
         simulation = ClusterSimulation(
-            plant, OrganicAdaptation(), lambda t, low=low, high=high: high if t < 100 else low,
+            plant, OrganicAdaptation(), lambda t, low=low, high=high: high if t < 100 else low,  # type: ignore[misc]
             period=PERIOD, noise=NOISE, seed=seed,
         )  # fmt: skip
         simulation.run(20)

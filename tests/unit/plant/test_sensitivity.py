@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.plant.sensitivity import Played, changed, constants, felt, meanings, regions, table
+from bench.plant.sensitivity import Played, changed, constants, felt, loads, meanings, regions, table
 from rayelastic.policy.element.guided.controller import GuidedThresholds
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 
@@ -42,3 +42,16 @@ def test_the_verdict_is_by_the_mean_or_by_the_worst() -> None:
     assert verdict(1.0, 0.95, 1.0, 1.0, 1.0, 1.04) == "matters"
     assert verdict(1.02, 1.01) == "matters"
     assert verdict(1.005, 1.01) == "little"
+
+
+def test_what_is_only_asked_under_a_demand_is_felt_while_loads_change() -> None:
+    play, usual = loads(2, [4], 1), GuidedThresholds()
+    before = play(usual)
+    assert play(usual) == before
+    less = felt("load.headroom", 0.75, 0.375, before, play(changed(usual, "load.headroom", 0.375)))
+    assert less.differ > 0
+    assert less.effort > 0  # the demand is followed with twice the threads
+    told = table("loads", {"loads load.headroom": [less]}, usual).splitlines()
+    assert told[0] == "| constant | value | | other values: felt in, mean, worst |"
+    assert told[2].startswith(f"| `load.headroom` | 0.75 | {less.verdict} | 0.375: {less.differ} of 2, ")
+    assert told[2].count("|") == told[0].count("|") == told[1].count("|")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def everywhere(graph: PlantGraph, model: ThreadingModel = DYNAMIC) -> Models:
 
 
 def solved(
-    graph: PlantGraph, models: Models, threads: int, machine: Machine = IDEAL, constants=FREE, **load: float
+    graph: PlantGraph, models: Models, threads: int, machine: Machine = IDEAL, constants: Any = FREE, **load: float
 ) -> SteadyState:
     return steady_state(graph, segments(graph, models), machine, constants, threads, **load)
 

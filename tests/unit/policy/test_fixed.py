@@ -1,5 +1,7 @@
 """The baselines: the same configuration in every period, whatever is seen."""
 
+from typing import Any
+
 import pytest
 
 from rayelastic.plan.config import ThreadingModel
@@ -16,14 +18,14 @@ from tests.unit.policy.plants import GraphPlant, chain, play
         (FixedConfiguration.queued(99, 99), 8, 10),
     ],
 )
-def test_what_is_pinned_is_in_force_after_one_period(fixed, threads, queues):
+def test_what_is_pinned_is_in_force_after_one_period(fixed: Any, threads: int, queues: Any) -> None:
     plant = GraphPlant(*chain([1e-6] * 10), cpus=8)
     decisions = play(plant, fixed, 3)
     assert (plant.threads, len(plant.queued)) == (threads, queues)
     assert not decisions[1].models
 
 
-def test_dedicated_asks_for_a_thread_of_each_port():
+def test_dedicated_asks_for_a_thread_of_each_port() -> None:
     plant = GraphPlant(*chain([1e-6] * 3), cpus=8)
     decision = FixedConfiguration.dedicated().step(plant.observe())
     assert dict(decision.models) == dict.fromkeys(["op0", "op1", "op2"], ThreadingModel.DEDICATED)

@@ -1,5 +1,7 @@
 """The default controller: where it ends, in how many moves, and what it does when the world changes."""
 
+from typing import Any
+
 import pytest
 
 from rayelastic.policy.element.decision import Decision
@@ -12,20 +14,20 @@ from tests.unit.policy.plants import CurvePlant, GraphPlant, chain, fan, play, s
 NOISE = 0.05
 
 
-def last_change(decisions):
+def last_change(decisions: Any) -> Any:
     changes = [
         i for i, d in enumerate(decisions) if d.models or (i and d.thread_count != decisions[i - 1].thread_count)
     ]
     return max(changes, default=0)
 
 
-def share_of_best(plant, *others):
+def share_of_best(plant: Any, *others: Any) -> Any:
     """Throughput as a share of the best of given (threads, queues) and of what all CPUs could do without queues."""
     best = max(plant.rate(threads, frozenset(queued))[0] for threads, queued in others)
     return plant.rate(plant.threads, plant.queued)[0] / best
 
 
-def every(plant, n):
+def every(plant: Any, n: Any) -> Any:
     """A queue before every n-th operator."""
     return [name for name in plant.costs if name not in plant.sources][::n]
 
@@ -34,7 +36,7 @@ def every(plant, n):
 
 
 @pytest.mark.parametrize("maximum", [1, 2, 3, 4])
-def test_small_machines_are_used_in_full(maximum):
+def test_small_machines_are_used_in_full(maximum: int) -> None:
     """The released runtime never leaves 2 of 4 threads."""
     plant = CurvePlant(lambda n: n, maximum, minimum=1, noise=NOISE, seed=maximum)
     decisions = play(plant, GuidedMultiLevelElasticity(), 40)
@@ -42,7 +44,7 @@ def test_small_machines_are_used_in_full(maximum):
     assert last_change(decisions) <= 12
 
 
-def test_a_plateau_from_10_is_answered_near_10():
+def test_a_plateau_from_10_is_answered_near_10() -> None:
     """The papers' rules answer 16 (findings, section 3)."""
     plant = CurvePlant(lambda n: min(n, 10), 176, noise=NOISE, seed=5)
     levels = threads_of(play(plant, GuidedMultiLevelElasticity(), 100), 2)
@@ -50,19 +52,19 @@ def test_a_plateau_from_10_is_answered_near_10():
     assert max(levels) <= 32
 
 
-def test_a_peak_between_powers_of_two_is_found():
+def test_a_peak_between_powers_of_two_is_found() -> None:
     plant = CurvePlant(lambda n: n if n <= 80 else 160 - n, 176)
     assert threads_of(play(plant, GuidedMultiLevelElasticity(), 60), 2) == [2, 4, 8, 16, 32, 64, 128, 80, 101, 80]
 
 
-def test_two_threads_on_two_cores_take_one_move():
+def test_two_threads_on_two_cores_take_one_move() -> None:
     plant = GraphPlant(*chain([1e-6] * 100), cpus=2, noise=NOISE, seed=1)
     decisions = play(plant, GuidedMultiLevelElasticity(plant.upstream), 60)
     assert share_of_best(plant, (2, every(plant, 50)), (2, every(plant, 25))) > 0.95
     assert last_change(decisions) <= 20
 
 
-def test_a_skewed_chain_on_many_cores_takes_a_few_moves():
+def test_a_skewed_chain_on_many_cores_takes_a_few_moves() -> None:
     """C000-12's graph: the paper takes 80 periods at best."""
     plant = GraphPlant(*chain(skewed(500, seed=1)), cpus=88, hop=3e-7, noise=NOISE, seed=2)
     decisions = play(plant, GuidedMultiLevelElasticity(plant.upstream), 80)
@@ -72,7 +74,7 @@ def test_a_skewed_chain_on_many_cores_takes_a_few_moves():
     assert plant.rate(plant.threads, plant.queued)[0] >= 0.98 * paper.rate(paper.threads, paper.queued)[0]
 
 
-def test_queues_that_cost_more_than_they_bring_are_taken_back():
+def test_queues_that_cost_more_than_they_bring_are_taken_back() -> None:
     """C000-6: 16 KiB copied at each hop."""
     plant = GraphPlant(*chain([8e-8] * 10), cpus=2, hop=2e-6, noise=NOISE, seed=1)
     decisions = play(plant, GuidedMultiLevelElasticity(plant.upstream), 40)
@@ -80,13 +82,13 @@ def test_queues_that_cost_more_than_they_bring_are_taken_back():
     assert last_change(decisions) <= 15
 
 
-def test_workers_side_by_side_each_get_a_queue():
+def test_workers_side_by_side_each_get_a_queue() -> None:
     plant = GraphPlant(*fan(100, 1e-5, 5e-8), cpus=16, hop=1e-7, noise=NOISE, seed=1)
     play(plant, GuidedMultiLevelElasticity(plant.upstream), 60)
     assert share_of_best(plant, (16, every(plant, 1))) > 0.95
 
 
-def test_one_dear_operator_needs_no_more_threads():
+def test_one_dear_operator_needs_no_more_threads() -> None:
     plant = GraphPlant(*chain([1e-5] + [1e-7] * 20), cpus=64, noise=NOISE, seed=1)
     levels = threads_of(play(plant, GuidedMultiLevelElasticity(plant.upstream), 60), 2)
     assert max(levels) <= 4
@@ -95,7 +97,7 @@ def test_one_dear_operator_needs_no_more_threads():
 # --- what it survives ---
 
 
-def test_ports_that_cannot_be_switched_are_lived_with():
+def test_ports_that_cannot_be_switched_are_lived_with() -> None:
     plant = GraphPlant(*chain([1e-6] * 20), cpus=4, noise=NOISE, seed=1)
     plant.stuck_ports = frozenset(f"op{i}" for i in range(0, 20, 2))
     decisions = play(plant, GuidedMultiLevelElasticity(plant.upstream), 60)
@@ -104,9 +106,9 @@ def test_ports_that_cannot_be_switched_are_lived_with():
     assert last_change(decisions) < 45
 
 
-def test_a_port_that_silently_stays_as_it_is_does_not_hang_the_search():
+def test_a_port_that_silently_stays_as_it_is_does_not_hang_the_search() -> None:
     class Stubborn(GraphPlant):
-        def apply(self, decision):
+        def apply(self, decision: Any) -> None:
             super().apply(Decision(decision.thread_count))
 
     plant = Stubborn(*chain([1e-6] * 20), cpus=4, noise=NOISE, seed=1)
@@ -114,7 +116,7 @@ def test_a_port_that_silently_stays_as_it_is_does_not_hang_the_search():
     assert decisions[-1].rule == "settled"
 
 
-def test_what_is_late_is_waited_for_but_not_for_ever():
+def test_what_is_late_is_waited_for_but_not_for_ever() -> None:
     controller = GuidedMultiLevelElasticity()
     plant = GraphPlant(*chain([1e-6] * 20), cpus=4)
     rules = []
@@ -125,7 +127,7 @@ def test_what_is_late_is_waited_for_but_not_for_ever():
     assert rules[3] != rules[0]
 
 
-def test_stuck_threads_raise_the_minimum():
+def test_stuck_threads_raise_the_minimum() -> None:
     controller = GuidedMultiLevelElasticity()
     plant = CurvePlant(lambda n: 1.0, 16, minimum=2, threads=5)
     for _ in range(40):
@@ -137,13 +139,13 @@ def test_stuck_threads_raise_the_minimum():
 # --- what changes ---
 
 
-def settled(plant, periods=50):
+def settled(plant: Any, periods: Any = 50) -> Any:
     controller = GuidedMultiLevelElasticity(plant.upstream)
     play(plant, controller, periods)
     return controller
 
 
-def test_other_processes_are_given_way_and_come_back_from():
+def test_other_processes_are_given_way_and_come_back_from() -> None:
     """C004-3, P32: within three periods each way, without freezing at 80 %."""
     plant = GraphPlant(*chain([1e-6] * 64), cpus=16, noise=NOISE, seed=3)
     controller = settled(plant)
@@ -158,7 +160,7 @@ def test_other_processes_are_given_way_and_come_back_from():
     assert (plant.threads, plant.queued) == before
 
 
-def test_demand_is_followed_both_ways():
+def test_demand_is_followed_both_ways() -> None:
     """C001-2, bursty rate: idle threads go within three periods, and come back."""
     plant = GraphPlant(*chain([1e-6] * 64), cpus=16, noise=NOISE, seed=3)
     controller = settled(plant)
@@ -173,7 +175,7 @@ def test_demand_is_followed_both_ways():
     assert plant.threads == before
 
 
-def test_a_source_that_pauses_is_no_crash():
+def test_a_source_that_pauses_is_no_crash() -> None:
     plant = GraphPlant(*chain([1e-6] * 16), cpus=8, noise=NOISE, seed=3)
     controller = settled(plant)
     before = plant.threads
@@ -187,7 +189,7 @@ def test_a_source_that_pauses_is_no_crash():
 
 @pytest.mark.parametrize("hop", [1e-7, 2e-7, 2.5e-7, 4e-7])
 @pytest.mark.parametrize("seed", [3, 4, 5])
-def test_cost_is_followed_and_both_loads_remembered(hop, seed):
+def test_cost_is_followed_and_both_loads_remembered(hop: Any, seed: int) -> None:
     """C001-2, bursty cost; C000-13: no queue pays under the one, many do under the other."""
     cheap, dear = [1e-9] * 64, [1e-6] * 64
     plant = GraphPlant(*chain(cheap), cpus=16, hop=hop, noise=NOISE, seed=seed)
@@ -207,7 +209,7 @@ def test_cost_is_followed_and_both_loads_remembered(hop, seed):
     assert (plant.threads, plant.queued) == second
 
 
-def test_another_load_on_a_blind_curve_is_searched_again():
+def test_another_load_on_a_blind_curve_is_searched_again() -> None:
     plant = CurvePlant(lambda n: n, 64, noise=NOISE, seed=1)
     controller = GuidedMultiLevelElasticity()
     play(plant, controller, 40)
@@ -217,7 +219,7 @@ def test_another_load_on_a_blind_curve_is_searched_again():
     assert plant.threads <= 12
 
 
-def test_reset_forgets():
+def test_reset_forgets() -> None:
     plant = GraphPlant(*chain([1e-6] * 16), cpus=8)
     controller = settled(plant)
     controller.reset()
@@ -226,6 +228,6 @@ def test_reset_forgets():
     assert controller.step(seen) == fresh.step(seen)
 
 
-def test_variants():
+def test_variants() -> None:
     assert isinstance(MultiLevelElasticity("paper")._controller, PaperMultiLevelElasticity)
     assert isinstance(MultiLevelElasticity()._controller, GuidedMultiLevelElasticity)

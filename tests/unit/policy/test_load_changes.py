@@ -1,6 +1,7 @@
 """Loads that change: what was best under one is found again, and a change amid a search leads to no wrong answer."""
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -26,19 +27,19 @@ machines = st.sampled_from([8, 16, 32])
 seeds = st.integers(0, 10_000)
 
 
-def changing(hop, cpus, seed):
+def changing(hop: Any, cpus: Any, seed: Any) -> Any:
     plant = GraphPlant(*chain([CHEAP] * OPERATORS), cpus=cpus, hop=hop, noise=NOISE, seed=seed)
     return plant, GuidedMultiLevelElasticity(plant.upstream)
 
 
-def after(plant, controller, periods):
+def after(plant: Any, controller: Any, periods: Any) -> Any:
     play(plant, controller, periods)
     return plant.threads, plant.queued
 
 
 @settings(max_examples=16)
 @given(hops, ratios, machines, seeds)
-def test_a_load_that_comes_back_is_answered_within_four_periods(hop, ratio, cpus, seed):
+def test_a_load_that_comes_back_is_answered_within_four_periods(hop: Any, ratio: Any, cpus: Any, seed: int) -> None:
     """C001-2, bursty cost; C000-13: with what was best under it before, or as good."""
     plant, controller = changing(hop, cpus, seed)
     best = [after(plant, controller, 60)]
@@ -55,7 +56,9 @@ def test_a_load_that_comes_back_is_answered_within_four_periods(hop, ratio, cpus
 
 @settings(max_examples=16)
 @given(st.integers(2, 40), st.booleans(), hops, machines, seeds)
-def test_a_load_that_changes_amid_a_search_is_no_gain_and_no_loss(period, dearer, hop, cpus, seed):
+def test_a_load_that_changes_amid_a_search_is_no_gain_and_no_loss(
+    period: Any, dearer: Any, hop: Any, cpus: Any, seed: int
+) -> None:
     """The search begins anew, instead of comparing a trial under one load with the best under another."""
     plant, controller = changing(hop, cpus, seed)
     loads = [[CHEAP] * OPERATORS, [100 * CHEAP] * OPERATORS]
@@ -71,7 +74,7 @@ def test_a_load_that_changes_amid_a_search_is_no_gain_and_no_loss(period, dearer
 # --- the parts ---
 
 
-def test_demand_is_believed_after_periods_in_a_row():
+def test_demand_is_believed_after_periods_in_a_row() -> None:
     """Two of the same sign, by `confirm`; another one between them starts anew, for both signs."""
     slack, full, unsure = Saturation.SLACK, Saturation.FULL, Saturation.UNSURE
     demand = Demand()
@@ -81,12 +84,12 @@ def test_demand_is_believed_after_periods_in_a_row():
     assert (said, demand.met) == (["NONE"] * 5 + ["UNMET"], False)
 
 
-def load(threads, costs, samples=1e6, effort=1e-3, others=0):
+def load(threads: Any, costs: Any, samples: Any = 1e6, effort: Any = 1e-3, others: Any = 0) -> Any:
     names = {f"op{at}": cost for at, cost in enumerate(costs)}
     return Remembered(Configuration(threads, frozenset()), Series([10.0]), others, names, samples, effort)
 
 
-def test_loads_are_told_apart_by_where_the_work_is_and_by_how_much():
+def test_loads_are_told_apart_by_where_the_work_is_and_by_how_much() -> None:
     memory = Memory()
     even, skewed, dear = load(2, [0.5, 0.5]), load(3, [0.9, 0.1]), load(4, [0.5, 0.5], effort=1e-1)
     for one in (even, skewed, dear):
@@ -100,7 +103,7 @@ def test_loads_are_told_apart_by_where_the_work_is_and_by_how_much():
     assert memory.like(load(9, [0.5, 0.5], others=1), maximum=8) is None
 
 
-def test_two_loads_with_the_same_best_are_both_remembered():
+def test_two_loads_with_the_same_best_are_both_remembered() -> None:
     memory = Memory()
     memory.keep(load(2, [0.5, 0.5]))
     memory.keep(load(2, [0.1, 0.9]))
@@ -108,7 +111,7 @@ def test_two_loads_with_the_same_best_are_both_remembered():
     assert len(memory.loads) == 2
 
 
-def test_few_samples_of_many_operators_make_no_other_load():
+def test_few_samples_of_many_operators_make_no_other_load() -> None:
     """64 operators of equal cost in 300 samples: half of them show a third more or less than they cost."""
     costs = [(1 + (0.35 if at % 2 else -0.35)) / 64 for at in range(64)]
     one = load(2, [1 / 64] * 64, samples=1e5)
@@ -116,7 +119,7 @@ def test_few_samples_of_many_operators_make_no_other_load():
     assert one.distance(load(2, costs, samples=1e5)) > 0.15
 
 
-def test_a_series_that_grows_is_remembered_as_it_is_now():
+def test_a_series_that_grows_is_remembered_as_it_is_now() -> None:
     memory, series = Memory(), Series([math.log(100.0)])
     best = Configuration(2, frozenset())
     memory.keep(Remembered(best, series, 0))
@@ -136,13 +139,13 @@ def test_a_series_that_grows_is_remembered_as_it_is_now():
         ([500, 500, 0, 0, 0], None),  # nothing ran
     ],
 )
-def test_the_cost_of_a_tuple_tells_a_change(samples, changed):
+def test_the_cost_of_a_tuple_tells_a_change(samples: Any, changed: Any) -> None:
     cost, now = TupleCost(), Configuration(2, frozenset())
     told = [cost.changed(now, count, 1e6, LoadThresholds()) for count in samples]
     assert (told.index(True) if True in told else None) == changed
 
 
-def test_the_cost_of_a_tuple_is_compared_within_a_configuration():
+def test_the_cost_of_a_tuple_is_compared_within_a_configuration() -> None:
     """Hardware threads that share a core make a tuple dearer, and that is no other load; ten times as dear is one."""
     cost = TupleCost()
     few, many = Configuration(2, frozenset()), Configuration(4, frozenset())

@@ -2,6 +2,7 @@
 
 import math
 import random
+from typing import Any
 
 from rayelastic.policy.element.guided.levels import fewer_threads, more_threads, peak_above
 from rayelastic.policy.element.guided.measurement import (
@@ -20,11 +21,11 @@ NOISE = 0.05
 RUNS = 300
 
 
-def series(random_, mean, count):
+def series(random_: Any, mean: Any, count: Any) -> Any:
     return Series([math.log(mean) + random_.gauss(0, NOISE) for _ in range(count)])
 
 
-def share_accepted(gain, margin):
+def share_accepted(gain: Any, margin: Any) -> Any:
     random_, accepted = random.Random(1), 0
     for _ in range(RUNS):
         base, trial = series(random_, 100, 5), Series()
@@ -37,7 +38,7 @@ def share_accepted(gain, margin):
     return accepted / RUNS
 
 
-def test_a_comparison_errs_rarely_outside_its_margin():
+def test_a_comparison_errs_rarely_outside_its_margin() -> None:
     growth, saving = Margin(0.01, 0.08), Margin(-0.055, 0.0)
     assert share_accepted(0.15, growth) > 0.97
     assert share_accepted(-0.05, growth) < 0.03
@@ -45,7 +46,7 @@ def test_a_comparison_errs_rarely_outside_its_margin():
     assert share_accepted(-0.12, saving) < 0.05
 
 
-def test_a_clear_case_takes_two_samples():
+def test_a_clear_case_takes_two_samples() -> None:
     trial = Series([math.log(190), math.log(200)])
     assert compare(Series(trial.values[:1]), Series([math.log(100)] * 2), Margin(0.01, 0.08), NOISE, TESTS)[0] is (
         Verdict.OPEN
@@ -53,7 +54,7 @@ def test_a_clear_case_takes_two_samples():
     assert compare(trial, Series([math.log(100)] * 2), Margin(0.01, 0.08), NOISE, TESTS)[0] is Verdict.ACCEPT
 
 
-def test_no_evidence_is_no_reason_to_accept():
+def test_no_evidence_is_no_reason_to_accept() -> None:
     """Judged as it stands after the most samples: equal means in the middle of a margin speak for neither."""
     thresholds = MeasurementThresholds()
     same = Series([math.log(100.0)] * thresholds.most)
@@ -62,7 +63,7 @@ def test_no_evidence_is_no_reason_to_accept():
     assert compare(one_less, one_less, Margin(-0.05, 0.05), 0.04, thresholds)[0] is Verdict.OPEN
 
 
-def test_an_estimate_counts_until_measurements_contradict_it():
+def test_an_estimate_counts_until_measurements_contradict_it() -> None:
     saving, expected = Margin(-0.055, 0.0), Expected(0.0, 0.03)
     base = Series([math.log(100.0)] * 5)
     verdict, _ = compare(Series([math.log(96.0)] * 6), base, saving, NOISE, TESTS, expected)
@@ -73,7 +74,7 @@ def test_an_estimate_counts_until_measurements_contradict_it():
         assert round(gain, 2) == -0.91
 
 
-def test_a_transient_at_the_start_is_dropped_and_an_outlier_drawn_in():
+def test_a_transient_at_the_start_is_dropped_and_an_outlier_drawn_in() -> None:
     one = Series()
     one.add(1000.0, NOISE, TESTS)
     one.add(100.0, NOISE, TESTS)
@@ -84,7 +85,7 @@ def test_a_transient_at_the_start_is_dropped_and_an_outlier_drawn_in():
     assert one.throughput > 90
 
 
-def test_noise_is_learned():
+def test_noise_is_learned() -> None:
     random_ = random.Random(2)
     assert noise_of([series(random_, 100, 40)], TESTS) > 0.8 * NOISE
     quiet = Series([math.log(100.0)] * 40)
@@ -92,7 +93,7 @@ def test_noise_is_learned():
     assert noise_of([quiet], TESTS, cautious=True) >= noise_of([quiet], TESTS)
 
 
-def periods_until_alarm(change, runs=100, most=200):
+def periods_until_alarm(change: Any, runs: Any = 100, most: Any = 200) -> Any:
     random_, periods = random.Random(3), []
     for _ in range(runs):
         settled, shift, period = series(random_, 100, 20), Shift(), 0
@@ -104,14 +105,14 @@ def periods_until_alarm(change, runs=100, most=200):
     return sorted(periods)
 
 
-def test_a_change_of_load_is_seen_in_two_or_three_periods_and_noise_is_none():
+def test_a_change_of_load_is_seen_in_two_or_three_periods_and_noise_is_none() -> None:
     assert periods_until_alarm(0.6)[98] == 2
     assert periods_until_alarm(1.5)[98] == 2
     assert periods_until_alarm(0.75)[90] <= 3
     assert periods_until_alarm(1.0)[5] == 200
 
 
-def test_one_odd_period_is_no_change_of_load():
+def test_one_odd_period_is_no_change_of_load() -> None:
     settled, shift = Series([math.log(100.0)] * 10), Shift()
     assert not shift.add(1.0, settled, NOISE, TESTS)
     for _ in range(3):
@@ -119,22 +120,22 @@ def test_one_odd_period_is_no_change_of_load():
     assert not shift.suspicious
 
 
-def test_levels_go_where_lines_meet():
+def test_levels_go_where_lines_meet() -> None:
     assert more_threads({2: 1.0, 4: 1.9}, 2, 8, 2) is None
     assert more_threads({8: 1.0}, 8, 8, 2) is None
-    assert more_threads({6: 1.0}, 6, 8, 2).threads == 8
+    assert more_threads({6: 1.0}, 6, 8, 2).threads == 8  # type: ignore[union-attr]
     assert peak_above({64: 64.0}, 64, 0.05) is None
     assert peak_above({8: 8.0, 9: 7.0}, 8, 0.05) is None
     assert peak_above({8: 10.0, 16: 9.0, 4: 10.0}, 8, 0.05) is None
 
 
-def test_saving_goes_by_the_line_below_or_by_idle_threads():
+def test_saving_goes_by_the_line_below_or_by_idle_threads() -> None:
     known = {8: 8.0, 16: 10.0}
-    assert fewer_threads(known, 16, 2, 10.0, 0.03, None).threads == 10
-    assert fewer_threads(known, 16, 2, 10.0, 0.03, 12.2).threads == 13
-    assert fewer_threads({16: 10.0}, 16, 2, 10.0, 0.03, None).threads == 8
-    assert fewer_threads({16: 10.0}, 16, 2, 10.0, 0.03, 4.5).threads == 8
+    assert fewer_threads(known, 16, 2, 10.0, 0.03, None).threads == 10  # type: ignore[union-attr]
+    assert fewer_threads(known, 16, 2, 10.0, 0.03, 12.2).threads == 13  # type: ignore[union-attr]
+    assert fewer_threads({16: 10.0}, 16, 2, 10.0, 0.03, None).threads == 8  # type: ignore[union-attr]
+    assert fewer_threads({16: 10.0}, 16, 2, 10.0, 0.03, 4.5).threads == 8  # type: ignore[union-attr]
     assert fewer_threads({2: 1.0}, 2, 2, 1.0, 0.03, None) is None
     assert fewer_threads({8: 8.0, 9: 9.0}, 9, 2, 9.0, 0.03, None) is None
-    assert fewer_threads({8: 9.6, 16: 10.0}, 16, 2, 10.0, 0.03, None).threads == 12
+    assert fewer_threads({8: 9.6, 16: 10.0}, 16, 2, 10.0, 0.03, None).threads == 12  # type: ignore[union-attr]
     assert fewer_threads({4: 10.0, 8: 9.0, 16: 10.0}, 16, 2, 10.0, 0.03, None) is None

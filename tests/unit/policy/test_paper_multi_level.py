@@ -1,5 +1,7 @@
 """Middleware'19 Fig. 7: the order of both adjustments, history and satisfaction factor."""
 
+from typing import Any
+
 from rayelastic.plan.config import ThreadingModel
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.policy.element.paper.controller import (
@@ -11,17 +13,17 @@ from rayelastic.policy.element.paper.controller import (
 from tests.unit.policy.plants import GraphPlant, chain, play, skewed, threads_of, with_costs
 
 
-def plant(cpus=32, **kwargs):
+def plant(cpus: Any = 32, **kwargs: Any) -> Any:
     costs, upstream = chain(skewed(100, seed=3))
     return GraphPlant(costs, upstream, cpus=cpus, hop=3e-7, **kwargs)
 
 
-def changes(decisions):
+def changes(decisions: Any) -> Any:
     """How many periods the searches of queues take."""
     return sum(d.rule.startswith("Middleware'19") for d in decisions)
 
 
-def test_queues_are_searched_before_threads():
+def test_queues_are_searched_before_threads() -> None:
     """M10: begins at the fewest threads without queues."""
     decisions = play(plant(), PaperMultiLevelElasticity(), 40)
     first_threads = next(i for i, d in enumerate(decisions) if d.thread_count > 2)
@@ -29,14 +31,14 @@ def test_queues_are_searched_before_threads():
     assert decisions[0].rule == "Middleware'19 Fig. 4 line 6 (M04), more queues"
 
 
-def test_it_ends_well_above_one_thread():
+def test_it_ends_well_above_one_thread() -> None:
     one = plant()
     play(one, PaperMultiLevelElasticity(), 200)
     alone = one.rate(2, frozenset())[0]
     assert one.rate(one.threads, one.queued)[0] > 5 * alone
 
 
-def test_history_and_satisfaction_factor_save_searches():
+def test_history_and_satisfaction_factor_save_searches() -> None:
     """Fig. 6(a) to (d): each makes it shorter, and the throughput is the same."""
     ends, searches = [], []
     for thresholds in (
@@ -53,10 +55,10 @@ def test_history_and_satisfaction_factor_save_searches():
     assert min(ends) > 0.8 * max(ends)
 
 
-def test_the_satisfaction_rules():
+def test_the_satisfaction_rules() -> None:
     """M12, E6 and M17, by what happens after threads grew from 2 to 4 for 1.7 times the throughput."""
 
-    def skipped(**kwargs):
+    def skipped(**kwargs: Any) -> Any:
         controller = PaperMultiLevelElasticity(PaperMultiLevelThresholds(**kwargs))
         one = GraphPlant(*chain([1e-6] * 8), cpus=4)
         for _ in range(30):
@@ -73,7 +75,7 @@ def test_the_satisfaction_rules():
     assert skipped(satisfaction_factor=0.0, validate_at_maximum=True) is False
 
 
-def test_a_change_of_load_takes_all_queues_off_and_searches_again():
+def test_a_change_of_load_takes_all_queues_off_and_searches_again() -> None:
     """M14."""
     one, controller = plant(), PaperMultiLevelElasticity()
     play(one, controller, 150)
@@ -85,14 +87,14 @@ def test_a_change_of_load_takes_all_queues_off_and_searches_again():
     assert decisions[forgotten[0] + 1].rule.startswith("Middleware'19 Fig. 4 line 6")
 
 
-def test_threads_never_leave_their_bounds():
+def test_threads_never_leave_their_bounds() -> None:
     one = plant(cpus=6)
     levels = threads_of(play(one, PaperMultiLevelElasticity(), 100), one.minimum)
     assert min(levels) >= 2
     assert max(levels) <= 6
 
 
-def test_fewer_threads_are_no_success_however_much_they_give():
+def test_fewer_threads_are_no_success_however_much_they_give() -> None:
     """E6: the ratio of the satisfaction rules has no meaning there, so queues are searched."""
     operators = (OperatorObservation("source", switchable=False), OperatorObservation("a", ThreadingModel.DYNAMIC))
     seen = Observation(

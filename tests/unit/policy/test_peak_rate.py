@@ -1,31 +1,33 @@
 """IPDPS'09 Fig. 2, line by line, and the runs of its section 5."""
 
+from typing import Any
+
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.stage.peak_rate import PeakRateElasticity
 from tests.unit.policy.plants import CurvePlant, play, threads_of
 
 
-def trace(curve, maximum, periods=30, **kwargs):
+def trace(curve: Any, maximum: Any, periods: Any = 30, **kwargs: Any) -> Any:
     plant = CurvePlant(curve, maximum, minimum=1, **kwargs)
     return threads_of(play(plant, PeakRateElasticity(), periods), 1)
 
 
-def test_up_while_peaks_rise_and_stability_from_below():
+def test_up_while_peaks_rise_and_stability_from_below() -> None:
     """S08: settles where the first thread brought nothing."""
     assert trace(lambda n: min(n, 4), maximum=16) == [1, 2, 3, 4, 5]
 
 
-def test_four_threads_on_four_cores():
+def test_four_threads_on_four_cores() -> None:
     """C004-1."""
     assert trace(lambda n: n, maximum=4) == [1, 2, 3, 4]
 
 
-def test_overhead_is_detected():
+def test_overhead_is_detected() -> None:
     """C004-2: cheap tuples go slower with more threads."""
     assert trace(lambda n: 1 / n, maximum=16)[-1] == 1
 
 
-def decide(controller, *samples):
+def decide(controller: Any, *samples: Any) -> Any:
     made = []
     for rate, threads in samples:
         seen = Observation(time=1, period=1, throughput=rate, thread_count=threads, maximum_threads=8)
@@ -33,7 +35,7 @@ def decide(controller, *samples):
     return made
 
 
-def test_a_busy_system_is_inferred_and_left_again():
+def test_a_busy_system_is_inferred_and_left_again() -> None:
     """S09: below its own peak one thread goes on trial, and comes back if it was needed."""
     controller = PeakRateElasticity()
     assert decide(controller, (10, 1), (20, 2), (30, 3)) == [2, 3, 4]
@@ -43,7 +45,7 @@ def test_a_busy_system_is_inferred_and_left_again():
     assert decide(controller, (21, 2)) == [2]
 
 
-def test_a_much_higher_rate_invalidates_the_peaks_above():
+def test_a_much_higher_rate_invalidates_the_peaks_above() -> None:
     """S06: infinity, which then takes the first rate instead of decaying to no number."""
     controller = PeakRateElasticity()
     decide(controller, (10, 1), (10, 2))
@@ -51,7 +53,7 @@ def test_a_much_higher_rate_invalidates_the_peaks_above():
     assert decide(controller, (60, 2)) == [3]
 
 
-def test_external_load_is_followed():
+def test_external_load_is_followed() -> None:
     """C004-3: two of four cores are taken for a while."""
     plant = CurvePlant(lambda n: min(n, 4), maximum=4, minimum=1)
     controller = PeakRateElasticity()
@@ -66,5 +68,5 @@ def test_external_load_is_followed():
     assert plant.threads == 4
 
 
-def test_no_rate_is_no_crash():
+def test_no_rate_is_no_crash() -> None:
     assert decide(PeakRateElasticity(), (0, 1), (0, 2), (0, 1)) == [2, 2, 1]

@@ -1,20 +1,21 @@
 """Cutting graphs: chains, trees and graphs that meet again; and what an estimate makes of them."""
 
 import math
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Explanation, Profile
+from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Explanation, Profile  # type: ignore[attr-defined]
 from rayelastic.policy.element.pieces import OperatorGraph
 
 
-def anywhere(name):
+def anywhere(name: Any) -> Any:
     return name != "source"
 
 
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=30), st.integers(1, 8))
-def test_no_piece_of_a_chain_is_dearer_than_asked_for(costs, pieces):
+def test_no_piece_of_a_chain_is_dearer_than_asked_for(costs: Any, pieces: Any) -> None:
     names = ["source", *(f"op{i}" for i in range(len(costs)))]
     by_name = {"source": 0.0} | {f"op{i}": float(cost) for i, cost in enumerate(costs)}
     graph = OperatorGraph(names)
@@ -26,7 +27,7 @@ def test_no_piece_of_a_chain_is_dearer_than_asked_for(costs, pieces):
     assert len(queued) <= 2 * pieces  # greedy: two neighbouring pieces are dearer than one may be
 
 
-def test_fewest_queues_on_a_tree():
+def test_fewest_queues_on_a_tree() -> None:
     upstream = {"a": ["source"], "b": ["a"], "c": ["a"], "d": ["a"]}
     graph = OperatorGraph(["source", "a", "b", "c", "d"], upstream)
     costs = {"source": 0.0, "a": 1.0, "b": 3.0, "c": 2.0, "d": 1.0}
@@ -35,7 +36,7 @@ def test_fewest_queues_on_a_tree():
     assert graph.cut(costs, 4.0, anywhere, fixed=frozenset({"d"})) == {"b", "d"}
 
 
-def test_an_operator_that_several_feed_is_shared_among_their_pieces():
+def test_an_operator_that_several_feed_is_shared_among_their_pieces() -> None:
     upstream = {"a": ["source"], "b": ["source"], "sink": ["a", "b"]}
     graph = OperatorGraph(["source", "a", "b", "sink"], upstream)
     costs = {"source": 1.0, "a": 2.0, "b": 2.0, "sink": 4.0}
@@ -44,12 +45,12 @@ def test_an_operator_that_several_feed_is_shared_among_their_pieces():
     assert graph.crossings(dict.fromkeys(costs, 1.0), frozenset({"sink"})) == {"source": 0.5, "sink": 0.5}
 
 
-def test_what_may_not_be_cut_is_not():
+def test_what_may_not_be_cut_is_not() -> None:
     graph = OperatorGraph(["source", "a", "b"])
     assert graph.cut({"source": 0.0, "a": 1.0, "b": 1.0}, 1.0, lambda name: name == "a") == {"a"}
 
 
-def estimate(explanation, costs=(250,) * 4):
+def estimate(explanation: Any, costs: Any = (250,) * 4) -> Any:
     names = ["source", *(f"op{i}" for i in range(len(costs)))]
     samples = {"source": 0.0} | {f"op{i}": float(cost) for i, cost in enumerate(costs)}
     profile = Profile(samples, dict.fromkeys(names, 1e5), float(sum(costs)), busy=1.0, reference=1e5)
@@ -59,19 +60,19 @@ def estimate(explanation, costs=(250,) * 4):
 ALL = frozenset(f"op{i}" for i in range(4))
 
 
-def test_queues_are_put_where_they_pay():
+def test_queues_are_put_where_they_pay() -> None:
     assert estimate(Explanation(0.001, 0.0)).place(3, 4.0, ALL, frozenset()) in ({"op1", "op2", "op3"}, ALL)
     assert estimate(Explanation(0.5, 0.0)).place(3, 4.0, ALL, frozenset()) != ALL
     assert estimate(Explanation(5.0, 0.0)).place(3, 4.0, ALL, frozenset()) == frozenset()
     assert estimate(Explanation(0.001, 0.0)).place(3, 1.0, ALL, frozenset()) == frozenset()
 
 
-def test_a_dear_operator_bounds_the_throughput():
+def test_a_dear_operator_bounds_the_throughput() -> None:
     one = estimate(Explanation(0.0, 0.0), costs=(10, 970, 10, 10))
     assert one.throughput(Configuration(8, ALL), 8.0) < 1.1
 
 
-def test_measurements_are_explained_again():
+def test_measurements_are_explained_again() -> None:
     """What a hop and a balance gave is found again, among the plausible explanations."""
     truth = estimate(Explanation(0.1, 0.5))
     configurations = [Configuration(3, cut) for cut in truth.cuts(3, 4.0, ALL, frozenset())]

@@ -1,6 +1,7 @@
 """A recorded journal gives the same decisions byte for byte: controllers are pure, and what flows survives JSON."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -29,11 +30,11 @@ CONTROLLERS = {
 }
 
 
-def line(value):
+def line(value: Any) -> Any:
     return json.dumps(value.as_dict())
 
 
-def recorded(controller):
+def recorded(controller: Any) -> Any:
     """Lines of observations and of decisions, through a change of cost, of other load and of demand."""
     plant = GraphPlant(*chain(COSTS), cpus=16, hop=3e-7, noise=0.05, seed=9)
     seen, decided = [], []
@@ -51,13 +52,13 @@ def recorded(controller):
 
 
 @pytest.mark.parametrize("name", CONTROLLERS)
-def test_a_journal_replayed_gives_the_same_bytes(name):
-    seen, decided = recorded(CONTROLLERS[name]())
-    again = CONTROLLERS[name]()
+def test_a_journal_replayed_gives_the_same_bytes(name: str) -> None:
+    seen, decided = recorded(CONTROLLERS[name]())  # type: ignore[operator]
+    again = CONTROLLERS[name]()  # type: ignore[operator]
     assert [line(again.step(Observation.from_dict(json.loads(one)))) for one in seen] == decided
 
 
-def test_decisions_do_not_depend_on_the_order_of_sets():
+def test_decisions_do_not_depend_on_the_order_of_sets() -> None:
     """Names of operators hash differently in each process; a dozen renamed graphs decide alike."""
     costs, upstream = fan(30, 1e-5, 1e-7)
     shapes = set()
@@ -113,12 +114,12 @@ observations = st.builds(
 
 
 @given(observations)
-def test_observations_survive_json(observation):
+def test_observations_survive_json(observation: Any) -> None:
     assert Observation.from_dict(json.loads(line(observation))) == observation
 
 
 @given(counts, st.dictionaries(st.text(), st.sampled_from(ThreadingModel), max_size=4), st.text(), st.text())
-def test_decisions_survive_json(threads, models, reason, rule):
+def test_decisions_survive_json(threads: int, models: Any, reason: Any, rule: Any) -> None:
     decision = Decision(threads, models, reason, rule)
     again = Decision.from_dict(json.loads(line(decision)))
     assert again == decision
@@ -127,7 +128,7 @@ def test_decisions_survive_json(threads, models, reason, rule):
 
 @settings(max_examples=25)
 @given(st.lists(observations, min_size=1, max_size=8))
-def test_whatever_is_seen_threads_stay_within_their_bounds(journal):
+def test_whatever_is_seen_threads_stay_within_their_bounds(journal: Any) -> None:
     """Broken telemetry breaks no controller: at most the maximum, and models of known switchable operators alone."""
     controller = GuidedMultiLevelElasticity()
     for observation in journal:

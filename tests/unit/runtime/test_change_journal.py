@@ -120,7 +120,7 @@ def test_the_next_one_knows_of_a_stop_and_of_what_was_left() -> None:
         lambda: journal.saved(),
         lambda: journal.ends_job("finished", "", {"out": {"rows": 3}}),
     ):
-        write()
+        write()  # type: ignore[no-untyped-call]
         assert ChangeJournal(store).open_stop == journal.open_stop
         told.append(journal.open_stop)
     assert told == [None, OpenStop("/saved"), None, None, OpenStop("/saved"), *2 * [OpenStop("/saved", saved=True)]]
@@ -139,7 +139,7 @@ def test_the_next_one_knows_that_elasticity_is_paused() -> None:
         lambda: journal.pauses(False),
         lambda: journal.end(PLAN),
     ):
-        write()
+        write()  # type: ignore[no-untyped-call]
         assert ChangeJournal(store).paused == journal.paused
         told.append(journal.paused)
     assert told == [False, True, True, True, False, False]

@@ -1,6 +1,7 @@
 """The handshake as values: who is accepted, who is refused and for which reason (D2, D3)."""
 
 import random
+from typing import Any
 
 import pytest
 
@@ -33,14 +34,14 @@ def refusal_of(dialler: Dialler, port: Listener) -> Refusal:
     return caught.value.refusal
 
 
-def test_the_same_secret_is_accepted_on_both_sides():
+def test_the_same_secret_is_accepted_on_both_sides() -> None:
     dialler, port = Dialler("job", HELLO, SECRET), listener()
     dialler.conclude(port.receive(dialler.prove(port.receive(dialler.opening))))
     assert port.hello == HELLO
     assert port.wanted == 0
 
 
-def test_byte_by_byte_gives_the_same():
+def test_byte_by_byte_gives_the_same() -> None:
     dialler, port = Dialler("job", HELLO, SECRET), listener()
     reply = b"".join(port.receive(dialler.opening[i : i + 1]) for i in range(len(dialler.opening)))
     proof = dialler.prove(reply)
@@ -48,16 +49,16 @@ def test_byte_by_byte_gives_the_same():
     assert port.hello == HELLO
 
 
-def test_another_secret_is_refused():
+def test_another_secret_is_refused() -> None:
     assert refusal_of(Dialler("job", HELLO, bytes(32)), listener()) is Refusal.SECRET
 
 
-def test_a_dialler_gives_nothing_to_a_port_that_cannot_prove():
+def test_a_dialler_gives_nothing_to_a_port_that_cannot_prove() -> None:
     dialler, impostor = Dialler("job", HELLO, SECRET), listener(secret=bytes(32))
     assert dialler.prove(impostor.receive(dialler.opening)) == bytes(PROOF_BYTES)
 
 
-def test_a_port_that_cannot_prove_is_not_believed_when_it_accepts():
+def test_a_port_that_cannot_prove_is_not_believed_when_it_accepts() -> None:
     dialler, impostor = Dialler("job", HELLO, SECRET), listener(secret=bytes(32))
     assert dialler.prove(impostor.receive(dialler.opening)) == bytes(PROOF_BYTES)
     with pytest.raises(HandshakeError) as caught:
@@ -65,7 +66,7 @@ def test_a_port_that_cannot_prove_is_not_believed_when_it_accepts():
     assert caught.value.refusal is Refusal.SECRET
 
 
-def test_both_sides_get_the_same_key_which_no_other_connection_has():
+def test_both_sides_get_the_same_key_which_no_other_connection_has() -> None:
     keys = set()
     for _ in range(3):
         dialler, port = Dialler("job", HELLO, SECRET), listener()
@@ -76,20 +77,20 @@ def test_both_sides_get_the_same_key_which_no_other_connection_has():
     assert {len(key) for key in keys} == {32}
 
 
-def test_a_port_that_reflects_the_nonce_and_proof_is_not_trusted():
+def test_a_port_that_reflects_the_nonce_and_proof_is_not_trusted() -> None:
     dialler = Dialler("job", HELLO, SECRET)
     nonce = dialler.opening[PREFIX_BYTES - 32 : PREFIX_BYTES]
     assert dialler.prove(b"\0" + nonce + bytes(PROOF_BYTES)) == bytes(PROOF_BYTES)
 
 
-def test_an_older_epoch_is_refused_and_a_newer_one_is_not():
+def test_an_older_epoch_is_refused_and_a_newer_one_is_not() -> None:
     assert refusal_of(Dialler("job", HELLO, SECRET), listener(epoch=8)) is Refusal.EPOCH
     dialler, port = Dialler("job", HELLO, SECRET), listener(epoch=6)
     port.receive(dialler.prove(port.receive(dialler.opening)))
     assert port.hello == HELLO
 
 
-def test_a_replayed_hello_is_refused():
+def test_a_replayed_hello_is_refused() -> None:
     nonces = Nonces()
     dialler, port = Dialler("job", HELLO, SECRET), listener(nonces)
     proof = dialler.prove(port.receive(dialler.opening))
@@ -105,11 +106,11 @@ def test_a_replayed_hello_is_refused():
 
 
 @pytest.mark.parametrize(("job", "receiver"), [("other", "pe-1"), ("job", "pe-2")])
-def test_another_job_or_processing_element_is_refused(job, receiver):
+def test_another_job_or_processing_element_is_refused(job: Any, receiver: Any) -> None:
     assert refusal_of(Dialler(job, Hello("pe-0", receiver, "link:a->b", 7), SECRET), listener()) is Refusal.IDENTITY
 
 
-def test_ingest_takes_the_derived_secret_of_its_own_channel_only():
+def test_ingest_takes_the_derived_secret_of_its_own_channel_only() -> None:
     hello = Hello("spark", "pe-1", "ingest:lines", 7)
     port = listener()
     dialler = Dialler("job", hello, derive_secret(SECRET, "ingest:lines"))
@@ -120,13 +121,13 @@ def test_ingest_takes_the_derived_secret_of_its_own_channel_only():
     assert refusal_of(Dialler("job", HELLO, derive_secret(SECRET, HELLO.channel)), listener()) is Refusal.SECRET
 
 
-def test_names_that_do_not_fit_are_an_error_that_says_so():
+def test_names_that_do_not_fit_are_an_error_that_says_so() -> None:
     Dialler("job", Hello("pe-0", "pe-1", "link:" + "x" * 150, 7), SECRET)
     with pytest.raises(LinkError, match="shorter names"):
         Dialler("job", Hello("pe-0", "pe-1", "link:" + "x" * 300, 7), SECRET)
 
 
-def test_a_short_secret_is_an_error():
+def test_a_short_secret_is_an_error() -> None:
     with pytest.raises(ValueError, match="32"):
         Dialler("job", HELLO, b"short")
 
@@ -143,7 +144,7 @@ def test_a_short_secret_is_an_error():
         (PREFIX_BYTES + 1, b"\xff", Refusal.GARBAGE),
     ],
 )
-def test_broken_hellos_are_refused_by_reason(at, value, refusal):
+def test_broken_hellos_are_refused_by_reason(at: Any, value: Any, refusal: Any) -> None:
     opening = bytearray(Dialler("job", HELLO, SECRET).opening)
     opening[at : at + len(value)] = value
     with pytest.raises(HandshakeError) as caught:
@@ -151,7 +152,7 @@ def test_broken_hellos_are_refused_by_reason(at, value, refusal):
     assert caught.value.refusal is refusal
 
 
-def test_no_mutation_of_a_transcript_is_accepted():
+def test_no_mutation_of_a_transcript_is_accepted() -> None:
     rng = random.Random(7)
     for _ in range(3000):
         dialler, port = Dialler("job", HELLO, SECRET), listener()
@@ -169,7 +170,7 @@ def test_no_mutation_of_a_transcript_is_accepted():
         assert asked + max(port.wanted, 0) <= MAX_UNPROVED_BYTES
 
 
-def test_random_bytes_are_refused_or_wait_for_more():
+def test_random_bytes_are_refused_or_wait_for_more() -> None:
     rng = random.Random(8)
     for _ in range(3000):
         port = listener()

@@ -49,7 +49,7 @@ def test_shares_of_the_period_not_of_the_life() -> None:
     assert (source.throughput, region.throughput) == (200.0, 200.0)
     assert source.blocked == pytest.approx(0.8)  # in its function for 2 of 10 s
     assert source.pipelines[0].cpu == (pytest.approx(0.2 * 10 / 6),)
-    assert region.pipelines[0].taken == (200.0, 0.0)
+    assert region.pipelines[0].taken == (200.0, 0.0)  # type: ignore[unreachable]
     assert region.pipelines[0].costs[0] == pytest.approx(0.6)
     assert region.pipelines[0].overhead == pytest.approx(0.4)
 
@@ -72,7 +72,7 @@ def test_what_python_operators_wait_for_is_told_apart_from_their_cpu_time() -> N
     after = {"pe0": sample("pe0", 10.0, 2.5, lines, parse, operator("count", 100, 100, 1.0, 6.5, 5.5))}
     source, seen = observe_regions(plan, {}, after, at=10.0).regions
     assert seen.pipelines[0].waiting == (pytest.approx(0.55),)
-    assert seen.pipelines[0].waits == (0.0, pytest.approx(1.0))
+    assert seen.pipelines[0].waits == (0.0, pytest.approx(1.0))  # type: ignore[unreachable]
     assert seen.pipelines[0].useful[0] == pytest.approx(seen.pipelines[0].cpu[0] + 0.55)
     assert source.pipelines[0].waiting == (0.0,)
     assert source.blocked == pytest.approx(0.9)  # in its function for 1 of 10 s, all of which it worked
@@ -88,7 +88,7 @@ def test_replicas_are_summed_and_a_new_one_starts_at_nothing() -> None:
     region = observe_regions(plan, before, after, at=20.0).of("r1")
     assert region.throughput == 50.0 + 60.0
     assert region.pipelines[0].cpu == (pytest.approx(0.5), pytest.approx(0.2))
-    assert region.pipelines[0].emitted == 4.0
+    assert region.pipelines[0].emitted == 4.0  # type: ignore[unreachable]
 
 
 class Grows:

@@ -43,6 +43,7 @@ CASES = [
     ("x = f'{a + 1}'", []),
     ("x = f(a, a)", []),
     ("x = isinstance(a, b)", []),
+    ("x = math.isclose(a, b)", []),
 ]
 
 

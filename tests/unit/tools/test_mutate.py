@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
+import pytest
+
 from tools.mutant_runs import Outcome, within_budget
-from tools.mutate import EQUIVALENT, ROOT, Mutant, Results, drawn, equivalents, mutants, summary
+from tools.mutate import KNOWN, ROOT, Mutant, Results, drawn, equivalents, listed, mutants, summary
 
 SOURCE = "def f(a, b):\n    return a if a < b else b\n\n\ndef g(a):\n    return a is None\n"
 
@@ -59,12 +60,16 @@ def test_what_changes_nothing_is_not_drawn(tmp_path: Path) -> None:
     assert {one.after for one in drawn(root, "plan", 9, 1, none)} == {"a > b", "a is not None"}
 
 
-def test_every_equivalent_mutant_is_still_one_and_has_a_reason() -> None:
-    listed = tomllib.loads(EQUIVALENT.read_text())["mutant"]
-    layers = {Path(one["file"]).parts[1] for one in listed}
-    known = {one.identity for layer in layers for one in mutants(ROOT, layer)}
-    assert equivalents(EQUIVALENT) <= known
-    assert all(len(one["reason"]) > 20 for one in listed)
+@pytest.mark.parametrize("kind", ["equivalent", "survivor"])
+def test_every_known_mutant_is_still_one_and_has_a_reason(kind: str) -> None:
+    found = listed(KNOWN, kind)
+    known = {one.identity for layer in {Path(file).parts[1] for file, *_ in found} for one in mutants(ROOT, layer)}
+    assert found.keys() <= known
+    assert all(len(reason) > 20 for reason in found.values())
+
+
+def test_none_is_both_equivalent_and_a_survivor() -> None:
+    assert not equivalents(KNOWN) & listed(KNOWN, "survivor").keys()
 
 
 def test_fast_tests_fit_the_budget_and_one_runs_in_any_case() -> None:
@@ -72,12 +77,23 @@ def test_fast_tests_fit_the_budget_and_one_runs_in_any_case() -> None:
     assert within_budget(["a", "b"], [9.0, 10.0], 3.5) == ["a"]
 
 
-def test_the_summary_names_who_survived() -> None:
+def test_the_summary_names_who_survived_and_why() -> None:
     one = Mutant(Path("rayelastic/plan/some.py"), 0, 2, "f", "a < b", "a <= b")
-    said = summary([("plan", one, Outcome.SURVIVED), ("plan", one, Outcome.STUCK), ("policy", one, Outcome.KILLED)])
-    assert said.splitlines() == [
-        "plan     1/2 killed (50%)",
+    other = Mutant(Path("rayelastic/plan/some.py"), 1, 3, "g", "1", "2")
+    done = [("plan", one, Outcome.SURVIVED), ("plan", other, Outcome.SURVIVED), ("policy", one, Outcome.KILLED)]
+    assert summary(done, {}).splitlines() == [
+        "plan     0/2 killed (0%)",
         "policy   1/1 killed (100%)",
+        "2 survived:",
+        "rayelastic/plan/some.py:2 f: `a < b` -> `a <= b`",
+        "rayelastic/plan/some.py:3 g: `1` -> `2`",
+    ]
+    assert summary(done, {one.identity: "nobody waits so long"}).splitlines()[2:] == [
+        "1 survived for a reason:",
+        "rayelastic/plan/some.py:2 f: `a < b` -> `a <= b`",
+        "    nobody waits so long",
         "1 survived:",
+        "rayelastic/plan/some.py:3 g: `1` -> `2`",
+        "killed, though listed as survivors:",
         "rayelastic/plan/some.py:2 f: `a < b` -> `a <= b`",
     ]

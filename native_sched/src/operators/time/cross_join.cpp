@@ -46,12 +46,13 @@ struct CrossJoin final : TimedState {
 
   [[nodiscard]] bool is_timed() const noexcept { return left_time.has_value(); }
 
-  void take_right(const std::byte* record, std::int64_t watermark) {
+  [[nodiscard]] bool take_right(const std::byte* record, std::int64_t watermark, OutputWriter&) {
     knows = true;
     const std::int64_t at = is_timed() ? right_time->of(record) : 0;
     std::vector<KeptRecord>& versions = rules[key_of(record)];
     versions.insert(std::ranges::upper_bound(versions, at, {}, &KeptRecord::time), {at, rights.keep(record)});
     forget_before(versions, is_timed() ? needed_from(watermark) : 0);
+    return true;
   }
 
   // Records that came from a replica whose watermark was behind wait for an advance, and for what was known at their time.
@@ -161,29 +162,6 @@ std::int64_t advance(CrossJoin& join, std::int64_t watermark, OutputWriter& writ
   return 0;
 }
 
-std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
-  auto& join = *static_cast<CrossJoin*>(state);
-  const std::int64_t watermark = join.reached = std::max(join.reached, context->watermark());
-  OutputWriter writer(*join.output, out, capacity, context);
-  if (n == 0) return advance(join, watermark, writer, context);
-  const bool from_left = context->port() == 0;
-  const auto* record = static_cast<const std::byte*>(in);
-  const std::size_t stride = (from_left ? join.left : join.right)->record_size();
-  for (std::int64_t i = 0; i < n; ++i, record += stride) {
-    if (!from_left) {
-      join.take_right(record, watermark);
-    } else if (!join.is_timed()) {
-      if (!join.match(record, 0, writer)) return REL_STOPPED;
-    } else if (const std::int64_t at = join.left_time->of(record); at > watermark) {
-      join.waiting.push(record, at, 0);
-    } else if (!context->emit(1, record, 1)) {
-      return REL_STOPPED;
-    }
-  }
-  join.publish();
-  return writer.result();
-}
-
 }  // namespace
 
 OperatorSpec make_cross_join(std::string name, std::shared_ptr<const Schema> left, std::shared_ptr<const Schema> right,
@@ -193,7 +171,8 @@ OperatorSpec make_cross_join(std::string name, std::shared_ptr<const Schema> lef
   join->right_fields = joined_fields(*right, options.right_fields, *output, left->fields().size(), options.left_outer);
   const bool timed = !options.left_time.empty();
   if (timed != !options.right_time.empty()) throw std::invalid_argument("both sides need an event time, or neither");
-  return spec_of_join(std::move(name), process, std::move(join), std::move(left), std::move(right), std::move(output), options);
+  return spec_of_join(std::move(name), process_join<CrossJoin, advance>, std::move(join), std::move(left), std::move(right),
+                      std::move(output), options);
 } catch (const std::invalid_argument& problem) {
   throw std::invalid_argument("operator '" + name + "': " + problem.what());
 }

@@ -259,29 +259,6 @@ std::int64_t advance(Join& join, std::int64_t watermark, OutputWriter& writer, r
   return 0;
 }
 
-std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
-  auto& join = *static_cast<Join*>(state);
-  const std::int64_t watermark = join.reached = std::max(join.reached, context->watermark());
-  OutputWriter writer(*join.output, out, capacity, context);
-  if (n == 0) return advance(join, watermark, writer, context);
-  const bool from_left = context->port() == 0;
-  const auto* record = static_cast<const std::byte*>(in);
-  const std::size_t stride = (from_left ? join.left : join.right)->record_size();
-  for (std::int64_t i = 0; i < n; ++i, record += stride) {
-    if (!from_left) {
-      if (!join.take_right(record, watermark, writer)) return REL_STOPPED;
-    } else if (!join.is_timed()) {
-      if (!join.match(record, 0, writer)) return REL_STOPPED;
-    } else if (const std::int64_t at = join.left_time->of(record); at > watermark) {
-      join.waiting.push(record, at, 0);
-    } else if (!context->emit(1, record, 1)) {
-      return REL_STOPPED;
-    }
-  }
-  join.publish();
-  return writer.result();
-}
-
 void check_keys(const Join& join) {
   const auto one = join.left_keys.fields();
   const auto other = const_cast<Join&>(join).table.extractor().fields();
@@ -319,7 +296,8 @@ OperatorSpec make_join(std::string name, std::shared_ptr<const Schema> left, std
   if (options.before < (options.kind == JoinKind::Window ? 1 : 0) || options.before > kLongestSpan || options.after < 0 ||
       options.after > kLongestSpan)
     throw std::invalid_argument("the times of a join are negative or too long");
-  return spec_of_join(std::move(name), process, std::move(join), std::move(left), std::move(right), std::move(output), options);
+  return spec_of_join(std::move(name), process_join<Join, advance>, std::move(join), std::move(left), std::move(right), std::move(output),
+                      options);
 } catch (const std::invalid_argument& problem) {
   throw std::invalid_argument("operator '" + name + "': " + problem.what());
 }

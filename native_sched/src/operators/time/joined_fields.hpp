@@ -1,4 +1,5 @@
-// What joins share: how a record of two is put together, which fields go where; and what the scheduler is told of a join.
+// What joins share: how a record of two is put together, which fields go where; what becomes of records that come; and what the scheduler is
+// told of a join.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "operator/output_writer.hpp"
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/operators/time/join.hpp"
 #include "rayelastic/record/schema.hpp"
@@ -68,6 +70,32 @@ inline void copy_fields(const std::vector<FieldCopy>& fields, const Schema& from
     std::memcpy(target + field.to->offset, record + field.from->offset, size_of(field.to->type));
     set_valid(*field.to, to, target);
   }
+}
+
+// A run of one side. Right records are kept (`take_right`; false: stop). Left ones are joined, at their time if there is one (`match`; false:
+// stop); late ones go to the output of their own. Without records the time goes on, by `advance`.
+template <class Join, std::int64_t (*advance)(Join&, std::int64_t watermark, OutputWriter&, rel_context*)>
+std::int64_t process_join(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
+  auto& join = *static_cast<Join*>(state);
+  const std::int64_t watermark = join.reached = std::max(join.reached, context->watermark());
+  OutputWriter writer(*join.output, out, capacity, context);
+  if (n == 0) return advance(join, watermark, writer, context);
+  const bool from_left = context->port() == 0;
+  const auto* record = static_cast<const std::byte*>(in);
+  const std::size_t stride = (from_left ? join.left : join.right)->record_size();
+  for (std::int64_t i = 0; i < n; ++i, record += stride) {
+    if (!from_left) {
+      if (!join.take_right(record, watermark, writer)) return REL_STOPPED;
+    } else if (!join.is_timed()) {
+      if (!join.match(record, 0, writer)) return REL_STOPPED;
+    } else if (const std::int64_t at = join.left_time->of(record); at > watermark) {
+      join.waiting.push(record, at, 0);
+    } else if (!context->emit(1, record, 1)) {
+      return REL_STOPPED;
+    }
+  }
+  join.publish();
+  return writer.result();
 }
 
 // With event time (join.left_time, join.right_time) what comes too late is the left input's, on another output.

@@ -1,18 +1,24 @@
-"""Numba's overload and overload_method for code with annotations.
+"""What Numba is told of types of ours: its overload and overload_method for code with annotations, and constants.
 
 Numba insists on the typing function and its implementations having the same signature, annotations included; here they
 are taken away, so that both can have the types that mypy wants.
 """
 
+# mypy: allow-untyped-calls
+
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
-from numba.extending import intrinsic, overload, overload_attribute, overload_method
+from numba.core import types
+from numba.core.datamodel import models
+from numba.core.imputils import lower_constant
+from numba.extending import intrinsic, overload, overload_attribute, overload_method, register_model, typeof_impl
 
 Typing = Callable[..., Any]
+Value = TypeVar("Value")
 
 
 def overloads(function: Any) -> Callable[[Typing], Typing]:
@@ -33,6 +39,26 @@ def overload_attribute_of(kind: type, name: str) -> Callable[[Typing], Typing]:
 def primitive(typing: Typing, *, prefer_literal: bool = False) -> Any:
     """Numba's intrinsic, untyped: it is declared over types and called with values."""
     return intrinsic(prefer_literal=prefer_literal)(typing)
+
+
+def constants(cls: type[Value], kind: type[types.Type], typed: Callable[[Value], types.Type]) -> None:
+    """Declares objects outside the function that are known when it is compiled: all that they are is in their type.
+
+    Args:
+        cls: of the objects.
+        kind: of their types, which have no value.
+        typed: the type of an object.
+    """
+
+    def of_value(value: Value, context: Any) -> types.Type:  # noqa: ARG001
+        return typed(value)
+
+    def nothing(context: Any, builder: Any, typ: types.Type, value: Value) -> Any:  # noqa: ARG001
+        return context.get_dummy_value()
+
+    register_model(kind)(models.OpaqueModel)
+    typeof_impl.register(cls)(of_value)
+    lower_constant(kind)(nothing)
 
 
 def _bare(typing: Typing) -> Typing:

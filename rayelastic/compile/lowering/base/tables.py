@@ -17,12 +17,10 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
-from numba.core.datamodel import models
 from numba.core.errors import TypingError
-from numba.core.imputils import lower_constant
-from numba.extending import register_jitable, register_model, typeof_impl
+from numba.extending import register_jitable
 
-from rayelastic.compile.lowering.base.declare import overloads, overloads_method
+from rayelastic.compile.lowering.base.declare import constants, overloads, overloads_method
 from rayelastic.compile.lowering.base.views import BYTES, TEXT, BytesLiteral, TextLiteral
 
 _EMPTY = -1
@@ -44,19 +42,7 @@ class TableType(types.Type):
         super().__init__(name=f"dict {table.name}#{id(table)}")
 
 
-@register_model(TableType)
-class TableModel(models.OpaqueModel):
-    """No value: the content is in the type."""
-
-
-@typeof_impl.register(Table)
-def _typeof(value: Table, context: Any) -> TableType:
-    return TableType(value)
-
-
-@lower_constant(TableType)
-def _constant(context: Any, builder: Any, typ: TableType, value: Table) -> Any:
-    return context.get_dummy_value()
+constants(Table, TableType, TableType)
 
 
 def table_of(name: str, value: dict[Any, Any] | set[Any]) -> Table | None:

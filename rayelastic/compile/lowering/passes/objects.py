@@ -5,7 +5,6 @@ a property a call of one. What isn't read costs nothing. An object that the func
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
-# ruff: noqa: ARG001 -- what Numba calls has the parameters that Numba gives
 
 from __future__ import annotations
 
@@ -15,11 +14,9 @@ import types as python_types
 from typing import Any
 
 from numba.core import types
-from numba.core.datamodel import models
 from numba.core.errors import UnsupportedError
-from numba.core.imputils import lower_constant
-from numba.extending import register_model, typeof_impl
 
+from rayelastic.compile.lowering.base.declare import constants
 from rayelastic.compile.lowering.records.values import Member
 from rayelastic.compile.reading.identity import is_of_python
 
@@ -56,19 +53,7 @@ class FrozenType(types.Type):
         super().__init__(name=f"object of {kind}#{id(value)}")
 
 
-@register_model(FrozenType)
-class FrozenModel(models.OpaqueModel):
-    """No value."""
-
-
-@typeof_impl.register(Frozen)
-def _typeof(value: Frozen, context: Any) -> FrozenType:
-    return FrozenType(value.value)
-
-
-@lower_constant(FrozenType)
-def _constant(context: Any, builder: Any, typ: FrozenType, value: Frozen) -> Any:
-    return context.get_dummy_value()
+constants(Frozen, FrozenType, lambda value: FrozenType(value.value))
 
 
 def is_frozen(value: Any) -> bool:

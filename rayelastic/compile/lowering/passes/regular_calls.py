@@ -5,7 +5,6 @@ both.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
-# ruff: noqa: ARG001 -- what Numba calls has the parameters that Numba gives
 
 from __future__ import annotations
 
@@ -15,11 +14,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from numba.core import ir, types
-from numba.core.datamodel import models
 from numba.core.errors import UnsupportedError
-from numba.core.imputils import lower_constant
-from numba.extending import register_model, typeof_impl
 
+from rayelastic.compile.lowering.base.declare import constants
 from rayelastic.compile.lowering.regular import matches as regular
 from rayelastic.compile.lowering.regular import scanning
 from rayelastic.compile.lowering.regular.patterns import NoPatternError
@@ -48,19 +45,7 @@ class ModuleFunctionType(types.Type):
     """No value: calls of it are replaced."""
 
 
-@register_model(ModuleFunctionType)
-class ModuleFunctionModel(models.OpaqueModel):
-    """No value."""
-
-
-@typeof_impl.register(ModuleFunction)
-def _typeof(value: ModuleFunction, context: Any) -> ModuleFunctionType:
-    return ModuleFunctionType(name=f"re.{value.name}")
-
-
-@lower_constant(ModuleFunctionType)
-def _constant(context: Any, builder: Any, typ: ModuleFunctionType, value: ModuleFunction) -> Any:
-    return context.get_dummy_value()
+constants(ModuleFunction, ModuleFunctionType, lambda value: ModuleFunctionType(name=f"re.{value.name}"))
 
 
 FUNCTIONS: dict[Any, Any] = {function: ModuleFunction(function) for function in _PARAMETERS}

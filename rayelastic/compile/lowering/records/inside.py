@@ -5,7 +5,7 @@ anything: an index is kept inside of them, and a tuple whose bytes are too few i
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
-# ruff: noqa: ARG001, ARG002, SIM110 -- what Numba calls has the parameters that Numba gives
+# ruff: noqa: ARG002 -- what Numba calls has the parameters that Numba gives
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
-from numba.core.imputils import RefType, iternext_impl, lower_builtin, lower_getattr_generic
+from numba.core.imputils import lower_builtin, lower_getattr_generic
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer, infer_getattr, signature
 
-from rayelastic.compile.lowering.base.declare import overloads, primitive
+from rayelastic.compile.lowering.base.declare import overloads
 from rayelastic.compile.lowering.base.refusal import refuse
+from rayelastic.compile.lowering.base.rows import count, item, reads
 from rayelastic.compile.lowering.base.views import make_view
 from rayelastic.compile.lowering.records import fields
-from rayelastic.compile.lowering.records.values import SequenceIterator, SequenceType, StructType, part_field
+from rayelastic.compile.lowering.records.values import SequenceType, StructType, part_field
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Field
 
@@ -106,38 +107,7 @@ def _item_of(context: Any, builder: Any, typ: SequenceType, value: Any, count: A
     return _optional(context, builder, item, made, proxy.data, byte, builder.and_(index, I64(7)))
 
 
-@primitive
-def _count(typingctx: Any, sequence: Any) -> Any:
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return _count_of(context, builder, sig.args[0], args[0])
-
-    return types.int64(sequence), codegen
-
-
-@primitive
-def _item(typingctx: Any, sequence: Any, index: Any) -> Any:
-    """Not checked."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        count = _count_of(context, builder, sig.args[0], args[0])
-        return _item_of(context, builder, sig.args[0], args[0], count, args[1])
-
-    return sequence.item(sequence, types.int64), codegen
-
-
-@overloads(len)
-def _len(sequence: Any) -> Any:
-    return (lambda sequence: _count(sequence)) if isinstance(sequence, SequenceType) else None
-
-
-@overloads(bool)
-def _bool(sequence: Any) -> Any:
-    return (lambda sequence: _count(sequence) > 0) if isinstance(sequence, SequenceType) else None
-
-
-@overloads(operator.not_)
-def _not(sequence: Any) -> Any:
-    return (lambda sequence: _count(sequence) == 0) if isinstance(sequence, SequenceType) else None
+reads(SequenceType, _count_of, _item_of)
 
 
 @overloads(operator.getitem)
@@ -146,50 +116,14 @@ def _getitem(sequence: Any, index: Any) -> Any:
         return None
     message = f"{'tuple' if sequence.form.of is tuple else 'list'} index out of range"
 
-    def item(sequence: Any, index: Any) -> Any:
-        count = _count(sequence)
-        at = index + count if index < 0 else index
-        if at < 0 or at >= count:
+    def chosen(sequence: Any, index: Any) -> Any:
+        total = count(sequence)
+        at = index + total if index < 0 else index
+        if at < 0 or at >= total:
             raise IndexError(message)
-        return _item(sequence, at)
+        return item(sequence, at)
 
-    return item
-
-
-@overloads(operator.contains)
-def _contains(sequence: Any, wanted: Any) -> Any:
-    if not isinstance(sequence, SequenceType) or isinstance(sequence.item, types.Optional):
-        return None
-
-    def contains(sequence: Any, wanted: Any) -> Any:
-        for item in sequence:
-            if item == wanted:
-                return True
-        return False
-
-    return contains
-
-
-@lower_builtin("getiter", SequenceType)
-def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    iterator = context.make_helper(builder, sig.return_type)
-    iterator.sequence = args[0]
-    iterator.at = cgutils.alloca_once_value(builder, I64(0))
-    return iterator._getvalue()
-
-
-@lower_builtin("iternext", SequenceIterator)
-@iternext_impl(RefType.UNTRACKED)
-def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> None:
-    iterator = context.make_helper(builder, sig.args[0], value=args[0])
-    sequence = sig.args[0].sequence
-    at = builder.load(iterator.at)
-    count = _count_of(context, builder, sequence, iterator.sequence)
-    more = builder.icmp_signed("<", at, count)
-    result.set_valid(more)
-    with builder.if_then(more):
-        result.yield_(_item_of(context, builder, sequence, iterator.sequence, count, at))
-        builder.store(builder.add(at, I64(1)), iterator.at)
+    return chosen
 
 
 # --- named tuples and dataclasses -------------------------------------------------------------------------------------

@@ -18,10 +18,10 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.imputils import lower_builtin, lower_constant
-from numba.core.types.common import SimpleIteratorType
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import register_model, typeof_impl
 
+from rayelastic.compile.lowering.base.rows import RowType
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, enum_form, plain_form
 from rayelastic.graph.records.schema import Field
@@ -29,7 +29,6 @@ from rayelastic.graph.records.schema import Field
 __all__ = [
     "FixedType",
     "Member",
-    "SequenceIterator",
     "SequenceType",
     "StructType",
     "ValueType",
@@ -72,25 +71,16 @@ class StructType(VariableType):
         return tuple(part_field(part) for part in self.form.parts)
 
 
-class SequenceType(VariableType, types.IterableType):
+class SequenceType(VariableType, RowType):
     """A list or tuple of any length, of items of one type."""
 
     def __init__(self, form: Form, item: types.Type) -> None:
         super().__init__(form)
         self.item = item
 
-    @property
-    def iterator_type(self) -> SequenceIterator:
-        """Of iter()."""
-        return SequenceIterator(self)
-
-
-class SequenceIterator(SimpleIteratorType):
-    """A place in a list."""
-
-    def __init__(self, sequence: SequenceType) -> None:
-        self.sequence = sequence
-        super().__init__(name=f"iter({sequence})", yield_type=sequence.item)
+    def compares(self, wanted: types.Type) -> bool:
+        """Any value with items that are never None."""
+        return not isinstance(self.item, types.Optional)
 
 
 def part_field(part: tuple[str, Form, bool]) -> Field:
@@ -117,15 +107,6 @@ class VariableModel(models.StructModel):
 
 register_model(StructType)(VariableModel)
 register_model(SequenceType)(VariableModel)
-
-
-@register_model(SequenceIterator)
-class SequenceIteratorModel(models.StructModel):
-    """The list and the index of the next item."""
-
-    def __init__(self, dmm: Any, fe_type: SequenceIterator) -> None:
-        members = [("sequence", fe_type.sequence), ("at", types.EphemeralPointer(types.int64))]
-        super().__init__(dmm, fe_type, members)
 
 
 def value_type(field: Field, loaded: Callable[[Field], Any]) -> ValueType | None:

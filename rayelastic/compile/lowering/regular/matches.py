@@ -19,14 +19,14 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.errors import TypingError
-from numba.core.imputils import lower_builtin, lower_cast, lower_constant
+from numba.core.imputils import lower_builtin, lower_cast
 from numba.core.typing.templates import AbstractTemplate, infer, infer_global, signature
-from numba.extending import register_jitable, register_model, typeof_impl
+from numba.extending import register_jitable, register_model
 
 from rayelastic.compile.cache.loader import engine_symbols
 from rayelastic.compile.lowering.base import engine
 from rayelastic.compile.lowering.base.code_points import count_points
-from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.declare import constants, overloads, overloads_method, primitive
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import TEXT, cut, literal_data, parts
 from rayelastic.compile.lowering.regular.patterns import NoPatternError, Translated, translated
@@ -91,11 +91,6 @@ class MatchType(types.Type):
         return known
 
 
-@register_model(PatternType)
-class PatternModel(models.OpaqueModel):
-    """No value: the pattern is in the type."""
-
-
 @register_model(MatchType)
 class MatchModel(models.StructModel):
     """Whether there is a match, its text, its offsets."""
@@ -104,14 +99,7 @@ class MatchModel(models.StructModel):
         super().__init__(dmm, fe_type, [("found", types.boolean), ("text", TEXT), ("spans", fe_type.spans)])
 
 
-@typeof_impl.register(Pattern)
-def _typeof(value: Pattern, context: Any) -> PatternType:
-    return PatternType(value.made, value.pattern)
-
-
-@lower_constant(PatternType)
-def _constant(context: Any, builder: Any, typ: PatternType, value: Pattern) -> Any:
-    return context.get_dummy_value()
+constants(Pattern, PatternType, lambda value: PatternType(value.made, value.pattern))
 
 
 @primitive

@@ -20,12 +20,12 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.errors import TypingError
-from numba.core.imputils import RefType, iternext_impl, lower_builtin, lower_constant
+from numba.core.imputils import RefType, iternext_impl, lower_builtin
 from numba.core.types.common import SimpleIteratorType
-from numba.extending import register_model, typeof_impl
+from numba.extending import register_model
 
 from rayelastic.compile.lowering.base import engine
-from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.declare import constants, overloads, overloads_method, primitive
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import TEXT, literal_data, make_view, parts
 from rayelastic.compile.lowering.regular.matches import MatchType, Pattern, PatternType, handle_of, searched
@@ -55,19 +55,7 @@ class SubstitutionType(types.Type):
         super().__init__(name=f"{self.pattern.name} by {hashlib.sha256(value.replacement).hexdigest()[:16]}")
 
 
-@register_model(SubstitutionType)
-class SubstitutionModel(models.OpaqueModel):
-    """No value."""
-
-
-@typeof_impl.register(Substitution)
-def _typeof(value: Substitution, context: Any) -> SubstitutionType:
-    return SubstitutionType(value)
-
-
-@lower_constant(SubstitutionType)
-def _constant(context: Any, builder: Any, typ: SubstitutionType, value: Substitution) -> Any:
-    return context.get_dummy_value()
+constants(Substitution, SubstitutionType, SubstitutionType)
 
 
 def substitution(pattern: Pattern, replacement: str) -> Substitution:

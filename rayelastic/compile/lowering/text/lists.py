@@ -1,7 +1,7 @@
 """rsplit() and splitlines() of str and bytes: what they give, a row of texts in memory of the engine."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
-# ruff: noqa: ARG001, ARG005, SIM110 -- what Numba calls has the parameters that Numba gives
+# ruff: noqa: ARG001, ARG005 -- what Numba calls has the parameters that Numba gives
 
 from __future__ import annotations
 
@@ -11,40 +11,30 @@ from typing import Any
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.errors import TypingError
-from numba.core.imputils import RefType, iternext_impl, lower_builtin
-from numba.core.types.common import SimpleIteratorType
 from numba.extending import register_model
 
 from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.rows import RowType, count, item, reads
 from rayelastic.compile.lowering.base.services import is_bytes, service
-from rayelastic.compile.lowering.base.views import I64, ViewType
+from rayelastic.compile.lowering.base.views import ViewType
 from rayelastic.compile.lowering.text.methods import Argument, Method, declare, with_kind
 
 
-class TextsType(types.IterableType):
+class TextsType(RowType):
     """A list of texts that isn't changed."""
 
     def __init__(self, view: ViewType) -> None:
-        self.view = view
+        self.item = view
         super().__init__(name=f"list of {view}")
 
     @property
-    def dtype(self) -> ViewType:
+    def dtype(self) -> types.Type:
         """Of an item."""
-        return self.view
+        return self.item
 
-    @property
-    def iterator_type(self) -> TextsIterator:
-        """Of iter()."""
-        return TextsIterator(self)
-
-
-class TextsIterator(SimpleIteratorType):
-    """A place in a row of texts."""
-
-    def __init__(self, texts: TextsType) -> None:
-        self.texts = texts
-        super().__init__(name=f"iter({texts})", yield_type=texts.view)
+    def compares(self, wanted: types.Type) -> bool:
+        """Texts of the same kind."""
+        return bool(wanted == self.item)
 
 
 @register_model(TextsType)
@@ -52,15 +42,7 @@ class TextsModel(models.StructModel):
     """rel_texts."""
 
     def __init__(self, dmm: Any, fe_type: TextsType) -> None:
-        super().__init__(dmm, fe_type, [("data", types.CPointer(fe_type.view)), ("count", types.int64)])
-
-
-@register_model(TextsIterator)
-class TextsIteratorModel(models.StructModel):
-    """The texts and the index of the next one."""
-
-    def __init__(self, dmm: Any, fe_type: TextsIterator) -> None:
-        super().__init__(dmm, fe_type, [("texts", fe_type.texts), ("at", types.EphemeralPointer(types.int64))])
+        super().__init__(dmm, fe_type, [("data", types.CPointer(fe_type.item)), ("count", types.int64)])
 
 
 @primitive
@@ -97,19 +79,15 @@ declare(
 # --- what a row of texts can do ---------------------------------------------------------------------------------------
 
 
-@primitive
-def _count(typingctx: Any, texts: Any) -> Any:
-    return types.int64(texts), lambda context, builder, sig, args: builder.extract_value(args[0], 1)
+def _count_of(context: Any, builder: Any, typ: TextsType, value: Any) -> Any:
+    return builder.extract_value(value, 1)
 
 
-@primitive
-def _text_at(typingctx: Any, texts: Any, index: Any) -> Any:
-    """Not checked."""
+def _text_at(context: Any, builder: Any, typ: TextsType, value: Any, count: Any, index: Any) -> Any:
+    return builder.load(builder.gep(builder.extract_value(value, 0), [index]))
 
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.load(builder.gep(builder.extract_value(args[0], 0), [args[1]]))
 
-    return texts.view(texts, types.int64), codegen
+reads(TextsType, _count_of, _text_at)
 
 
 @primitive
@@ -125,21 +103,6 @@ def _part(typingctx: Any, texts: Any, start: Any, stop: Any) -> Any:
     return texts(texts, types.int64, types.int64), codegen
 
 
-@overloads(len)
-def _len(texts: Any) -> Any:
-    return (lambda texts: _count(texts)) if isinstance(texts, TextsType) else None
-
-
-@overloads(bool)
-def _bool(texts: Any) -> Any:
-    return (lambda texts: _count(texts) > 0) if isinstance(texts, TextsType) else None
-
-
-@overloads(operator.not_)
-def _not(texts: Any) -> Any:
-    return (lambda texts: _count(texts) == 0) if isinstance(texts, TextsType) else None
-
-
 @overloads(operator.getitem)
 def _getitem(texts: Any, index: Any) -> Any:
     if not isinstance(texts, TextsType):
@@ -147,53 +110,19 @@ def _getitem(texts: Any, index: Any) -> Any:
     if isinstance(index, types.SliceType) and not index.has_step:
 
         def part(texts: Any, index: Any) -> Any:
-            count = _count(texts)
-            start = max(index.start + count, 0) if index.start < 0 else min(index.start, count)
-            stop = max(index.stop + count, 0) if index.stop < 0 else min(index.stop, count)
+            total = count(texts)
+            start = max(index.start + total, 0) if index.start < 0 else min(index.start, total)
+            stop = max(index.stop + total, 0) if index.stop < 0 else min(index.stop, total)
             return _part(texts, start, max(start, stop))
 
         return part
     if not isinstance(index, types.Integer):
         return None
 
-    def item(texts: Any, index: Any) -> Any:
-        at = index + _count(texts) if index < 0 else index
-        if at < 0 or at >= _count(texts):
+    def chosen(texts: Any, index: Any) -> Any:
+        at = index + count(texts) if index < 0 else index
+        if at < 0 or at >= count(texts):
             raise IndexError("list index out of range")
-        return _text_at(texts, at)
+        return item(texts, at)
 
-    return item
-
-
-@overloads(operator.contains)
-def _contains(texts: Any, wanted: Any) -> Any:
-    if not isinstance(texts, TextsType) or wanted != texts.view:
-        return None
-
-    def contains(texts: Any, wanted: Any) -> Any:
-        for text in texts:
-            if text == wanted:
-                return True
-        return False
-
-    return contains
-
-
-@lower_builtin("getiter", TextsType)
-def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    iterator = context.make_helper(builder, sig.return_type)
-    iterator.texts = args[0]
-    iterator.at = cgutils.alloca_once_value(builder, I64(0))
-    return iterator._getvalue()
-
-
-@lower_builtin("iternext", TextsIterator)
-@iternext_impl(RefType.UNTRACKED)
-def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> None:
-    iterator = context.make_helper(builder, sig.args[0], value=args[0])
-    at = builder.load(iterator.at)
-    more = builder.icmp_signed("<", at, builder.extract_value(iterator.texts, 1))
-    result.set_valid(more)
-    with builder.if_then(more):
-        result.yield_(builder.load(builder.gep(builder.extract_value(iterator.texts, 0), [at])))
-        builder.store(builder.add(at, I64(1)), iterator.at)
+    return chosen

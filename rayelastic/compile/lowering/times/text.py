@@ -17,12 +17,10 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.datamodel import models
 from numba.core.errors import TypingError
-from numba.core.imputils import lower_constant
-from numba.extending import register_jitable, register_model, typeof_impl
+from numba.extending import register_jitable
 
-from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.declare import constants, overloads, overloads_method, primitive
 from rayelastic.compile.lowering.base.moment_types import PointType
 from rayelastic.compile.lowering.base.refusal import refuse_if
 from rayelastic.compile.lowering.base.views import TEXT, TextLiteral, byte_at, cut, new_view, put_byte, size_of
@@ -65,19 +63,7 @@ class ParserType(types.Type):
         super().__init__(name=f"strptime by {self.pattern.name}")
 
 
-@register_model(ParserType)
-class ParserModel(models.OpaqueModel):
-    """No value."""
-
-
-@typeof_impl.register(Parser)
-def _typeof(value: Parser, context: Any) -> ParserType:
-    return ParserType(value)
-
-
-@lower_constant(ParserType)
-def _constant(context: Any, builder: Any, typ: ParserType, value: Parser) -> Any:
-    return context.get_dummy_value()
+constants(Parser, ParserType, ParserType)
 
 
 def parser(written: str) -> Parser:
@@ -366,19 +352,7 @@ class ClassMethodType(types.Type):
     """No value: calls of it are replaced."""
 
 
-@register_model(ClassMethodType)
-class ClassMethodModel(models.OpaqueModel):
-    """No value."""
-
-
-@typeof_impl.register(ClassMethod)
-def _typeof_method(value: ClassMethod, context: Any) -> ClassMethodType:
-    return ClassMethodType(name=value.name)
-
-
-@lower_constant(ClassMethodType)
-def _constant_method(context: Any, builder: Any, typ: ClassMethodType, value: ClassMethod) -> Any:
-    return context.get_dummy_value()
+constants(ClassMethod, ClassMethodType, lambda value: ClassMethodType(name=value.name))
 
 
 # What attributes of the classes become.

@@ -60,12 +60,10 @@ class Gathered(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """All tuples, in the order of their times; a function makes of them what it likes."""
+class _Kept:
+    """All tuples, in the order of their times."""
 
-    fn: Callable[..., Any]
-    schema: Schema  # of the tuples
+    __slots__ = ()
 
     def new(self) -> list[tuple[Any, ...]]:
         """No tuple."""
@@ -79,6 +77,14 @@ class Collected:
     def asked(self, gathered: list[tuple[Any, ...]], t: Any) -> Any:  # noqa: ARG002
         """The tuple."""
         return t
+
+
+@dataclass(frozen=True, slots=True)
+class Collected(_Kept):
+    """All tuples, in the order of their times; a function makes of them what it likes."""
+
+    fn: Callable[..., Any]
+    schema: Schema  # of the tuples
 
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: list[tuple[Any, ...]]) -> Iterable[Any]:
         """What the function gives."""
@@ -138,24 +144,11 @@ class Reduced:
 
 
 @dataclass(frozen=True, slots=True)
-class Each:
+class Each(_Kept):
     """All tuples, in the order of their times, with their place."""
 
     fields: Sequence[int]
     shown: Shown
-
-    def new(self) -> list[tuple[Any, ...]]:
-        """No tuple."""
-        return []
-
-    def add(self, gathered: list[tuple[Any, ...]], t: Any) -> list[tuple[Any, ...]]:
-        """One more."""
-        gathered.append(tuple(t))
-        return gathered
-
-    def asked(self, gathered: list[tuple[Any, ...]], t: Any) -> Any:  # noqa: ARG002
-        """The tuple."""
-        return t
 
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: list[tuple[Any, ...]]) -> Iterable[Any]:
         """Key, bounds, place from 1 on, and the other fields."""

@@ -2,10 +2,10 @@
 #include <array>
 #include <cstdint>
 
-#include "atom.hpp"
+#include "checker/atom.hpp"
 #include "rayelastic/queue/free_ports.hpp"
 #include "rayelastic/queue/notifier.hpp"
-#include "scenarios.hpp"
+#include "scenarios/scenarios.hpp"
 
 namespace rayelastic::model {
 

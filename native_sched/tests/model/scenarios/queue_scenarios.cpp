@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "faulty.hpp"
-#include "scenarios.hpp"
+#include "scenarios/faulty.hpp"
+#include "scenarios/scenarios.hpp"
 
 namespace rayelastic::model {
 

@@ -1,4 +1,4 @@
-#include "choices.hpp"
+#include "checker/choices.hpp"
 
 #include <bit>
 

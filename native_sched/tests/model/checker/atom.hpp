@@ -8,7 +8,7 @@
 #include <source_location>
 #include <type_traits>
 
-#include "execution.hpp"
+#include "checker/execution.hpp"
 #include "rayelastic/queue/machine.hpp"
 
 namespace rayelastic::model {

@@ -1,4 +1,4 @@
-#include "site.hpp"
+#include "checker/site.hpp"
 
 #include <algorithm>
 #include <array>

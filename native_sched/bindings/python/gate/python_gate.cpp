@@ -1,8 +1,8 @@
-#include "python/python_gate.hpp"
+#include "python/gate/python_gate.hpp"
 
 #include <atomic>
 
-#include "python/restore_thread.hpp"
+#include "python/gate/restore_thread.hpp"
 
 namespace rayelastic::python {
 

@@ -20,10 +20,10 @@
 #include <string>
 #include <vector>
 
-#include "choices.hpp"
-#include "fiber.hpp"
-#include "race_detector.hpp"
-#include "site.hpp"
+#include "checker/choices.hpp"
+#include "checker/fiber.hpp"
+#include "checker/race_detector.hpp"
+#include "checker/site.hpp"
 
 namespace rayelastic::model {
 

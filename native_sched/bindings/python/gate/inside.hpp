@@ -1,7 +1,7 @@
 // Which operator's Python function a thread is in: for those who want it back, and for the last words of a process that crashes there.
 #pragma once
 
-#include "python/python_failure.hpp"
+#include "python/gate/python_failure.hpp"
 
 namespace rayelastic::python {
 

@@ -1,4 +1,4 @@
-#include "search.hpp"
+#include "checker/search.hpp"
 
 #include <chrono>
 

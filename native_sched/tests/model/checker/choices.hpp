@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "site.hpp"
+#include "checker/site.hpp"
 
 namespace rayelastic::model {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "search.hpp"
+#include "checker/search.hpp"
 
 namespace rayelastic::model {
 

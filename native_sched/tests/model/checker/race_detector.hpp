@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "choices.hpp"
+#include "checker/choices.hpp"
 
 namespace rayelastic::model {
 

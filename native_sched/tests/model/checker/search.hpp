@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "choices.hpp"
-#include "execution.hpp"
+#include "checker/choices.hpp"
+#include "checker/execution.hpp"
 
 namespace rayelastic::model {
 

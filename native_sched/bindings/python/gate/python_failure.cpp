@@ -1,6 +1,6 @@
-#include "python/python_failure.hpp"
+#include "python/gate/python_failure.hpp"
 
-#include "python/python_gate.hpp"
+#include "python/gate/python_gate.hpp"
 
 namespace rayelastic::python {
 

@@ -1,4 +1,4 @@
-#include "python/inside.hpp"
+#include "python/gate/inside.hpp"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "execution.hpp"
+#include "checker/execution.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "atom.hpp"
+#include "checker/atom.hpp"
 
 namespace rayelastic::model {
 

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-#include "atom.hpp"
+#include "checker/atom.hpp"
 #include "rayelastic/queue/flag_lock.hpp"
 #include "rayelastic/queue/port_queue.hpp"
-#include "scenarios.hpp"
+#include "scenarios/scenarios.hpp"
 
 namespace rayelastic::model {
 

@@ -3,8 +3,8 @@
 // to their end.
 #include <memory>
 
-#include "port_world.hpp"
-#include "scenarios.hpp"
+#include "scenarios/port_world.hpp"
+#include "scenarios/scenarios.hpp"
 
 namespace rayelastic::model {
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "atom.hpp"
-#include "faulty.hpp"
+#include "checker/atom.hpp"
+#include "scenarios/faulty.hpp"
 #include "operator/deep_copy.hpp"
 #include "queue/basic_port.hpp"
 #include "rayelastic/queue/free_ports.hpp"

@@ -1,4 +1,4 @@
-#include "python/restore_thread.hpp"
+#include "python/gate/restore_thread.hpp"
 
 #include <pthread.h>
 #include <unistd.h>

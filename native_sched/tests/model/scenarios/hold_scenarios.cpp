@@ -2,9 +2,9 @@
 // is released. Its fence is that of machines without membarrier: both sides pass one, here a read and a write of one word.
 #include <memory>
 
-#include "atom.hpp"
+#include "checker/atom.hpp"
 #include "engine/control/hold.hpp"
-#include "scenarios.hpp"
+#include "scenarios/scenarios.hpp"
 
 namespace rayelastic::model {
 

@@ -1,9 +1,9 @@
 // FlagLock: one holder at a time who sees what the holders before it did; notes reach exactly one unlock; sleepers are woken.
 #include <cstdint>
 
-#include "atom.hpp"
+#include "checker/atom.hpp"
 #include "rayelastic/queue/flag_lock.hpp"
-#include "scenarios.hpp"
+#include "scenarios/scenarios.hpp"
 
 namespace rayelastic::model {
 

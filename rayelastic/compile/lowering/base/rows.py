@@ -1,0 +1,154 @@
+"""Rows: items that are read by index and never changed. What lists inside of records and rows of texts share.
+
+A kind of row says what its items are (RowType) and how they are read (`reads`); len(), truth, `in` and loops come with
+that. Must not know of any kind.
+"""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: ARG001, SIM110 -- what Numba calls has the parameters that Numba gives
+
+from __future__ import annotations
+
+import operator
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core import cgutils, types
+from numba.core.datamodel import models
+from numba.core.imputils import RefType, iternext_impl, lower_builtin
+from numba.core.types.common import SimpleIteratorType
+from numba.extending import register_model
+
+from rayelastic.compile.lowering.base.declare import overloads, primitive
+from rayelastic.compile.lowering.base.views import I64
+
+__all__ = ["RowIterator", "RowType", "count", "item", "reads"]
+
+
+class RowType(types.IterableType):
+    """A row of items of one type."""
+
+    item: types.Type
+
+    @property
+    def iterator_type(self) -> RowIterator:
+        """Of iter()."""
+        return RowIterator(self)
+
+    @abstractmethod
+    def compares(self, wanted: types.Type) -> bool:
+        """Whether an item may be compared with a value of a type."""
+
+
+class RowIterator(SimpleIteratorType):
+    """A place in a row."""
+
+    def __init__(self, row: RowType) -> None:
+        self.row = row
+        super().__init__(name=f"iter({row})", yield_type=row.item)
+
+
+@register_model(RowIterator)
+class RowIteratorModel(models.StructModel):
+    """The row and the index of the next item."""
+
+    def __init__(self, dmm: Any, fe_type: RowIterator) -> None:
+        super().__init__(dmm, fe_type, [("row", fe_type.row), ("at", types.EphemeralPointer(types.int64))])
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    count: Callable[[Any, Any, Any, Any], Any]  # of context, builder, type, value
+    item: Callable[[Any, Any, Any, Any, Any, Any], Any]  # of these, the count and an index, which isn't checked
+
+
+_READING: dict[type[RowType], _Reading] = {}
+
+
+def reads(
+    kind: type[RowType],
+    count: Callable[[Any, Any, Any, Any], Any],
+    item: Callable[[Any, Any, Any, Any, Any, Any], Any],
+) -> None:
+    """Says how a kind of row is read.
+
+    Args:
+        kind: a class of types.
+        count: code for the number of items, from context, builder, type and value.
+        item: code for an item, from these, that number and an index, which isn't checked.
+    """
+    _READING[kind] = _Reading(count, item)
+    lower_builtin("getiter", kind)(_getiter)
+
+
+@primitive
+def count(typingctx: Any, row: Any) -> Any:
+    """How many items a row has."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _READING[type(sig.args[0])].count(context, builder, sig.args[0], args[0])
+
+    return types.int64(row), codegen
+
+
+@primitive
+def item(typingctx: Any, row: Any, index: Any) -> Any:
+    """The item at an index, which isn't checked."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        reading, typ = _READING[type(sig.args[0])], sig.args[0]
+        return reading.item(context, builder, typ, args[0], reading.count(context, builder, typ, args[0]), args[1])
+
+    return row.item(row, types.int64), codegen
+
+
+@overloads(len)
+def _len(row: Any) -> Any:
+    return (lambda row: count(row)) if isinstance(row, RowType) else None
+
+
+@overloads(bool)
+def _bool(row: Any) -> Any:
+    return (lambda row: count(row) > 0) if isinstance(row, RowType) else None
+
+
+@overloads(operator.not_)
+def _not(row: Any) -> Any:
+    return (lambda row: count(row) == 0) if isinstance(row, RowType) else None
+
+
+@overloads(operator.contains)
+def _contains(row: Any, wanted: Any) -> Any:
+    if not isinstance(row, RowType) or not row.compares(wanted):
+        return None
+
+    def contains(row: Any, wanted: Any) -> Any:
+        for one in row:
+            if one == wanted:
+                return True
+        return False
+
+    return contains
+
+
+def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    iterator = context.make_helper(builder, sig.return_type)
+    iterator.row = args[0]
+    iterator.at = cgutils.alloca_once_value(builder, I64(0))
+    return iterator._getvalue()
+
+
+@lower_builtin("iternext", RowIterator)
+@iternext_impl(RefType.UNTRACKED)
+def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> None:
+    iterator = context.make_helper(builder, sig.args[0], value=args[0])
+    row = sig.args[0].row
+    reading, at = _READING[type(row)], builder.load(iterator.at)
+    total = reading.count(context, builder, row, iterator.row)
+    more = builder.icmp_signed("<", at, total)
+    result.set_valid(more)
+    with builder.if_then(more):
+        result.yield_(reading.item(context, builder, row, iterator.row, total, at))
+        builder.store(builder.add(at, I64(1)), iterator.at)

@@ -1,0 +1,115 @@
+"""What holds of a job of which nothing is said, and the values at which settings begin and end to be allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rayelastic.errors import ConfigError
+from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.plan.config import Elasticity, JobConfig
+from rayelastic.plan.node_placement import Demand
+from rayelastic.plan.wishes.latency import Latency
+from rayelastic.plan.wishes.paper import PaperElasticity
+
+SECONDS, BYTES = 1.0, 1
+
+
+@pytest.mark.parametrize(
+    ("made", "usual"),
+    [
+        (
+            JobConfig(),
+            {
+                "pes": 1,
+                "threads": None,
+                "max_threads": None,
+                "pin_threads": False,
+                "queue_records": 1024,  # PLDI'17 section 4
+                "queue_bytes": 16 * 1024 * 1024 * BYTES,
+                "run_records": 256,
+                "run_bytes": 16 * 1024 * BYTES,
+                "deep_copy": False,
+                "elasticity": Elasticity.MULTI_LEVEL,
+                "adaptation_period": 1.0 * SECONDS,
+                "remember": True,
+                "journal": None,
+                "cpus_per_pe": 0.25,
+                "regions": None,
+                "log_level": "info",
+                "region_period": 2.0 * SECONDS,
+                "region_target": 0.8,  # Joker section 5.1
+                "patience": 30.0 * SECONDS,
+                "checkpoint": None,
+                "secure": False,
+                "web_port": None,
+                "max_processes": None,
+                "max_replicas": None,
+                "goal": None,
+            },
+        ),
+        (Checkpoint(), {"location": None, "every": 10.0 * SECONDS, "keep": 2, "restarts": 10, "key": None}),
+        (
+            PaperElasticity(),
+            {"satisfaction_factor": 0.6, "history": True, "sensitivity": 0.05, "host_cpu": 0.8},
+        ),
+        (Demand(), {"cpus": 1.0, "memory": 0.0}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_nothing_said_is_this(made: Any, usual: dict[str, Any]) -> None:
+    assert {name: getattr(made, name) for name in usual} == usual
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "fits", "beyond"),
+    [
+        (JobConfig, "pes", 1, 0),
+        (JobConfig, "cpus_per_pe", 0, -0.01),
+        (JobConfig, "adaptation_period", 0.1, 0.09),
+        (JobConfig, "region_period", 0.1, float("inf")),
+        (JobConfig, "region_target", 0.001, 0),
+        (JobConfig, "region_target", 0.999, 1),
+        (JobConfig, "region_target", 0.5, True),
+        (JobConfig, "patience", 2.0, 1.99),
+        (JobConfig, "web_port", 0, -1),
+        (JobConfig, "web_port", 65_535, 65_536),
+        (JobConfig, "max_replicas", 271, 272),
+        (JobConfig, "goal", Latency(p99=0.2), 0.2),
+        (JobConfig, "remember", False, 0),
+        (Checkpoint, "every", 0.2, 0.19),
+        (Checkpoint, "every", 5, "5"),
+        (Checkpoint, "keep", 1, 0),
+        (Checkpoint, "restarts", 0, -1),
+        (Checkpoint, "key", b"k" * 16, b"k" * 15),
+        (PaperElasticity, "satisfaction_factor", 0, -0.01),
+        (PaperElasticity, "satisfaction_factor", 1, 1.01),
+        (PaperElasticity, "satisfaction_factor", 0.5, True),
+        (PaperElasticity, "sensitivity", 0.001, 0),
+        (PaperElasticity, "sensitivity", 0.999, 1),
+        (PaperElasticity, "host_cpu", 0.001, 0),
+        (PaperElasticity, "host_cpu", 1, 1.01),
+    ],
+)
+def test_where_a_value_is_too_much(cls: Any, name: str, fits: object, beyond: object) -> None:
+    assert getattr(cls(**{name: fits}), name) == fits
+    with pytest.raises(ConfigError, match=name if cls is not Checkpoint or name != "key" else "16 bytes"):
+        cls(**{name: beyond})
+
+
+def test_bounds_of_replicas_may_reach_the_most_replicas() -> None:
+    assert JobConfig(max_replicas=4, replicas={"a": (2, 4)}).replicas == {"a": (2, 4)}
+    with pytest.raises(ConfigError, match="says .2, 4., and max_replicas=3"):
+        JobConfig(max_replicas=3, replicas={"a": (2, 4)})
+
+
+@pytest.mark.parametrize("regions", [None, "elastic", "advise"])
+def test_a_goal_is_for_whoever_decides(regions: str | None) -> None:
+    assert JobConfig(goal=Latency(p99=0.2), regions=regions).goal == Latency(p99=0.2)
+
+
+@pytest.mark.parametrize("regions", ["fixed", "manual", "paper"])
+def test_a_goal_that_nobody_follows_is_refused(regions: str) -> None:
+    with pytest.raises(ConfigError, match=rf"regions='{regions}', goal=.*nobody would follow it"):
+        JobConfig(goal=Latency(p99=0.2), regions=regions)

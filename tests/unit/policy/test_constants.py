@@ -1,0 +1,70 @@
+"""The constants of the policies: those that the papers print, and those that the decision's page says are in force."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.plant.sensitivity import constants
+from rayelastic.policy.element.guided.controller import GuidedThresholds
+from rayelastic.policy.element.paper.controller import PaperMultiLevelThresholds, Satisfaction
+from rayelastic.policy.element.paper.thread_count import ThreadCountThresholds
+from rayelastic.policy.element.paper.threading_model import ThreadingModelThresholds
+from rayelastic.policy.regions.goal.latency import AimThresholds
+from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.policy.stage.channel_width import ChannelWidthThresholds
+from rayelastic.policy.stage.peak_rate import PeakRateThresholds
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "decisions" / "policy_constants.md"
+
+
+@pytest.mark.parametrize(
+    "thresholds",
+    [
+        PaperMultiLevelThresholds(
+            satisfaction_factor=0.6,  # Middleware'19 Fig. 6(c)
+            satisfaction=Satisfaction.FORMULA,
+            history=True,  # Fig. 6(b)
+            validate_at_maximum=False,
+            threads=ThreadCountThresholds(
+                sensitivity=0.05,  # PLDI'17 4.2.2
+                load_change=0.2,  # the released code, as strikes and ignored (E3)
+                strikes=5,
+                ignored=2,
+                host_cpu=0.8,  # P32
+            ),
+            models=ThreadingModelThresholds(sensitivity=0.05, smallest_step=2, smallest_share=0.1),  # M08, M09
+        ),
+        ChannelWidthThresholds(  # L04, L06
+            congestion_tolerance=0.5, throughput_tolerance=0.05, noise_periods=1, rapid_scaling=False
+        ),
+        PeakRateThresholds(tolerance=0.05, decay=0.01),  # ours: IPDPS'09 gives none (S06, S07)
+        AimThresholds(
+            quantile=0.99,
+            periods=5,
+            fewest=20,
+            longest_look=60,
+            lower=0.75,
+            least=0.1,
+            well=0.5,
+            patience=30,
+            longest=5,
+        ),
+    ],
+    ids=lambda thresholds: type(thresholds).__name__,
+)
+def test_the_usual_values_are_these(thresholds: Any) -> None:
+    assert type(thresholds)() == thresholds
+
+
+def test_the_paper_prints_one_sensitivity_and_no_patience() -> None:
+    assert ThreadCountThresholds.paper() == ThreadCountThresholds(0.05, 0.05, 0, 0, 0.8)
+
+
+def test_the_page_has_each_constant_with_the_value_in_force() -> None:
+    told = re.findall(r"^\| `([\w.]+)` \| (\S+) \|", PAGE.read_text(), re.MULTILINE)
+    in_force = [*constants(OrganicThresholds()), *constants(GuidedThresholds())]
+    assert told == [(name, f"{value:g}") for name, value in in_force]
