@@ -281,7 +281,8 @@ void bind_scheduler(nb::module_& module) {
       .def(
           "stop_at_epochs",
           [](SchedulerObject& self, std::vector<OperatorId> operators) { self.scheduler().stop_at_epochs(std::move(operators)); },
-          nb::arg("operators"), "Before the start: which operators are to be saved where the mark of an epoch is: their state is copied there, or they are held, "
+          nb::arg("operators"),
+          "Before the start: which operators are to be saved where the mark of an epoch is: their state is copied there, or they are held, "
           "until let_go.")
       .def(
           "send_epoch",
@@ -319,8 +320,7 @@ void bind_scheduler(nb::module_& module) {
             }
             return copy != nullptr ? std::optional(StateCopyObject{.copy = std::move(copy)}) : std::nullopt;
           },
-          nb::arg("operator"), nb::arg("epoch"),
-          nb::sig("def take_copy(self, operator: int, epoch: int) -> StateCopy | None"),
+          nb::arg("operator"), nb::arg("epoch"), nb::sig("def take_copy(self, operator: int, epoch: int) -> StateCopy | None"),
           "The state of an operator at the mark, once; the operator goes on. None: it is held there, or has ended.")
       .def(
           "abandon_epochs",

@@ -53,7 +53,9 @@ std::vector<std::byte> KeyedState::export_chunk(const KeySelection& keys, std::u
 }
 
 std::shared_ptr<StateCopy> KeyedState::begin_copy() {
-  return begin_copy({.magic = &kMagic, .layout = layout(), .write = [this, now = now_for_touches()](const StringView& key, const std::byte* state, StateWriter& writer) {
+  return begin_copy({.magic = &kMagic,
+                     .layout = layout(),
+                     .write = [this, now = now_for_touches()](const StringView& key, const std::byte* state, StateWriter& writer) {
                        writer.key(key);
                        write_touch(state, writer, now);
                        writer.record(state, {state_size_, text_offsets_, {}});

@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kMagic[8] = {'R', 'E', 'L', 'T', 'I', 'M', 'E', '2'};
 constexpr std::size_t kWaitingBytes = std::size_t{4} << 20;  // of a chunk of records that wait
-constexpr std::uint64_t kWaiting = std::uint64_t{1} << 63;  // places from here on are of records that wait
+constexpr std::uint64_t kWaiting = std::uint64_t{1} << 63;   // places from here on are of records that wait
 
 bool is_kept(const std::byte* slot) noexcept { return load<void*>(slot) != nullptr; }
 

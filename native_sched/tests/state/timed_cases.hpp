@@ -40,14 +40,14 @@ inline std::vector<std::string> uninterrupted(const Make& make, const Script& sc
 }
 
 inline const std::vector<Aggregate> kAll = {{AggregateFunction::Count, ""},
-                                     {AggregateFunction::Sum, "at"},
-                                     {AggregateFunction::Mean, "x"},
-                                     {AggregateFunction::First, "note"},
-                                     {AggregateFunction::Last, "note"},
-                                     {AggregateFunction::Max, "note"},
-                                     {AggregateFunction::Distinct, "note"},
-                                     {AggregateFunction::Quantile, "x", "", 0.5, 0.01},
-                                     {AggregateFunction::Largest, "x", "", 1, 3}};
+                                            {AggregateFunction::Sum, "at"},
+                                            {AggregateFunction::Mean, "x"},
+                                            {AggregateFunction::First, "note"},
+                                            {AggregateFunction::Last, "note"},
+                                            {AggregateFunction::Max, "note"},
+                                            {AggregateFunction::Distinct, "note"},
+                                            {AggregateFunction::Quantile, "x", "", 0.5, 0.01},
+                                            {AggregateFunction::Largest, "x", "", 1, 3}};
 
 inline std::shared_ptr<const Schema> results(bool timed, bool corrected = false) {
   std::vector<Field> fields = {field("key", Type::String)};

@@ -162,7 +162,8 @@ class KeyedState final : public StateTable {
   };
   [[nodiscard]] std::shared_ptr<StateCopy> begin_copy(CopyForm form);
   void will_change(void* state) {
-    if (copy_ != nullptr) [[unlikely]] keep_for_copy(number_of(static_cast<Slot*>(state) - 1));
+    if (copy_ != nullptr) [[unlikely]]
+      keep_for_copy(number_of(static_cast<Slot*>(state) - 1));
   }
   std::size_t import_range(std::span<const std::byte> bytes) override;
   void reserve_more(std::size_t keys) override { reserve(size() + keys); }
@@ -226,7 +227,8 @@ class KeyedState final : public StateTable {
   void keep_for_copy(std::uint32_t number);
   void before_change(std::uint32_t number) {
     changed_[number >> segment_shift_] = version_;
-    if (copy_ != nullptr) [[unlikely]] keep_for_copy(number);
+    if (copy_ != nullptr) [[unlikely]]
+      keep_for_copy(number);
   }
   [[nodiscard]] Slot* insert(const StringView& key, std::uint64_t hash);
   template <bool kMortal>
@@ -252,10 +254,10 @@ class KeyedState final : public StateTable {
   std::size_t block_mask_;
   std::size_t segment_shift_;
   TextRooms texts_;
-  std::unique_ptr<Lives> lives_;  // null without a time to live
-  bool text_kept_ = false;        // since the last lookup, with Touch::Change
-  std::shared_ptr<Copy> copy_;    // null while nothing has to be kept for one
-  std::uint64_t version_ = 0;     // copies that were begun
+  std::unique_ptr<Lives> lives_;        // null without a time to live
+  bool text_kept_ = false;              // since the last lookup, with Touch::Change
+  std::shared_ptr<Copy> copy_;          // null while nothing has to be kept for one
+  std::uint64_t version_ = 0;           // copies that were begun
   std::vector<std::uint64_t> changed_;  // by segment of slots: version_ at its last change
 
   struct FreeBlock {

@@ -154,7 +154,11 @@ class Holding:
         if self.is_final(name):
             return None
         return save_operator(
-            self.prefix(name), SnapshotFolder(snapshot), snapshot.key, self.hosted.by_name[name], self.hosted.natives[name]
+            self.prefix(name),
+            SnapshotFolder(snapshot),
+            snapshot.key,
+            self.hosted.by_name[name],
+            self.hosted.natives[name],
         )
 
     def prefix(self, name: str) -> str:
