@@ -65,6 +65,32 @@ class KeySelection:
         None yet, of those whose hash is in one of the ranges, which don't overlap.
         """
 
+class StateCopy:
+    """
+    A KeyedState as it was at a moment, while its operator goes on (Scheduler.take_copy).
+    """
+
+    @property
+    def number(self) -> int:
+        """1 for the first copy of its table, and so on."""
+
+    @property
+    def changed_after(self) -> list[int]:
+        """
+        By segment the number of the last copy before its last change: what a copy with a higher number gave of it is right still.
+        """
+
+    def skip(self, segment: int) -> None:
+        """Has a segment not be given."""
+
+    def abandon(self) -> None:
+        """Nobody wants the rest: the operator keeps nothing any more for it."""
+
+    def next_chunk(self, max_bytes: int = 1048576) -> tuple[int, bytes] | None:
+        """
+        State of some of the keys of a segment, and which: about max_bytes, an export of its own; None when all have been given. One thread at a time.
+        """
+
 class KeyedState:
     """
     The state of a keyed operator. Exported, imported and removed from only while the operator isn't running (Scheduler.hold); size at any time.
@@ -865,7 +891,7 @@ class Scheduler:
 
     def stop_at_epochs(self, operators: Sequence[int]) -> None:
         """
-        Before the start: which operators are held where the mark of an epoch is, until let_go.
+        Before the start: which operators are to be saved where the mark of an epoch is: their state is copied there, or they are held, until let_go.
         """
 
     def send_epoch(self, sources: Sequence[int], epoch: int) -> bool:
@@ -880,7 +906,12 @@ class Scheduler:
 
     def wait_epoch(self, operators: Sequence[int], epoch: int, timeout: float) -> list[int]:
         """
-        Those that are held at the mark, or have ended before it; waits until there is one, or timeout seconds.
+        Those that are held, or whose state was copied, at the mark, or that have ended before it; waits until there is one, or timeout seconds.
+        """
+
+    def take_copy(self, operator: int, epoch: int) -> StateCopy | None:
+        """
+        The state of an operator at the mark, once; the operator goes on. None: it is held there, or has ended.
         """
 
     def abandon_epochs(self, epoch: int) -> None:

@@ -281,7 +281,9 @@ void bind_scheduler(nb::module_& module) {
       .def(
           "stop_at_epochs",
           [](SchedulerObject& self, std::vector<OperatorId> operators) { self.scheduler().stop_at_epochs(std::move(operators)); },
-          nb::arg("operators"), "Before the start: which operators are held where the mark of an epoch is, until let_go.")
+          nb::arg("operators"),
+          "Before the start: which operators are to be saved where the mark of an epoch is: their state is copied there, or they are held, "
+          "until let_go.")
       .def(
           "send_epoch",
           [](SchedulerObject& self, const std::vector<OperatorId>& sources, std::int64_t epoch) {
@@ -306,7 +308,20 @@ void bind_scheduler(nb::module_& module) {
           },
           nb::arg("operators"), nb::arg("epoch"), nb::arg("timeout"),
           nb::sig("def wait_epoch(self, operators: collections.abc.Sequence[int], epoch: int, timeout: float) -> list[int]"),
-          "Those that are held at the mark, or have ended before it; waits until there is one, or timeout seconds.")
+          "Those that are held, or whose state was copied, at the mark, or that have ended before it; waits until there is one, or timeout "
+          "seconds.")
+      .def(
+          "take_copy",
+          [](const SchedulerObject& self, OperatorId id, std::int64_t epoch) {
+            std::shared_ptr<StateCopy> copy;
+            {
+              const nb::gil_scoped_release released;
+              copy = self.scheduler().take_copy(id, epoch);
+            }
+            return copy != nullptr ? std::optional(StateCopyObject{.copy = std::move(copy)}) : std::nullopt;
+          },
+          nb::arg("operator"), nb::arg("epoch"), nb::sig("def take_copy(self, operator: int, epoch: int) -> StateCopy | None"),
+          "The state of an operator at the mark, once; the operator goes on. None: it is held there, or has ended.")
       .def(
           "abandon_epochs",
           [](SchedulerObject& self, std::int64_t epoch) {

@@ -51,8 +51,9 @@ struct OperatorPause {
     if (const std::string refusal = scheduler->hold({id}, false, timeout); !refusal.empty()) throw Refused(refusal);
     struct End {
       Scheduler& scheduler;
-      ~End() { scheduler.release(); }
-    } const end{*scheduler};
+      OperatorId id;
+      ~End() { scheduler.let_go({id}); }  // others may be held for a checkpoint
+    } const end{*scheduler, id};
     return work();
   }
 };
@@ -71,6 +72,10 @@ inline TimeToLive ttl_of(const GivenTtl& given) {
   const Touch touch = since == "first" ? Touch::First : since == "change" ? Touch::Change : Touch::Each;
   return {.ticks = std::get<0>(given), .field = std::get<1>(given), .shift = std::get<2>(given), .touch = touch};
 }
+
+struct StateCopyObject {
+  std::shared_ptr<StateCopy> copy;
+};
 
 struct FeederObject {
   std::shared_ptr<ArrowFeeder> feeder;

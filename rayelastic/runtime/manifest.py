@@ -28,6 +28,7 @@ class Part:
         inputs: {source: what it reads}.
         outputs: {sink: what it has written once it has ended}, of those that write files.
         costs: {operator: (bytes of its state, seconds since the start until they were written)}; not kept.
+        held: {operator: seconds for which it stood still while its state was written}; not kept.
     """
 
     positions: Mapping[str, int]
@@ -35,6 +36,7 @@ class Part:
     inputs: Mapping[str, Input]
     outputs: Mapping[str, Output]
     costs: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    held: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

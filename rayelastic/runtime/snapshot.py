@@ -211,6 +211,24 @@ class SnapshotFolder:
             raise self._error(f"can't be written: {error}", "Give a folder that may be written, and has room") from None
         return hashlib.sha256(data).hexdigest()
 
+    def take(self, name: str, other: SnapshotFolder) -> bool:
+        """Has a file of another snapshot be one of this one, too; False: that can't be done, or it isn't there.
+
+        On a local disk it is one file with two names, elsewhere the store copies it.
+        """
+        here, there = f"{self._folder}/{name}", f"{other._folder}/{name}"
+        try:
+            if self._local and other._local:
+                Path(here).unlink(missing_ok=True)
+                os.link(there, here, follow_symlinks=False)
+            elif self._local or other._local:
+                return False
+            else:
+                self._files.copy_file(there, here)
+        except OSError:
+            return False
+        return True
+
     @staticmethod
     def _write_local(path: Path, data: bytes) -> None:
         path.unlink(missing_ok=True)  # of an attempt that failed; of a link the link, never what it points to

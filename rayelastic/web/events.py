@@ -170,6 +170,8 @@ def _checkpoints(before: CheckpointCounters, now: CheckpointCounters, seconds: f
             "sources were held": f"{one.paused * 1000:.0f} ms",
             "state written": f"{one.bytes:,} bytes",
         }
+        if one.held:
+            seen["stood still"] = f"{one.held}, for {one.held_seconds * 1000:.0f} ms"
         if one.slowest:
             seen["slowest operator"] = f"{one.slowest}, after {one.slowest_seconds:.2f} s"
         title = f"savepoint {one.number} at {one.place}" if one.place else f"checkpoint {one.number}"

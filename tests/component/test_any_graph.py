@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.graph.fluent.stream import Stream
-from rayelastic.runtime.element.live_state import export_chunks
+from rayelastic.runtime.element.saving.live_state import export_chunks
 from rayelastic.testing.collect import SINK, SOURCE, topology_of
 
 KEY = b"0123456789abcdef" * 2

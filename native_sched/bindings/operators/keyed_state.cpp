@@ -91,6 +91,15 @@ std::size_t reserve_more(const KeyedStateObject& self, std::size_t keys, const O
   });
 }
 
+nb::object next_chunk(const StateCopyObject& self, std::size_t max_bytes) {
+  std::optional<StateChunk> chunk;
+  {
+    const nb::gil_scoped_release released;
+    chunk = self.copy->next_chunk(max_bytes);
+  }
+  return chunk.has_value() ? nb::object(nb::make_tuple(chunk->segment, python_bytes(chunk->bytes))) : nb::none();
+}
+
 }  // namespace
 
 void bind_keyed_state(nb::module_& module) {
@@ -111,6 +120,27 @@ void bind_keyed_state(nb::module_& module) {
           "__init__", [](KeySelection* self, const GivenRanges& given) { new (self) KeySelection{.of = ranges_of(given)}; },
           nb::arg("ranges"), nb::sig("def __init__(self, ranges: collections.abc.Sequence[tuple[int, int]]) -> None"),
           "None yet, of those whose hash is in one of the ranges, which don't overlap.");
+  nb::class_<StateCopyObject>(module, "StateCopy", "A KeyedState as it was at a moment, while its operator goes on (Scheduler.take_copy).")
+      .def_prop_ro(
+          "number", [](const StateCopyObject& self) { return self.copy->number(); }, "1 for the first copy of its table, and so on.")
+      .def_prop_ro(
+          "changed_after", [](const StateCopyObject& self) { return self.copy->changed_after(); },
+          nb::sig("def changed_after(self) -> list[int]"),
+          "By segment the number of the last copy before its last change: what a copy with a higher number gave of it is right still.")
+      .def(
+          "skip",
+          [](const StateCopyObject& self, std::size_t segment) {
+            if (segment >= self.copy->changed_after().size()) throw std::out_of_range("there is no such segment");
+            self.copy->skip(segment);
+          },
+          nb::arg("segment"), "Has a segment not be given.")
+      .def(
+          "abandon", [](const StateCopyObject& self) { self.copy->abandon(); }, nb::call_guard<nb::gil_scoped_release>(),
+          "Nobody wants the rest: the operator keeps nothing any more for it.")
+      .def("next_chunk", next_chunk, nb::arg("max_bytes") = std::size_t{1} << 20,
+           nb::sig("def next_chunk(self, max_bytes: int = 1048576) -> tuple[int, bytes] | None"),
+           "State of some of the keys of a segment, and which: about max_bytes, an export of its own; None when all have been given. One "
+           "thread at a time.");
   nb::class_<KeyedStateObject>(
       module, "KeyedState",
       "The state of a keyed operator. Exported, imported and removed from only while the operator isn't running (Scheduler.hold); size "

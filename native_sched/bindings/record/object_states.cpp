@@ -94,6 +94,7 @@ std::vector<std::byte> ObjectStates::export_chunk(const KeySelection& selected, 
   const ObjectRef dumps = pickle("dumps");
   const ObjectRef protocol = ObjectRef::take(PyLong_FromLong(kPickleProtocol));
   StateWriter writer(kMagic, layout(), max_bytes);
+  const std::int64_t now = table_.now_for_touches();
   at = table_.for_each_of(selected, at, [&](const StringView& key, std::byte* state) {
     if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
     PyObject* object = object_in(state);
@@ -104,7 +105,7 @@ std::vector<std::byte> ObjectStates::export_chunk(const KeySelection& selected, 
     if (length > UINT32_MAX) throw StateError("a value has more than 4 GiB when it is pickled");
     const auto short_length = static_cast<std::uint32_t>(length);
     writer.key(key);
-    table_.write_touch(state, writer);
+    table_.write_touch(state, writer, now);
     (void)writer.append(&short_length, sizeof short_length);
     (void)writer.append(PyBytes_AS_STRING(bytes.get()), length);
     return true;

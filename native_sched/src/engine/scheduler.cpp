@@ -205,6 +205,11 @@ class Scheduler::State {
     return started_ ? epochs_->wait(ids, epoch, std::min(patience, kLongest)) : std::vector<OperatorId>();
   }
 
+  [[nodiscard]] std::shared_ptr<StateCopy> take_copy(OperatorId id, std::int64_t epoch) {
+    check({id}, "to copy");
+    return started_ ? graph_->contexts()[id]->take_copy(epoch) : nullptr;
+  }
+
   void abandon_epochs(std::int64_t epoch) {
     if (started_) epochs_->abandon(epoch);
   }
@@ -373,6 +378,7 @@ bool Scheduler::wait_sent(std::chrono::nanoseconds patience) const { return stat
 std::vector<OperatorId> Scheduler::wait_epoch(const std::vector<OperatorId>& ids, std::int64_t epoch, std::chrono::nanoseconds patience) {
   return state_->wait_epoch(ids, epoch, patience);
 }
+std::shared_ptr<StateCopy> Scheduler::take_copy(OperatorId id, std::int64_t epoch) { return state_->take_copy(id, epoch); }
 void Scheduler::abandon_epochs(std::int64_t epoch) { state_->abandon_epochs(epoch); }
 void Scheduler::stop(bool drain, bool finish) { state_->stop(drain, finish); }
 

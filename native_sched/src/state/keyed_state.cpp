@@ -7,6 +7,7 @@
 #include <new>
 
 #include "rayelastic/record/hash.hpp"
+#include "state/copy/keyed_state_copy.hpp"
 #include "state/keyed_state_lives.hpp"
 
 namespace rayelastic {
@@ -14,6 +15,8 @@ namespace rayelastic {
 namespace {
 
 constexpr std::size_t kBlockBytes = 64 * 1024;
+constexpr std::size_t kSegmentBytes = std::size_t{4} << 20;
+constexpr std::size_t kLeastSegment = CopyMarks::kSlots;
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kFirstBuckets = 64;
 
@@ -51,6 +54,7 @@ KeyedState::KeyedState(std::shared_ptr<const Schema> input, std::span<const std:
   const std::size_t slots = std::bit_floor(std::max<std::size_t>(1, kBlockBytes / stride_));
   block_shift_ = static_cast<std::size_t>(std::countr_zero(slots));
   block_mask_ = slots - 1;
+  segment_shift_ = static_cast<std::size_t>(std::countr_zero(std::bit_floor(std::max(kLeastSegment, kSegmentBytes / stride_))));
   rebuild(kFirstBuckets);
   publish();
 }
@@ -103,7 +107,12 @@ void KeyedState::lookup_batch(const StringView* keys, std::size_t count, void** 
     if (bucket.slot != 0 && bucket.tag == tag_of(hashes[i])) __builtin_prefetch(slot_at(bucket.slot - 1), 1);
   }
   for (std::size_t i = 0; i < count; ++i) {
-    Slot* slot = find_slot(keys[i], hashes[i]);
+    const std::uint32_t number = find_number(keys[i], hashes[i]);
+    Slot* slot = nullptr;
+    if (number != kNoSlot) {
+      before_change(number);
+      slot = slot_at(number);
+    }
     if constexpr (kMortal) {
       if (slot != nullptr && is_expired(slot, times[i])) {
         forget(slot);
@@ -124,18 +133,24 @@ void KeyedState::lookup_batch(const StringView* keys, std::size_t count, void** 
 }
 
 void* KeyedState::find(const StringView& key) const noexcept {
-  Slot* slot = find_slot(key, hash_of(key));
-  return slot == nullptr ? nullptr : state_of(slot);
+  const std::uint32_t number = find_number(key, hash_of(key));
+  return number == kNoSlot ? nullptr : state_of(slot_at(number));
 }
 
-KeyedState::Slot* KeyedState::find_slot(const StringView& key, std::uint64_t hash) const noexcept {
+std::uint32_t KeyedState::find_number(const StringView& key, std::uint64_t hash) const noexcept {
   for (std::size_t index = hash & bucket_mask_;; index = (index + 1) & bucket_mask_) {
     const Bucket bucket = buckets_[index];
-    if (bucket.slot == 0) return nullptr;
+    if (bucket.slot == 0) return kNoSlot;
     if (bucket.tag != tag_of(hash)) continue;
-    Slot* slot = slot_at(bucket.slot - 1);
-    if (slot->hash == hash && slot->key == key) return slot;
+    const Slot* slot = slot_at(bucket.slot - 1);
+    if (slot->hash == hash && slot->key == key) return bucket.slot - 1;
   }
+}
+
+std::size_t KeyedState::bucket_of(const Slot* slot) const noexcept {
+  std::size_t index = slot->hash & bucket_mask_;
+  while (buckets_[index].slot == 0 || slot_at(buckets_[index].slot - 1) != slot) index = (index + 1) & bucket_mask_;
+  return index;
 }
 
 KeyedState::Slot* KeyedState::insert(const StringView& key, std::uint64_t hash) {
@@ -149,7 +164,9 @@ KeyedState::Slot* KeyedState::insert(const StringView& key, std::uint64_t hash) 
       blocks_.emplace_back(static_cast<std::byte*>(::operator new[]((block_mask_ + 1) * stride_, std::align_val_t{kCacheLine})));
     }
     number = static_cast<std::uint32_t>(slot_count_);
+    if (number >> segment_shift_ == changed_.size()) changed_.push_back(version_);
   }
+  before_change(number);
   const StringView owned = is_null_key(key) ? key : texts_.copy(key.data(), key.length);
   Slot* slot = new (slot_at(number)) Slot{hash, owned};  // nothing throws from here on
   std::memcpy(state_of(slot), initial_.data(), state_size_);
@@ -198,10 +215,10 @@ void KeyedState::remove(void* state) {
 
 // Lookups don't find it any more; its number. The buckets behind it move up, as far as they were pushed down by it: lookups stop at the
 // first empty one.
-std::uint32_t KeyedState::unlink(const Slot* slot) noexcept {
-  std::size_t hole = slot->hash & bucket_mask_;
-  while (buckets_[hole].slot == 0 || slot_at(buckets_[hole].slot - 1) != slot) hole = (hole + 1) & bucket_mask_;
+std::uint32_t KeyedState::unlink(const Slot* slot) {
+  std::size_t hole = bucket_of(slot);
   const std::uint32_t number = buckets_[hole].slot - 1;
+  before_change(number);
   for (std::size_t next = (hole + 1) & bucket_mask_; buckets_[next].slot != 0; next = (next + 1) & bucket_mask_) {
     const std::size_t home = slot_at(buckets_[next].slot - 1)->hash & bucket_mask_;
     if (((next - home) & bucket_mask_) < ((next - hole) & bucket_mask_)) continue;
@@ -229,6 +246,7 @@ std::size_t KeyedState::fetch_for_removal(const KeySelection& keys, std::size_t 
 
 // The place of an unlinked slot is free for another key.
 void KeyedState::release(std::uint32_t number) {
+  before_change(number);
   free_slots_.push_back(number);
   Slot* slot = slot_at(number);
   for (const std::size_t offset : text_offsets_)

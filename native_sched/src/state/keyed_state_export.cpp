@@ -41,14 +41,25 @@ void KeyedState::select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t
 
 std::vector<std::byte> KeyedState::export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) {
   StateWriter writer(kMagic, layout(), max_bytes);
+  const std::int64_t now = now_for_touches();
   at = for_each_of(keys, at, [&](const StringView& key, std::byte* state) {
     if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
     writer.key(key);
-    write_touch(state, writer);
+    write_touch(state, writer, now);
     writer.record(state, {state_size_, text_offsets_, {}});
     return true;
   });
   return writer.finish();
+}
+
+std::shared_ptr<StateCopy> KeyedState::begin_copy() {
+  return begin_copy({.magic = &kMagic,
+                     .layout = layout(),
+                     .write = [this, now = now_for_touches()](const StringView& key, const std::byte* state, StateWriter& writer) {
+                       writer.key(key);
+                       write_touch(state, writer, now);
+                       writer.record(state, {state_size_, text_offsets_, {}});
+                     }});
 }
 
 std::size_t KeyedState::import_range(std::span<const std::byte> bytes) {
@@ -73,7 +84,7 @@ std::size_t KeyedState::import_range(std::span<const std::byte> bytes) {
   reserve(size() + keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (i + kBatch < keys.size()) __builtin_prefetch(&buckets_[hashes[i + kBatch] & bucket_mask_]);
-    if (find_slot(keys[i], hashes[i]) != nullptr) throw StateError("exported state has a key that is here already");
+    if (find_number(keys[i], hashes[i]) != kNoSlot) throw StateError("exported state has a key that is here already");
   }
 
   for (std::size_t i = 0; i < keys.size(); ++i) {

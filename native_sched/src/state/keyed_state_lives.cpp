@@ -87,10 +87,12 @@ std::uint32_t KeyedState::next_forgotten() {
   return kNoSlot;
 }
 
-void KeyedState::write_touch(const void* state, StateWriter& writer) const {
+std::int64_t KeyedState::now_for_touches() const { return lives_ != nullptr && lives_->clock ? lives_->clock() : 0; }
+
+void KeyedState::write_touch(const void* state, StateWriter& writer, std::int64_t now) const {
   if (lives_ == nullptr) return;
   const std::int64_t touch = touch_of(static_cast<const Slot*>(state) - 1);
-  const std::int64_t written = lives_->time.has_value() ? touch : std::max<std::int64_t>(0, lives_->clock() - touch);
+  const std::int64_t written = lives_->time.has_value() ? touch : std::max<std::int64_t>(0, now - touch);
   (void)writer.append(&written, sizeof written);
 }
 

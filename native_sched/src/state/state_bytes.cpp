@@ -103,6 +103,11 @@ void StateWriter::record(const std::byte* record, const RecordShape& shape) {
   }
 }
 
+void StateWriter::append_keys(const StateWriter& other) {
+  header_.keys += other.header_.keys;
+  (void)append(other.bytes_.data() + sizeof header_, other.bytes_.size() - sizeof header_);
+}
+
 std::vector<std::byte> StateWriter::finish() {
   header_.bytes = bytes_.size() - sizeof header_;
   std::memcpy(bytes_.data(), &header_, sizeof header_);

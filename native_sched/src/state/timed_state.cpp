@@ -11,7 +11,8 @@ namespace rayelastic {
 namespace {
 
 constexpr char kMagic[8] = {'R', 'E', 'L', 'T', 'I', 'M', 'E', '2'};
-constexpr std::uint64_t kWaiting = std::uint64_t{1} << 63;  // places from here on are of records that wait
+constexpr std::size_t kWaitingBytes = std::size_t{4} << 20;  // of a chunk of records that wait
+constexpr std::uint64_t kWaiting = std::uint64_t{1} << 63;   // places from here on are of records that wait
 
 bool is_kept(const std::byte* slot) noexcept { return load<void*>(slot) != nullptr; }
 
@@ -38,9 +39,7 @@ void TimedState::reserve_more(std::size_t keys) {
 
 std::vector<std::byte> TimedState::export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) {
   StateWriter writer(kMagic, layout(), max_bytes);
-  writer.number(reached);
-  writer.number(static_cast<std::uint8_t>(keys.of.has_all() ? 1 : 0));
-  write_common(writer);
+  write_preamble(keys.of.has_all(), writer);
   if (at < kWaiting) {
     at = keys_ == nullptr ? 0 : keys_->for_each_of(keys, at, [&](const StringView& key, const std::byte* slot) {
       if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
@@ -55,6 +54,38 @@ std::vector<std::byte> TimedState::export_chunk(const KeySelection& keys, std::u
   std::uint64_t place = at - kWaiting;
   at = waiting_ != nullptr && waiting_->write(writer, keys.of, place, max_bytes) ? kWaiting + place : 0;
   return writer.finish();
+}
+
+// Records that wait are read at once, in the order in which they are due: there are as many as the watermark is behind.
+std::shared_ptr<StateCopy> TimedState::begin_copy() {
+  if (keys_ == nullptr) return nullptr;
+  StateWriter preamble(kMagic, layout(), 0);
+  write_preamble(true, preamble);
+  std::vector<std::vector<std::byte>> rest;
+  std::uint64_t place = 0;
+  for (bool more = waiting_ != nullptr && !waiting_->empty(); more;) {
+    StateWriter writer(kMagic, layout(), kWaitingBytes);
+    write_preamble(true, writer);
+    more = waiting_->write(writer, HashRanges(), place, kWaitingBytes);
+    rest.push_back(writer.finish());
+  }
+  return keys_->begin_copy({.magic = &kMagic,
+                            .layout = layout(),
+                            .write =
+                                [this](const StringView& key, const std::byte* slot, StateWriter& writer) {
+                                  if (!is_kept(slot)) return;
+                                  writer.key(key);
+                                  write(slot, writer);
+                                },
+                            .tells_all_changes = false,
+                            .preamble = preamble.body(),
+                            .rest = std::move(rest)});
+}
+
+void TimedState::write_preamble(bool all, StateWriter& writer) const {
+  writer.number(reached);
+  writer.number(static_cast<std::uint8_t>(all ? 1 : 0));
+  write_common(writer);
 }
 
 std::size_t TimedState::import_range(std::span<const std::byte> bytes) {

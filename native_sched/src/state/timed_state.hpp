@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,8 @@ class TimedState : public StateTable {
   [[nodiscard]] std::uint64_t layout() const noexcept override;
   void select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const override;
   [[nodiscard]] std::vector<std::byte> export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) override;
+  // Kinds tell their table of keys whatever they change by time (KeyedState::will_change). Null without such a table.
+  [[nodiscard]] std::shared_ptr<StateCopy> begin_copy() override;
   std::size_t import_range(std::span<const std::byte> bytes) override;
   std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) override;
   void reserve_more(std::size_t keys) override;
@@ -66,6 +69,9 @@ class TimedState : public StateTable {
   virtual void forget(void* /*slot*/) noexcept {}
 
  private:
+  // What is in front of the keys of each chunk.
+  void write_preamble(bool all, StateWriter& writer) const;
+
   KeyedState* keys_ = nullptr;
   WaitingRecords* waiting_ = nullptr;
   std::atomic<std::size_t> kept_bytes_{0};  // relaxed: a figure for other threads, nothing is published by it

@@ -43,6 +43,7 @@ class WaitingRecords {
   void push(const std::byte* record, std::int64_t time, std::uint32_t port, std::uint64_t tag = 0) {
     heap_.push({due_(time), time, port, taken_++, pool_.keep(record), tag});
   }
+  [[nodiscard]] bool empty() const noexcept { return heap_.empty(); }
   [[nodiscard]] bool is_due(std::int64_t watermark) const noexcept { return !heap_.empty() && heap_.top().due <= watermark; }
   [[nodiscard]] const Waiting& top() const noexcept { return heap_.top(); }
   void pop() noexcept {

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "pipeline.hpp"
+#include "rayelastic/operators/aggregate/aggregate.hpp"
+#include "rayelastic/state/state_table.hpp"
 
 using namespace rayelastic;
 using namespace rayelastic::check;
@@ -193,6 +195,52 @@ TEST(who_is_held_at_a_mark_ends_when_all_stops) {
   CHECK(!rig.scheduler.wait_epoch({1}, 1, kPatience).empty());
   rig.scheduler.stop(false);
   rig.check_exclusive();
+}
+
+// Nobody is held at the mark, and nobody has to let anything go: what was copied there is what the source had sent.
+TEST(state_is_copied_at_marks_while_its_operator_goes_on) {
+  const auto counted = std::make_shared<Schema>(
+      std::vector<Field>{{.name = "sequence", .type = Type::Int64, .format = "l"}, {.name = "n", .type = Type::Int64, .format = "l"}});
+  const auto make = [&] {
+    return make_aggregate("counts", row_schema(), counted, {"sequence"}, {{AggregateFunction::Count, ""}}, Emit::Final);
+  };
+  for (const ThreadingModel model : {ThreadingModel::Manual, ThreadingModel::Dynamic, ThreadingModel::Dedicated}) {
+    Rig rig({.profile_period = {}});
+    const OperatorId from = rig.add(source(0, -1));
+    OperatorSpec spec = make();
+    spec.model = model;
+    const OperatorId counts = rig.scheduler.add_operator(spec);
+    const OperatorId last = rig.scheduler.add_operator(sink());
+    rig.scheduler.connect(from, counts), rig.scheduler.connect(counts, last);
+    rig.scheduler.stop_at_epochs({counts});
+    rig.scheduler.start({.thread_count = 1});
+    const auto sent = [&] { return rig.scheduler.sample().operators[from].tuples_out; };
+    const auto flow_on = [&](std::uint64_t rows) {
+      const std::uint64_t before = rig.scheduler.sample().operators[counts].tuples_in;
+      CHECK(eventually([&] { return rig.scheduler.sample().operators[counts].tuples_in > before + rows; }));
+    };
+    for (std::int64_t epoch = 1; epoch <= 20; ++epoch) {
+      flow_on(500);
+      CHECK(rig.scheduler.wait_sent(kPatience));
+      CHECK_EQ(rig.scheduler.hold({from}, false, kPatience), "");
+      const std::uint64_t at = sent();
+      CHECK(rig.scheduler.send_epoch({from}, epoch));
+      CHECK_EQ(rig.scheduler.wait_epoch({counts}, epoch, kPatience).size(), 1U);
+      if (epoch % 5 == 0) {  // nobody takes it
+        rig.scheduler.abandon_epochs(epoch);
+        CHECK(rig.scheduler.take_copy(counts, epoch) == nullptr);
+        continue;
+      }
+      flow_on(500);
+      const std::shared_ptr<StateCopy> copy = rig.scheduler.take_copy(counts, epoch);
+      CHECK(copy != nullptr && rig.scheduler.take_copy(counts, epoch) == nullptr);
+      const OperatorSpec there = make();
+      std::size_t keys = 0;  // a row each
+      while (const auto chunk = copy->next_chunk(1 << 14)) keys += there.store->import_range(chunk->bytes);
+      CHECK_EQ(keys, at);
+    }
+    rig.scheduler.stop(false);
+  }
 }
 
 REL_TEST_MAIN

@@ -150,7 +150,7 @@ int main(int argc, char** argv) {
   const Options options = read(argc, argv);
   const auto start = std::chrono::steady_clock::now();
   std::vector<Case> cases;
-  for (const auto& some : {queue_cases(), lock_cases(), list_cases(), port_cases(), hold_cases()})
+  for (const auto& some : {queue_cases(), lock_cases(), list_cases(), port_cases(), hold_cases(), copy_cases()})
     cases.insert(cases.end(), some.begin(), some.end());
   for (const Case& scenario : cases) (void)search_random(scenario, 1, 300);  // now all sites are known
   std::vector<Mutant> by_hand = mutants_by_hand();

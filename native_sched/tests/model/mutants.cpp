@@ -72,6 +72,7 @@ Structures structures_of(const Site& site) {
   if (site.file == "notifier.hpp") return {"Notifier", "Port"};
   if (site.file == "basic_port.hpp" || site.file == "port_producer.hpp" || site.file == "port_visit.hpp") return {"Port"};
   if (site.file == "hold.hpp") return {"Hold"};
+  if (site.file == "copy_marks.hpp") return {"Copy"};
   return {};
 }
 

@@ -1,14 +1,8 @@
 // What windows, joins, patterns, merges and event_time keep: exported after any step and imported elsewhere, they go on as if nothing had happened.
-#include <functional>
 #include <random>
 #include <vector>
 
-#include "rayelastic/operators/time/event_time.hpp"
-#include "rayelastic/operators/time/join.hpp"
-#include "rayelastic/operators/time/pattern.hpp"
-#include "rayelastic/operators/time/window.hpp"
-#include "rayelastic/state/state_table.hpp"
-#include "state/timed_script.hpp"
+#include "state/timed_cases.hpp"
 
 using namespace rayelastic;
 using namespace rayelastic::check;
@@ -17,29 +11,6 @@ namespace {
 
 constexpr std::uint64_t kEverything = UINT64_MAX;
 constexpr std::size_t kSmallChunk = 200;  // bytes: several chunks an export
-
-using Make = std::function<OperatorSpec()>;
-
-std::int64_t apply(const OperatorSpec& spec, const Step& step, std::vector<std::string>& log) {
-  TimedContext context(spec, step.watermark, step.port, log);
-  const bool wanted = step.watermark == kEndOfTime || (step.watermark != kNoWatermark && (spec.flags & REL_ON_WATERMARK) != 0);
-  if (step.rows.empty() && !wanted) return 0;
-  const std::int64_t result = context.call(step.rows.empty() ? nullptr : step.rows.data(), static_cast<std::int64_t>(step.rows.size()));
-  context.show();
-  return result;
-}
-
-void finish(const OperatorSpec& spec, std::vector<std::string>& log) {
-  if ((spec.flags & REL_ON_FINISH) != 0) (void)apply(spec, {0, {}, kEndOfTime}, log);
-}
-
-std::vector<std::string> uninterrupted(const Make& make, const Script& script) {
-  const OperatorSpec spec = make();
-  std::vector<std::string> log;
-  for (const Step& step : script.steps) CHECK(apply(spec, step, log) >= 0);
-  finish(spec, log);
-  return log;
-}
 
 // What it has, in another one.
 OperatorSpec moved(const OperatorSpec& spec, const Make& make) {
@@ -53,122 +24,6 @@ OperatorSpec moved(const OperatorSpec& spec, const Make& make) {
   CHECK_EQ(fresh.store->size(), spec.store->size());
   return fresh;
 }
-
-const std::vector<Aggregate> kAll = {{AggregateFunction::Count, ""},
-                                     {AggregateFunction::Sum, "at"},
-                                     {AggregateFunction::Mean, "x"},
-                                     {AggregateFunction::First, "note"},
-                                     {AggregateFunction::Last, "note"},
-                                     {AggregateFunction::Max, "note"},
-                                     {AggregateFunction::Distinct, "note"},
-                                     {AggregateFunction::Quantile, "x", "", 0.5, 0.01},
-                                     {AggregateFunction::Largest, "x", "", 1, 3}};
-
-std::shared_ptr<const Schema> results(bool timed, bool corrected = false) {
-  std::vector<Field> fields = {field("key", Type::String)};
-  if (timed) fields.insert(fields.end(), {field("start", Type::Int64), field("end", Type::Int64)});
-  if (corrected) fields.push_back(field("corrected", Type::Bool));
-  const std::vector<Field> aggregates = {
-      field("count", Type::Int64),         field("sum", Type::Int64),  field("mean", Type::Float64), field("first", Type::String),
-      field("last", Type::String),         field("max", Type::String), field("kinds", Type::Int64),  field("middle", Type::Float64, true),
-      field("second", Type::Float64, true)};
-  fields.insert(fields.end(), aggregates.begin(), aggregates.end());
-  return schema_of(std::move(fields));
-}
-
-Make window(WindowKind kind, std::int64_t size, std::int64_t slide, bool rest = false, std::int64_t lateness = 0) {
-  const bool timed = kind != WindowKind::Count;
-  return [=] {
-    return make_window("w", kRows, results(timed, lateness > 0), {"key"},
-                       {.kind = kind, .size = size, .slide = slide, .time = timed ? "at" : "", .rest = rest, .lateness = lateness}, kAll);
-  };
-}
-
-Make joining(JoinKind kind, std::int64_t before, std::int64_t after, bool outer, bool timed = true) {
-  return [=] {
-    std::vector<Field> fields = kRows->fields();
-    fields.push_back(field("x_right", Type::Float64, outer));
-    fields.push_back(field("note_right", Type::String, outer));
-    const JoinOptions options{.kind = kind,
-                              .left_keys = {"key"},
-                              .right_keys = {"key"},
-                              .right_fields = {"x", "note"},
-                              .left_time = timed ? "at" : "",
-                              .right_time = timed ? "at" : "",
-                              .before = before,
-                              .after = after,
-                              .left_outer = outer};
-    return make_join("j", kRows, kRows, schema_of(fields), options);
-  };
-}
-
-// Each row of the left with the latest row of each key of the right.
-Make crossing(bool outer) {
-  return [=] {
-    std::vector<Field> fields = kRows->fields();
-    fields.push_back(field("key_right", Type::String, outer));
-    fields.push_back(field("x_right", Type::Float64, outer));
-    const JoinOptions options{.left_keys = {"key"},
-                              .right_keys = {"key"},
-                              .right_fields = {"key", "x"},
-                              .left_time = "at",
-                              .right_time = "at",
-                              .left_outer = outer};
-    return make_cross_join("c", kRows, kRows, schema_of(fields), options);
-  };
-}
-
-// Of x / 1000 the first third begins, the second goes on, and the third ends what hasn't gone on.
-std::int64_t marked(const void* in, std::int64_t n, void* out, std::int64_t, void*, rel_context*) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double x = static_cast<const Row*>(in)[i].x * 7;
-    static_cast<std::int64_t*>(out)[i] = x < 333 ? 0b0001 : x < 666 ? 0b0100 : 0b1000;
-  }
-  return n;
-}
-
-Make matching(bool outer, bool strict) {
-  return [=] {
-    OperatorSpec marks{
-        .name = "p", .process = marked, .flags = REL_ONE_TO_ONE, .input = kRows, .output = schema_of({field("m", Type::Int64)})};
-    std::vector<Field> fields = {field("key", Type::String), field("a_at", Type::Int64), field("a_note", Type::String),
-                                 field("b_at", Type::Int64, outer), field("b_note", Type::String, outer)};
-    if (outer) fields.push_back(field("missing", Type::String, true));
-    const PatternOptions options{.keys = {"key"},
-                                 .time = "at",
-                                 .fields = {"at", "note"},
-                                 .steps = {{.name = "a"}, {.name = "b", .within = 6, .strict = strict}},
-                                 .outer = outer};
-    return make_pattern(marks, schema_of(fields), options);
-  };
-}
-
-struct Case {
-  Make make;
-  std::int32_t ports = 1;
-};
-
-const std::vector<Case> kCases = {
-    {window(WindowKind::Count, 3, 3)},
-    {window(WindowKind::Count, 6, 2, true)},
-    {window(WindowKind::Count, 2, 3, true)},
-    {window(WindowKind::Time, 10, 10)},
-    {window(WindowKind::Time, 12, 4)},
-    {window(WindowKind::Time, 4, 10)},
-    {window(WindowKind::Session, 5, 1)},
-    {window(WindowKind::Time, 12, 4, false, 7)},
-    {window(WindowKind::Session, 5, 1, false, 7)},
-    {joining(JoinKind::Latest, 0, 0, true), 2},
-    {joining(JoinKind::Latest, 0, 0, false, false), 2},
-    {joining(JoinKind::Interval, 4, 3, true), 2},
-    {joining(JoinKind::Window, 10, 0, false), 2},
-    {[] { return make_merge("m", kRows, 3, "at", 0); }, 3},
-    {crossing(true), 2},
-    {crossing(false), 2},
-    {matching(true, true)},
-    {matching(false, false)},
-};
-constexpr std::size_t kWindows = 9;  // the first ones
 
 }  // namespace
 

@@ -63,6 +63,8 @@ class Taken:
         bytes: of state that was written.
         slowest: the operator whose state was there last; empty: none has any.
         slowest_seconds: until it was.
+        held: the operator that stood still longest while its state was written; empty: none did.
+        held_seconds: for which it did.
     """
 
     epoch: int
@@ -71,18 +73,31 @@ class Taken:
     bytes: int = 0
     slowest: str = ""
     slowest_seconds: float = 0.0
+    held: str = ""
+    held_seconds: float = 0.0
 
     @staticmethod
     def of(parts: Sequence[Part], epoch: int, seconds: float, paused: float) -> Taken:
         """What is told of a checkpoint with such parts."""
         costs = [(ended, name, size) for part in parts for name, (size, ended) in part.costs.items()]
         ended, slowest, _ = max(costs, default=(0.0, "", 0))
-        return Taken(epoch, seconds, paused, sum(size for _, _, size in costs), slowest, ended)
+        longest, held = max(((one, name) for part in parts for name, one in part.held.items()), default=(0.0, ""))
+        return Taken(epoch, seconds, paused, sum(size for _, _, size in costs), slowest, ended, held, longest)
 
     def record(self, at: float, place: str = "") -> CheckpointRecord:
         """The record of it, which was complete so many seconds after the start of the job; of a savepoint its place."""
-        times = self.seconds, self.paused
-        return CheckpointRecord(self.epoch, at, *times, self.bytes, self.slowest, self.slowest_seconds, place)
+        return CheckpointRecord(
+            self.epoch,
+            at,
+            self.seconds,
+            self.paused,
+            self.bytes,
+            self.slowest,
+            self.slowest_seconds,
+            self.held,
+            self.held_seconds,
+            place,
+        )
 
 
 def check_savable(job: JobSpec, state: State) -> None:

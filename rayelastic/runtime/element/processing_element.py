@@ -19,7 +19,7 @@ from rayelastic.errors import LinkError, StateError
 from rayelastic.graph.records.limits import MOST_TEXT
 from rayelastic.runtime.element.failures import explain_failure
 from rayelastic.runtime.element.hosted import HostedOperators
-from rayelastic.runtime.element.live_state import SavedState
+from rayelastic.runtime.element.saving.live_state import SavedState
 from rayelastic.runtime.element.routing import Routing, address_of
 from rayelastic.runtime.element.running import Running
 from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchange
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rayelastic.plan.exec_plan import PlanLink
-    from rayelastic.runtime.element.holding import Holding
+    from rayelastic.runtime.element.saving.holding import Holding
     from rayelastic.runtime.ingest.frames import Epoch
     from rayelastic.runtime.values.specs import IngestAddress
 

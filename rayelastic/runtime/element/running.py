@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.runtime.element.ending import end_scheduler
-from rayelastic.runtime.element.holding import Holding, MarkedSaving, operators_with_state
+from rayelastic.runtime.element.saving.holding import Holding
+from rayelastic.runtime.element.saving.marked import MarkedSaving, operators_with_state
 from rayelastic.runtime.element.sampling import ElementSampling
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
 from rayelastic.runtime.element.wiring import connect_links, connect_operators
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rayelastic.runtime.element.hosted import HostedOperators
-    from rayelastic.runtime.element.live_state import SavedState
+    from rayelastic.runtime.element.saving.live_state import SavedState
     from rayelastic.runtime.element.routing import Routing
     from rayelastic.runtime.element.state_exchange import StateExchange
     from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop

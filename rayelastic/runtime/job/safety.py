@@ -12,7 +12,7 @@ from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.alignment import why_standstill
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.saving import Taken, take_checkpoint
-from rayelastic.runtime.element.live_state import check_exportable
+from rayelastic.runtime.element.saving.live_state import check_exportable
 from rayelastic.runtime.feeding.fed_sources import is_streamed
 from rayelastic.runtime.files.local_checkpoints import discard_local, local_folder
 from rayelastic.runtime.job.job_cluster import in_threads

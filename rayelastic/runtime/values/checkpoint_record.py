@@ -18,9 +18,13 @@ class CheckpointRecord:
         at: seconds since the start of the job, when it ended.
         seconds: that it took.
         paused: of that, seconds for which sources were held.
-        bytes: of state that was written; what sinks keep of their rows isn't counted.
+        bytes: of state that was written; what hasn't changed since the last one isn't written again, and what sinks
+            keep of their rows isn't counted.
         slowest: the operator whose state was there last: the mark came late to it, or there was much to write.
         slowest_seconds: from the start of the checkpoint until its state was written.
+        held: the operator that stood still longest while its state was written; empty: all were copied while they
+            went on.
+        held_seconds: for which it did.
         place: of a savepoint, where it is; empty: a checkpoint.
         problem: why it was given up; empty: it is complete.
     """
@@ -32,5 +36,7 @@ class CheckpointRecord:
     bytes: int = 0
     slowest: str = ""
     slowest_seconds: float = 0.0
+    held: str = ""
+    held_seconds: float = 0.0
     place: str = ""
     problem: str = ""

@@ -157,16 +157,19 @@ class Scheduler {
 
   // Epochs: each source sends a mark where it is held, and goes on; what an operator had taken when the mark had come by all of its edges is
   // exactly what those upstream had sent before theirs. Not for graphs with loops.
-  // Before the start: which operators are held where the mark is, until let_go. Throws std::logic_error after it.
+  // Before the start: which operators are to be saved where the mark is: their state is copied there, or they are held, until let_go. Throws
+  // std::logic_error after it.
   void stop_at_epochs(std::vector<OperatorId> ids);
   // Whether the marks of the last epoch have all been sent, and its sources let go; waits for that. To be asked before these are held.
   [[nodiscard]] bool wait_sent(std::chrono::nanoseconds patience) const;
   // Sources that are held; epochs are numbered upwards from 1. False: the last one's are still being sent, and nothing is done.
   [[nodiscard]] bool send_epoch(const std::vector<OperatorId>& sources, std::int64_t epoch);
-  // Those of `ids` that are held at the mark of that epoch, or have ended before it; waits until there is one, or up to `patience`.
+  // Those of `ids` that are held, or whose state was copied, at the mark of that epoch, or that have ended before it; waits until there is one, or up to `patience`.
   // Call without the GIL.
   [[nodiscard]] std::vector<OperatorId> wait_epoch(const std::vector<OperatorId>& ids, std::int64_t epoch,
                                                    std::chrono::nanoseconds patience);
+  // What an operator kept at that mark, if that is copied: once. It may be read for longer than there is this scheduler.
+  [[nodiscard]] std::shared_ptr<StateCopy> take_copy(OperatorId id, std::int64_t epoch);
   // Marks up to that one mean nothing any more, nobody waits for them, and who is held at one goes on. Any thread, at any time.
   void abandon_epochs(std::int64_t epoch);
 

@@ -49,6 +49,7 @@ inline constexpr std::int64_t kIdle = kEndOfTime;        // of a mark: who sends
 enum class ThreadingModel : std::uint8_t { Manual, Dynamic, Dedicated };
 
 class KeyedState;  // keyed_state.hpp
+class StateCopy;   // state_copy.hpp
 class StateTable;  // state_table.hpp
 class Recovery;    // recovery.hpp
 

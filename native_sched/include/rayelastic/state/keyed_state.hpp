@@ -6,6 +6,7 @@
 // Layout: buckets {high half of the hash, slot number + 1}, linear probing, at most 3/4 full; slots {hash, key, state} in
 //   blocks that never move. Keys and texts in states live in TextRooms, so no chunk of a run is retained.
 // A text read from a state is valid until the next keep_text on that field: copy it (rel_allocate) before emitting it.
+// A copy of all keys (state_copy.hpp) is read by another thread meanwhile: each slot is told to it before it is changed, given or taken.
 // With a time to live a key that wasn't touched for longer is forgotten: by lookup, when the key comes again, which alone decides what
 //   comes out; and by begin_run, which only frees memory. Each state is then followed by the time of its last touch.
 #pragma once
@@ -30,6 +31,7 @@ namespace rayelastic {
 
 class StateReader;  // state_bytes.hpp
 class StateWriter;
+using StateMagic = char[8];
 using TextCheck = std::function<void(const StringView& bytes)>;
 
 // What touches a key.
@@ -127,7 +129,9 @@ class KeyedState final : public StateTable {
 
   // When a state was touched last, as exports have it: an event time, or how long ago it was by the clock; read_touch gives what
   // lookup_keys takes. Nothing, and 0, without a time to live. Throws StateError for times that can't be.
-  void write_touch(const void* state, StateWriter& writer) const;
+  // `now` is what now_for_touches() gave.
+  void write_touch(const void* state, StateWriter& writer, std::int64_t now) const;
+  [[nodiscard]] std::int64_t now_for_touches() const;
   [[nodiscard]] std::int64_t read_touch(StateReader& reader) const;
 
   void select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const override;
@@ -144,6 +148,23 @@ class KeyedState final : public StateTable {
   }
   [[nodiscard]] bool exports_aside() const noexcept override { return lives_ == nullptr; }
   [[nodiscard]] std::vector<std::byte> export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) override;
+  [[nodiscard]] std::shared_ptr<StateCopy> begin_copy() override;
+  // The same of what an operator keeps in states of its own form. What it changes otherwise than in states that it has just looked up it
+  // tells first, by will_change(), which does nothing while there is no copy.
+  struct CopyForm {
+    const StateMagic* magic;
+    std::uint64_t layout;
+    // Writes a key and what it has, or nothing; of the operator's thread, or the reader's.
+    std::function<void(const StringView& key, const std::byte* state, StateWriter& writer)> write;
+    bool tells_all_changes = true;                  // also while there is no copy
+    std::vector<std::byte> preamble = {};           // of each chunk, in front of its keys
+    std::vector<std::vector<std::byte>> rest = {};  // chunks behind those of keys
+  };
+  [[nodiscard]] std::shared_ptr<StateCopy> begin_copy(CopyForm form);
+  void will_change(void* state) {
+    if (copy_ != nullptr) [[unlikely]]
+      keep_for_copy(number_of(static_cast<Slot*>(state) - 1));
+  }
   std::size_t import_range(std::span<const std::byte> bytes) override;
   void reserve_more(std::size_t keys) override { reserve(size() + keys); }
   std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) override {
@@ -157,6 +178,7 @@ class KeyedState final : public StateTable {
     at = for_each_of(keys, at, [&](const StringView&, std::byte* state) {
       if (removed == max_keys) return false;
       if (removed % kBatch == 0) ahead = fetch_for_removal(keys, ahead);
+      will_change(state);
       dropped(state);
       release(unlink(static_cast<Slot*>(static_cast<void*>(state)) - 1));
       ++removed;
@@ -182,6 +204,7 @@ class KeyedState final : public StateTable {
     std::uint32_t tag;   // high half of the hash
     std::uint32_t slot;  // number + 1, 0 if empty
   };
+  class Copy;                                // state/copy/keyed_state_copy.hpp
   struct Lives;                              // what there is with a time to live
   static constexpr std::size_t kBatch = 32;  // keys in flight while memory is prefetched
   static constexpr std::uint32_t kNoSlot = UINT32_MAX;
@@ -198,7 +221,15 @@ class KeyedState final : public StateTable {
   [[nodiscard]] bool is_kept(const Slot* slot) const noexcept {
     return !is_removed(slot->key) && (lives_ == nullptr || touch_of(slot) != kForgotten);
   }
-  [[nodiscard]] Slot* find_slot(const StringView& key, std::uint64_t hash) const noexcept;
+  [[nodiscard]] std::uint32_t find_number(const StringView& key, std::uint64_t hash) const noexcept;  // of its slot, or kNoSlot
+  [[nodiscard]] std::size_t bucket_of(const Slot* slot) const noexcept;
+  [[nodiscard]] std::uint32_t number_of(const Slot* slot) const noexcept { return buckets_[bucket_of(slot)].slot - 1; }
+  void keep_for_copy(std::uint32_t number);
+  void before_change(std::uint32_t number) {
+    changed_[number >> segment_shift_] = version_;
+    if (copy_ != nullptr) [[unlikely]]
+      keep_for_copy(number);
+  }
   [[nodiscard]] Slot* insert(const StringView& key, std::uint64_t hash);
   template <bool kMortal>
   void lookup_batch(const StringView* keys, std::size_t count, void** slots, const std::int64_t* times);
@@ -206,7 +237,7 @@ class KeyedState final : public StateTable {
   [[nodiscard]] std::uint32_t next_forgotten();
   [[nodiscard]] bool is_expired(const Slot* slot, std::int64_t time) const noexcept;
   void forget(Slot* slot);
-  [[nodiscard]] std::uint32_t unlink(const Slot* slot) noexcept;
+  [[nodiscard]] std::uint32_t unlink(const Slot* slot);
   void release(std::uint32_t number);
   void reserve(std::size_t keys);
   [[nodiscard]] std::size_t fetch_for_removal(const KeySelection& keys, std::size_t at) const noexcept;
@@ -221,9 +252,13 @@ class KeyedState final : public StateTable {
   std::size_t stride_;
   std::size_t block_shift_;
   std::size_t block_mask_;
+  std::size_t segment_shift_;
   TextRooms texts_;
-  std::unique_ptr<Lives> lives_;  // null without a time to live
-  bool text_kept_ = false;        // since the last lookup, with Touch::Change
+  std::unique_ptr<Lives> lives_;        // null without a time to live
+  bool text_kept_ = false;              // since the last lookup, with Touch::Change
+  std::shared_ptr<Copy> copy_;          // null while nothing has to be kept for one
+  std::uint64_t version_ = 0;           // copies that were begun
+  std::vector<std::uint64_t> changed_;  // by segment of slots: version_ at its last change
 
   struct FreeBlock {
     void operator()(std::byte* block) const noexcept;

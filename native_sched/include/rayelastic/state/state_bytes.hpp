@@ -58,7 +58,11 @@ class StateWriter {
     append(&value, sizeof value);
   }
   void record(const std::byte* record, const RecordShape& shape);
+  // Those that another one wrote, and nothing else of it.
+  void append_keys(const StateWriter& other);
   [[nodiscard]] std::uint64_t keys() const noexcept { return header_.keys; }
+  // What was written so far, without the header.
+  [[nodiscard]] std::vector<std::byte> body() const { return {bytes_.begin() + sizeof header_, bytes_.end()}; }
   [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
   [[nodiscard]] std::vector<std::byte> finish();
 

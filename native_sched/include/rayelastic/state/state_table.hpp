@@ -9,12 +9,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "rayelastic/state/key_selection.hpp"
+#include "rayelastic/state/state_copy.hpp"
 
 namespace rayelastic {
 
@@ -54,6 +56,9 @@ class StateTable {
   virtual std::size_t import_range(std::span<const std::byte> bytes) = 0;
   // Forgets max_keys of them at most, likewise; returns how many.
   virtual std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) = 0;
+  // All keys as they are now, for another thread to read while the operator goes on; the last copy is given up. Null: what it keeps can only be
+  // read while the operator isn't running.
+  [[nodiscard]] virtual std::shared_ptr<StateCopy> begin_copy() { return nullptr; }
   // Makes room for so many keys more: their import won't have to.
   virtual void reserve_more(std::size_t keys) = 0;
 

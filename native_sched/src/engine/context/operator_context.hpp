@@ -85,10 +85,13 @@ class alignas(64) OperatorContext final : public rel_context {
   // Epochs (operator_epochs.cpp).
   // Of a source that is held: its mark goes out, at its position. False: stop.
   [[nodiscard]] bool send_epoch(std::int64_t epoch) { return is_final() || pass({MarkKind::Epoch, epoch}); }
-  // It is held at the mark of that epoch, and nobody is inside.
-  [[nodiscard]] bool is_held_at(std::int64_t epoch) const noexcept {
-    return held_at_.load(std::memory_order_acquire) == epoch && safe_point_.is_held() && safe_point_.settled();
+  // Its state at the mark of that epoch can be had: it is held there, and nobody is inside, or a copy was begun.
+  [[nodiscard]] bool is_there(std::int64_t epoch) const noexcept {
+    if (held_at_.load(std::memory_order_acquire) != epoch) return false;
+    return copies_.load(std::memory_order_relaxed) || (safe_point_.is_held() && safe_point_.settled());
   }
+  // That copy, which keeps its table and is given up with its last owner; null: there is none.
+  [[nodiscard]] std::shared_ptr<StateCopy> take_copy(std::int64_t epoch);
   // After Engine::abandoned or `stopping` is set: nobody waits for an epoch up to that one any more, nor is held at one.
   void give_epochs_up(std::int64_t epoch) noexcept;
   // It is held, and goes on.
@@ -262,8 +265,10 @@ class alignas(64) OperatorContext final : public rel_context {
   std::int64_t epoch_ = 0;                  // whose marks are coming in
   std::size_t epochs_ = 0;                  // edges by which its mark has come; 0: none, or it has aligned
   bool stops_at_epochs_ = false;
-  std::mutex held_mutex_;                     // innermost: it is held for an epoch, or that is given up, not both
-  std::atomic<std::int64_t> held_at_{0};      // the epoch at whose mark it is held; 0: none
+  std::mutex held_mutex_;                     // it is held for an epoch, or that is given up, not both; guards copy_, too
+  std::atomic<std::int64_t> held_at_{0};      // the epoch at whose mark it is held, or its state is copied; 0: none
+  std::atomic<bool> copies_{false};           // its state is copied there; written before held_at_
+  std::shared_ptr<StateCopy> copy_;           // until somebody takes it
   std::atomic<std::int64_t> aligned_{0};      // the last epoch whose mark has come by all edges
   std::atomic<std::uint32_t> alignments_{0};  // changes when aligned_ does, and when waiting for that is vain
   std::atomic<bool> waits_{false};            // the profiler's

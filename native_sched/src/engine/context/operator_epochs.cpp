@@ -1,7 +1,7 @@
 // Epoch marks cut the streams in two (Chandy and Lamport; Carbone et al., "Lightweight asynchronous snapshots"): what an operator has
 // taken at its mark is exactly what those upstream had sent at theirs. An operator passes the mark on when it has come by all of its edges,
-// an edge that has ended counting as one by which it has come; if it is to stop there, it is held from then on, at its safe point, until
-// whoever saves its state lets it go.
+// an edge that has ended counting as one by which it has come; if its state is to be saved there, a copy of that is begun, and it goes on
+// (state_copy.hpp). What can't be copied so, and sinks, are held from then on, at their safe point, until whoever saves them lets them go.
 //
 // Alignment: what comes behind the mark by one edge has to wait for the marks of the others. It waits at its producer, which has passed
 // on the mark and knows which of its consumers have several edges (meetings_): so no queue ever has, in front of a mark, what belongs behind it.
@@ -12,9 +12,12 @@
 // are not aligned, nor are operators that somebody pokes in front of a meeting: no marks are sent there (alignment.py).
 #include <atomic>
 #include <mutex>
+#include <new>
+#include <utility>
 
 #include "engine/context/operator_context.hpp"
 #include "engine/context/port.hpp"
+#include "rayelastic/state/state_table.hpp"
 
 namespace rayelastic {
 
@@ -45,8 +48,22 @@ bool OperatorContext::align() {
 void OperatorContext::hold_here() {
   const std::lock_guard guard(held_mutex_);
   if (engine_.stopping.load(std::memory_order_seq_cst) || epoch_ <= engine_.abandoned.load(std::memory_order_seq_cst)) return;
+  try {
+    copy_ = spec_.store == nullptr ? nullptr : spec_.store->begin_copy();
+  } catch (const std::bad_alloc&) {
+    copy_ = nullptr;  // reading it where it is takes less memory
+  }
+  copies_.store(copy_ != nullptr, std::memory_order_relaxed);
   held_at_.store(epoch_, std::memory_order_release);
-  safe_point_.hold();
+  if (copy_ == nullptr) safe_point_.hold();
+}
+
+std::shared_ptr<StateCopy> OperatorContext::take_copy(std::int64_t epoch) {
+  const std::lock_guard guard(held_mutex_);
+  if (held_at_.load(std::memory_order_relaxed) != epoch || copy_ == nullptr) return nullptr;
+  held_at_.store(0, std::memory_order_relaxed);
+  StateCopy* const taken = copy_.get();
+  return {taken, [copy = std::move(copy_), table = spec_.store](StateCopy*) { copy->abandon(); }};
 }
 
 void OperatorContext::let_go() noexcept {
@@ -61,7 +78,12 @@ void OperatorContext::give_epochs_up(std::int64_t epoch) noexcept {
     const std::int64_t at = held_at_.load(std::memory_order_relaxed);
     if (at != 0 && at <= epoch) {
       held_at_.store(0, std::memory_order_relaxed);
-      safe_point_.release();
+      if (copy_ != nullptr) {
+        copy_->abandon();
+        copy_ = nullptr;
+      } else {
+        safe_point_.release();
+      }
     }
   }
   alignments_.fetch_add(1, std::memory_order_seq_cst);

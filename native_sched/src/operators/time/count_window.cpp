@@ -122,6 +122,7 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
   CountWindow::Outcome outcome = CountWindow::Outcome::Ok;
   if (n == 0) {
     window.core.table().for_each([&](const StringView&, std::byte* slot) {
+      window.core.table().will_change(slot);
       if (outcome == CountWindow::Outcome::Ok) outcome = window.give_rest(slot, writer);
     });
     return outcome == CountWindow::Outcome::Failed ? failed(window.core, 0, context) : writer.result();

@@ -121,6 +121,7 @@ struct Join final : TimedState {
   [[nodiscard]] bool expire(std::int64_t now, void* slot, OutputWriter& writer) {
     Key* const key = kept_in<Key>(slot);
     if (key == nullptr || key->due != now) return true;  // noted for an earlier life of the slot, or twice
+    table.will_change(slot);
     const auto end = std::ranges::find_if(key->rights, [&](const KeptRecord& each) { return end_of(each.time) > now; });
     if (options.right_outer) {
       for (auto each = key->rights.begin(); each != end; ++each) {
@@ -157,6 +158,7 @@ struct Join final : TimedState {
     void* slot = table.find(wanted);
     bool found = false;
     if (slot != nullptr) {
+      table.will_change(slot);
       std::vector<KeptRecord>& records = kept_in<Key>(slot)->rights;
       if (options.kind == JoinKind::Latest) forget_before(records, rights, at);
       auto each = is_bounded() ? std::ranges::lower_bound(records, first_match(at), {}, &KeptRecord::time) : records.begin();

@@ -73,6 +73,8 @@ struct Pattern final : TimedState {
     if (slot == nullptr) {
       if (!begins) return true;
       table.lookup_keys(&wanted, 1, &slot);
+    } else {
+      table.will_change(slot);
     }
     Key*& key = kept_in<Key>(slot);
     if (key == nullptr) key = new Key;
@@ -140,6 +142,7 @@ struct Pattern final : TimedState {
   [[nodiscard]] bool expire(std::int64_t now, void* slot, OutputWriter& writer) {
     Key* const key = kept_in<Key>(slot);
     if (key == nullptr || key->due != now) return true;  // noted for an earlier life of the slot, or twice
+    table.will_change(slot);
     key->due = kEndOfTime;
     for (Begun& one : key->begun) {
       if (one.until > now) continue;

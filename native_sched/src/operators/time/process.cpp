@@ -78,6 +78,7 @@ struct Process final : TimedState {
   }
 
   Outcome called(ProcessCalls& calls, rel_process method, const std::byte* record, void* slot, std::int64_t now, std::int64_t first) {
+    table.will_change(slot);
     ProcessKey& key = *kept(slot);
     ProcessCalls::Tables used = tables();
     const Outcome outcome = calls.call(method, record, slot, key, now, first, used);
@@ -111,6 +112,7 @@ struct Process final : TimedState {
 
   Outcome fire(ProcessCalls& calls, const TimerWheel::Timer& timer) {
     ProcessKey* const key = kept(timer.of);
+    if (key != nullptr) table.will_change(timer.of);
     if (key == nullptr || !key->timers.remove(timer.at)) return Outcome::Ok;  // taken back, or of an earlier life of the slot
     if (ended && ++key->after_end > kMostAfterEnd) {
       calls.fail("RuntimeError: timers of a key set further ones for ever, and the input has ended: look at out.ended before you set one");

@@ -98,6 +98,7 @@ struct SessionWindow final : TimedState {
   Outcome give(void* slot, std::int64_t now, OutputWriter& writer) {
     SessionKey* const kept = kept_in<SessionKey>(slot);
     if (kept == nullptr || kept->due != now) return Outcome::Ok;  // noted for an earlier life of the slot, or twice
+    core.table().will_change(slot);
     std::vector<Session>& sessions = kept->sessions;
     if (const auto ended = std::ranges::find_if(sessions, [&](const Session& each) { return end_of(each) == now; });
         ended != sessions.end()) {

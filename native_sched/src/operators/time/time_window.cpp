@@ -119,6 +119,7 @@ struct TimeWindow final : TimedState {
   Outcome give(void* slot, std::int64_t end, OutputWriter& writer) {
     TimeKey* const kept = kept_in<TimeKey>(slot);
     if (kept == nullptr || kept->due != end) return Outcome::Ok;  // noted for an earlier life of the slot, or twice
+    core.table().will_change(slot);
     std::vector<Pane>& panes = kept->panes;
     if (last_end_of(end - size) == end) {  // a window ends here
       if (const Outcome outcome = give_window(slot, end, false, writer); outcome != Outcome::Ok) return outcome;

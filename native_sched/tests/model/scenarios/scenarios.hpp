@@ -30,5 +30,6 @@ inline Fault fault = Fault::None;
 [[nodiscard]] std::vector<Case> list_cases();  // free list, alone and with the notifier
 [[nodiscard]] std::vector<Case> port_cases();
 [[nodiscard]] std::vector<Case> hold_cases();
+[[nodiscard]] std::vector<Case> copy_cases();
 
 }  // namespace rayelastic::model

@@ -1,33 +1,44 @@
 """Holds the operators of a processing element at one moment of its streams, and saves what they have there.
 
-Either all of them stand still (Holding), or that moment goes with the records, as a mark (MarkedSaving): sources are
-held for as long as it takes to read where they are and to send the mark behind that, every other operator that has
-something to save from its mark until that is saved, the others not at all. Knows the scheduler and the operators of one
-element; the order among elements is the coordinator's to keep.
+Knows the scheduler and the operators of one element; the order among elements is the coordinator's to keep. Must not
+know marks (marked.py).
 """
 
 from __future__ import annotations
 
 import threading
-import time
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import StateError
-from rayelastic.runtime.element.live_state import check_exportable, save, save_operator
-from rayelastic.runtime.files.inputs import Input, input_of
+from rayelastic.runtime.element.saving.live_state import check_exportable, save, save_operator
+from rayelastic.runtime.files.inputs import Input, Place, input_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from rayelastic import _native
     from rayelastic.runtime.element.hosted import HostedOperators
-    from rayelastic.runtime.files.outputs import Output
     from rayelastic.runtime.values.specs import PESpec
 
 HOLD_TIMEOUT = 60.0  # seconds for what is under way to be processed, before a snapshot
-LOOK = 0.2  # seconds between two looks whether the epoch was given up
 HOLD_LEASE = 600.0  # seconds for which operators are held at most: a coordinator that hangs mustn't hold a job for ever
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where a source is.
+
+    Args:
+        rows: records that it has given since the very first start.
+        place: see Input.
+        position: see Input.
+    """
+
+    rows: int
+    place: Place | None
+    position: Any
 
 
 class Holding:
@@ -109,9 +120,10 @@ class Holding:
             return self._saved(snapshot, epoch, alone)
 
     def _saved(self, snapshot: Snapshot, epoch: int, alone: bool) -> Part:
-        final = frozenset(name for name, number in self.ids.items() if self._counted(number).final)
+        final = frozenset(name for name in self.ids if self.is_final(name))
         folder, natives = SnapshotFolder(snapshot), self.hosted.natives
         folder.make()  # this node may have a disk of its own
+        places = {name: self.where(name) for name in self.hosted.sources}
         files, costs = save(self.spec.pe, folder, snapshot.key, self.spec.operators, natives, final)
         if epoch:
             store = rows_folder(snapshot, alone=alone)
@@ -122,12 +134,16 @@ class Holding:
             left = {name: sink.output(taken[name]) for name, sink in self.hosted.sinks.items()}
             written = {name: output for name, output in left.items() if output is not None}
         return Part(
-            {name: self.position(name) for name in self.hosted.sources},
+            {name: at.rows for name, at in places.items()},
             files,
-            {name: self.input(name) for name in self.hosted.sources},
+            {name: self.input(name, at) for name, at in places.items()},
             written,
             costs,
         )
+
+    def is_final(self, name: str) -> bool:
+        """Tells whether an operator has ended: what it had to give it has given."""
+        return self._counted(self.ids[name]).final
 
     def save_operator(self, name: str, snapshot: Snapshot) -> tuple[list[tuple[str, str]], int] | None:
         """Writes the state of an operator, which is held; returns its files and bytes, None: there is nothing to save.
@@ -135,25 +151,35 @@ class Holding:
         Raises:
             StateError: it can't be saved; names it.
         """
-        if self._counted(self.ids[name]).final:
-            return None  # what it had to give it has given
+        if self.is_final(name):
+            return None
+        return save_operator(
+            self.prefix(name),
+            SnapshotFolder(snapshot),
+            snapshot.key,
+            self.hosted.by_name[name],
+            self.hosted.natives[name],
+        )
+
+    def prefix(self, name: str) -> str:
+        """How the names of the files of an operator begin."""
         number = next(number for number, spec in enumerate(self.spec.operators) if spec.name == name)
-        prefix, folder = f"{self.spec.pe}-{number:04}", SnapshotFolder(snapshot)
-        return save_operator(prefix, folder, snapshot.key, self.spec.operators[number], self.hosted.natives[name])
+        return f"{self.spec.pe}-{number:04}"
 
-    def position(self, source: str) -> int:
-        """How many records a source that is held has given since the very first start."""
-        return self.skipped.get(source, 0) + self._given(source)
+    def where(self, source: str) -> Where:
+        """Where a source that is held is."""
+        operator, given = self.hosted.sources[source], self._given(source)
+        return Where(self.skipped.get(source, 0) + given, operator.place(), operator.position(given))
 
-    def input(self, source: str) -> Input:
-        """What a source that is held reads, and where it is in it.
+    def input(self, source: str, where: Where) -> Input:
+        """What a source reads, and where it was in it.
 
         Raises:
             StateError: it can't be looked at; names the source.
         """
-        spec, operator = self.hosted.by_name[source], self.hosted.sources[source]
+        spec = self.hosted.by_name[source]
         try:
-            return input_of(spec, operator.place(), operator.position(self._given(source)))
+            return input_of(spec, where.place, where.position)
         except OSError as error:
             raise StateError(
                 f"what it reads can't be looked at, so that it is known again: {error}",
@@ -212,111 +238,3 @@ class Holding:
 
     def _counted(self, number: int) -> _native.OperatorSample:
         return self.scheduler.sample().operators[number]
-
-
-def operators_with_state(hosted: HostedOperators, ids: Mapping[str, int]) -> list[int]:
-    """The numbers of the operators that are held at marks: those whose state is saved, and sinks."""
-    return [ids[name] for name, native in hosted.natives.items() if native.state is not None or name in hosted.sinks]
-
-
-class MarkedSaving:
-    """Saves at marks.
-
-    Args:
-        holding: of the element, holds its sources.
-        gathers: through which marks come in by several links.
-    """
-
-    def __init__(self, holding: Holding, gathers: Sequence[_native.Gather]) -> None:
-        self._holding = holding
-        self._gathers = tuple(gathers)
-        self._scheduler = holding.scheduler
-        self._hosted = holding.hosted
-        self._names = {holding.ids[name]: name for name in holding.hosted.natives}
-        self._stops = operators_with_state(holding.hosted, holding.ids)
-        self._abandoned = 0
-        self._saving = threading.Lock()
-
-    def save(self, snapshot: Snapshot, epoch: int, patience: float) -> tuple[Part, float]:
-        """Has the sources send the mark of an epoch, and saves every operator where that has come to it.
-
-        Args:
-            snapshot: where to.
-            epoch: 1 and up, higher than all before.
-            patience: seconds for the mark to come to all operators, from other elements too.
-
-        Returns:
-            What was saved, and the seconds for which sources were held.
-
-        Raises:
-            StateError: it can't be saved, or the mark doesn't come in time; names the operator.
-            SinkError: a sink can't write; names it.
-        """
-        if not self._saving.acquire(timeout=patience):
-            raise StateError(f"{self._holding.spec.pe} is still busy with the checkpoint before")
-        try:
-            self.abandon(epoch - 1)
-            return self._save(snapshot, epoch, time.monotonic() + patience)
-        except BaseException:
-            self.abandon(epoch)
-            raise
-        finally:
-            self._saving.release()
-
-    def abandon(self, epoch: int) -> None:
-        """Has marks up to that of an epoch mean nothing any more: whoever is held at one, or waits for it, goes on."""
-        self._abandoned = max(self._abandoned, epoch)
-        for gather in self._gathers:
-            gather.abandon_epochs(epoch)
-        self._scheduler.abandon_epochs(epoch)
-
-    def _save(self, snapshot: Snapshot, epoch: int, until: float) -> tuple[Part, float]:
-        SnapshotFolder(snapshot).make()  # this node may have a disk of its own
-        store = rows_folder(snapshot)
-        store.prepare()
-        sources = [self._holding.ids[name] for name in self._hosted.sources]
-        began = time.monotonic()
-        try:
-            self._holding.hold_sources()
-            if len(sources) == 1:  # until now it worked, or waited for room; of several the first was held
-                began = time.monotonic()
-            positions = {name: self._holding.position(name) for name in self._hosted.sources}
-            inputs = {name: self._holding.input(name) for name in self._hosted.sources}
-            if not self._scheduler.send_epoch(sources, epoch):
-                raise StateError(f"{self._holding.spec.pe} is still busy with the marks of the checkpoint before")
-        except BaseException:
-            self._scheduler.let_go(sources)
-            raise
-        finally:
-            self._holding.end_lease()
-        held = time.monotonic() - began
-        files: dict[str, list[tuple[str, str]]] = {}
-        costs: dict[str, tuple[int, float]] = {}
-        outputs: dict[str, Output] = {}
-        left = set(self._stops)
-        while left:
-            there = self._scheduler.wait_epoch(sorted(left), epoch, max(0.0, min(LOOK, until - time.monotonic())))
-            if not there:
-                self._check(epoch, until, min(left))
-            for number in there:
-                name = self._names[number]
-                if (saved := self._holding.save_operator(name, snapshot)) is not None:
-                    files[name], size = saved
-                    costs[name] = (size, time.monotonic() - began)
-                if name in self._hosted.sinks:
-                    outputs[name] = self._hosted.prepare_sink(name, epoch, store)
-                self._scheduler.let_go([number])
-            left.difference_update(there)
-        return Part(positions, files, inputs, outputs, costs), held
-
-    def _check(self, epoch: int, until: float, number: int) -> None:
-        if self._abandoned >= epoch:
-            raise StateError(f"checkpoint {epoch} was given up elsewhere")
-        if self._scheduler.wait(0.0):
-            raise StateError(f"{self._holding.spec.pe} ended while it was saved")
-        if time.monotonic() >= until:
-            raise StateError(
-                "the mark of the checkpoint didn't come to it in time, behind what is under way",
-                operator=self._names[number],
-                way_out="Checkpoints follow when less is under way; give it replicas, or have it do less for a tuple",
-            )

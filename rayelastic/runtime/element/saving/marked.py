@@ -1,0 +1,170 @@
+"""Saves the operators of a processing element at a moment that goes with the records, as a mark.
+
+Sources are held for as long as it takes to read where they are and to send the mark behind that. State is copied at
+its mark and written beside the stream (copies.py); sinks, and what keeps state that can't be copied so, are held from
+their mark until they are saved, the others not at all.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import StateError
+from rayelastic.runtime.element.saving.copies import OperatorCopies
+from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rayelastic import _native
+    from rayelastic.runtime.element.hosted import HostedOperators
+    from rayelastic.runtime.element.saving.holding import Holding, Where
+    from rayelastic.runtime.files.outputs import Output
+
+LOOK = 0.2  # seconds between two looks whether the epoch was given up
+
+
+def operators_with_state(hosted: HostedOperators, ids: Mapping[str, int]) -> list[int]:
+    """The numbers of the operators that are saved at marks: those with state, and sinks."""
+    return [ids[name] for name, native in hosted.natives.items() if native.state is not None or name in hosted.sinks]
+
+
+class MarkedSaving:
+    """Saves at marks.
+
+    Args:
+        holding: of the element, holds its sources.
+        gathers: through which marks come in by several links.
+    """
+
+    def __init__(self, holding: Holding, gathers: Sequence[_native.Gather]) -> None:
+        self._holding = holding
+        self._gathers = tuple(gathers)
+        self._scheduler = holding.scheduler
+        self._hosted = holding.hosted
+        self._names = {holding.ids[name]: name for name in holding.hosted.natives}
+        self._stops = operators_with_state(holding.hosted, holding.ids)
+        self._copies = {name: OperatorCopies(holding.prefix(name)) for name in holding.hosted.natives}
+        self._abandoned = 0
+        self._saving = threading.Lock()
+
+    def save(self, snapshot: Snapshot, epoch: int, patience: float) -> tuple[Part, float]:
+        """Has the sources send the mark of an epoch, and saves every operator where that has come to it.
+
+        Args:
+            snapshot: where to.
+            epoch: 1 and up, higher than all before.
+            patience: seconds for the mark to come to all operators, from other elements too.
+
+        Returns:
+            What was saved, and the seconds for which sources were held.
+
+        Raises:
+            StateError: it can't be saved, or the mark doesn't come in time; names the operator.
+            SinkError: a sink can't write; names it.
+        """
+        if not self._saving.acquire(timeout=patience):
+            raise StateError(f"{self._holding.spec.pe} is still busy with the checkpoint before")
+        try:
+            self.abandon(epoch - 1)
+            return self._save(snapshot, epoch, time.monotonic() + patience)
+        except BaseException:
+            self.abandon(epoch)
+            raise
+        finally:
+            self._saving.release()
+
+    def abandon(self, epoch: int) -> None:
+        """Has marks up to that of an epoch mean nothing any more: whoever is held at one, or waits for it, goes on."""
+        self._abandoned = max(self._abandoned, epoch)
+        for gather in self._gathers:
+            gather.abandon_epochs(epoch)
+        self._scheduler.abandon_epochs(epoch)
+
+    def _save(self, snapshot: Snapshot, epoch: int, until: float) -> tuple[Part, float]:
+        folder, store = SnapshotFolder(snapshot), rows_folder(snapshot)
+        folder.make()  # this node may have a disk of its own
+        store.prepare()
+        began = time.monotonic()
+        places, held = self._send_marks(epoch)
+        inputs = {name: self._holding.input(name, at) for name, at in places.items()}
+        files: dict[str, list[tuple[str, str]]] = {}
+        costs: dict[str, tuple[int, float]] = {}
+        stood: dict[str, float] = {}
+        outputs: dict[str, Output] = {}
+
+        def note(name: str, saved: tuple[list[tuple[str, str]], int] | None) -> None:
+            if saved is not None:
+                files[name], size = saved
+                costs[name] = (size, time.monotonic() - began)
+
+        def write(name: str, copy: _native.StateCopy) -> None:
+            note(name, self._copies[name].write(copy, folder, lambda: self._check_wanted(epoch)))
+
+        with ThreadPoolExecutor(1, f"copies-{self._holding.spec.pe}") as beside:
+            copying: list[Future[None]] = []
+            try:
+                for number in self._arrivals(epoch, until):
+                    name = self._names[number]
+                    if (copy := self._scheduler.take_copy(number, epoch)) is not None:
+                        copying.append(beside.submit(write, name, copy))
+                        continue
+                    since = time.monotonic()
+                    note(name, self._holding.save_operator(name, snapshot))
+                    if name in files:
+                        stood[name] = time.monotonic() - since
+                    if name in self._hosted.sinks:
+                        outputs[name] = self._hosted.prepare_sink(name, epoch, store)
+                    self._scheduler.let_go([number])
+                for one in copying:
+                    one.result()
+            except BaseException:
+                self.abandon(epoch)  # whoever writes ends with its chunk
+                raise
+        return Part({name: at.rows for name, at in places.items()}, files, inputs, outputs, costs, stood), held
+
+    def _send_marks(self, epoch: int) -> tuple[dict[str, Where], float]:
+        """Has the sources send the mark; returns where they are, and the seconds for which they were held."""
+        sources = [self._holding.ids[name] for name in self._hosted.sources]
+        began = time.monotonic()
+        try:
+            self._holding.hold_sources()
+            if len(sources) == 1:  # until now it worked, or waited for room; of several the first was held
+                began = time.monotonic()
+            places = {name: self._holding.where(name) for name in self._hosted.sources}
+            if not self._scheduler.send_epoch(sources, epoch):
+                raise StateError(f"{self._holding.spec.pe} is still busy with the marks of the checkpoint before")
+        except BaseException:
+            self._scheduler.let_go(sources)
+            raise
+        finally:
+            self._holding.end_lease()
+        return places, time.monotonic() - began
+
+    def _arrivals(self, epoch: int, until: float) -> Iterator[int]:
+        """Gives the operators that are to be saved, each once it is held at the mark, its state is copied, or it has ended."""
+        left = set(self._stops)
+        while left:
+            there = self._scheduler.wait_epoch(sorted(left), epoch, max(0.0, min(LOOK, until - time.monotonic())))
+            if not there:
+                self._check(epoch, until, min(left))
+            yield from there
+            left.difference_update(there)
+
+    def _check_wanted(self, epoch: int) -> None:
+        if self._abandoned >= epoch:
+            raise StateError(f"checkpoint {epoch} was given up elsewhere")
+
+    def _check(self, epoch: int, until: float, number: int) -> None:
+        self._check_wanted(epoch)
+        if self._scheduler.wait(0.0):
+            raise StateError(f"{self._holding.spec.pe} ended while it was saved")
+        if time.monotonic() >= until:
+            raise StateError(
+                "the mark of the checkpoint didn't come to it in time, behind what is under way",
+                operator=self._names[number],
+                way_out="Checkpoints follow when less is under way; give it replicas, or have it do less for a tuple",
+            )

@@ -1,0 +1,165 @@
+"""State is copied at a mark and written while its operator goes on; what hasn't changed isn't written again."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import rayelastic as rel
+from rayelastic import testing
+from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
+from tests.component.test_checkpoints import Losing
+
+PATIENCE = 60.0
+
+
+class Row(NamedTuple):
+    key: int
+    at: int
+    n: int
+
+
+class Seen(NamedTuple):
+    rows: int = 0
+    text: str = ""
+
+
+class Out(NamedTuple):
+    key: int
+    rows: int
+    text: str
+
+
+def seen(t: Row, s: Any) -> Out:
+    s.rows += 1
+    before = s.text
+    s.text = f"a text that is long enough {t.n}"
+    return Out(t.key, s.rows, before)
+
+
+class Quiet:
+    """Tells of keys of which nothing has come for a while."""
+
+    def on_tuple(self, t: Row, state: Seen, out: rel.Out) -> None:
+        state.rows += 1  # type: ignore[misc]
+        out.timer(t.at + 7)
+
+    def on_time(self, time: int, state: Seen, out: rel.Out) -> None:
+        out.give(Out(time, state.rows, ""))
+
+
+ROWS = [Row(n % 13, n // 3, n) for n in range(3000)]
+
+
+def keeping(source: Any) -> rel.Topology:
+    """Native operators of all kinds, each with state by key."""
+    topology = rel.Topology("keeps")
+    rows = topology.source("rows", source)
+    keyed = rows.key_by("key")
+    keyed.map("seen", seen, state=Seen, schema=Out, lane="compiled").sink("out", rel.list())
+    keyed.aggregate("all", n=rel.sum("n"), kinds=rel.distinct("n")).sink("totals", rel.list())
+    keyed.window(count=5, slide=2).aggregate("counted", n=rel.sum("n")).sink("windows", rel.list())
+    timed = rows.event_time("timed", "at", lateness=2).key_by("key")
+    timed.window(seconds=50, slide=10).aggregate("panes", n=rel.sum("n")).sink("by_time", rel.list())
+    timed.session(gap=4).aggregate("sessions", n=rel.count()).sink("by_session", rel.list())
+    timed.process("quiet", Quiet, schema=Out, state=Seen, lane="compiled").sink("timers", rel.list())
+    odd = rows.filter("odd", lambda t: t.n % 2 == 1).event_time("odd_time", "at", lateness=2).key_by("key")
+    timed.join("joined", odd, within=(5, 5)).sink("pairs", rel.list())
+    even = rel.Pattern("even", lambda t: t.n % 2 == 0)
+    timed.match("found", even.then("odd", lambda t: t.n % 2 == 1, within=20)).sink("patterns", rel.list())
+    return topology
+
+
+def in_order(result: rel.JobResult) -> dict[str, list[tuple[Any, ...]]]:
+    return {name: sorted(tuple(t) for t in rows) for name, rows in result.items()}
+
+
+def last_record(made: Losing) -> CheckpointRecord:
+    return made.job.status.checkpoints.recent[-1]
+
+
+def test_native_state_is_copied_while_its_operators_go_on(tmp_path: Path) -> None:
+    gates = [testing.Gate(), testing.Gate()]
+    source = testing.script([*ROWS[:1000], gates[0], *ROWS[1000:2000], gates[1], *ROWS[2000:]], Row)
+    made = Losing(keeping(source), rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0)))
+    try:
+        for gate in gates:
+            assert gate.wait_reached(PATIENCE)
+            made.take()
+            record = last_record(made)
+            assert (record.problem, record.bytes > 1000) == ("", True)
+            assert record.held in {"timed", "odd_time", "joined", "found"}, "what has no keys is small, and is held"
+            made.lose(gate)
+        found = in_order(made.job.wait(PATIENCE))
+    finally:
+        for gate in gates:
+            gate.open()
+        made.job.close()
+    assert found == in_order(rel.run(keeping(rel.rows(ROWS, schema=Row))))
+
+
+FIELDS = [f"f{number}" for number in range(31)]
+KEYS = 40_000  # of 256 bytes: several segments of some megabytes
+Wide: Any = namedtuple("Wide", ["rows", *FIELDS], defaults=[0] * (len(FIELDS) + 1))  # type: ignore[misc]  # noqa: PYI024
+Wide.__annotations__ = dict.fromkeys(Wide._fields, int)
+
+
+class Keys(NamedTuple):
+    first: int
+    count: int
+
+
+class Key(NamedTuple):
+    key: int
+
+
+class Rows(NamedTuple):
+    key: int
+    rows: int
+
+
+def each(t: Keys) -> Iterator[Key]:
+    for key in range(t.first, t.first + t.count):
+        yield Key(key)
+
+
+def touch(t: Key, s: Any) -> Rows:
+    s.rows += 1
+    return Rows(t.key, s.rows)
+
+
+def test_what_has_not_changed_is_not_written_again(tmp_path: Path) -> None:
+    gates = [testing.Gate(), testing.Gate(), testing.Gate()]
+    few = Keys(KEYS - 10, 10)
+    source = testing.script([Keys(0, KEYS), gates[0], few, gates[1], few, gates[2], Keys(0, KEYS)], Keys)
+    topology = rel.Topology("wide")
+    touched = topology.source("keys", source).flat_map("each", each, schema=Key, lane="compiled").key_by("key")
+    touched.map("touch", touch, state=Wide, schema=Rows, lane="compiled").sink("out", rel.list())
+    made = Losing(topology, rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0, keep=2)))
+    written = []
+    try:
+        for gate in gates:
+            assert gate.wait_reached(PATIENCE)
+            made.take()
+            written.append(last_record(made).bytes)
+            if gate is not gates[2]:
+                gate.open()
+        folders = sorted((tmp_path / "saved").glob("0*"))
+        sizes = [sum(file.stat().st_size for file in folder.glob("*.state")) for folder in folders]
+        shared = [file for file in folders[1].glob("*.state") if (folders[0] / file.name).samefile(file)]
+        made.lose(gates[2])
+        out = made.job.wait(PATIENCE)["out"]
+    finally:
+        for gate in gates:
+            gate.open()
+        made.job.close()
+    assert written[0] > KEYS * 256, "the first one has all"
+    assert max(written[1:]) < written[0] / 2, "the others have what was touched since"
+    assert (len(folders), sizes[0]) == (2, sizes[1]), "but each is whole, without the one before"
+    assert min(sizes) >= written[0]
+    assert len(shared) >= 2
+    last = {row.key: row.rows for row in out}
+    assert last == {key: 4 if key >= few.first else 2 for key in range(KEYS)}
+    assert len(out) == 2 * KEYS + 2 * few.count
