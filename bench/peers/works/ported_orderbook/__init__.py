@@ -19,7 +19,7 @@ def write_input(path: Path, items: int) -> None:
             side = dice.choice(("buy", "sell"))
             price = dice.randrange(9900, 10000) if side == "buy" else dice.randrange(10000, 10100)
             change = [side, str(price / 100), str(dice.choice((0, 1, 2)))]
-            file.write(f"{dice.randrange(20)} {json.dumps({'changes': [change]})}\n")
+            file.write(json.dumps({"product": str(dice.randrange(20)), "changes": [change]}) + "\n")
 
 
 WORK = Work(
@@ -29,6 +29,6 @@ WORK = Work(
     item="message",
     tuples=ITEMS,
     tuple_name="messages",
-    suffix=".txt",
+    suffix=".jsonl",
     write_input=write_input,
 )
