@@ -389,6 +389,17 @@ class Tap:
     def wait_mark(self, mark: int, count: int, patience: float) -> bool:
         """True once the mark came `count` times, or nothing more comes."""
 
+class OwnAggregate:
+    """
+    A user's aggregate, compiled, of one operator: what it takes in, merges and gives is machine code.
+    """
+
+    def __init__(self, name: str, input: Schema, state: Schema, result: Schema, methods: tuple[int, int, int], initial: bytes, explained: tuple[Any, Any], owner: object) -> None:
+        """
+        methods: addresses of add, merge (0 for none) and result; initial: the state record of nothing; explained: why add failed on a tuple, and
+        result on a state.
+        """
+
 class Operator:
     """
     One operator, ready to be added to a scheduler. ValueError names the operator when something doesn't fit.
@@ -451,9 +462,10 @@ class Operator:
         """
 
     @staticmethod
-    def aggregate(name: str, input: Schema, output: Schema, keys: Sequence[str], aggregates: Sequence[tuple[str, str, str, float, float]], emit: str = 'final', ttl: tuple[int, str, int, str] = (0, '', 0, '')) -> Operator:
+    def aggregate(name: str, input: Schema, output: Schema, keys: Sequence[str], aggregates: Sequence[tuple[str, str, str, float, float]], emit: str = 'final', ttl: tuple[int, str, int, str] = (0, '', 0, ''), own: OwnAggregate | None = None) -> Operator:
         """
         The built-in aggregate: (function, field, field of weights, two parameters); field '' for a count of tuples. ttl as of KeyedState.
+        Or a user's own, alone.
         """
 
     @staticmethod
@@ -537,10 +549,10 @@ class Operator:
         """
 
     @staticmethod
-    def window(name: str, input: Schema, output: Schema, keys: Sequence[str], kind: str, size: int, slide: int, time: str, shift: int, rest: bool, lateness: int, aggregates: Sequence[tuple[str, str, str, float, float]]) -> Operator:
+    def window(name: str, input: Schema, output: Schema, keys: Sequence[str], kind: str, size: int, slide: int, time: str, shift: int, rest: bool, lateness: int, aggregates: Sequence[tuple[str, str, str, float, float]], own: OwnAggregate | None = None) -> Operator:
         """
         Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks). lateness: ticks for which
-        windows that were given still take records; 0 for none.
+        windows that were given still take records; 0 for none. own: a user's aggregate, in place of others.
         """
 
     @staticmethod

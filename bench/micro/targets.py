@@ -67,5 +67,7 @@ TARGETS = {
     "compiled.engine": Target(Of.OURS, most=1),
     "compiled.split": Target(Of.OURS, most=100),
     "log.filter": Target(Of.OURS, least=10),
+    "timer": Target(Of.OURS, most=100),
+    "timers_program": Target(Of.RATIO, most=1 / 20),
     "stage.elastic": Target(Of.RATIO, least=1.7),
 }

@@ -3,14 +3,16 @@
     python -m bench.micro.timers [keys=100000] [timers=10] [rounds=5]
 
 Each key gets one tuple, which sets so many timers at times of the next million ticks; all of them come at the end.
-What timers cost is the difference to the same program whose timers are cancelled before they are set, by timer.
-Processor time of the process.
+What timers cost is the difference to the same program that sets none, by timer: processor time of the process, and
+resident memory while they wait.
 """
 
 # ruff: noqa: ARG002 -- the methods have the parameters that they are called with
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +20,9 @@ import pyarrow as pa
 
 import rayelastic as rel
 from bench.micro.row import Row, settings
+from rayelastic import testing
 
+PATIENCE = 120.0  # seconds
 RANGE = 1_000_003  # ticks over which the timers of a tuple are spread
 QUIET = rel.JobConfig(threading="manual", threads=1, elasticity="off")
 
@@ -67,6 +71,27 @@ def seconds(table: Any, timers: int, lane: Any) -> float:
     return took
 
 
+def resident(table: Any, timers: int, lane: Any) -> int:
+    """Bytes of the process while the timers wait."""
+    gate = testing.Gate()
+    topology = rel.Topology("timers")
+    rows = [Tuple(*row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
+    timed = topology.source("rows", testing.script([*rows, gate], Tuple)).event_time("time", "at")
+    timed.key_by("key").process("timers", Program(timers), schema=Fired, state=State, lane=lane).sink(
+        "out", rel.count()
+    )
+    job = rel.start(topology, QUIET)
+    try:
+        gate.wait_reached(PATIENCE)
+        while job.metrics().operator("timers").tuples_in < len(rows):
+            assert not job.status.state.is_final, job.status
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    finally:
+        job.cancel(drain=False)
+        job.close()
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def main() -> None:
     given = settings({"keys": 100_000, "timers": 10, "rounds": 5})
     keys, timers, rounds = (int(given[name]) for name in ("keys", "timers", "rounds"))
@@ -83,12 +108,15 @@ def main() -> None:
         lane: [(both - without) / (keys * timers) * 1e9 for both, without in times] for lane, times in found.items()
     }
     whole = {lane: [both / keys * 1e9 for both, _ in times] for lane, times in found.items()}
+    memory = {lane: [-resident(table, 0, lane) + resident(table, timers, lane)] for lane in found}
+    each = {lane: [taken / (keys * timers) for taken in values] for lane, values in memory.items()}
     rows = {
         "timer": (nanoseconds, "a timer of a key, set and come"),
         "timers_program": (whole, "a tuple and its timers"),
     }
     for key, (values, what) in rows.items():
         Row(key, what, "ns", values["compiled"], values["python"], "the Python lane").print()
+    Row("timer_bytes", "memory of a timer", "B", each["compiled"], each["python"], "the Python lane").print()
 
 
 if __name__ == "__main__":

@@ -5,9 +5,8 @@ After orderbook.py of Bytewax's examples. `python examples/ported/orderbook.py`
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+import tempfile
+from typing import NamedTuple
 
 import rayelastic as rel
 
@@ -15,10 +14,10 @@ WIDE = 0.001  # spread, as a part of the price
 
 
 class Message(NamedTuple):
-    """An update, as text."""
+    """An update: of each change the side, the price and the size."""
 
     product: str
-    json: str
+    changes: list[list[str]]
 
 
 class Summary(NamedTuple):
@@ -32,32 +31,42 @@ class Summary(NamedTuple):
     spread: float
 
 
-def update(t: Message, book: dict[str, Any]) -> Iterator[Summary]:
+Book = dict[str, dict[float, float]]  # sizes by price, of either side
+
+
+def empty() -> Book:
+    """A book without offers."""
+    return {"buy": {}, "sell": {}}
+
+
+def update(t: Message, book: Book) -> list[tuple[str, float, float, float, float, float]]:
     """Changes a book, and tells the best offers."""
-    bids, asks = book.setdefault("buy", {}), book.setdefault("sell", {})
-    for side, price, size in json.loads(t.json)["changes"]:
-        if float(size) == 0:
-            book[side].pop(float(price), None)
+    for side, at, offered in t.changes:
+        price, size = float(at), float(offered)
+        if size:
+            book[side][price] = size
         else:
-            book[side][float(price)] = float(size)
-    if bids and asks:
-        bid, ask = max(bids), min(asks)
-        yield Summary(t.product, bid, bids[bid], ask, asks[ask], ask - bid)
+            book[side].pop(price, None)
+    bids, asks = book["buy"], book["sell"]
+    if not bids or not asks:
+        return []
+    bid, ask = max(bids), min(asks)
+    return [(t.product, bid, bids[bid], ask, asks[ask], ask - bid)]
 
 
-def build(rows: Sequence[Message]) -> rel.Topology:
-    """The topology."""
+def build(path: str) -> rel.Topology:
+    """The topology, for a file with a message a line, as JSON."""
     topology = rel.Topology("orderbook")
-    messages = topology.source("messages", rel.rows(list(rows), schema=Message)).key_by("product")
-    best = messages.flat_map("book", update, state=dict, schema=Summary)
+    messages = topology.source("messages", rel.json(path, schema=Message)).key_by("product")
+    best = messages.flat_map("book", update, state=empty, schema=Summary)
     best.filter("wide", lambda t: t.spread / t.ask > WIDE).sink("out", rel.list())
     return topology
 
 
 if __name__ == "__main__":
-    messages = [
-        Message("BTC", json.dumps({"changes": [["buy", "99", "1"], ["sell", "101", "2"]]})),
-        Message("BTC", json.dumps({"changes": [["buy", "100.95", "1"]]})),
-    ]
-    for one in rel.run(build(messages))["out"]:
-        print(one)
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+        file.write('{"product": "BTC", "changes": [["buy", "99", "1"], ["sell", "101", "2"]]}\n')
+        file.write('{"product": "BTC", "changes": [["buy", "100.95", "1"]]}\n')
+        file.flush()
+        for one in rel.run(build(file.name))["out"]:
+            print(one)

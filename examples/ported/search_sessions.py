@@ -6,7 +6,7 @@ After search_session.py of Bytewax's examples. `python examples/ported/search_se
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import rayelastic as rel
 
@@ -29,17 +29,31 @@ class Rate(NamedTuple):
     rate: float = 0.0
 
 
-def counted(rate: Rate, t: Action) -> Rate:
-    """What it is with an action more."""
-    searches, clicks = rate.searches + (not t.is_click), rate.clicks + t.is_click
-    return Rate(searches, clicks, clicks / searches if searches else 0.0)
+class Clicks:
+    """Counts, as an aggregate of our own."""
+
+    init = Rate
+
+    def add(self, t: Action, state: Any) -> None:
+        """An action more."""
+        state.clicks += t.is_click
+        state.searches += not t.is_click
+
+    def merge(self, other: Any, state: Any) -> None:
+        """Two sessions are one."""
+        state.clicks += other.clicks
+        state.searches += other.searches
+
+    def result(self, state: Any) -> Rate:
+        """What is given of a session."""
+        return Rate(state.searches, state.clicks, state.clicks / state.searches if state.searches else 0.0)
 
 
 def build(rows: Sequence[Action]) -> rel.Topology:
     """The topology, for rows in any order within 10 s."""
     topology = rel.Topology("search_sessions")
     timed = topology.source("actions", rel.rows(list(rows), schema=Action)).event_time("time", "at", lateness=10)
-    timed.key_by("user").session(gap=PAUSE).fold("rates", counted, Rate()).sink("out", rel.list())
+    timed.key_by("user").session(gap=PAUSE).combine("rates", Clicks).sink("out", rel.list())
     return topology
 
 

@@ -13,6 +13,7 @@ NB_MODULE(_native, module) {
   python::bind_tls(module);
   python::bind_link(module);
   python::bind_routing(module);
+  python::bind_own_aggregate(module);
   python::bind_operator(module);
   python::bind_timed_operators();
   python::bind_latency();

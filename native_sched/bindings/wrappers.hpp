@@ -20,6 +20,7 @@
 #include "rayelastic/engine/scheduler.hpp"
 #include "rayelastic/net/link.hpp"
 #include "rayelastic/operator/operator.hpp"
+#include "rayelastic/operators/aggregate/aggregate.hpp"
 #include "rayelastic/operators/latency.hpp"
 #include "rayelastic/record/schema.hpp"
 #include "record/object_states.hpp"
@@ -77,6 +78,10 @@ struct StateCopyObject {
   std::shared_ptr<StateCopy> copy;
 };
 
+struct OwnAggregateObject {
+  std::shared_ptr<OwnAggregate> aggregate;
+};
+
 struct FeederObject {
   std::shared_ptr<ArrowFeeder> feeder;
 };
@@ -104,7 +109,8 @@ void bind_keyed_state(nb::module_& module);
 void bind_arrow(nb::module_& module);
 void bind_link(nb::module_& module);
 void bind_tls(nb::module_& module);
-void bind_operator(nb::module_& module);
+void bind_own_aggregate(nb::module_& module);
+void bind_operator(nb::module_& module);  // after bind_own_aggregate
 void bind_routing(nb::module_& module);
 void bind_timed_operators();              // after bind_operator
 void bind_latency();                      // likewise

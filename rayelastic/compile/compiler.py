@@ -6,17 +6,20 @@ without the reason. A lane asked for by name that can't be had is a LaneError.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from rayelastic.compile.aggregate_compiler import compile_aggregate
 from rayelastic.compile.cache.code_cache import CacheEntry, CodeCache
 from rayelastic.compile.cache.environment import environment, layout
 from rayelastic.compile.cache.loader import host_target
+from rayelastic.compile.code.aggregate_code import AggregateCode
 from rayelastic.compile.code.operator_code import SET_UP, MachineCode, OperatorCode, View
 from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.compile.code.process_code import ProcessCode
@@ -28,13 +31,14 @@ from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.identity import Identity, frozen_digest
 from rayelastic.compile.reading.signatures import annotated_library, annotated_output, unknown_name
 from rayelastic.compile.reading.syntax import NotRewrittenError, rewritten
-from rayelastic.compile.reasons import plain_reason
+from rayelastic.compile.reasons import compiled_reason, plain_reason
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.operator_spec import (
+    AggregateRequest,
     FunctionRequest,
     Lane,
     OperatorKind,
@@ -74,10 +78,8 @@ class Compiler:
             LaneError: the lane that was asked for can't be had.
             SchemaError: the function uses a field that isn't there, or its output isn't known.
         """
-        try:
+        with _naming(request):
             return self._compiled_somehow(request)
-        except (LaneError, SchemaError) as error:
-            raise error.at(request.operator, request.location) from None
 
     def compile_operator(self, request: OperatorRequest) -> OperatorCode | PortsCode:
         """Finds the lane of an operator class.
@@ -86,10 +88,8 @@ class Compiler:
             LaneError: the lane that was asked for can't be had.
             SchemaError: a compiled `invoke` uses a field that isn't there.
         """
-        try:
+        with _naming(request):
             return compile_operator(request, self.compile)
-        except (LaneError, SchemaError) as error:
-            raise error.at(request.operator, request.location) from None
 
     def compile_process(self, request: ProcessRequest) -> ProcessCode | str:
         """Compiles a class with timers; why it can't be, one sentence without a full stop.
@@ -97,10 +97,17 @@ class Compiler:
         Raises:
             SchemaError: a method uses a field that isn't there.
         """
-        try:
+        with _naming(request):
             return compile_process(request, self.compile)
-        except SchemaError as error:
-            raise error.at(request.operator, request.location) from None
+
+    def compile_aggregate(self, request: AggregateRequest) -> AggregateCode | str:
+        """Compiles a user's aggregate; why it can't be, one sentence without a full stop.
+
+        Raises:
+            SchemaError: a method uses a field that isn't there.
+        """
+        with _naming(request):
+            return compile_aggregate(request, self.compile)
 
     def _compiled_somehow(self, request: FunctionRequest) -> OperatorCode:
         _check_arguments(request)
@@ -152,13 +159,13 @@ class Compiler:
         )
 
 
-def compiled_reason(frozen: Sequence[str]) -> str:
-    """What `explain` says of a compiled function.
-
-    >>> compiled_reason(["LIMIT", "RULES"])
-    'compiled to machine code; LIMIT, RULES as at declaration'
-    """
-    return "compiled to machine code" + (f"; {', '.join(frozen)} as at declaration" if frozen else "")
+@contextlib.contextmanager
+def _naming(request: FunctionRequest | OperatorRequest | ProcessRequest | AggregateRequest) -> Iterator[None]:
+    """Has errors say which operator they are about."""
+    try:
+        yield
+    except (LaneError, SchemaError) as error:
+        raise error.at(request.operator, request.location) from None
 
 
 @functools.cache

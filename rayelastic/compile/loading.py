@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rayelastic.compile.cache.loader import engine_symbols, host_target, load_image, register_symbols
+from rayelastic.compile.code.aggregate_code import AggregateCode
 from rayelastic.compile.code.loaded_function import LoadedFunction
 from rayelastic.compile.code.operator_code import MachineCode, OperatorCode
 from rayelastic.compile.code.process_code import ProcessCode
@@ -13,7 +14,7 @@ from rayelastic.compile.lanes.python_lane import per_run, vectorised
 from rayelastic.compile.reading.signatures import annotated_library
 from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane
 
-__all__ = ["LoadedProcess", "load", "load_process"]
+__all__ = ["LoadedMethods", "load", "load_aggregate", "load_process"]
 
 
 def load(code: OperatorCode) -> LoadedFunction:
@@ -47,11 +48,11 @@ def load(code: OperatorCode) -> LoadedFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedProcess:
-    """The compiled methods of a class with timers in this process.
+class LoadedMethods:
+    """The compiled methods of a class in this process.
 
     Args:
-        addresses: of on_tuple, on_time and on_end; 0 where the class has none.
+        addresses: of on_tuple, on_time and on_end, or of add, merge and result; 0 where the class has none.
         owner: keep it as long as these are in use.
     """
 
@@ -59,16 +60,29 @@ class LoadedProcess:
     owner: object
 
 
-def load_process(code: ProcessCode) -> LoadedProcess:
+def load_process(code: ProcessCode) -> LoadedMethods:
     """Links the methods into this process; errors as of `load`."""
     if any(one is not None and one.target != host_target() for one in code.methods):
         again = Compiler().compile_process(code.request)
         assert isinstance(again, ProcessCode), again
         code = again
+    return _linked(code.methods)
+
+
+def load_aggregate(code: AggregateCode) -> LoadedMethods:
+    """Links the methods of a user's aggregate into this process; errors as of `load`."""
+    if any(one is not None and one.target != host_target() for one in code.methods):
+        again = Compiler().compile_aggregate(code.request)
+        assert isinstance(again, AggregateCode), again
+        code = again
+    return _linked(code.methods)
+
+
+def _linked(methods: tuple[MachineCode | None, ...]) -> LoadedMethods:
     register_symbols(engine_symbols())
-    loaded = [(None, 0) if one is None else load_image(one) for one in code.methods]
-    on_tuple, on_time, on_end = (address for _, address in loaded)
-    return LoadedProcess((on_tuple, on_time, on_end), [owner for owner, _ in loaded])
+    loaded = [(None, 0) if one is None else load_image(one) for one in methods]
+    one, two, three = (address for _, address in loaded)
+    return LoadedMethods((one, two, three), [owner for owner, _ in loaded])
 
 
 def _machine_for_here(code: OperatorCode) -> MachineCode:

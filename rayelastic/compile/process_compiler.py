@@ -13,7 +13,7 @@ from rayelastic.compile.code.operator_code import MachineCode, OperatorCode
 from rayelastic.compile.code.process_code import ProcessCode
 from rayelastic.compile.code.state import is_record_class
 from rayelastic.compile.reading.callables import NotRewrittenError
-from rayelastic.compile.reading.timer_calls import TIME, as_function
+from rayelastic.compile.reading.methods.timer_calls import TIME, as_function
 from rayelastic.compile.reasons import plain_reason
 from rayelastic.errors import LaneError
 from rayelastic.graph.records.schema import Schema, laid_out

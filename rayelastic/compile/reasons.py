@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-__all__ = ["plain_reason", "source_line"]
+__all__ = ["compiled_reason", "plain_reason", "source_line"]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PLACES = (re.compile(r'File "([^"]+)", line (\d+)'), re.compile(r"at (\S+) \((\d+)\)"), re.compile(r"\((\S+):(\d+)\)"))
@@ -130,3 +130,12 @@ def _shown(code: CodeType, number: int) -> str:
     spans = [(a, b) for top, end, a, b in code.co_positions() if top == end == number and a is not None and b]
     spans = [(a, b) for a, b in spans if b > a]
     return raw[min(a for a, _ in spans) : max(b for _, b in spans)].decode(errors="replace") if spans else line.strip()
+
+
+def compiled_reason(frozen: Sequence[str]) -> str:
+    """What `explain` says of a compiled function.
+
+    >>> compiled_reason(["LIMIT", "RULES"])
+    'compiled to machine code; LIMIT, RULES as at declaration'
+    """
+    return "compiled to machine code" + (f"; {', '.join(frozen)} as at declaration" if frozen else "")

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rayelastic.compile.compiler import Compiler, compiled_reason, is_cached
+from rayelastic.compile.compiler import Compiler, is_cached
 from rayelastic.compile.reading.bound import taken_apart
+from rayelastic.compile.reasons import compiled_reason
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind

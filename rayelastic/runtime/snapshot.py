@@ -133,6 +133,9 @@ def _fields(schema: Schema | None, names: Container[str] | None = None) -> str:
 
 
 def _aggregates(body: object) -> str:
+    own = getattr(body, "own", None)
+    if own is not None:
+        return f"record ({_fields(own.state_schema)})"
     made = (f"{one.function.value}({one.field or ''})" for _, one in getattr(body, "aggregates", ()))
     return f"aggregates {', '.join(made)}"
 

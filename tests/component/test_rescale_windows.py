@@ -56,6 +56,31 @@ def events() -> Iterator[Event]:
         yield Event(dice.randrange(KEYS), number - dice.randrange(LATENESS), number)
 
 
+class Summed(NamedTuple):
+    rows: int = 0
+    total: int = 0
+    latest: int = 0
+
+
+class Sums:
+    """An aggregate of our own."""
+
+    init = Summed
+
+    def add(self, t: Any, state: Any) -> None:
+        state.rows += 1
+        state.total += t.number
+        state.latest = max(state.latest, t.number)
+
+    def merge(self, other: Any, state: Any) -> None:
+        state.rows += other.rows
+        state.total += other.total
+        state.latest = max(state.latest, other.latest)
+
+    def result(self, state: Any) -> Summed:
+        return Summed(state.rows, state.total, state.latest)
+
+
 def trades_and_quotes() -> Iterator[vwap.Event]:
     day = [vwap.Event(**row) for row in vwap.synthetic(30_000).to_pylist()]
     for number in itertools.count():
@@ -103,6 +128,15 @@ def check_moving(
 @pytest.mark.parametrize("window", WINDOWS)
 def test_windows_are_given_as_if_nothing_had_moved(window: str) -> None:
     check_moving(windows(window), events, Event, ["windows", "doubled"])
+
+
+@pytest.mark.parametrize("lane", ["compiled", "python"])
+def test_own_aggregates_are_given_as_if_nothing_had_moved(lane: str) -> None:
+    def declared(events: Any) -> Any:
+        keyed = events.event_time("time", "at", lateness=LATENESS).key_by("key")
+        return keyed.window(seconds=600, slide=200).combine("windows", Sums, lane=lane)
+
+    check_moving(declared, events, Event, ["windows"])
 
 
 class Quote(NamedTuple):

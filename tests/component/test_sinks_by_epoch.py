@@ -20,6 +20,7 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.runtime.files.file_formats import CsvFormat, ParquetFormat
 from rayelastic.runtime.files.file_writer import PartFolder, SingleFile
 from rayelastic.runtime.files.growing_table import GrowingTable
+from rayelastic.runtime.files.json_batches import JsonFormat
 from rayelastic.runtime.files.kept_rows import KeptRows
 from rayelastic.runtime.files.outputs import Output
 from tests.component.checkpoint_folder import Blobs
@@ -44,6 +45,8 @@ def read_files(target: Path, form: str) -> list[dict[str, Any]]:
     options = pa.csv.ParseOptions(newlines_in_values=True) if form == "csv" else None
     if not seen:
         return []
+    if form == "jsonl":
+        return [json.loads(line) for file in seen for line in file.read_text().splitlines()]
     kind = dataset.CsvFileFormat(options) if form == "csv" else form
     table = dataset.dataset(seen, schema=SCHEMA.to_arrow(), format=kind).to_table()
     rows: list[dict[str, Any]] = table.to_pylist()
@@ -113,6 +116,16 @@ class CsvFile(ParquetFile):
     kind = "csv"
 
 
+class JsonFolder(Folder):
+    form = JsonFormat
+    kind = "jsonl"
+
+
+class JsonFile(ParquetFile):
+    form = JsonFormat
+    kind = "jsonl"
+
+
 class Growing(Folder):
     def made(self, before: Output | None) -> Any:
         return GrowingTable(str(self.folder / "out"), SCHEMA, HOUR, before, "run", part_rows=30, by_epoch=True)
@@ -130,7 +143,7 @@ class Kept(Trial):
         return rows
 
 
-KINDS = [Folder, CsvFolder, ParquetFile, CsvFile, Growing, Kept]
+KINDS = [Folder, CsvFolder, JsonFolder, ParquetFile, CsvFile, JsonFile, Growing, Kept]
 FATES = [
     "told",  # the checkpoint is complete, and the sink hears of it
     "told late",  # after more rows have come

@@ -31,7 +31,7 @@ def test_what_a_job_wrote_until_its_last_checkpoint_is_gone_on_with(tmp_path: Pa
     def topology() -> rel.Topology:
         made = rel.Topology("goes_on")
         numbers = made.source("lines", rel.text(lines)).map("number", number, schema={"n": int}, lane="python")
-        for name, sink in (("parquet", rel.parquet), ("csv", rel.csv)):
+        for name, sink in (("parquet", rel.parquet), ("csv", rel.csv), ("jsonl", rel.json)):
             numbers.sink(f"{name}-file", sink(tmp_path / f"all.{name}"))
             numbers.sink(f"{name}-parts", sink(tmp_path / name))
         numbers.sink("growing", rel.spark.sink_stream(str(tmp_path / "growing"), seconds=0.05))
@@ -57,8 +57,9 @@ def test_what_a_job_wrote_until_its_last_checkpoint_is_gone_on_with(tmp_path: Pa
     expected = list(range(LINES))
     assert [t.n for t in result["listed"]] == expected
     assert result["counted"] == LINES
-    for name in ("all.parquet", "all.csv", "parquet", "csv", "growing"):
-        table = dataset.dataset(tmp_path / name, format="csv" if "csv" in name else "parquet").to_table()
+    for name in ("all.parquet", "all.csv", "all.jsonl", "parquet", "csv", "jsonl", "growing"):
+        kind = next((kind for kind in ("csv", "json") if kind in name), "parquet")
+        table = dataset.dataset(tmp_path / name, format=kind).to_table()
         assert sorted(table["n"].to_pylist()) == expected, name
     assert len(list((tmp_path / "parquet").glob("part-*"))) >= 2, "a part for each epoch that had rows"
-    assert not [file for name in (".", "parquet", "csv", "growing") for file in (tmp_path / name).glob(".*")]
+    assert not [file for name in (".", "parquet", "csv", "jsonl", "growing") for file in (tmp_path / name).glob(".*")]

@@ -11,7 +11,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "operators/aggregates.hpp"
+#include "operators/aggregates/named.hpp"
 #include "operators/explanation.hpp"
 #include "python/python_lane.hpp"
 #include "python/python_stream.hpp"
@@ -162,10 +162,11 @@ OperatorObject answered(const OperatorObject& inner, nb::object answer) {
 }
 
 OperatorObject aggregate(std::string name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
-                         const std::vector<NamedAggregate>& aggregates, const std::string& emit, const GivenTtl& ttl) {
+                         const std::vector<NamedAggregate>& aggregates, const std::string& emit, const GivenTtl& ttl,
+                         const OwnAggregateObject* own) {
   if (emit != "final" && emit != "update")
     throw std::invalid_argument("operator '" + name + "': emit is '" + emit + "', not 'final' or 'update'");
-  return {.spec = make_aggregate(std::move(name), input.schema, output.schema, keys, aggregates_of(aggregates),
+  return {.spec = make_aggregate(std::move(name), input.schema, output.schema, keys, aggregates_of(aggregates, own),
                                  emit == "final" ? Emit::Final : Emit::Update, ttl_of(ttl))};
 }
 
@@ -271,9 +272,9 @@ void bind_operator(nb::module_& module) {
           },
           nb::arg("choice"), nb::arg("ports"), "Each record to the output port whose number the compiled operator `choice` gives for it.")
       .def_static("aggregate", aggregate, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("aggregates"),
-                  nb::arg("emit") = "final", nb::arg("ttl") = GivenTtl(),
+                  nb::arg("emit") = "final", nb::arg("ttl") = GivenTtl(), nb::arg("own").none() = nb::none(),
                   "The built-in aggregate: (function, field, field of weights, two parameters); field '' for a count of tuples. ttl as of "
-                  "KeyedState.")
+                  "KeyedState.\nOr a user's own, alone.")
       .def_static(
           "text_source",
           [](std::string name, const SchemaObject& output, std::vector<std::string> paths, nb::object open, bool all) {

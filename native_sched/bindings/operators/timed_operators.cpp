@@ -7,7 +7,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "operators/aggregates.hpp"
+#include "operators/aggregates/named.hpp"
 #include "rayelastic/operators/delay.hpp"
 #include "rayelastic/operators/time/event_time.hpp"
 #include "rayelastic/operators/time/join.hpp"
@@ -28,9 +28,9 @@ WindowKind kind_named(const std::string& operator_name, const std::string& kind)
 
 OperatorObject window(std::string name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
                       const std::string& kind, std::int64_t size, std::int64_t slide, std::string time, std::int64_t shift, bool rest,
-                      std::int64_t lateness, const std::vector<NamedAggregate>& aggregates) {
+                      std::int64_t lateness, const std::vector<NamedAggregate>& aggregates, const OwnAggregateObject* own) {
   const WindowOptions options{kind_named(name, kind), size, slide, std::move(time), shift, rest, lateness};
-  return {.spec = make_window(std::move(name), input.schema, output.schema, keys, options, aggregates_of(aggregates))};
+  return {.spec = make_window(std::move(name), input.schema, output.schema, keys, options, aggregates_of(aggregates, own))};
 }
 
 constexpr const char* kCross = "cross";
@@ -92,10 +92,12 @@ void bind_timed_operators() {
           nb::arg("ticks_per_second") = 0.0,
           "Passes records on, and says by watermarks up to which event time they have come; ticks. Without a record for idle_after seconds "
           "(0: never)\nit is idle, or goes on with the clock where there are ticks_per_second; poke it now and then.")
-      .def_static("window", window, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("kind"), nb::arg("size"),
-                  nb::arg("slide"), nb::arg("time"), nb::arg("shift"), nb::arg("rest"), nb::arg("lateness"), nb::arg("aggregates"),
-                  "Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks). "
-                  "lateness: ticks for which\nwindows that were given still take records; 0 for none.")
+      .def_static(
+          "window", window, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("kind"), nb::arg("size"),
+          nb::arg("slide"), nb::arg("time"), nb::arg("shift"), nb::arg("rest"), nb::arg("lateness"), nb::arg("aggregates"),
+          nb::arg("own").none() = nb::none(),
+          "Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks). "
+          "lateness: ticks for which\nwindows that were given still take records; 0 for none. own: a user's aggregate, in place of others.")
       .def_static(
           "join", join, nb::arg("name"), nb::arg("left"), nb::arg("right"), nb::arg("output"), nb::arg("kind"), nb::arg("left_keys"),
           nb::arg("right_keys"), nb::arg("right_fields"), nb::arg("left_time"), nb::arg("left_shift"), nb::arg("right_time"),

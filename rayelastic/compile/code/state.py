@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import struct
-import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.errors import SchemaError
+from rayelastic.graph.records.mutable_state import MutableState
 from rayelastic.graph.records.schema import DataType, Field, Schema
 
 __all__ = ["MutableState", "StateFactory", "initial_record", "is_record_class", "state_factory"]
@@ -23,33 +23,6 @@ _CODES = {
 _PER_SECOND = {"s": 1, "m": 1_000, "u": 1_000_000, "n": 1_000_000_000}
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _INLINE_BYTES = 12
-
-
-class MutableState(types.SimpleNamespace):
-    """A key's state as a Python function sees it: the fields of its class, which can be assigned, and no others.
-
-    >>> state = MutableState(total=1)
-    >>> state.total += 2
-    >>> list(state)
-    [3]
-    >>> state.totl = 0
-    Traceback (most recent call last):
-    AttributeError: the state has no field 'totl', its fields are total
-    """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self.__dict__:
-            raise AttributeError(f"the state has no field '{name}', its fields are {', '.join(self.__dict__)}")
-        super().__setattr__(name, value)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.__dict__.values())
-
-    def __len__(self) -> int:
-        return len(self.__dict__)
-
-    def __getitem__(self, index: int) -> Any:
-        return list(self.__dict__.values())[index]
 
 
 @dataclass(frozen=True, slots=True)

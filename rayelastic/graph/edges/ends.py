@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rayelastic.errors import GraphError, SinkError
 from rayelastic.graph.edges.sinks import Choosy, CountSink
 from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec
 from rayelastic.graph.records.data_type import DataType
-from rayelastic.graph.records.forms import plain_form
+from rayelastic.graph.records.forms import Form, plain_form
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import NewOperator, check_new
@@ -69,11 +69,18 @@ def _check_types(sink: SinkDescription, schema: Schema) -> None:
         return
     for field in schema.fields:
         form = plain_form(field.format)
-        if form.kind in sink.refuses or (form.holds_objects and DataType.OBJECT in sink.refuses):
+        if not sink.refuses.isdisjoint(_kinds(form)):
             raise SinkError(
                 f"field '{field.name}' of {schema.name} is {form.shown}, which {type(sink).__name__} can't write",
                 way_out="Map it to what can be written, such as a str, or leave it out",
             )
+
+
+def _kinds(form: Form) -> Iterator[DataType]:
+    """Of a form and of all that is in it."""
+    yield form.kind
+    for _, part, _ in form.parts:
+        yield from _kinds(part)
 
 
 def _sink_description(sink: Any, operator: str) -> SinkDescription:
@@ -85,7 +92,7 @@ def _sink_description(sink: Any, operator: str) -> SinkDescription:
     if not hasattr(sink, "check") or hasattr(sink, "schema"):
         raise GraphError(
             f"{shown(sink)} is no sink",
-            way_out="Use rel.parquet(path), rel.csv(path), rel.call(fn), rel.list(), rel.count(), rel.arrow()",
+            way_out="Use rel.parquet, csv or json of a path, rel.call(fn), rel.list(), rel.count(), rel.arrow()",
         )
     described: SinkDescription = sink
     return described

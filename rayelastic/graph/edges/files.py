@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rayelastic.errors import SinkError
 from rayelastic.graph.edges.csv_files import CsvForm, CsvSource, check_form, csv_source
 from rayelastic.graph.edges.parquet_files import ParquetSource, is_hidden, parquet_source
-from rayelastic.graph.edges.paths import Paths, expanded, found_files, written_to
+from rayelastic.graph.edges.paths import Paths, expanded, found_files, single
 from rayelastic.graph.edges.sinks import ArrowSink, CsvSink, ParquetSink
 from rayelastic.graph.edges.sources import ArrowSource, arrow_source
 from rayelastic.graph.records.schema import Schema
@@ -40,7 +38,7 @@ class CsvFiles:
 
     def as_sink(self, operator: str) -> SinkDescription:
         """Take the path as that of a sink."""
-        return CsvSink(_single(self.paths, operator, "csv"))
+        return CsvSink(single(self.paths, operator, "csv"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class ParquetFiles:
 
     def as_sink(self, operator: str) -> SinkDescription:
         """Take the path as that of a sink."""
-        return ParquetSink(_single(self.paths, operator, "parquet"))
+        return ParquetSink(single(self.paths, operator, "parquet"))
 
 
 def csv(
@@ -130,9 +128,3 @@ def arrow(table: Any = None, schema: object = None) -> ArrowSource | ArrowSink:
         SchemaError: the schema doesn't match the table, or the table has a column that records can't hold.
     """
     return ArrowSink() if table is None else arrow_source(table, schema)
-
-
-def _single(paths: Paths, operator: str, function: str) -> str:
-    if not isinstance(paths, str | os.PathLike):
-        raise SinkError("a sink writes to one path", operator=operator, way_out=f"Give rel.{function} one path")
-    return written_to(paths, operator)  # absolute: where it runs the working directory may be another

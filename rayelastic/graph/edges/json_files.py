@@ -1,4 +1,4 @@
-"""JSON as a source: files with an object a line, as named tuples of any depth. Reads only the first rows."""
+"""JSON as a source and a sink: files with an object a line, as named tuples of any depth. Reads only the first rows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from rayelastic.errors import SchemaError, SourceError
 from rayelastic.graph.edges.byte_streams import content_of
 from rayelastic.graph.edges.locations import LocationError, shown_location
-from rayelastic.graph.edges.paths import Paths, expanded
+from rayelastic.graph.edges.paths import Paths, expanded, single
+from rayelastic.graph.edges.sinks import JsonSink
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, plain_form
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import Lane, SourceDescription
+from rayelastic.graph.spec.operator_spec import Lane, SinkDescription, SourceDescription
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +28,7 @@ _UNREADABLE = {
     DataType.OBJECT: "Declare what is in it as NamedTuple classes and lists",
     DataType.BINARY: "JSON has no bytes: declare it as a str",
     DataType.UUID: "Declare it as a str",
+    DataType.DURATION: "Declare it as an int, or a float of seconds",
     DataType.MAP: "Declare what is in it as a NamedTuple class, whose fields may be None",
 }
 
@@ -47,7 +49,7 @@ class JsonSource:
 
 @dataclass(frozen=True, slots=True)
 class JsonFiles:
-    """What `json` gives: a source."""
+    """What `json` gives: a source or a sink, by where it stands."""
 
     paths: Paths
     schema: Schema | None
@@ -66,18 +68,28 @@ class JsonFiles:
             error.way_out = f"Declare schema= with the fields that you need. {error.way_out}"
             raise
 
+    def as_sink(self, operator: str) -> SinkDescription:
+        """Take the path as that of a sink."""
+        return JsonSink(single(self.paths, operator, "json"))
+
 
 def json(paths: Paths, schema: object = None) -> JsonFiles:
-    """Read files with one JSON object a line (NDJSON, JSON Lines).
+    """Read or write files with one JSON object a line (NDJSON, JSON Lines).
+
+    Times and dates are texts as ISO 8601 has them, decimals numbers, or texts that are numbers, members of enums as
+    Arrow has them; a NaN is written as NaN, as Python's json does. A sink writes classes as objects, maps with texts as
+    keys as objects and others as lists of pairs, UUIDs as texts.
 
     Args:
-        paths: a file, a glob, a URI or several, compressed or not.
+        paths: a file, a glob, a URI or several, compressed or not; of a sink a file, or a folder where it has no
+            suffix.
         schema: NamedTuple classes for objects, `list[X]` for lists; a field that an object hasn't is None, one that
             isn't declared is left out. By default what the first megabyte of the first file looks like, all fields
             nullable.
 
     Raises:
         SourceError: when the source is declared: no such file, or not readable as JSON.
+        SinkError: when the sink is declared: it can't be written there, or a field is bytes, a duration or an object.
         SchemaError: the schema has a type that JSON doesn't have, or a name that no field can have was inferred.
 
     >>> import tempfile, pathlib
@@ -88,8 +100,11 @@ def json(paths: Paths, schema: object = None) -> JsonFiles:
     >>> events = topology.source("events", rel.json(file.name, {"tags": list[str], "n": int | None}))
     >>> events.map("tags", lambda t: (len(t.tags), t.tags[0]), lane="compiled").sink("out", rel.list())
     <sink out>
+    >>> _ = events.sink("copy", rel.json(file.name + ".copy.jsonl"))
     >>> [tuple(t) for t in rel.run(topology)["out"]]
     [(2, 'a')]
+    >>> print(pathlib.Path(file.name + ".copy.jsonl").read_text().strip())
+    {"tags": ["a", "b"], "n": 3}
     """
     return JsonFiles(paths, None if schema is None else Schema.of(schema))
 

@@ -79,6 +79,17 @@ def written_to(given: str | os.PathLike[str], operator: str) -> str:
     return os.fspath(given) if local is None else str(Path(local).expanduser().absolute())
 
 
+def single(paths: Paths, operator: str, function: str) -> str:
+    """Turn what a user gives a sink into a location, absolute: where it runs the working directory may be another.
+
+    Raises:
+        SinkError: several paths, or a URI that can't be used.
+    """
+    if not isinstance(paths, str | os.PathLike):
+        raise SinkError("a sink writes to one path", operator=operator, way_out=f"Give rel.{function} one path")
+    return written_to(paths, operator)
+
+
 def _matches(pattern: str, directories: bool) -> Iterable[str]:
     """List what one path or glob means; each file once."""
     is_glob = glob.has_magic(pattern) and not Path(pattern).exists()

@@ -24,6 +24,7 @@ __all__ = [
     "CountSink",
     "CsvSink",
     "GrowingSink",
+    "JsonSink",
     "ListSink",
     "ParquetSink",
     "call",
@@ -68,6 +69,21 @@ class CsvSink:
     path: str
     lane: Lane = Lane.BUILT_IN
     reason: str = "Arrow batches to CSV"
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError if nothing can be written there."""
+        check_writable(self.path, operator)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSink:
+    """Writes JSON, an object a line: one file, or part files into a directory where the path has no suffix."""
+
+    refuses: ClassVar[frozenset[DataType]] = OBJECTS | {DataType.BINARY, DataType.DURATION}
+
+    path: str
+    lane: Lane = Lane.VECTORISED
+    reason: str = "Arrow batches to lines of JSON, in Python"
 
     def check(self, operator: str) -> None:
         """Raise SinkError if nothing can be written there."""

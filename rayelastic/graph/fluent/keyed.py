@@ -10,6 +10,7 @@ from rayelastic.graph.fluent.functions import ErrorChoice
 from rayelastic.graph.operators.aggregates import Emit
 from rayelastic.graph.operators.folds import fold, reduce, scan
 from rayelastic.graph.operators.functions import NO_SIDES, deduplicate, function_operator
+from rayelastic.graph.operators.gathering.combined import combine
 from rayelastic.graph.operators.patterns import Pattern, match
 from rayelastic.graph.operators.processes import process
 from rayelastic.graph.records.time_info import Lifetime
@@ -275,6 +276,62 @@ class KeyedMethods(StreamBase[StreamT]):
         [('a', 2), ('b', 5), ('a', 1)]
         """
         return self._declare(scan(self._upstream, name, fn, start, schema, ttl))
+
+    def combine(
+        self,
+        name: str,
+        own: object,
+        *,
+        schema: object = None,
+        emit: str | Emit = "final",
+        ttl: Lifetime | None = None,
+        lane: LaneChoice = "auto",
+    ) -> StreamT:
+        """Aggregate the tuples of each key as a class of yours says; natively where its methods compile.
+
+        Args:
+            name: of the operator.
+            own: a class that can be made without arguments, or an object. `init()` makes the state of nothing: a
+                NamedTuple, whose fields the others read and assign (fixed layout, can be compiled), or anything that
+                can be changed and pickled. `add(t, state)` takes a tuple in, `result(state)` gives a value or a
+                NamedTuple, `merge(other, state)` takes another state in; keys need no merge, see
+                ``WindowedStream.combine``. What runs is a copy, and it keeps nothing but the state.
+            schema: of what `result` gives, see Schema.of; found out by default.
+            emit: 'final': one tuple per key when the input has ended; 'update': what it is after each tuple.
+            ttl: with emit='update', as of ``map``.
+            lane: 'auto', 'compiled' or 'python'.
+
+        Returns:
+            A stream of the key fields, then those that `result` gives; a plain value is called `value`.
+
+        Raises:
+            GraphError: a method is missing, or a field is called like a key; ttl= with emit='final'.
+            LaneError: lane='compiled' can't be had.
+            SchemaError: a record can't hold the result.
+
+        Source: AggregateFunction of Apache Flink.
+
+        >>> import math
+        >>> from typing import NamedTuple
+        >>> import rayelastic as rel
+        >>> class Sums(NamedTuple):
+        ...     n: int = 0
+        ...     logs: float = 0.0
+        >>> class GeometricMean:
+        ...     init = Sums
+        ...     def add(self, t, state):
+        ...         state.n += 1
+        ...         state.logs += math.log(t.price)
+        ...     def result(self, state):
+        ...         return math.exp(state.logs / state.n)
+        >>> topology = rel.Topology("prices")
+        >>> prices = topology.source("prices", rel.rows([("a", 2.0), ("a", 8.0)], {"k": str, "price": float}))
+        >>> prices.key_by("k").combine("mean", GeometricMean).sink("out", rel.list())
+        <sink out>
+        >>> [(t.k, round(t.value, 9)) for t in rel.run(topology)["out"]]
+        [('a', 4.0)]
+        """
+        return self._declare(combine(self._upstream, name, own, schema, emit, ttl, lane))
 
     def fold(self, name: str, fn: Callable[[Any, Any], Any], start: Any, *, schema: object = None) -> StreamT:
         """Give what has come together of each key when the input has ended; arguments and errors as for ``scan``.

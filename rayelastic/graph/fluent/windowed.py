@@ -7,6 +7,7 @@ from typing import Any, Generic
 
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.operators.aggregates import AggregateSpec, Emit, TopK
+from rayelastic.graph.operators.gathering.combined import window_combine
 from rayelastic.graph.operators.gathering.declared import (
     When,
     window_collect,
@@ -17,6 +18,7 @@ from rayelastic.graph.operators.gathering.declared import (
 )
 from rayelastic.graph.operators.windows import Window, windowed
 from rayelastic.graph.records.time_info import Seconds
+from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 
 __all__ = ["WindowedStream"]
@@ -112,6 +114,63 @@ class WindowedStream(Generic[StreamT]):
         return self._declare(
             window_process(self.stream._upstream, self.window, name, fn, schema, When(emit, every, until))
         )
+
+    def combine(
+        self,
+        name: str,
+        own: object,
+        *,
+        schema: object = None,
+        emit: str | Emit = "final",
+        every: Seconds | None = None,
+        until: Callable[[Any], Any] | None = None,
+        lane: LaneChoice = "auto",
+    ) -> StreamT:
+        """Aggregate the tuples of each window as a class of yours says; natively where its methods compile.
+
+        Args:
+            name: of the operator.
+            own: a class, or an object, with the methods of ``KeyedStream.combine``. Natively `merge(other, state)` is
+                needed too, for windows that overlap and sessions that meet: merging into the state of nothing gives the
+                other's.
+            schema: of what `result` gives, see Schema.of; found out by default.
+            emit: as of ``process``; early results are given by Python.
+            every: likewise.
+            until: likewise, but a function of what `result` gives.
+            lane: 'auto', 'compiled' or 'python'.
+
+        Returns:
+            A stream as of ``fold``, with what `result` gives.
+
+        Raises:
+            GraphError: a method is missing, or a field is called like a key; in Python as of ``process``.
+            LaneError: lane='compiled' can't be had, or windows by count, or without keys, aren't compiled.
+
+        >>> from typing import NamedTuple
+        >>> import rayelastic as rel
+        >>> class Prices(NamedTuple):
+        ...     low: float = float("inf")
+        ...     high: float = float("-inf")
+        >>> class Spread:
+        ...     init = Prices
+        ...     def add(self, t, state):
+        ...         state.low = min(state.low, t.price)
+        ...         state.high = max(state.high, t.price)
+        ...     def merge(self, other, state):
+        ...         state.low = min(state.low, other.low)
+        ...         state.high = max(state.high, other.high)
+        ...     def result(self, state) -> float:
+        ...         return state.high - state.low
+        >>> topology = rel.Topology("spreads")
+        >>> rows = rel.rows([("x", 7.0, 1), ("x", 5.0, 4), ("x", 9.0, 12)], {"k": str, "price": float, "at": int})
+        >>> timed = topology.source("offers", rows).event_time("time", "at").key_by("k")
+        >>> timed.window(seconds=10).combine("spread", Spread).sink("out", rel.list())
+        <sink out>
+        >>> [tuple(t) for t in rel.run(topology)["out"]]
+        [('x', 0, 10, 2.0), ('x', 10, 20, 0.0)]
+        """
+        when = When(emit, every, until)
+        return self._declare(window_combine(self.stream._upstream, self.window, name, own, schema, when, lane))
 
     def fold(
         self,

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rayelastic.errors import GraphError, SchemaError
+from rayelastic.graph.records.forms import decimal_form
 from rayelastic.graph.records.schema import DataType, Field, Schema, laid_out
 from rayelastic.graph.records.shown import shown
-from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.operator_spec import CompiledAggregate, Lane
 
 __all__ = [
     "AggregateFunction",
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 MOST_RANKS = 1000  # values that top_k keeps a key; a field of the output each
+LARGEST_PRECISION = 38  # digits of a decimal
 LEAST_ERROR = 0.00001  # of a quantile: a sketch then has 115,000 buckets for a factor of ten
 
 
@@ -107,11 +109,19 @@ class TopK:
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """What an aggregate operator computes: (output field, aggregate) in declared order, and when it emits."""
+    """What an aggregate operator computes: (output field, aggregate) in declared order, and when it emits.
+
+    Or a user's own aggregate in their place.
+    """
 
     aggregates: tuple[tuple[str, AggregateSpec], ...]
     emit: Emit = Emit.FINAL
-    lane: Lane = Lane.BUILT_IN
+    own: CompiledAggregate | None = None
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs."""
+        return Lane.BUILT_IN if self.own is None else Lane.COMPILED
 
     @property
     def ends(self) -> bool:
@@ -121,7 +131,12 @@ class Aggregation:
     @property
     def reason(self) -> str:
         """What runs, in words."""
-        return ", ".join(f"{name}={spec}" for name, spec in self.aggregates)
+        return aggregated(self.aggregates, self.own)
+
+
+def aggregated(aggregates: tuple[tuple[str, AggregateSpec], ...], own: CompiledAggregate | None) -> str:
+    """What is computed, in words."""
+    return ", ".join(f"{name}={spec}" for name, spec in aggregates) if own is None else own.reason
 
 
 def count(field: str | None = None) -> AggregateSpec:
@@ -134,7 +149,10 @@ def count(field: str | None = None) -> AggregateSpec:
 
 
 def sum(field: str) -> AggregateSpec:  # noqa: A001  (the public name is rel.sum)
-    """Sum a field: int64 of integers and bools, float64 of floats, durations of durations. Overflow fails the job."""
+    """Sum a field: int64 of integers and bools, float64 of floats, durations of durations.
+
+    Of decimals, decimals of 38 digits with as many behind the point. Overflow fails the job.
+    """
     return AggregateSpec(AggregateFunction.SUM, field)
 
 
@@ -149,17 +167,17 @@ def max(field: str) -> AggregateSpec:  # noqa: A001  (the public name is rel.max
 
 
 def mean(field: str) -> AggregateSpec:
-    """Compute the arithmetic mean of a numeric field: float64."""
+    """Compute the arithmetic mean of a numeric field, or of one of decimals: float64."""
     return AggregateSpec(AggregateFunction.MEAN, field)
 
 
 def first(field: str) -> AggregateSpec:
-    """Keep the value in the key's first tuple, of the field's type; null if that was null."""
+    """Keep the first value of the key that isn't null, of the field's type; null if there is none."""
     return AggregateSpec(AggregateFunction.FIRST, field)
 
 
 def last(field: str) -> AggregateSpec:
-    """Keep the value in the key's latest tuple, of the field's type; null if that was null."""
+    """Keep the latest value of the key that isn't null, of the field's type; null if there is none."""
     return AggregateSpec(AggregateFunction.LAST, field)
 
 
@@ -318,7 +336,8 @@ def _result(spec: AggregateSpec, source: Schema) -> tuple[str, bool]:
         _check_number(spec, field, source, field.type.is_ordered and field.type.size <= 8)
         return field.format, True
     if spec.function in _OF_NUMBERS:
-        _check_number(spec, field, source, field.type.is_numeric or field.type is DataType.BOOL)
+        averaged = spec.function is AggregateFunction.MEAN and field.type is DataType.DECIMAL
+        _check_number(spec, field, source, field.type.is_numeric or field.type is DataType.BOOL or averaged)
         nullable = field.nullable or spec.function is AggregateFunction.STDDEV
         if spec.function is AggregateFunction.WEIGHTED_MEAN:
             weight = source.field(spec.weight or "")
@@ -339,10 +358,12 @@ _OF_NUMBERS = (
 
 
 def _sum_format(spec: AggregateSpec, field: Field, source: Schema) -> str:
-    summable = field.type.is_numeric or field.type in (DataType.BOOL, DataType.DURATION)
+    summable = field.type.is_numeric or field.type in (DataType.BOOL, DataType.DURATION, DataType.DECIMAL)
     _check_number(spec, field, source, summable)
     if field.type is DataType.DURATION:
         return field.format
+    if field.type is DataType.DECIMAL:
+        return decimal_form(LARGEST_PRECISION, int(field.format.rpartition(",")[2]))
     return (DataType.FLOAT64 if field.type.is_float else DataType.INT64).default_format
 
 

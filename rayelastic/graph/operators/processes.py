@@ -29,7 +29,7 @@ from rayelastic.graph.spec.operator_spec import (
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["KeyedProcess", "process"]
+__all__ = ["KeyedProcess", "instance_of", "process"]
 
 METHODS: Mapping[str, str] = {  # and what they are called with
     "on_tuple": "t, state, out",
@@ -96,7 +96,7 @@ def process(
     with NewOperator(name, up.operators) as location:
         if not isinstance(clock, bool):
             raise GraphError(f"clock={shown(clock)}", way_out="Give True or False")
-        instance = _instance(cls)
+        instance = instance_of(cls)
         _check_methods(type(instance))
         if state is not None:
             check_state(state)
@@ -127,7 +127,8 @@ def _in_lane(up: Upstream, request: ProcessRequest, lane: Literal["auto"] | Lane
     return replace(body, why=f"not compiled: {code}")
 
 
-def _instance(cls: object) -> object:
+def instance_of(cls: object) -> object:
+    """The object that a user gave, or one of the class that they gave."""
     if not isinstance(cls, type):
         return cls
     try:

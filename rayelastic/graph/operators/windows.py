@@ -12,14 +12,14 @@ from enum import Enum
 from typing import Any
 
 from rayelastic.errors import GraphError
-from rayelastic.graph.operators.aggregates import AggregateSpec, TopK, aggregated_schema, expanded
+from rayelastic.graph.operators.aggregates import AggregateSpec, TopK, aggregated, aggregated_schema, expanded
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds, TimeInfo
 from rayelastic.graph.records.time_values import CLOCK
 from rayelastic.graph.spec.declaration import NewOperator, binds, declaring
 from rayelastic.graph.spec.location import caller_location
-from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import CompiledAggregate, Lane, OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
@@ -101,16 +101,21 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Windowing:
-    """What a window operator computes: (output field, aggregate) in declared order, for each window."""
+    """What a window operator computes of each window: (output field, aggregate) in declared order, or a user's own."""
 
     window: Window
     aggregates: tuple[tuple[str, AggregateSpec], ...]
-    lane: Lane = Lane.BUILT_IN
+    own: CompiledAggregate | None = None
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs."""
+        return Lane.BUILT_IN if self.own is None else Lane.COMPILED
 
     @property
     def reason(self) -> str:
         """What runs, in words."""
-        return f"{', '.join(f'{name}={spec}' for name, spec in self.aggregates)} of {self.window}"
+        return f"{aggregated(self.aggregates, self.own)} of {self.window}"
 
     @property
     def output_time(self) -> TimeInfo | None:

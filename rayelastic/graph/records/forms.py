@@ -13,7 +13,7 @@ import json
 import typing
 from collections.abc import Callable, Iterable
 from typing import Any, Self
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from rayelastic.errors import SchemaError
 from rayelastic.graph.records.data_type import DataType, parsed_format
@@ -28,12 +28,14 @@ __all__ = [
     "known_of",
     "list_form",
     "map_form",
+    "members_of",
     "object_form",
     "plain_form",
     "struct_form",
 ]
 
 Part = tuple[str, "Form", bool]  # a part of a form: name, form, whether it may be None
+_ENUM = "+e<"  # what the text of an enum begins with
 Known = tuple[Any, ...] | None  # what the native codec knows of a form's values, see value_codec.hpp
 
 
@@ -139,7 +141,7 @@ class Form(str):
 
 
 def plain_form(text: str) -> Form:
-    """The form of an Arrow format string of one plain value.
+    """The form of an Arrow format string of one plain value; or the text of an enum's, whose class isn't known then.
 
     Raises:
         KeyError: there is none.
@@ -150,6 +152,8 @@ def plain_form(text: str) -> Form:
         return decimal_form(*map(int, text[2:].split(",")))
     if text == "w:16":
         return Form(text, DataType.UUID)
+    if text.startswith(_ENUM):
+        return Form(text, DataType.ENUM)
     return Form(text, parsed_format(text)[0])
 
 
@@ -203,7 +207,7 @@ def enum_form(cls: type[enum.Enum]) -> Form:
         letter, texts = "l", [str(member.value) for member in members]
     elif all(isinstance(member.value, str) for member in members):
         texts = [str(member.value) for member in members]
-    return Form(f"+e<{_called(cls)};{letter};{';'.join(map(_quoted, texts))}>", DataType.ENUM, (), cls)
+    return Form(f"{_ENUM}{_called(cls)};{letter};{';'.join(map(_quoted, texts))}>", DataType.ENUM, (), cls)
 
 
 JSON = Form("+j", DataType.JSON)
@@ -212,6 +216,12 @@ JSON = Form("+j", DataType.JSON)
 def object_form() -> Form:
     """Any object of Python's."""
     return Form("+o", DataType.OBJECT, (), seal_of_this_process())
+
+
+def members_of(form: Form) -> tuple[str | int, ...]:
+    """What Arrow has in place of the members of an enum, in their order."""
+    texts = [unquote(text) for text in form[len(_ENUM) : -1].split(";")[2:]]
+    return tuple(map(int, texts)) if _has_numbers(form) else tuple(texts)
 
 
 def _has_numbers(form: Form) -> bool:
@@ -245,7 +255,7 @@ def known_of(form: Form, generated: Callable[[str, tuple[str, ...]], type]) -> K
         cls = form.cls or generated("Struct", tuple(name for name, _, _ in form.parts))
         return cls, issubclass(cls, tuple), inner
     if form.kind is DataType.ENUM:
-        return tuple(typing.cast("type[enum.Enum]", form.cls))
+        return tuple(members_of(form) if form.cls is None else typing.cast("type[enum.Enum]", form.cls))
     if form.kind is DataType.JSON:
         return json.loads, _dumped
     return (form.of.opened, form.of.sealed) if isinstance(form.of, Seal) else None

@@ -18,6 +18,8 @@ from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.ports import InputPort, OutputPort, endpoint, operator_of, stream_name
 
 __all__ = [
+    "AggregateRequest",
+    "CompiledAggregate",
     "CompiledFunction",
     "CompiledProcess",
     "FunctionCompiler",
@@ -175,6 +177,51 @@ class CompiledProcess(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class AggregateRequest:
+    """An object that aggregates, whose methods are to be compiled.
+
+    Args:
+        operator: its name, for messages.
+        instance: with `add(t, state)` and `result(state)`, and perhaps `merge(other, state)`.
+        first: the state of nothing.
+        input_schema: of the tuples that it gets.
+        output: of its results; None: find out.
+        location: 'file.py:12' of the declaration.
+    """
+
+    operator: str
+    instance: Any
+    first: Any
+    input_schema: Schema
+    output: Schema | None
+    location: str = ""
+
+
+class CompiledAggregate(Protocol):
+    """What the graph knows of the compiled methods of an object that aggregates. Picklable."""
+
+    @property
+    def reason(self) -> str:
+        """What runs, in words."""
+        ...
+
+    @property
+    def state_schema(self) -> Schema:
+        """Of the state."""
+        ...
+
+    @property
+    def output_schema(self) -> Schema:
+        """Of its results."""
+        ...
+
+    @property
+    def merges(self) -> bool:
+        """Whether states can be merged."""
+        ...
+
+
 class OperatorBody(Protocol):
     """What the graph knows of an operator class's function, or of a native operator. Picklable."""
 
@@ -226,6 +273,10 @@ class FunctionCompiler(Protocol):
 
     def compile_process(self, request: ProcessRequest) -> CompiledProcess | str:
         """Compile an object with timers, or say why it can't be. Raises SchemaError naming the operator."""
+        ...
+
+    def compile_aggregate(self, request: AggregateRequest) -> CompiledAggregate | str:
+        """Compile an object that aggregates, or say why it can't be. Raises SchemaError naming the operator."""
         ...
 
 

@@ -1,16 +1,26 @@
-"""The objects of JSON files as Arrow batches of a source's schema."""
+"""The objects of JSON files as Arrow batches of a source's schema, and Arrow batches as lines of JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import datetime as dt
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 from rayelastic.graph.edges.json_files import JsonSource, json_reader, reading_json
+from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import Form, plain_form
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["json_batches"]
+    from rayelastic.graph.records.schema import Schema
+
+__all__ = ["JsonFormat", "json_batches"]
+
+COPY_BYTES = 1 << 20  # of a file that is copied, at once
 
 
 def json_batches(body: JsonSource) -> Iterator[pa.RecordBatch]:
@@ -19,7 +29,134 @@ def json_batches(body: JsonSource) -> Iterator[pa.RecordBatch]:
     Raises:
         SourceError: a file can't be read, or has a value that isn't of the schema.
     """
-    wanted = body.schema.to_arrow()
+    wanted = _with_types(body.schema.to_arrow(), lambda kind: kind)
+    read = _with_types(wanted, _read_as)
     for path in body.paths:
-        with reading_json(path), json_reader(path, wanted) as reader:
-            yield from reader
+        with reading_json(path), json_reader(path, read) as reader:
+            for batch in reader:
+                yield batch if read == wanted else batch.cast(wanted)
+
+
+def _read_as(kind: pa.DataType) -> pa.DataType:
+    """What pyarrow's reader is asked for: dates and times of day it knows as texts alone."""
+    import pyarrow as pa
+
+    return pa.string() if pa.types.is_date(kind) or pa.types.is_time(kind) else kind
+
+
+def _with_types(schema: pa.Schema, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
+    """With other types. What is inside of them may be null: the reader takes it for null where what it is in is."""
+    import pyarrow as pa
+
+    def made(kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_list(kind):
+            return pa.list_(inside(kind.value_field))
+        if pa.types.is_struct(kind):
+            return pa.struct([inside(field) for field in kind])
+        return leaf(kind)
+
+    def inside(field: pa.Field) -> pa.Field:
+        return field.with_type(made(field.type)).with_nullable(True)
+
+    return pa.schema([field.with_type(made(field.type)) for field in schema])
+
+
+class JsonFormat:
+    """JSON, an object a line; implements FileFormat.
+
+    Args:
+        schema: of the rows.
+    """
+
+    suffix = ".jsonl"
+
+    def __init__(self, schema: Schema) -> None:
+        self._forms = {field.name: plain_form(field.format) for field in schema.fields}
+
+    def begin(self, file: Any) -> JsonWriter:
+        """Returns a writer."""
+        return JsonWriter(file, self._forms)
+
+    def rows(self, file: Any) -> int:
+        """Counts the lines."""
+        return _lines(file, None)[1]
+
+    def copy(self, before: Any, rows: int, writer: Any, file: Any) -> None:  # noqa: ARG002  (it keeps nothing back)
+        """Copies bytes."""
+        left, _ = _lines(before, rows)
+        before.seek(0)
+        while left > 0 and (piece := before.read(min(COPY_BYTES, left))):
+            file.write(piece)
+            left -= len(piece)
+
+
+class JsonWriter:
+    """Writes batches to a file that is open.
+
+    Args:
+        file: with `write`.
+        forms: of the fields, by name.
+    """
+
+    def __init__(self, file: Any, forms: dict[str, Form]) -> None:
+        self._file = file
+        self._forms = {name: form for name, form in forms.items() if _differs(form)}
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Writes the rows, each with its line end."""
+        rows = batch.to_pylist()
+        for row in rows:
+            for name, form in self._forms.items():
+                row[name] = _written(row[name], form)
+        lines = [json.dumps(row, ensure_ascii=False, default=_text) for row in rows]
+        self._file.write("".join(f"{line}\n" for line in lines).encode())
+
+    def close(self) -> None:
+        """Does nothing: all is written."""
+
+
+def _differs(form: Form) -> bool:
+    """Whether Python's json would write it otherwise, or not at all."""
+    return form.kind in (DataType.JSON, DataType.MAP) or any(_differs(part) for _, part, _ in form.parts)
+
+
+def _written(value: Any, form: Form) -> Any:
+    """A value as `json` writes it: text that is JSON read, maps of texts as dicts."""
+    if value is None:
+        return None
+    if form.kind is DataType.JSON:
+        return json.loads(value)
+    parts = [part for _, part, _ in form.parts]
+    if form.kind is DataType.MAP:
+        pairs = [[_written(key, parts[0]), _written(item, parts[1])] for key, item in value]
+        return dict(pairs) if parts[0].kind is DataType.STRING else pairs
+    if form.kind is DataType.LIST:
+        return [_written(item, parts[0]) for item in value]
+    if form.kind is DataType.STRUCT:
+        return {name: _written(value[name], part) for name, part, _ in form.parts}
+    return value
+
+
+def _text(value: Any) -> Any:
+    """What JSON has in place of a value that it hasn't."""
+    if isinstance(value, dt.datetime | dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, Decimal | uuid.UUID):
+        return str(value)
+    raise TypeError(f"{value!r} can't be written as JSON")
+
+
+def _lines(file: Any, lines: int | None) -> tuple[int, int]:
+    """Where so many lines end, all if none are given; in bytes, and how many these are."""
+    at, seen = 0, 0
+    if lines == 0:
+        return 0, 0
+    while piece := file.read(COPY_BYTES):
+        ends = piece.count(b"\n")
+        if lines is not None and seen + ends >= lines:
+            inside = -1
+            for _ in range(lines - seen):
+                inside = piece.index(b"\n", inside + 1)
+            return at + inside + 1, lines
+        at, seen = at + len(piece), seen + ends
+    return at, seen

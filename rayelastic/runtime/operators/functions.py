@@ -15,6 +15,7 @@ from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.operators.own_aggregates import own_aggregate
 from rayelastic.runtime.operators.tolerant import tolerant_operator, ttl_of
 
 if TYPE_CHECKING:
@@ -131,4 +132,5 @@ def aggregate_operator(spec: OperatorSpec) -> _native.Operator:
         native_aggregates(body.aggregates),
         body.emit.value,
         ttl_of(spec),
+        own_aggregate(spec.name, body.own),
     )

@@ -10,10 +10,20 @@ from rayelastic.compile import Flags
 from rayelastic.compile.lanes.python_lane import error_text
 from rayelastic.errors import SinkError, StateError
 from rayelastic.graph.edges.postgres import PostgresSink
-from rayelastic.graph.edges.sinks import ArrowSink, CallSink, CountSink, CsvSink, GrowingSink, ListSink, ParquetSink
+from rayelastic.graph.edges.sinks import (
+    ArrowSink,
+    CallSink,
+    CountSink,
+    CsvSink,
+    GrowingSink,
+    JsonSink,
+    ListSink,
+    ParquetSink,
+)
 from rayelastic.runtime.files.file_formats import CsvFormat, FileFormat, ParquetFormat
 from rayelastic.runtime.files.file_writer import PartFolder, SingleFile
 from rayelastic.runtime.files.growing_table import GrowingTable
+from rayelastic.runtime.files.json_batches import JsonFormat
 from rayelastic.runtime.files.kept_rows import KeptRows
 from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.files.outputs import Output
@@ -64,9 +74,7 @@ def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
         case GrowingSink():
             before = Output.at(body.path, past.outputs)
             table = GrowingTable(body.path, schema, body.period, before, f"{past.run}/{name}", by_epoch=past.by_epoch)
-            flags = Flags.SINK | Flags.NEEDS_TOKEN
-            native = _native.Operator.python(name, table.write, native_schema(schema), None, view="arrow", flags=flags)
-            return SinkOperator(native, table, past.taken(name), table.abandon)
+            return SinkOperator(_viewed(name, schema, table.write), table, past.taken(name), table.abandon)
         case ParquetSink():
             return _filed(spec, body.path, ParquetFormat(schema), past)
         case PostgresSink():
@@ -74,6 +82,8 @@ def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
             return SinkOperator(_batches(name, schema, to_server.write), to_server, past.taken(name), to_server.abandon)
         case CsvSink():
             return _filed(spec, body.path, CsvFormat(schema), past)
+        case JsonSink():
+            return _filed(spec, body.path, JsonFormat(schema), past)
     raise SinkError(
         f"{type(body).__name__} can't be written here", operator=name, way_out="Use one of the sinks of rayelastic"
     )
@@ -99,8 +109,15 @@ def _filed(spec: OperatorSpec, path: str, form: FileFormat, past: Past) -> SinkO
     before = Output.at(path, past.outputs)
     is_file = bool(OutputFolder(path, is_file=True).file)
     writer = SingleFile(path, form, before) if is_file else PartFolder(path, form, before)
-    return SinkOperator(_batches(spec.name, spec.input_schema, writer.write), writer, past.taken(spec.name))
+    native = (_viewed if spec.lane.needs_python else _batches)(spec.name, spec.input_schema, writer.write)
+    return SinkOperator(native, writer, past.taken(spec.name))
 
 
 def _batches(name: str, schema: Schema, write: Callable[[pa.RecordBatch], Any]) -> _native.Operator:
     return _native.Operator.arrow_sink(name, native_schema(schema), write, BATCH_ROWS)
+
+
+def _viewed(name: str, schema: Schema, write: Callable[[pa.RecordBatch], Any]) -> _native.Operator:
+    """Under the token, run by run."""
+    flags = Flags.SINK | Flags.NEEDS_TOKEN
+    return _native.Operator.python(name, write, native_schema(schema), None, view="arrow", flags=flags)

@@ -14,6 +14,7 @@ from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.runtime.operators.functions import match_operator, native_aggregates
 from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.operators.own_aggregates import own_aggregate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,6 +55,7 @@ def _window(spec: OperatorSpec) -> _native.Operator:
         window.rest,
         window.lateness,
         native_aggregates(body.aggregates),
+        own_aggregate(spec.name, body.own),
     )
 
 

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rayelastic import _native
 from rayelastic.errors import DamagedError, StateError
-from rayelastic.graph.records.data_type import DataType, arrow_type_of, parsed_format
-from rayelastic.graph.records.schema import laid_out
+from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import members_of, plain_form
+from rayelastic.graph.records.from_arrow import reader_of
+from rayelastic.graph.records.schema import generated_type, laid_out
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.saved.shapes import Shape, StateKindOf
 
@@ -40,6 +42,7 @@ __all__ = [
 HEADER = struct.Struct("<8sQQQ")  # magic, layout, keys, bytes that follow
 _KEY = struct.Struct("<IB")  # bytes, 1 if null
 _LENGTH = struct.Struct("<I")
+_NUMBER = struct.Struct("<i")  # of a member of an enum
 _TOUCH_BYTES = 8  # when a key was touched last, where it has a time to live
 _INLINE = 12  # bytes of a text that are in its record
 _EVERYTHING = ((0, (1 << 64) - 1),)
@@ -151,7 +154,7 @@ def _key_cells(entry: Entry, keys: Sequence[Column]) -> list[Cell]:
         return [None if entry.is_null else entry.key]
     reader, cells = _Reader(entry.key), []
     for _, text, _ in keys:
-        kind, valid = parsed_format(text)[0], reader.take(1) == b"\1"
+        kind, valid = plain_form(text).kind, reader.take(1) == b"\1"
         cells.append(None if not valid else reader.take(reader.number() if kind.is_variable else kind.size))
     return cells
 
@@ -207,7 +210,13 @@ def _column(cells: Sequence[Cell], text: str) -> pa.Array:
     import numpy as np
     import pyarrow as pa
 
-    kind, of = parsed_format(text)[0], arrow_type_of(text)
+    form = plain_form(text)
+    kind, of = form.kind, form.arrow
+    if kind is DataType.ENUM:
+        members = members_of(form)
+        return pa.array([None if cell is None else members[_NUMBER.unpack(cell)[0]] for cell in cells], of)
+    if kind is DataType.UUID:
+        return pa.ExtensionArray.from_storage(of, pa.array(list(cells), of.storage_type))
     if kind is DataType.STRING:
         return pa.array([None if cell is None else cell.decode() for cell in cells], of)
     if kind is DataType.BINARY:
@@ -217,6 +226,13 @@ def _column(cells: Sequence[Cell], text: str) -> pa.Array:
     valid = np.packbits(np.array([cell is not None for cell in cells], bool), bitorder="little").tobytes()
     data = b"".join(bytes(kind.size) if cell is None else cell for cell in cells)
     return pa.Array.from_buffers(of, len(cells), [pa.py_buffer(valid), pa.py_buffer(data)])
+
+
+def _listed(column: Any, text: str) -> list[Any]:
+    """The values of a column, of enums whose class is known their members."""
+    reader = reader_of(plain_form(text), generated_type)
+    values: list[Any] = column.to_pylist()
+    return values if reader is None else [reader(value) for value in values]
 
 
 def _unpickled(data: bytes) -> Any:
@@ -307,16 +323,16 @@ def pairs_of(chunks: Sequence[bytes], shape: Shape) -> Iterator[tuple[Any, Any]]
     if shape.kind in (StateKindOf.VALUE, StateKindOf.TIMERS):
         found = [entry for chunk in chunks for entry in entries(chunk, shape)]
         cells = _turned([_key_cells(entry, shape.keys) for entry in found], len(keys))
-        columns = [_column(some, text).to_pylist() for some, (_, text, _) in zip(cells, shape.keys, strict=True)]
+        columns = [_listed(_column(some, text), text) for some, (_, text, _) in zip(cells, shape.keys, strict=True)]
         objects = (_unpickled(entry.payload) for entry in found)
         values = [one.state if shape.kind is StateKindOf.TIMERS else one for one in objects]
     else:
         table = table_of(chunks, shape, trusted=True)
-        columns = [column.to_pylist() for column in table.columns[: len(keys)]]
-        schema = laid_out(
-            "State", [one for one in shape.values if shape.kind is StateKindOf.RECORD or one[0] not in keys]
-        )
-        rows = zip(*(column.to_pylist() for column in table.columns[len(keys) :]), strict=True)
+        shown = [one for one in shape.values if shape.kind is StateKindOf.RECORD or one[0] not in keys]
+        texts = [text for _, text, _ in (*shape.keys, *shown)]
+        listed = [_listed(column, text) for column, text in zip(table.columns, texts, strict=True)]
+        columns, schema = listed[: len(keys)], laid_out("State", shown)
+        rows = zip(*listed[len(keys) :], strict=True)
         values = [schema.tuple_type(*row) for row in rows]
     for number, value in enumerate(values):
         key = tuple(column[number] for column in columns)

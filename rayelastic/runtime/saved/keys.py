@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import math
 import struct
+import typing
+import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import StateError
-from rayelastic.graph.records.data_type import DataType, arrow_type_of, parsed_format
+from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import Form, members_of, plain_form
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from rayelastic.runtime.saved.shapes import Shape
 
 __all__ = ["key_bytes", "parsed_key"]
 
 _LENGTH = struct.Struct("<I")
+_MEMBER = struct.Struct("<i")
 _FLOATS = {DataType.FLOAT32: "<f", DataType.FLOAT64: "<d", DataType.FLOAT16: "<e"}
 
 
@@ -34,17 +37,16 @@ def key_bytes(key: Sequence[Any], shape: Shape, operator: str) -> tuple[bytes, b
         raise _no_such_key(key, shape, operator, f"{len(shape.keys)} values")
     cells: list[bytes | None] = []
     for value, (_, text, nullable) in zip(key, shape.keys, strict=True):
-        try:
-            array = pa.array([value], arrow_type_of(text))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError) as error:
-            raise _no_such_key(key, shape, operator, str(error)) from None
         if value is None and not nullable:
             raise _no_such_key(key, shape, operator, "no field may be None")
-        cells.append(None if value is None else _cell(array, parsed_format(text)[0]))
+        try:
+            cells.append(None if value is None else _cell(value, plain_form(text)))
+        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+            raise _no_such_key(key, shape, operator, str(error)) from None
     if len(cells) == 1:
         return cells[0] or b"", cells[0] is None
     return b"".join(
-        _part(cell, parsed_format(text)[0]) for cell, (_, text, _) in zip(cells, shape.keys, strict=True)
+        _part(cell, plain_form(text).kind) for cell, (_, text, _) in zip(cells, shape.keys, strict=True)
     ), False
 
 
@@ -62,12 +64,13 @@ def parsed_key(texts: Sequence[str], shape: Shape) -> tuple[Any, ...]:
         if text == "null" and nullable:
             key.append(None)
             continue
-        if parsed_format(form)[0] is DataType.STRING and len(text) > 1 and text[0] == text[-1] == '"':
+        of = plain_form(form)
+        if of.kind is DataType.STRING and len(text) > 1 and text[0] == text[-1] == '"':
             key.append(_unquoted(text))
             continue
         try:
-            key.append(pa.array([text]).cast(arrow_type_of(form))[0].as_py())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            key.append(uuid.UUID(text) if of.kind is DataType.UUID else pa.array([text]).cast(of.arrow)[0].as_py())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
             key.append(text)
     return tuple(key)
 
@@ -80,7 +83,7 @@ def _unquoted(text: str) -> str:
 
 
 def _no_such_key(key: Sequence[Any], shape: Shape, operator: str, why: str) -> StateError:
-    fields = ", ".join(f"{name}: {parsed_format(text)[0].value}" for name, text, _ in shape.keys)
+    fields = ", ".join(f"{name}: {plain_form(text).shown}" for name, text, _ in shape.keys)
     return StateError(
         f"{tuple(key)!r} can't be a key of it ({why})",
         operator=operator,
@@ -88,17 +91,33 @@ def _no_such_key(key: Sequence[Any], shape: Shape, operator: str, why: str) -> S
     )
 
 
-def _cell(array: pa.Array, kind: DataType) -> bytes:
+def _cell(value: Any, form: Form) -> bytes:
+    import pyarrow as pa
+
+    kind = form.kind
+    if kind is DataType.UUID:
+        return (value if isinstance(value, uuid.UUID) else uuid.UUID(value)).bytes
+    if kind is DataType.ENUM:
+        return _MEMBER.pack(_number_of(value, form))
+    array = pa.array([value], form.arrow)
     if kind.is_variable:
         value = array[0].as_py()
         return value.encode() if isinstance(value, str) else bytes(value)
     if kind is DataType.BOOL:
         return bytes([bool(array[0].as_py())])
     cell = array.buffers()[1].to_pybytes()[: kind.size]
-    if (form := _FLOATS.get(kind)) is not None:  # one zero, one NaN
-        (number,) = struct.unpack(form, cell)
-        return struct.pack(form, math.nan if math.isnan(number) else number or 0.0)
+    if (packed := _FLOATS.get(kind)) is not None:  # one zero, one NaN
+        (number,) = struct.unpack(packed, cell)
+        return struct.pack(packed, math.nan if math.isnan(number) else number or 0.0)
     return bytes(cell)
+
+
+def _number_of(value: Any, form: Form) -> int:
+    """Which member of an enum it is, or what stands for one."""
+    if form.cls is not None and isinstance(value, form.cls):
+        members: list[Any] = list(typing.cast("type[enum.Enum]", form.cls))
+        return members.index(value)
+    return members_of(form).index(value)
 
 
 def _part(cell: bytes | None, kind: DataType) -> bytes:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from rayelastic.compile.code.aggregate_code import AggregateCode
 from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.errors import StateError
 from rayelastic.graph.operators.aggregates import Aggregation
 from rayelastic.graph.operators.processes import KeyedProcess
-from rayelastic.graph.records.data_type import FORMATS
+from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.runtime.operators.functions import NativeAggregate, native_aggregates
 
@@ -113,16 +114,19 @@ def columns_of(schema: Schema, names: Sequence[str] | None = None) -> Columns:
 def shape_of(spec: OperatorSpec) -> Shape | None:
     """How the state of an operator is laid out; None if it keeps none by key, or none that can be shown.
 
-    What has a field of a type with classes or parts of its own (enums, UUIDs, lists, ...) isn't shown.
+    What has a field of a type with parts of its own (lists, structs, JSON, ...) isn't shown.
     """
     shape = _shape_of(spec)
-    if shape is None or not all(text in FORMATS or _is_zoned(text) for _, text, _ in shape.every_column):
+    if shape is None or any(_has_parts(text) for _, text, _ in shape.every_column):
         return None
     return shape
 
 
-def _is_zoned(text: str) -> bool:
-    return text.partition(":")[0] + ":" in FORMATS
+def _has_parts(text: str) -> bool:
+    try:
+        return plain_form(text).kind.is_made
+    except KeyError:
+        return True
 
 
 def _shape_of(spec: OperatorSpec) -> Shape | None:
@@ -138,9 +142,13 @@ def _shape_of(spec: OperatorSpec) -> Shape | None:
             return Shape(StateKindOf.VALUE, keys, (), ttl)
         case KeyedProcess(code=None):
             return Shape(StateKindOf.TIMERS, keys, (), ttl)
+        case Aggregation(own=AggregateCode() as own):
+            return Shape(StateKindOf.RECORD, keys, columns_of(own.state_schema), ttl)
         case Aggregation() if spec.output_schema is not None:
             gives, made = columns_of(spec.output_schema), tuple(native_aggregates(body.aggregates))
-            return Shape(StateKindOf.AGGREGATE, keys, gives, ttl, columns_of(schema), made, body.emit.value)
+            taken = {name for _, one in body.aggregates for name in (one.field, one.weight) if name is not None}
+            takes = columns_of(schema, [name for name in schema.names if name in taken.union(spec.keys)])
+            return Shape(StateKindOf.AGGREGATE, keys, gives, ttl, takes, made, body.emit.value)
     return None
 
 

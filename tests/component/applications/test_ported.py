@@ -281,22 +281,23 @@ def test_anomalies(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_orderbook(seed: int) -> None:
+def test_orderbook(seed: int, tmp_path: Path) -> None:
     dice = random.Random(seed)
     books: dict[str, dict[str, dict[float, float]]] = {p: {"buy": {}, "sell": {}} for p in ("BTC", "ETH")}
-    rows, expected = [], []
+    lines, expected = [], []
     for _ in range(400):
         product, side = dice.choice(("BTC", "ETH")), dice.choice(("buy", "sell"))
         price = round(dice.uniform(99, 100) if side == "buy" else dice.uniform(100, 101), 2)
         size = dice.choice((0, 1, 2))
-        rows.append(orderbook.Message(product, json.dumps({"changes": [[side, str(price), str(size)]]})))
+        lines.append(json.dumps({"product": product, "changes": [[side, str(price), str(size)]]}))
         books[product][side][price] = size
         bids, asks = ({p: s for p, s in books[product][one].items() if s} for one in ("buy", "sell"))
         if bids and asks:
             bid, ask = max(bids), min(asks)
             if (ask - bid) / ask > orderbook.WIDE:
                 expected.append((product, bid, bids[bid], ask, asks[ask], ask - bid))
-    assert [tuple(t) for t in rel.run(orderbook.build(rows))["out"]] == expected
+    (tmp_path / "messages.jsonl").write_text("\n".join(lines))
+    assert [tuple(t) for t in rel.run(orderbook.build(str(tmp_path / "messages.jsonl")))["out"]] == expected
     assert len(expected) > 20
 
 

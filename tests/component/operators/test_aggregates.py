@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from typing import Any, NamedTuple
+from decimal import Decimal, localcontext
+from typing import Annotated, Any, NamedTuple
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rayelastic as rel
+from rayelastic.errors import JobFailedError
 from tests.component.operators.running import CONFIGS, results
 
 
@@ -152,3 +155,49 @@ def test_many_distinct_texts_and_the_largest_of_times() -> None:
         lambda s: s.aggregate("all", n=rel.distinct("name"), top=rel.top_k("at", 3), times=rel.distinct("at")),
     )
     assert found == [(7919, *sorted((row.at for row in rows), reverse=True)[:3], 10_007)]
+
+
+class Paid(NamedTuple):
+    key: str
+    at: int
+    price: Annotated[Decimal, pa.decimal128(12, 2)]
+    tip: Decimal | None
+
+
+PRICES = st.decimals(min_value=-(10**10) + 1, max_value=10**10 - 1, places=2)
+TIPS = st.decimals(min_value=-(10**18), max_value=10**18, places=18)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.builds(Paid, st.sampled_from("ab"), st.integers(0, 30), PRICES, st.none() | TIPS), max_size=30))
+def test_decimals_are_summed_exactly(rows: list[Paid]) -> None:
+    wanted: Any = {"price": rel.sum("price"), "tip": rel.sum("tip"), "mean": rel.mean("price")}
+
+    def expected(some: list[Paid]) -> tuple[Any, ...]:
+        tips = [row.tip for row in some if row.tip is not None]
+        total = sum((row.price for row in some), Decimal(0))
+        with localcontext(prec=60):
+            return (
+                total,
+                sum(tips, Decimal(0)) if tips else None,
+                pytest.approx(float(total / len(some)), rel=1e-12, abs=1e-9),
+            )
+
+    found = results(Paid, rows, lambda s: s.key_by("key").aggregate("sums", **wanted))
+    by_key = {key: [row for row in rows if row.key == key] for key in "ab"}
+    assert sorted(found) == [(key, *expected(some)) for key, some in by_key.items() if some]
+
+    def sliding(s: rel.Stream) -> rel.Stream:
+        return s.event_time("time", "at", lateness=30).window(seconds=10, slide=5).aggregate("sums", **wanted)
+
+    windows = {start: [row for row in rows if start <= row.at < start + 10] for start in range(-5, 35, 5)}
+    assert results(Paid, rows, sliding) == [
+        (start, start + 10, *expected(some)) for start, some in windows.items() if some
+    ]
+
+
+def test_a_sum_of_more_than_38_digits_fails() -> None:
+    most = Decimal(10**20 - 1)
+    rows = [Paid("a", 0, Decimal(1), most)] * 2
+    with pytest.raises(JobFailedError, match="the sum of field 'tip' doesn't fit into 38 digits"):
+        results(Paid, rows, lambda s: s.key_by("key").aggregate("sums", tip=rel.sum("tip")))

@@ -181,6 +181,38 @@ def test_what_may_be_corrected_is_in_snapshots(kind: str, tmp_path: Path) -> Non
         assert sorted(map(tuple, [*before, *after])) == sorted(expected)
 
 
+def saved_bytes(rows: list[Row], made: Callable[[rel.KeyedStream], Any], folder: Path) -> int:
+    """What the state of windows takes in a snapshot behind these rows."""
+    gate = testing.Gate()
+    topology = rel.Topology("kept")
+    timed = topology.source("rows", testing.script([*rows, gate], Row)).event_time("time", "at", lateness=DISORDER)
+    made(timed.key_by("key")).sink("out", rel.count())
+    job = rel.start(topology, CONFIGS["manual"])
+    try:
+        assert gate.wait_reached(PATIENCE)
+        while job.metrics().operator("rows").tuples_out < len(rows):
+            assert not job.status.state.is_final
+        job.stop(rel.Snapshot(folder, key=KEY))
+    finally:
+        job.close()
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file() and file.suffix != ".json")
+
+
+KEPT: dict[str, Callable[[Any], Any]] = {
+    "native": lambda s: s.window(seconds=7, slide=3, lateness=OPEN).aggregate("sums", n=rel.sum("n")),
+    "session": lambda s: s.session(gap=2, lateness=OPEN).aggregate("sums", n=rel.sum("n")),
+    "python": lambda s: s.window(seconds=7, slide=3, lateness=OPEN).fold("sums", lambda total, t: total + t.n, 0),
+}
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_windows_that_take_late_tuples_no_longer_are_dropped(kind: str, tmp_path: Path) -> None:
+    rows = [Row("a", 4 * n, 1) for n in range(2_000)]
+    few, many = (saved_bytes(rows[:count], KEPT[kind], tmp_path / str(count)) for count in (50, 2_000))
+    assert few > 0
+    assert many < 1.2 * few, (few, many)
+
+
 moment = dt.datetime.fromisoformat
 
 

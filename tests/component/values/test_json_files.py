@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import decimal
 import gzip
 import json
+import tempfile
+import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import rayelastic as rel
 from rayelastic.errors import JobFailedError, SchemaError, SinkError, SourceError
-from tests.component.values.kinds import Side
+from tests.component.values.kinds import LEAVES, Kind, Leg, Side, listed, optional
 
 LINES = [
     {"user": {"name": "ada", "tags": ["a", "b"]}, "n": 3, "more": {"x": 1}},
@@ -97,3 +102,71 @@ def test_sinks_say_what_they_cant_write(tmp_path: Path) -> None:
     events = topology.source("in", rel.json(written(tmp_path, LINES), Event))
     with pytest.raises(SinkError, match=r"field 'user' of Event is User\(.*CsvSink can't write"):
         events.sink("out", rel.csv(str(tmp_path / "out.csv")))
+
+
+READABLE = [kind for kind in LEAVES if kind[0] not in (bytes, uuid.UUID)]
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[dict[str, Any], list[tuple[Any, ...]]]:
+    """A schema of what JSON has, and rows of it."""
+    chosen: list[Kind] = draw(st.lists(st.sampled_from(READABLE), min_size=1, max_size=4))
+    made = [draw(st.sampled_from([kind, optional(kind), listed(kind), listed(optional(kind))])) for kind in chosen]
+    rows = draw(st.lists(st.tuples(*(values for _, values in made)), max_size=5))
+    return {f"f{n}": kind for n, (kind, _) in enumerate(made)}, rows
+
+
+@settings(deadline=None, max_examples=60)
+@given(tables())
+def test_what_is_written_is_read_again(table: tuple[dict[str, Any], list[tuple[Any, ...]]]) -> None:
+    declared, rows = table
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "rows.jsonl")
+        topology = rel.Topology("json")
+        topology.source("in", rel.rows(rows, schema=declared)).sink("out", rel.json(path))
+        rel.run(topology)
+        assert len(Path(path).read_bytes().splitlines()) == len(rows)
+        if rows:
+            assert [tuple(row) for row in read(rel.json(path, declared))] == rows
+
+
+class Everything(NamedTuple):
+    at: dt.datetime
+    of: dt.time
+    payload: rel.Json
+    named: dict[str, int]
+    numbered: dict[int, list[rel.Json]]
+    id: uuid.UUID
+    nothing: float
+    legs: list[Leg]
+
+
+def test_what_others_read_of_it(tmp_path: Path) -> None:
+    leg = Leg(Side.SELL, decimal.Decimal("1.50"))
+    values: list[Any] = [
+        dt.datetime.fromisoformat("2024-01-02T03:04:05.000006"), dt.time(1, 2),
+        {"a": [1, None]}, {"b": 2}, {3: ["x", {"y": 1}]},
+        uuid.UUID(int=7), float("nan"), [leg],
+    ]  # fmt: skip
+    row = Everything(*values)
+    topology = rel.Topology("json")
+    topology.source("in", rel.rows([row])).sink("out", rel.json(tmp_path / "parts"))
+    rel.run(topology)
+    (line,) = (tmp_path / "parts" / "part-0.jsonl").read_text().splitlines()
+    assert json.loads(line.replace("NaN", "0.5")) == {
+        "at": "2024-01-02T03:04:05.000006",
+        "of": "01:02:00",
+        "payload": {"a": [1, None]},
+        "named": {"b": 2},
+        "numbered": [[3, ["x", {"y": 1}]]],
+        "id": str(row.id),
+        "nothing": 0.5,
+        "legs": [{"side": "sell", "price": "1.50", "at": None}],
+    }
+
+
+@pytest.mark.parametrize("kind", [bytes, dt.timedelta, list[bytes], Any])
+def test_what_json_has_not_isnt_written(kind: Any, tmp_path: Path) -> None:
+    topology = rel.Topology("json")
+    with pytest.raises(SinkError, match="which JsonSink can't write"):
+        topology.source("in", rel.rows([], schema={"x": kind})).sink("out", rel.json(tmp_path / "x.jsonl"))

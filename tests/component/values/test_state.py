@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,6 +113,67 @@ def test_what_cant_be_shown_of_a_state_is_told() -> None:
         gate.open()
         job.cancel()
         job.close()
+
+
+KEYED: dict[str, Callable[[Any], Any]] = {
+    "aggregate": lambda keyed: keyed.aggregate(
+        "kept", total=rel.sum("price"), latest=rel.last("level"), most=rel.max("id")
+    ),
+    "value": lambda keyed: keyed.map("kept", counted, state=list, schema=int),
+    "record": lambda keyed: keyed.map("kept", numbered, state=Count, schema=int, lane="compiled"),
+}
+
+
+class Count(NamedTuple):
+    n: int = 0
+
+
+def numbered(t: Row, s: Any) -> int:
+    s.n += 1
+    return s.n
+
+
+def counted(t: Row, s: list[int]) -> int:
+    s.append(t.n)
+    return len(s)
+
+
+@pytest.mark.parametrize("kind", KEYED)
+@pytest.mark.parametrize("keys", [("side",), ("level", "side"), ("price",), ("id", "side")])
+def test_state_of_such_keys_is_shown(kind: str, keys: tuple[str, ...], tmp_path: Path) -> None:
+    gate = testing.Gate()
+    topology = rel.Topology("shown")
+    rows = topology.source("in", testing.script([*ROWS, gate], Row))
+    KEYED[kind](rows.key_by(*keys)).sink("out", rel.count())
+    groups: dict[Any, list[Row]] = {}
+    for one in ROWS:
+        groups.setdefault(tuple(getattr(one, key) for key in keys), []).append(one)
+    job, folder = rel.start(topology), rel.Snapshot(tmp_path / "saved", key=b"k" * 32)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        while job.metrics().operator("kept").tuples_in < len(ROWS):
+            assert not job.status.state.is_final
+        state = job.state("kept")
+        for key, group in groups.items():
+            found = state.get(key)
+            if kind == "value":
+                assert found == [one.n for one in group]
+            elif kind == "record":
+                assert tuple(found) == (len(group),)
+            else:
+                assert found.total == sum((one.price for one in group), decimal.Decimal(0))
+                levels = [one.level for one in group if one.level is not None]
+                assert (found.latest, found.most) == (levels[-1] if levels else None, max(one.id for one in group))
+            texts = [str(value.value) if isinstance(value, Side | Level) else str(value) for value in key]
+            assert None in key or state.get(state.key_of(texts)) == found
+        assert {key if isinstance(key, tuple) else (key,) for key, _ in state.items()} == set(groups)
+        with pytest.raises(StateError, match="can't be a key of it"):
+            state.get(tuple("nothing" for _ in keys))
+        job.stop(folder)
+    finally:
+        gate.open()
+        job.close()
+    assert rel.read_snapshot(folder)["kept"].num_rows == len(groups)
 
 
 def test_windows_keep_them() -> None:

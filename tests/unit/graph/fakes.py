@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.graph import FunctionRequest, Lane, OperatorKind, Schema
-from rayelastic.graph.spec.operator_spec import OperatorRequest, ProcessRequest
+from rayelastic.graph.spec.operator_spec import AggregateRequest, OperatorRequest, ProcessRequest
 
 CHANGES = "it changes all fields"  # of a function
 
@@ -36,6 +36,9 @@ class FakeCompiler:
 
     def compile_process(self, request: ProcessRequest) -> str:
         return "a fake compiles no timers"
+
+    def compile_aggregate(self, request: AggregateRequest) -> str:
+        return "a fake compiles no aggregates"
 
     def compile_operator(self, request: OperatorRequest) -> FakeCode:
         lane = Lane.PYTHON if request.lane == "auto" else request.lane

@@ -30,7 +30,7 @@ def prepare(path: str) -> Callable[[], list[Any]]:
     lines = Path(path).read_text().splitlines()
     out: list[Any] = []
     flow = Dataflow("orderbook")
-    rows = [tuple(line.split(" ", 1)) for line in lines]
+    rows = [(json.loads(line)["product"], line) for line in lines]
     messages = op.input("messages", flow, TestingSource(rows, batch_size=1_000))
     best = op.stateful_map("book", messages, update)
     made = op.filter("wide", best, lambda one: one[1] is not None and one[1][4] / one[1][2] > 0.001)

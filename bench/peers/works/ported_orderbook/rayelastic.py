@@ -1,7 +1,6 @@
 """The port, examples/ported/orderbook.py."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import rayelastic as rel
@@ -9,11 +8,8 @@ from examples.ported import orderbook
 
 
 def prepare(path: str) -> Callable[[], list[Any]]:
-    lines = Path(path).read_text().splitlines()
-    rows = [orderbook.Message(*line.split(" ", 1)) for line in lines]
-
     def run() -> list[Any]:
-        out: list[Any] = rel.run(orderbook.build(rows))["out"]
+        out: list[Any] = rel.run(orderbook.build(path))["out"]
         return out
 
     return run

@@ -1,5 +1,6 @@
 #include "operators/aggregate/accumulators.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <stdexcept>
@@ -20,8 +21,14 @@ bool share_state(const Aggregate& one, const Aggregate& other) {
   return shareable && one.function == other.function && one.field == other.field && one.second == other.second;
 }
 
+std::string overflow_of(const AggregateStep& step) {
+  const bool decimal = step.field->type == Type::Decimal128;
+  return "the sum of field '" + step.field->name + "' doesn't fit into " + (decimal ? "38 digits" : "int64") +
+         "; map the field to float first";
+}
+
 void check_parameters(const Aggregate& aggregate) {
-  const auto [function, field, weight, first, second] = aggregate;
+  const auto& [function, field, weight, first, second, own] = aggregate;
   if (function == AggregateFunction::Stddev && !(first >= 0)) throw std::invalid_argument("the degrees of freedom are less than 0");
   if (function == AggregateFunction::Quantile && !(first >= 0 && first <= 1 && second > 0 && second < 1))
     throw std::invalid_argument("a quantile needs a probability between 0 and 1 and an error between 0 and 1");
@@ -33,9 +40,17 @@ void check_parameters(const Aggregate& aggregate) {
 
 Accumulators::Accumulators(std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output, std::size_t first,
                            const std::vector<Aggregate>& aggregates)
-    : input_(std::move(input)), output_(std::move(output)) {
+    : input_(std::move(input)), output_(std::move(output)), first_(first) {
   const std::vector<Field>& results = output_->fields();
   if (aggregates.empty()) throw std::invalid_argument("nothing to aggregate");
+  if (aggregates.size() == 1 && aggregates[0].own != nullptr) {
+    own_ = aggregates[0].own;
+    own_->check_output(std::span(results).subspan(std::min(first, results.size())));
+    initial_.assign(own_->initial().begin(), own_->initial().end());
+    text_offsets_.assign(own_->text_offsets().begin(), own_->text_offsets().end());
+    text_checks_.assign(own_->text_checks().begin(), own_->text_checks().end());
+    return;
+  }
   if (results.size() != first + aggregates.size())
     throw std::invalid_argument("the output schema has to have one field per aggregate, after " + std::to_string(first) + " others");
   for (std::size_t i = 0; i < aggregates.size(); ++i) {
@@ -79,12 +94,12 @@ Accumulators::Accumulators(std::shared_ptr<const Schema> input, std::shared_ptr<
       step.state_offset = same->state_offset;
     } else {
       const StateNeed need = need_of(aggregate.function, type);
-      step.state_offset = state_size_;
+      step.state_offset = initial_.size();
       if (need.text) {
-        text_offsets_.push_back(state_size_);
+        text_offsets_.push_back(initial_.size());
         text_checks_.push_back(check_of(aggregate, type));
       }
-      state_size_ += need.bytes;
+      initial_.resize(initial_.size() + need.bytes);
     }
     steps_.push_back(std::move(step));
   }
@@ -92,11 +107,13 @@ Accumulators::Accumulators(std::shared_ptr<const Schema> input, std::shared_ptr<
 
 void Accumulators::keep_in(TextRooms& rooms) noexcept {
   rooms_ = &rooms;
+  if (own_ != nullptr) own_->keep_in(rooms);
   for (AggregateStep& step : steps_) step.rooms = &rooms;
 }
 
 std::uint64_t Accumulators::layout() const noexcept {
-  std::uint64_t digest = hash_of(state_size_);
+  if (own_ != nullptr) return own_->layout();
+  std::uint64_t digest = hash_of(state_size());
   for (const AggregateStep& step : steps_) {
     const std::uint64_t type = step.field == nullptr ? 0 : static_cast<std::uint64_t>(step.field->type) + 1;
     digest = hash_of(digest ^ (static_cast<std::uint64_t>(step.aggregate.function) << 32 | type << 16 | step.state_offset));
@@ -106,26 +123,28 @@ std::uint64_t Accumulators::layout() const noexcept {
 }
 
 std::ptrdiff_t Accumulators::update(const std::byte* records, std::size_t count, void* const* states) {
+  if (own_ != nullptr) return own_->add(records, count, states);
   for (const AggregateStep& step : steps_) {
     const std::ptrdiff_t failed = step.update == nullptr ? -1 : step.update(step, records, count, states);
     if (failed < 0) continue;
-    problem_ = "the sum of field '" + step.field->name + "' doesn't fit into int64; map the field to float first";
+    problem_ = overflow_of(step);
     return failed;
   }
   return -1;
 }
 
 bool Accumulators::merge(std::byte* into, const std::byte* later) {
+  if (own_ != nullptr) return own_->merge(into, later);
   for (const AggregateStep& step : steps_) {
     if (step.merge == nullptr || step.merge(step, into + step.state_offset, later + step.state_offset)) continue;
-    problem_ = "the sum of field '" + step.field->name + "' doesn't fit into int64; map the field to float first";
+    problem_ = overflow_of(step);
     return false;
   }
   return true;
 }
 
 void Accumulators::copy(std::byte* into, const std::byte* from) {
-  std::memcpy(into, from, state_size_);
+  std::memcpy(into, from, state_size());
   for (const std::size_t offset : text_offsets_) {
     const auto text = load<StringView>(from + offset);
     *reinterpret_cast<StringView*>(into + offset) = rooms_->copy(text.data(), text.length);
@@ -134,10 +153,11 @@ void Accumulators::copy(std::byte* into, const std::byte* from) {
 
 void Accumulators::clear(std::byte* state) noexcept {
   for (const std::size_t offset : text_offsets_) rooms_->clear(*reinterpret_cast<StringView*>(state + offset));
-  std::memset(state, 0, state_size_);
+  std::memcpy(state, initial_.data(), state_size());
 }
 
-void Accumulators::write(const std::byte* state, std::byte* record) const {
+bool Accumulators::write(const std::byte* state, std::byte* record) const {
+  if (own_ != nullptr) return own_->write(state, *output_, std::span(output_->fields()).subspan(first_), record);
   for (const AggregateStep& step : steps_) {
     const Field& field = *step.output;
     const bool valid = step.result(step, state + step.state_offset, record + field.offset);
@@ -145,6 +165,7 @@ void Accumulators::write(const std::byte* state, std::byte* record) const {
     const auto bit = static_cast<std::size_t>(field.validity);
     record[output_->validity_offset() + bit / 8] |= static_cast<std::byte>(1U << (bit % 8));
   }
+  return true;
 }
 
 }  // namespace rayelastic

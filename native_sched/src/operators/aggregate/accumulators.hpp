@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "operators/aggregate/aggregate_step.hpp"
+#include "rayelastic/operators/aggregate/own_aggregate.hpp"
 
 namespace rayelastic {
 
@@ -20,30 +21,41 @@ class Accumulators {
   // Where texts are kept; to be called before anything below.
   void keep_in(TextRooms& rooms) noexcept;
 
-  [[nodiscard]] std::size_t state_size() const noexcept { return state_size_; }  // a new state is zero
+  // A new state.
+  [[nodiscard]] std::span<const std::byte> initial() const noexcept { return initial_; }
+  [[nodiscard]] std::size_t state_size() const noexcept { return initial_.size(); }
   [[nodiscard]] std::span<const std::size_t> text_offsets() const noexcept { return text_offsets_; }
   [[nodiscard]] std::span<const TextCheck> text_checks() const noexcept { return text_checks_; }
+
+  [[nodiscard]] bool merges() const noexcept { return own_ == nullptr || own_->merges(); }
 
   // Of what the states are made of: equal ones can be read by one another.
   [[nodiscard]] std::uint64_t layout() const noexcept;
 
-  // Record i into states[i]. The index of a record whose sum overflows, or -1; problem() tells.
+  // Record i into states[i]. The index of a record whose sum overflows, or on which a user's code fails, or -1; problem() tells.
   [[nodiscard]] std::ptrdiff_t update(const std::byte* records, std::size_t count, void* const* states);
-  // Adds the state of later records. False: a sum overflows.
+  // Adds the state of later records. False: as above.
   [[nodiscard]] bool merge(std::byte* into, const std::byte* later);
   // Makes a new state like another.
   void copy(std::byte* into, const std::byte* from);
   // Gives back what a state has of the rooms; it is a new one then.
   void clear(std::byte* state) noexcept;
-  // The fields of an output record, which is zero before. Texts point into the state.
-  void write(const std::byte* state, std::byte* record) const;
-  [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+  // The fields of an output record, which is zero before. Texts point into the state, or live until settle(). False: a user's code fails.
+  [[nodiscard]] bool write(const std::byte* state, std::byte* record) const;
+  // The texts of what was written have been copied.
+  void settle() const noexcept {
+    if (own_ != nullptr) own_->settle();
+  }
+  // Empty as long as nothing has failed.
+  [[nodiscard]] const std::string& problem() const noexcept { return own_ == nullptr ? problem_ : own_->problem(); }
 
  private:
   std::shared_ptr<const Schema> input_;
   std::shared_ptr<const Schema> output_;
+  std::shared_ptr<OwnAggregate> own_ = {};  // in place of the steps
   std::vector<AggregateStep> steps_;
-  std::size_t state_size_ = 0;
+  std::size_t first_;
+  std::vector<std::byte> initial_;
   std::vector<std::size_t> text_offsets_;
   std::vector<TextCheck> text_checks_;
   TextRooms* rooms_ = nullptr;

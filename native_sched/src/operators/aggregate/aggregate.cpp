@@ -25,11 +25,11 @@ struct AggregateState {
   std::unique_ptr<KeyedState> table = {};
   std::vector<const Field*> key_fields = {};  // of the output
 
-  // A record of the key's aggregates; texts still point into the table.
-  void write(const StringView& key, const std::byte* state, std::byte* record) const {
+  // A record of the key's aggregates; texts still point into the table. False: a user's code fails.
+  [[nodiscard]] bool write(const StringView& key, const std::byte* state, std::byte* record) const {
     std::memset(record, 0, output->record_size());
     table->extractor().restore(key, *output, key_fields, record);
-    accumulators.write(state, record);
+    return accumulators.write(state, record);
   }
 };
 
@@ -37,23 +37,30 @@ std::int64_t emit_all(AggregateState& aggregate, std::byte* out, std::size_t cap
   const std::size_t stride = aggregate.output->record_size();
   std::size_t written = 0;
   bool stopped = false;
+  bool failed = false;
   const auto chunk_for_run = [context](std::size_t bytes) {  // let go with the run, unlike context->allocate in a long call
     const ChunkRef chunk = Chunk::allocate(bytes);
     context->attach(chunk.get());
     return chunk->data();
   };
   aggregate.table->for_each([&](const StringView& key, const std::byte* state) {
-    if (stopped) return;
+    if (stopped || failed) return;
     if (written == capacity) {
       detach_texts(*aggregate.output, out, written, chunk_for_run);
+      aggregate.accumulators.settle();
       stopped = !context->flush(static_cast<std::int64_t>(written));
       written = 0;
       if (stopped) return;
     }
-    aggregate.write(key, state, out + written++ * stride);
+    failed = !aggregate.write(key, state, out + written++ * stride);
   });
   if (stopped) return REL_STOPPED;
+  if (failed) {
+    context->fail(aggregate.accumulators.problem());
+    return REL_FAILED(0);
+  }
   detach_texts(*aggregate.output, out, written, chunk_for_run);
+  aggregate.accumulators.settle();
   return static_cast<std::int64_t>(written);
 }
 
@@ -88,12 +95,13 @@ std::int64_t update_each(const void* in, std::int64_t n, void* out, std::int64_t
     const std::size_t batch = std::min(kBatch, count - first);
     aggregate.table->lookup(records + first * stride, batch, states);
     for (std::size_t i = 0; i < batch; ++i, target += aggregate.output->record_size()) {
-      if (aggregate.accumulators.update(records + (first + i) * stride, 1, states + i) >= 0) {
+      if (aggregate.accumulators.update(records + (first + i) * stride, 1, states + i) >= 0 ||
+          !aggregate.write(KeyedState::key_of(states[i]), static_cast<const std::byte*>(states[i]), target)) {
         context->fail(aggregate.accumulators.problem());
         return REL_FAILED(first + i);
       }
-      aggregate.write(KeyedState::key_of(states[i]), static_cast<const std::byte*>(states[i]), target);
       detach_texts(*aggregate.output, target, 1, [context](std::size_t bytes) { return static_cast<char*>(context->allocate(bytes)); });
+      aggregate.accumulators.settle();
     }
   }
   aggregate.table->publish();
@@ -128,9 +136,12 @@ Type type_of_aggregate(AggregateFunction function, Type field) {
     case AggregateFunction::Last:
       return field;
     case AggregateFunction::Sum:
-      if (field == Type::Duration) return field;
+      if (field == Type::Duration || field == Type::Decimal128) return field;
       needs(number, "a number");
       return is_float(field) ? Type::Float64 : Type::Int64;
+    case AggregateFunction::Mean:
+      needs(number || field == Type::Decimal128, "a number");
+      return Type::Float64;
     default:
       needs(number, "a number");
       return Type::Float64;
@@ -142,8 +153,8 @@ OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> inpu
                             const TimeToLive& ttl) try {
   if (emit == Emit::Final && ttl.ticks != 0) throw std::invalid_argument("aggregates at the end have no time to live");
   auto state = std::make_shared<AggregateState>(AggregateState{input, output, {input, output, keys.size(), aggregates}});
-  const std::vector<std::byte> initial(state->accumulators.state_size());
-  state->table = std::make_unique<KeyedState>(input, keys, initial.size(), initial, state->accumulators.text_offsets(), ttl);
+  const Accumulators& made = state->accumulators;
+  state->table = std::make_unique<KeyedState>(input, keys, made.state_size(), made.initial(), made.text_offsets(), ttl);
   state->accumulators.keep_in(state->table->texts());
   state->table->check_texts(state->accumulators.text_checks());
   for (std::size_t i = 0; i < keys.size(); ++i) {

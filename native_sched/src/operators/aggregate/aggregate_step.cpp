@@ -17,11 +17,12 @@ StateNeed need_of(AggregateFunction function, Type field) noexcept {
       return {16, true};
     case AggregateFunction::Sum:
     case AggregateFunction::Mean:
-      return {16, false};
+      return {field == Type::Decimal128 ? std::size_t{24} : std::size_t{16}, false};
     case AggregateFunction::Min:
     case AggregateFunction::Max:
     case AggregateFunction::First:
     case AggregateFunction::Last:
+    case AggregateFunction::Own:
       break;
   }
   if (is_text(field)) return {24, true};

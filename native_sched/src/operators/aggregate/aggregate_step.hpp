@@ -34,6 +34,7 @@ struct AggregateStep {
   TextRooms* rooms = nullptr;
   std::shared_ptr<KeyExtractor> value = {};  // of Distinct: equal values have equal bytes
   std::size_t state_offset = 0;
+  double unit = 1;  // of a decimal: what its last digit is worth
 };
 
 // Bytes of state that an aggregate needs, a multiple of 8, and whether the first 16 are a text (or what is kept like one).

@@ -1,6 +1,7 @@
 // Count, sum, mean, weighted mean, standard deviation: a number or three that values are added to.
-//   count: the number alone. sum, mean: the sum (int64 or double), number of values. weighted mean: sum of products, sum of weights,
+//   count: the number alone. sum, mean: the sum (int64 or double, of decimals 128 bits), number of values. weighted mean: sum of products, sum of weights,
 //   number of values. standard deviation: number of values, mean, sum of squared distances from it (Welford; merged as by Chan et al.).
+#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -81,6 +82,52 @@ bool merge_double_sums(const AggregateStep&, std::byte* into, const std::byte* l
   return true;
 }
 
+constexpr WholeNumber128 least_beyond_38_digits() {
+  WholeNumber128 power = 1;
+  for (int i = 0; i < 38; ++i) power *= 10;
+  return power;
+}
+
+// False: it has more than 38 digits.
+bool add_decimal(std::byte* state, WholeNumber128 value, std::int64_t values) {
+  constexpr WholeNumber128 kLeastBeyond = least_beyond_38_digits();
+  WholeNumber128 sum;
+  if (__builtin_add_overflow(load<Decimal>(state).number(), value, &sum) || sum >= kLeastBeyond || sum <= -kLeastBeyond) return false;
+  store(state, Decimal(sum));
+  add<std::int64_t>(state + sizeof(Decimal), values);
+  return true;
+}
+
+std::ptrdiff_t sum_decimals(const AggregateStep& step, const std::byte* records, std::size_t count, void* const* states) {
+  return for_present(step, records, count, states, [&step](const std::byte* record, std::byte* state) {
+    return add_decimal(state, load<Decimal>(record + step.field->offset).number(), 1);
+  });
+}
+
+bool merge_decimal_sums(const AggregateStep&, std::byte* into, const std::byte* later) {
+  return add_decimal(into, load<Decimal>(later).number(), load<std::int64_t>(later + sizeof(Decimal)));
+}
+
+bool result_of_decimal_sum(const AggregateStep&, const std::byte* state, std::byte* target) {
+  std::memcpy(target, state, sizeof(Decimal));
+  return load<std::int64_t>(state + sizeof(Decimal)) != 0;
+}
+
+bool result_of_decimal_mean(const AggregateStep& step, const std::byte* state, std::byte* target) {
+  const auto count = load<std::int64_t>(state + sizeof(Decimal));
+  const auto sum = static_cast<long double>(load<Decimal>(state).number());
+  store(target, count == 0 ? 0.0 : static_cast<double>(sum / static_cast<long double>(count) * static_cast<long double>(step.unit)));
+  return count != 0;
+}
+
+// "d:38,2": 2 digits behind the point.
+double unit_of(const std::string& format) {
+  const std::size_t comma = format.find(',');
+  int scale = 0;
+  if (comma != std::string::npos) (void)std::from_chars(format.data() + comma + 1, format.data() + format.size(), scale);
+  return std::pow(10.0, -scale);
+}
+
 bool result_of_sum(const AggregateStep&, const std::byte* state, std::byte* target) {
   std::memcpy(target, state, 8);
   return load<std::int64_t>(state + 8) != 0;
@@ -148,6 +195,14 @@ bool result_of_stddev(const AggregateStep& step, const std::byte* state, std::by
 
 void choose_sums(AggregateStep& step) {
   constexpr std::byte kZero[8] = {};
+  const bool sums = step.aggregate.function == AggregateFunction::Sum;
+  if (step.field != nullptr && step.field->type == Type::Decimal128 && (sums || step.aggregate.function == AggregateFunction::Mean)) {
+    step.update = sum_decimals;
+    step.merge = merge_decimal_sums;
+    step.result = sums ? result_of_decimal_sum : result_of_decimal_mean;
+    step.unit = unit_of(step.field->format);
+    return;
+  }
   switch (step.aggregate.function) {
     case AggregateFunction::Count:
       step.update = step.field == nullptr ? count_tuples : count_values;

@@ -55,7 +55,7 @@ struct CountWindow final : TimedState {
     if (pane == size) {  // one pane a window: no need for a queue
       const bool ok = !full || core.give(slot, key.open, nullptr, writer);
       core.accumulators().clear(key.open);
-      return ok ? Outcome::Ok : Outcome::Stopped;
+      return outcome_of<Outcome>(core, ok);
     }
     if (key.panes.size() == size / pane && !key.panes.pop(core)) return Outcome::Failed;
     if (!key.panes.push(core, std::exchange(key.open, nullptr))) return Outcome::Failed;
@@ -68,7 +68,7 @@ struct CountWindow final : TimedState {
     const bool fits = key.panes.add_total(core, total) && (key.open == nullptr || core.accumulators().merge(total, key.open));
     const bool ok = !fits || core.give(slot, total, nullptr, writer);
     core.drop(total);
-    return !fits ? Outcome::Failed : ok ? Outcome::Ok : Outcome::Stopped;
+    return fits ? outcome_of<Outcome>(core, ok) : Outcome::Failed;
   }
 
   // At the end: the next window of a key, as far as it got, if it has records that no window had.

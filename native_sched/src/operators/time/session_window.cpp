@@ -55,7 +55,7 @@ struct SessionWindow final : TimedState {
   Outcome give_session(void* slot, Session& session, bool corrected, OutputWriter& writer) {
     const std::int64_t bounds[] = {session.start, end_of(session)};
     session.given = true;
-    return core.give(slot, session.state, bounds, writer, corrected) ? Outcome::Ok : Outcome::Stopped;
+    return outcome_of<Outcome>(core, core.give(slot, session.state, bounds, writer, corrected));
   }
 
   Outcome take(void* slot, const std::byte* record, OutputWriter& writer) {

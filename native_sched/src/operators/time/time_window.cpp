@@ -93,13 +93,13 @@ struct TimeWindow final : TimedState {
     const auto begin = std::ranges::find_if(panes, [&](const Pane& each) { return each.number * pane >= end - size; });
     const auto behind = std::find_if(begin, panes.end(), [&](const Pane& each) { return each.number * pane >= end; });
     if (behind == begin) return Outcome::Ok;
-    if (behind - begin == 1) return core.give(slot, begin->state, bounds, writer, corrected) ? Outcome::Ok : Outcome::Stopped;
+    if (behind - begin == 1) return outcome_of<Outcome>(core, core.give(slot, begin->state, bounds, writer, corrected));
     std::byte* total = core.make();
     core.accumulators().copy(total, begin->state);
     const bool fits = std::all_of(begin + 1, behind, [&](const Pane& each) { return core.accumulators().merge(total, each.state); });
     const bool ok = !fits || core.give(slot, total, bounds, writer, corrected);
     core.drop(total);
-    return !fits ? Outcome::Failed : ok ? Outcome::Ok : Outcome::Stopped;
+    return fits ? outcome_of<Outcome>(core, ok) : Outcome::Failed;
   }
 
   // Takes a record that has come behind the end of some of its windows, and gives those that are kept once more.

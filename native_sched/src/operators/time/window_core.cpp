@@ -14,6 +14,7 @@ WindowCore::WindowCore(std::shared_ptr<const Schema> input, std::shared_ptr<cons
   constexpr std::array<std::byte, sizeof(void*)> kNothing = {};
   table_ = std::make_unique<KeyedState>(input_, keys, kNothing.size(), kNothing);
   accumulators_.keep_in(table_->texts());
+  if (!accumulators_.merges()) throw std::invalid_argument("an aggregate of windows has to merge");
   const std::vector<Field>& fields = output_->fields();
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const Field& key = *table_->extractor().fields()[i];
@@ -32,7 +33,10 @@ std::byte* WindowCore::make() {
   if (free_.empty()) {
     blocks_.push_back(std::make_unique<std::uint64_t[]>(words() * kBlockStates));
     free_.reserve(blocks_.size() * kBlockStates);  // so that drop() never fails
-    for (std::size_t i = kBlockStates; i-- > 0;) free_.push_back(reinterpret_cast<std::byte*>(blocks_.back().get() + i * words()));
+    for (std::size_t i = kBlockStates; i-- > 0;) {
+      free_.push_back(reinterpret_cast<std::byte*>(blocks_.back().get() + i * words()));
+      std::memcpy(free_.back(), accumulators_.initial().data(), accumulators_.state_size());
+    }
   }
   std::byte* state = free_.back();
   free_.pop_back();
@@ -61,8 +65,9 @@ bool WindowCore::give(const void* slot, const std::byte* state, const std::int64
     TimeField::write(end_->type, bounds[1], record + end_->offset);
   }
   if (corrected_ != nullptr) record[corrected_->offset] = static_cast<std::byte>(corrected ? 1 : 0);
-  accumulators_.write(state, record);
+  if (!accumulators_.write(state, record)) return false;
   writer.detach(record);
+  accumulators_.settle();
   return true;
 }
 

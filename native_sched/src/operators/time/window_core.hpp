@@ -39,7 +39,8 @@ class WindowCore {
   [[nodiscard]] std::uint64_t layout() const noexcept { return accumulators_.layout(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return blocks_.size() * kBlockStates * words() * 8; }
 
-  // Gives a window of a key. Null bounds: of a count. `corrected` counts where the output has a field for it. False: stop.
+  // Gives a window of a key. Null bounds: of a count. `corrected` counts where the output has a field for it. False: stop, or the aggregates
+  // tell a problem.
   [[nodiscard]] bool give(const void* slot, const std::byte* state, const std::int64_t* bounds, OutputWriter& writer,
                           bool corrected = false);
 

@@ -24,6 +24,13 @@ void make_session_window(OperatorSpec& spec, const std::vector<std::string>& key
   return REL_FAILED(index);
 }
 
+// What came of WindowCore::give.
+template <typename Outcome>
+[[nodiscard]] Outcome outcome_of(WindowCore& core, bool given) noexcept {
+  if (given) return Outcome::Ok;
+  return core.accumulators().problem().empty() ? Outcome::Stopped : Outcome::Failed;
+}
+
 // Of what a window keeps, for TimedState.
 [[nodiscard]] inline std::uint64_t form_of(WindowKind kind, std::uint64_t size, std::uint64_t slide, std::uint64_t kept) noexcept {
   return hash_of(hash_of(hash_of(kept ^ static_cast<std::uint64_t>(kind)) ^ size) ^ slide);

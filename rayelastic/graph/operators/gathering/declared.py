@@ -27,7 +27,18 @@ from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, Stat
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["When", "window_collect", "window_fold", "window_process", "window_reduce", "window_top"]
+__all__ = [
+    "When",
+    "checked",
+    "declared",
+    "shown_of",
+    "window_collect",
+    "window_fold",
+    "window_process",
+    "window_reduce",
+    "window_schema",
+    "window_top",
+]
 
 FINAL, PLACE = "final", "place"  # fields of what is given
 _MOST = 1_000_000  # tuples that `top` keeps of a window
@@ -45,14 +56,14 @@ class When:
 def window_process(up: Upstream, window: Window, name: str, fn: object, schema: object, when: When) -> OperatorSpec:
     """See ``WindowedStream.process``."""
     with NewOperator(name, up.operators) as location:
-        early = _checked(up, window, when)
+        early = checked(up, window, when)
         if not callable(fn) or is_async(fn) or not binds(fn, (None, None, None)):
             raise GraphError(
                 f"process calls fn(key, window, tuples), and got {shown(fn)}",
                 way_out="Give a plain function of these three",
             )
         gathered = Collected(fn, up.schema)
-        return _declared(up, window, name, location, gathered, early, Schema.of(schema), bounded=False)
+        return declared(up, window, name, location, gathered, early, Schema.of(schema), bounded=False)
 
 
 def window_fold(
@@ -66,51 +77,52 @@ def window_fold(
 ) -> OperatorSpec:
     """See ``WindowedStream.fold``."""
     with NewOperator(name, up.operators) as location:
-        early = _checked(up, window, when)
+        early = checked(up, window, when)
         check_together(fn, "fn(accumulated, t)")
         made = Schema.of(type(start) if schema is None else schema)
         columns = [(field.name, field.format, field.nullable) for field in made.fields]
-        shown_too = _shown(window, early)
-        gives = _schema(up, window, name, shown_too, columns)
-        return _declared(up, window, name, location, Folded(fn, start, shown_too), early, gives)
+        shown_too = shown_of(window, early)
+        gives = window_schema(up, window, name, shown_too, columns)
+        return declared(up, window, name, location, Folded(fn, start, shown_too), early, gives)
 
 
 def window_reduce(up: Upstream, window: Window, name: str, fn: Callable[[Any, Any], Any], when: When) -> OperatorSpec:
     """See ``WindowedStream.reduce``."""
     with NewOperator(name, up.operators) as location:
-        early = _checked(up, window, when)
+        early = checked(up, window, when)
         check_together(fn, "fn(reduced, t)")
-        shown_too = _shown(window, early)
-        gives = _schema(up, window, name, shown_too, _kept(up))
-        return _declared(up, window, name, location, Reduced(fn, up.schema, _others(up), shown_too), early, gives)
+        shown_too = shown_of(window, early)
+        gives = window_schema(up, window, name, shown_too, _kept(up))
+        return declared(up, window, name, location, Reduced(fn, up.schema, _others(up), shown_too), early, gives)
 
 
 def window_collect(up: Upstream, window: Window, name: str, when: When) -> OperatorSpec:
     """See ``WindowedStream.collect``."""
     with NewOperator(name, up.operators) as location:
-        early = _checked(up, window, when)
-        shown_too = _shown(window, early)
-        gives = _schema(up, window, name, shown_too, [(PLACE, "l", False), *_kept(up)])
-        return _declared(up, window, name, location, Each(_others(up), shown_too), early, gives)
+        early = checked(up, window, when)
+        shown_too = shown_of(window, early)
+        gives = window_schema(up, window, name, shown_too, [(PLACE, "l", False), *_kept(up)])
+        return declared(up, window, name, location, Each(_others(up), shown_too), early, gives)
 
 
 def window_top(up: Upstream, window: Window, name: str, k: object, by: str, least: bool, when: When) -> OperatorSpec:
     """See ``WindowedStream.top``."""
     with NewOperator(name, up.operators) as location:
-        early = _checked(up, window, when)
+        early = checked(up, window, when)
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= _MOST:
             raise GraphError(f"top of {shown(k)} tuples", way_out=f"Give a number from 1 to {_MOST:,}")
         if by not in up.schema.names:
             raise GraphError(
                 f"by={shown(by)}: {up.schema.name} has no such field", way_out=up.schema.suggestion(str(by))
             )
-        shown_too = _shown(window, early)
+        shown_too = shown_of(window, early)
         gathered = Top(k, up.schema.names.index(by), least, _others(up), shown_too)
-        gives = _schema(up, window, name, shown_too, [(PLACE, "l", False), *_kept(up)])
-        return _declared(up, window, name, location, gathered, early, gives)
+        gives = window_schema(up, window, name, shown_too, [(PLACE, "l", False), *_kept(up)])
+        return declared(up, window, name, location, gathered, early, gives)
 
 
-def _checked(up: Upstream, window: Window, when: When) -> Early:
+def checked(up: Upstream, window: Window, when: When) -> Early:
+    """When windows are given early; refuses what can't be gathered in Python."""
     if window.kind is WindowKind.COUNT:
         raise GraphError(
             "windows by count are only aggregated", way_out="Use .aggregate, or .window(count=, within=) for batches"
@@ -142,12 +154,13 @@ def _asks(until: object) -> bool:
     return until is None or (callable(until) and binds(until, (None,)))
 
 
-def _shown(window: Window, early: Early) -> Shown:
+def shown_of(window: Window, early: Early) -> Shown:
+    """What results say of their window."""
     flags = ((FINAL, early.may_not_be_final), (CORRECTED, window.lateness > 0))
     return Shown(tuple(flag for flag, said in flags if said))
 
 
-def _declared(
+def declared(
     up: Upstream,
     window: Window,
     name: str,
@@ -157,7 +170,21 @@ def _declared(
     gives: Schema,
     *,
     bounded: bool = True,
+    why: str = "",
 ) -> OperatorSpec:
+    """The operator that gathers the tuples of windows, and gives what is to be given.
+
+    Args:
+        up: what it takes.
+        window: which tuples come together.
+        name: of the operator.
+        location: 'file.py:12' of its declaration.
+        gathered: how tuples come together.
+        early: when a window is given before it is complete, too.
+        gives: the schema of results.
+        bounded: whether these have the bounds of the window.
+        why: it runs in Python.
+    """
     times = TimeValues.of(window.time, up.schema)
     instance: Any
     if window.kind is WindowKind.SESSION:
@@ -172,6 +199,7 @@ def _declared(
         up.schema,
         up.keys,
         window.time,
+        why=why,
         what=what,
         output_time=output_time(window) if bounded else None,
         lateness=window.lateness,
@@ -194,7 +222,10 @@ def _kept(up: Upstream) -> list[tuple[str, str, bool]]:
     return [(field.name, field.format, field.nullable) for field in fields]
 
 
-def _schema(up: Upstream, window: Window, name: str, shown_too: Shown, columns: list[tuple[str, str, bool]]) -> Schema:
+def window_schema(
+    up: Upstream, window: Window, name: str, shown_too: Shown, columns: list[tuple[str, str, bool]]
+) -> Schema:
+    """Of results: the keys, the bounds of the window, what is said of it, then columns."""
     keys = [up.schema.field(key) for key in up.keys]
     form = "g" if window.time is None else up.schema.field(window.time.field).format
     before = [(key.name, key.format, key.nullable) for key in keys]

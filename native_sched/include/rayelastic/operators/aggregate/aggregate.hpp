@@ -12,6 +12,8 @@
 
 namespace rayelastic {
 
+class OwnAggregate;  // own_aggregate.hpp
+
 enum class AggregateFunction : std::uint8_t {
   Count,
   Sum,
@@ -24,7 +26,8 @@ enum class AggregateFunction : std::uint8_t {
   Stddev,        // by Welford; null for as many values as degrees of freedom, or fewer
   Distinct,      // how many different values, exactly
   Largest,       // the value of a rank from above; null if there are fewer
-  Quantile       // of a sketch with relative error: quantile_sketch.hpp; NaNs are left out
+  Quantile,      // of a sketch with relative error: quantile_sketch.hpp; NaNs are left out
+  Own            // a user's, which has no other aggregates beside it and gives all fields of the result
 };
 
 struct Aggregate {
@@ -33,6 +36,7 @@ struct Aggregate {
   std::string weight = {};  // field of the weights of WeightedMean
   double first = 0;         // Stddev: degrees of freedom taken away; Largest: rank, from 0; Quantile: probability
   double second = 0;        // Largest: ranks kept; Quantile: relative error
+  std::shared_ptr<OwnAggregate> own = {};
 };
 
 enum class Emit : std::uint8_t {
@@ -40,11 +44,11 @@ enum class Emit : std::uint8_t {
   Update  // one record for each input record: the aggregates after it
 };
 
-// "count", "sum", ...; throws std::invalid_argument.
+// "count", "sum", ...; throws std::invalid_argument. Own has no name.
 [[nodiscard]] AggregateFunction aggregate_function_of(std::string_view name);
 
 // The type of an aggregate of a field: count and distinct int64; sum int64 of integers and bool, float64 of floats, duration of
-// durations; means, stddev and quantile float64; min, max, first, last, largest the field's own. Throws std::invalid_argument for a sum
+// durations, decimal of decimals; means, stddev and quantile float64; min, max, first, last, largest the field's own. Throws std::invalid_argument for a sum
 // of texts and the like.
 [[nodiscard]] Type type_of_aggregate(AggregateFunction function, Type field);
 

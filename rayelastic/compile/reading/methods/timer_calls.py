@@ -16,6 +16,7 @@ from typing import Any
 
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.callables import NotRewrittenError
+from rayelastic.compile.reading.methods.plain import give_false
 from rayelastic.compile.reading.syntax import compiled_definition, definition
 from rayelastic.graph.records.time_values import TimeValues
 
@@ -74,8 +75,7 @@ def as_function(method: Any, called: str, keys: Sequence[str], times: TimeValues
     parameters = [*(ast.arg(name) for name in found.values), ast.arg(record), state]
     node.args = ast.arguments([], parameters, None, [], [], None, [])
     if not write.gives:
-        node.body = [_Returns(path).visit(statement) for statement in node.body]
-        node.body.append(ast.copy_location(ast.Return(ast.Constant(False)), node.body[-1]))
+        give_false(node, path)
     made = compiled_definition(node, function)
     if made is None:
         raise NotRewrittenError("it can't be written as a function", path, source.lineno)
@@ -205,21 +205,6 @@ class _Write(ast.NodeTransformer):
 
     def _problem(self, node: Any, what: str) -> NotRewrittenError:
         return NotRewrittenError(what, self._path, node.lineno)
-
-
-class _Returns(ast.NodeTransformer):
-    """A method that gives nothing returns False wherever it returns."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        return node
-
-    def visit_Return(self, node: ast.Return) -> Any:
-        if node.value is not None and not isinstance(node.value, ast.Constant):
-            raise NotRewrittenError("it returns what nobody takes", self._path, node.lineno)
-        return ast.copy_location(ast.Return(ast.Constant(False)), node)
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.expr:

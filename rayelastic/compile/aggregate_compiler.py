@@ -1,0 +1,88 @@
+"""A user's aggregate into the compiled lane: each method is a function of a record and a state.
+
+add takes tuples, merge the states of others, result makes a record of a state. When they are called is the matter of
+the native windows and tables (native_sched/include/rayelastic/operators/aggregate/own_aggregate.hpp).
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from rayelastic.compile.code.aggregate_code import AggregateCode
+from rayelastic.compile.code.operator_code import OperatorCode
+from rayelastic.compile.process_compiler import REFUSED
+from rayelastic.compile.reading.callables import NotRewrittenError
+from rayelastic.compile.reading.methods.plain import as_filter
+from rayelastic.compile.reasons import plain_reason
+from rayelastic.errors import LaneError, SchemaError
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import AggregateRequest, FunctionRequest, Lane, OperatorKind
+
+__all__ = ["compile_aggregate"]
+
+
+def compile_aggregate(
+    request: AggregateRequest, compile_function: Callable[[FunctionRequest], OperatorCode]
+) -> AggregateCode | str:
+    """Compile the methods; the reason where one can't be.
+
+    Args:
+        request: what is asked.
+        compile_function: makes machine code of a function, or raises LaneError.
+
+    Raises:
+        SchemaError: a method uses a field that isn't there.
+    """
+    first = request.first
+    if not (isinstance(first, tuple) and hasattr(first, "_fields")):
+        return "its state is no NamedTuple, so it has no fixed layout"
+    try:
+        state = Schema.of(type(first))
+    except SchemaError as error:
+        return f"its state has no fixed layout: {error.problem}"
+    made: dict[str, OperatorCode] = {}
+    for called, kind, takes, gives in (
+        ("add", OperatorKind.FILTER, request.input_schema, None),
+        ("merge", OperatorKind.FILTER, state, None),
+        ("result", OperatorKind.MAP, state, request.output),
+    ):
+        method = getattr(request.instance, called, None)
+        if method is None:
+            continue
+        of_state = kind is OperatorKind.FILTER
+        try:
+            function = as_filter(method) if of_state else method
+            made[called] = compile_function(
+                FunctionRequest(
+                    request.operator,
+                    kind,
+                    function,
+                    takes,
+                    gives,
+                    state=_class_with_defaults(first) if of_state else None,
+                    lane=Lane.COMPILED,
+                    location=request.location,
+                )
+            )
+        except NotRewrittenError as error:
+            return f"{called}: {plain_reason(error, method)}"
+        except LaneError as error:
+            return f"{called}: {error.problem.removeprefix(REFUSED)}"
+    add, result = made["add"], made["result"]
+    assert add.state_schema is not None
+    merge = made["merge"].machine if "merge" in made else None
+    methods = (add.machine, merge, result.machine)
+    return AggregateCode(request, methods, add.state_schema, add.state_initial, result.output_schema)
+
+
+def _class_with_defaults(first: Any) -> Any:
+    """A NamedTuple class whose defaults are the values of a tuple: its own, if they are."""
+    cls: Any = type(first)
+    if cls._field_defaults == first._asdict():
+        return cls
+    made: Any = typing.NamedTuple(cls.__name__, list(typing.get_type_hints(cls, include_extras=True).items()))  # type: ignore[misc]
+    made.__new__.__defaults__ = tuple(first)
+    made._field_defaults = first._asdict()
+    return made

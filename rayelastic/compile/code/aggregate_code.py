@@ -1,0 +1,40 @@
+"""What a user's aggregate became: machine code of its methods, as a value that can be shipped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rayelastic.compile.code.operator_code import MachineCode
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import AggregateRequest
+
+__all__ = ["AggregateCode"]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCode:
+    """The methods of an object that aggregates. Picklable with cloudpickle.
+
+    Args:
+        request: what it was made of.
+        methods: add, merge (None where the class has none) and result.
+        state_schema: layout of a state.
+        state_initial: the record of the state of nothing.
+        output_schema: of results.
+    """
+
+    request: AggregateRequest
+    methods: tuple[MachineCode | None, ...]
+    state_schema: Schema
+    state_initial: bytes
+    output_schema: Schema
+
+    @property
+    def reason(self) -> str:
+        """What runs, in words."""
+        return f"an object of class {type(self.request.instance).__name__}, compiled to machine code"
+
+    @property
+    def merges(self) -> bool:
+        """Whether states can be merged."""
+        return self.methods[1] is not None

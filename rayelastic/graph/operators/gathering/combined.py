@@ -1,0 +1,232 @@
+"""`combine`: a user's own aggregate, of keys and of windows; native where its methods compile, else in Python.
+
+Knows no threads, PEs, clocks or native code.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from rayelastic.errors import GraphError, LaneError
+from rayelastic.graph.operators.aggregates import Aggregation, Emit, check_updates
+from rayelastic.graph.operators.functions import function_operator
+from rayelastic.graph.operators.gathering.declared import When, checked, declared, shown_of, window_schema
+from rayelastic.graph.operators.gathering.gathered import Bounds, Shown
+from rayelastic.graph.operators.gathering.programs import Early
+from rayelastic.graph.operators.processes import KeyedProcess, instance_of
+from rayelastic.graph.operators.windows import Window, Windowing, WindowKind
+from rayelastic.graph.records.mutable_state import MutableState
+from rayelastic.graph.records.schema import Schema, laid_out
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.time_info import Lifetime
+from rayelastic.graph.spec.concurrency import is_async
+from rayelastic.graph.spec.declaration import NewOperator, binds, lane_of
+from rayelastic.graph.spec.operator_spec import (
+    AggregateRequest,
+    CompiledAggregate,
+    FunctionRequest,
+    Lane,
+    OperatorKind,
+    OperatorSpec,
+    StateKind,
+)
+from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["combine", "window_combine"]
+
+_METHODS = {"init": "", "add": "t, state", "result": "state", "merge": "other, state"}
+_OPTIONAL = ("merge",)
+_NO_MERGE = "it has no method merge, which windows need"
+
+
+def combine(
+    up: Upstream, name: str, own: object, schema: object, emit: str | Emit, ttl: Lifetime | None, lane: object
+) -> OperatorSpec:
+    """See ``KeyedStream.combine``."""
+    with NewOperator(name, up.operators) as location:
+        request = _request(up, name, own, schema, location)
+        try:
+            when = Emit(emit)
+        except ValueError:
+            raise GraphError(f"emit={shown(emit)}", way_out="Choose 'final' or 'update'") from None
+        check_updates(ttl, when)
+        code = _code(up, request, lane, "")
+        gives = _keyed(up, name, _results(up, request, code))
+        outputs = (OutputPort(OUT, gives),)
+        kind = StateKind.PARTITIONED
+        if not isinstance(code, str):
+            lives = up.time_to_live(ttl, None)
+            if lives is not None and lives.since == "change":
+                raise GraphError("each tuple changes an aggregate", way_out="Use since='last', or 'first'")
+            body = Aggregation((), when, code)
+            return up.operator(name, OperatorKind.AGGREGATE, kind, body, location, outputs, keys=up.keys, ttl=lives)
+        made = Combined(request.instance, Shown())
+        if when is Emit.FINAL:
+            what = f"an object of class {type(request.instance).__name__}"
+            ends = KeyedProcess(_AtEnd(made), made.new, up.schema, up.keys, None, why=code, what=what)
+            return up.operator(name, OperatorKind.PROCESS, kind, ends, location, outputs, keys=up.keys)
+    fields = tuple(up.schema.names.index(field) for field in up.keys)
+    each = _Each(made, fields)
+    return function_operator(up, OperatorKind.MAP, name, each, state=made.new, ttl=ttl, schema=gives, lane="python")
+
+
+def window_combine(
+    up: Upstream, window: Window, name: str, own: object, schema: object, when: When, lane: object
+) -> OperatorSpec:
+    """See ``WindowedStream.combine``."""
+    with NewOperator(name, up.operators) as location:
+        request = _request(up, name, own, schema, location)
+        code = _code(up, request, lane, _not_native(window, when, request.instance))
+        columns = [(field.name, field.format, field.nullable) for field in _results(up, request, code).fields]
+        if not isinstance(code, str):
+            if window.kind is WindowKind.COUNT:
+                gives = _keyed(up, name, laid_out(name, columns))
+            else:
+                gives = window_schema(up, window, name, shown_of(window, Early()), columns)
+            late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
+            kind = StateKind.PARTITIONED if up.keys else StateKind.STATEFUL
+            outputs = (OutputPort(OUT, gives), *late)
+            body = Windowing(window, (), code)
+            return up.operator(name, OperatorKind.WINDOW, kind, body, location, outputs, keys=up.keys)
+        if window.kind is WindowKind.COUNT or not up.keys:
+            raise LaneError(
+                f"windows by count, and of the whole stream, take no aggregate in Python, and it runs there: {code}",
+                way_out="Change that, or write .key_by(...) before, and windows by time",
+            )
+        early = checked(up, window, when)
+        shown_too = shown_of(window, early)
+        gives = window_schema(up, window, name, shown_too, columns)
+        return declared(up, window, name, location, Combined(request.instance, shown_too), early, gives, why=code)
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """What a user's aggregate makes of tuples, in Python.
+
+    Args:
+        instance: the user's.
+        shown: what a result says of its window.
+    """
+
+    instance: Any
+    shown: Shown
+
+    def new(self) -> Any:
+        """The state of nothing: of a NamedTuple, an object with the same fields that can be assigned."""
+        first = self.instance.init()
+        return MutableState(**first._asdict()) if _is_record(first) else first
+
+    def add(self, gathered: Any, t: Any) -> Any:
+        """Takes a tuple in."""
+        if self.instance.add(t, gathered) is not None:
+            raise TypeError(f"{type(self.instance).__name__}.add gives something: it has to change the state instead")
+        return gathered
+
+    def asked(self, gathered: Any, t: Any) -> Any:  # noqa: ARG002
+        """The result."""
+        return self.instance.result(gathered)
+
+    def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: Any) -> Iterable[Any]:
+        """Key, bounds, and the result."""
+        return ((*key, *self.shown.of(bounds), *self.values(gathered)),)
+
+    def values(self, gathered: Any) -> tuple[Any, ...]:
+        """The result, as the fields of a tuple."""
+        made = self.instance.result(gathered)
+        return made if isinstance(made, tuple) else (made,)
+
+
+@dataclass(frozen=True, slots=True)
+class _AtEnd:
+    """Gives the result of each key when the input has ended."""
+
+    made: Combined
+
+    def on_tuple(self, t: Any, state: Any, out: Any) -> None:  # noqa: ARG002
+        """Takes a tuple in."""
+        self.made.add(state, t)
+
+    def on_end(self, state: Any, out: Any) -> None:
+        """Gives the result."""
+        out.give((*out.key, *self.made.values(state)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Each:
+    """Gives the result after each tuple."""
+
+    made: Combined
+    fields: tuple[int, ...]  # of the keys
+
+    def __call__(self, t: Any, s: Any) -> tuple[Any, ...]:
+        self.made.add(s, t)
+        return (*(t[field] for field in self.fields), *self.made.values(s))
+
+
+def _is_record(value: object) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+def _request(up: Upstream, name: str, own: object, schema: object, location: str) -> AggregateRequest:
+    instance: Any = instance_of(own)
+    for called, takes in _METHODS.items():
+        method = getattr(instance, called, None)
+        if method is None and called in _OPTIONAL:
+            continue
+        if not callable(method):
+            raise GraphError(
+                f"class {type(instance).__name__} has no method {called}",
+                way_out=f"Write def {called}(self{', ' if takes else ''}{takes})",
+            )
+        if is_async(method) or inspect.isgeneratorfunction(method):
+            raise GraphError(f"{called} is async, or yields", way_out="Make it a plain method")
+        if not binds(method, (None,) * len(takes.split())):
+            raise GraphError(
+                f"{called} is called as {called}({takes}), but takes {inspect.signature(method)}",
+                way_out=f"Write def {called}(self{', ' if takes else ''}{takes})",
+            )
+    output = None if schema is None else Schema.of(schema)
+    return AggregateRequest(name, instance, instance.init(), up.schema, output, location)
+
+
+def _code(up: Upstream, request: AggregateRequest, lane: object, refusal: str) -> CompiledAggregate | str:
+    """The methods, compiled; or why they run in Python."""
+    wanted = lane_of(lane)
+    if wanted is Lane.PYTHON:
+        return "asked for"
+    why: CompiledAggregate | str = refusal or (
+        "it isn't vectorised" if wanted is Lane.VECTORISED else up.compiler.compile_aggregate(request)
+    )
+    if not isinstance(why, str):
+        return why
+    if wanted != "auto":
+        raise LaneError(f"it can't be compiled: {why}", way_out="Change that, or use lane='python'")
+    return f"not compiled: {why}"
+
+
+def _not_native(window: Window, when: When, instance: object) -> str:
+    if not window.is_native:
+        return f"{window} are gathered in Python"
+    if when.every is not None or when.until is not None or when.emit not in (Emit.FINAL, Emit.FINAL.value):
+        return "early results are given by Python"
+    return "" if hasattr(instance, "merge") else _NO_MERGE
+
+
+def _results(up: Upstream, request: AggregateRequest, code: CompiledAggregate | str) -> Schema:
+    if not isinstance(code, str):
+        return code.output_schema
+    result: Callable[..., Any] = request.instance.result
+    asked = FunctionRequest(request.operator, OperatorKind.MAP, result, up.schema, request.output, lane=Lane.PYTHON)
+    return up.compiler.compile(asked).output_schema
+
+
+def _keyed(up: Upstream, name: str, made: Schema) -> Schema:
+    twice = next((field for field in up.keys if made.find(field) is not None), None)
+    if twice is not None:
+        raise GraphError(f"the result has a field '{twice}', and so has the key", way_out="Give one another name")
+    fields = [*map(up.schema.field, up.keys), *made.fields]
+    return laid_out(name, [(field.name, field.format, field.nullable) for field in fields])

@@ -1,0 +1,61 @@
+"""Users' own aggregates, compiled, become part of native aggregates and windows."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rayelastic import _native
+from rayelastic.compile.code.aggregate_code import AggregateCode
+from rayelastic.compile.loading import load_aggregate
+from rayelastic.graph.operators.gathering.combined import Combined
+from rayelastic.graph.operators.gathering.gathered import Shown
+from rayelastic.graph.records.mutable_state import MutableState
+from rayelastic.runtime.operators.native_schema import native_schema
+
+if TYPE_CHECKING:
+    from rayelastic.graph.spec.operator_spec import CompiledAggregate
+
+__all__ = ["own_aggregate"]
+
+
+def own_aggregate(operator: str, code: CompiledAggregate | None) -> _native.OwnAggregate | None:
+    """Links the methods into this process; None if there is no such aggregate."""
+    if code is None:
+        return None
+    assert isinstance(code, AggregateCode)
+    loaded = load_aggregate(code)
+    return _native.OwnAggregate(
+        operator,
+        native_schema(code.request.input_schema),
+        native_schema(code.state_schema),
+        native_schema(code.output_schema),
+        loaded.addresses,
+        code.state_initial,
+        (partial(_why_add, code), partial(_why_result, code)),
+        loaded.owner,
+    )
+
+
+def _why_add(code: AggregateCode, record: tuple[Any, ...]) -> str:
+    """What add raises in Python for a tuple, and a state that is new."""
+    made: Any = code.request.input_schema.tuple_type
+    t = made._make(record)
+    combined = Combined(code.request.instance, Shown())
+    return f"{_raised(lambda: combined.add(combined.new(), t))}; the tuple was {t!r}"
+
+
+def _why_result(code: AggregateCode, record: tuple[Any, ...]) -> str:
+    """What result raises in Python for a state."""
+    state = MutableState(**dict(zip(code.state_schema.names, record, strict=True)))
+    return f"{_raised(lambda: code.request.instance.result(state))}; the state was {tuple(record)!r}"
+
+
+def _raised(call: Callable[[], Any]) -> str:
+    try:
+        call()
+    except Exception as error:
+        return "".join(traceback.format_exception_only(error)).strip()
+    return "it failed in another state, or went beyond 64 bits; lane='python' tells more"
