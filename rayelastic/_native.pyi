@@ -428,6 +428,7 @@ class Operator:
     def aggregate(name: str, input: Schema, output: Schema, keys: Sequence[str], aggregates: Sequence[tuple[str, str, str, float, float]], emit: str = 'final', ttl: tuple[int, str, int, str] = (0, '', 0, '')) -> Operator:
         """
         The built-in aggregate: (function, field, field of weights, two parameters); field '' for a count of tuples. ttl as of KeyedState.
+        emit: 'final', 'update', or 'run': what each run of tuples gives by itself.
         """
 
     @staticmethod

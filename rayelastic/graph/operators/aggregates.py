@@ -107,11 +107,19 @@ class TopK:
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """What an aggregate operator computes: (output field, aggregate) in declared order, and when it emits."""
+    """What an aggregate operator computes.
+
+    Args:
+        aggregates: (output field, aggregate), in declared order.
+        emit: when it gives.
+        lane: how it runs.
+        partial: whether it is the first of two steps: it gives what each run of tuples makes, and keeps nothing.
+    """
 
     aggregates: tuple[tuple[str, AggregateSpec], ...]
     emit: Emit = Emit.FINAL
     lane: Lane = Lane.BUILT_IN
+    partial: bool = False
 
     @property
     def ends(self) -> bool:

@@ -138,7 +138,7 @@ def _shape_of(spec: OperatorSpec) -> Shape | None:
             return Shape(StateKindOf.VALUE, keys, (), ttl)
         case KeyedProcess(code=None):
             return Shape(StateKindOf.TIMERS, keys, (), ttl)
-        case Aggregation() if spec.output_schema is not None:
+        case Aggregation(partial=False) if spec.output_schema is not None:
             gives, made = columns_of(spec.output_schema), tuple(native_aggregates(body.aggregates))
             return Shape(StateKindOf.AGGREGATE, keys, gives, ttl, columns_of(schema), made, body.emit.value)
     return None
