@@ -465,7 +465,7 @@ class Operator:
     def aggregate(name: str, input: Schema, output: Schema, keys: Sequence[str], aggregates: Sequence[tuple[str, str, str, float, float]], emit: str = 'final', ttl: tuple[int, str, int, str] = (0, '', 0, ''), own: OwnAggregate | None = None) -> Operator:
         """
         The built-in aggregate: (function, field, field of weights, two parameters); field '' for a count of tuples. ttl as of KeyedState.
-        Or a user's own, alone.
+        emit: 'final', 'update', or 'run': what each run of tuples gives by itself. Or a user's own, alone.
         """
 
     @staticmethod

@@ -1,10 +1,10 @@
 """What jobs with all defaults make of three nodes, against the best plan by hand: a table, and JSON in bench/results.
 
-    python -m bench.spread [a b c d e] [--nodes 3] [--cpus 2] [--seconds 60] [--hand 8] [--most 6] [--here]
+    python -m bench.spread [a b c d e f] [--nodes 3] [--cpus 2] [--seconds 60] [--hand 8] [--most 6] [--here]
     python -m bench.spread graphs [--count 500]
     python -m bench.spread flapping
 
-`a` to `e`: works on a Ray whose nodes have addresses of their own (Linux namespaces, needs root); `--here` on a Ray of
+`a` to `f`: works on a Ray whose nodes have addresses of their own (Linux namespaces, needs root); `--here` on a Ray of
 this machine alone. Each goes by itself under load, then in a lull, until it is one process again; then the same with
 plans by hand. `graphs`: random graphs on the live actuation, simulated with 5 % noise. `flapping`: alternating loads,
 simulated.

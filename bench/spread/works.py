@@ -5,6 +5,8 @@ Sources read the folder, which all nodes see; so the load changes for all of the
 
 from __future__ import annotations
 
+import itertools
+import random
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -23,6 +25,7 @@ BURST = 100  # tuples between two looks at the folder
 LULL = 0.05  # seconds between two tuples of a lull
 KEYS = 97
 PARTED = 60_000  # rows of a source that can seek: more than are burned in two minutes
+SEED, DRAWN = 19, 100_000  # of keys by Zipf's law, which come again and again
 SENTENCE = ["to", "be", "or", "not", "to", "be", "that", "is", "the", "question", "whether", "tis", "nobler"]
 TRADED = 20_000  # events that come again and again, later
 
@@ -210,10 +213,34 @@ def counted(found: list[Any], made: int) -> bool:
     return {t.word: t.n for t in found} == dict(expected)
 
 
+def hot_keys(signals: Signals) -> Iterator[Row]:
+    """Zipf's law of exponent 2: the first key has 61 % of the rows."""
+    draw = random.Random(SEED)
+    weights = [1 / rank**2 for rank in range(1, KEYS + 1)]
+    drawn = itertools.cycle(draw.choices(range(KEYS), weights, k=DRAWN))
+    return (Row(key, n) for n, key in zip(signals.turns(), drawn, strict=False))
+
+
+def hot(signals: Signals) -> rel.Topology:
+    topology = rel.Topology("hot")
+    asked = topology.source("rows", rel.callable(lambda: hot_keys(signals), Row)).map("ask", ask, lane="python")
+    asked.key_by("key").aggregate("counts", two_steps=True, n=rel.count()).sink("out", rel.list())
+    return topology
+
+
+def counted_by_key(found: list[Any], made: int) -> bool:
+    class Done(Signals):
+        def turns(self) -> Iterator[int]:
+            return iter(range(made))
+
+    return {t.key: t.n for t in found} == Counter(t.key for t in hot_keys(Done(Path())))
+
+
 WORKS = {
     "a": Work("a keyed Python function that waits 2 ms", keyed, "ask", by_key),
     "b": Work("the same without state", stateless, "ask", in_order),
     "c": Work("two Python functions that compute, in a row", chain, "first", all_of_both, apart="second"),
     "d": Work("VWAP, some 2 ms of Python for each average", bargains, "pre_vwap", as_without_costs),
     "e": Work("word count, endless", words, "counts", counted),
+    "f": Work("a hot key (Zipf 2): counts in two steps behind a function that waits 2 ms", hot, "ask", counted_by_key),
 }

@@ -83,8 +83,9 @@ class JobConfig:
         elasticity: 'multi-level', 'paper' or 'off': who finds what isn't set above.
         paper: parameters of elasticity='paper'; None: those of the papers.
         adaptation_period: seconds between two decisions; in the first seconds they come sooner, from 0.1 s on.
-        remember: whether elasticity begins with what was best when the same operators ran on this machine before, and
-            keeps what it finds ($XDG_STATE_HOME/rayelastic, or ~/.local/state/rayelastic).
+        remember: whether elasticity begins with what was best when the same operators ran on this machine before (and
+            with the replicas that paid in a job of the same name, once there are too few), and keeps what it finds
+            ($XDG_STATE_HOME/rayelastic, or ~/.local/state/rayelastic).
         journal: a file to which each decision is appended as a line of JSON, with what was seen; {pe} in it stands for
             the processing element, and for 'regions' where these are decided on. None: the last ones are kept in memory
             alone.

@@ -18,7 +18,8 @@ tuples out to the channels of an elastic stage and the first operator of each ch
 
 Beyond the paper, too: functions without state right behind a source are a region of their own. Any replica may take any
 tuple of it, and what the replicas give is brought together in the order of the source again. That needs one place that
-deals out, so only the first region behind a source is like that.
+deals out, so only the first region behind a source is like that. The first step of an aggregate in two is such a
+function, and belongs to no region in which tuples go by its keys.
 
 Within a chain the search goes from the source on, so early regions get as much as they can. Stateless operators in
 front of the first partitioned operator belong to its region as far back as they hold its keys.
@@ -162,7 +163,7 @@ def _rest(chain: list[OperatorSpec], *, behind_source: bool) -> list[tuple[Regio
 
 def _is_free(spec: OperatorSpec) -> bool:
     """Tell whether any replica may run an operator on any tuple."""
-    functions = (OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP)
+    functions = (OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP, OperatorKind.AGGREGATE)
     return spec.kind in functions and spec.state_kind is StateKind.STATELESS and len(spec.outputs) == 1
 
 
@@ -220,6 +221,8 @@ def _keeps_keys(spec: OperatorSpec, first: OperatorSpec) -> bool:
             return cast("CompiledFunction", spec.body).kept.issuperset(first.keys)
         case OperatorKind.OPERATOR | OperatorKind.PROCESS:
             return False
+        case OperatorKind.AGGREGATE:  # the first of two steps is to run on any tuples of any key
+            return spec.state_kind is not StateKind.STATELESS
     return True
 
 

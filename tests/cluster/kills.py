@@ -1,10 +1,12 @@
 """Kills every party of a change at each of its steps, many times, and judges what becomes of it: `./dev kills`.
 
     python -m tests.cluster.kills [--times 20] [--victims coordinator new giver source ...] [--steps copy ...]
+    python -m tests.cluster.kills --changes shares split leave [--times 20] [--steps copy ...]
 
 Prints a row for each victim and step; exits with 1 if a change took over 10 s to be ended or undone, keyed state of an
 element that lived was wrong, a job was lost without need, or its status didn't say what was lost. A job that lives on
-is killed at again. Nodes are hosts of their own, made of network namespaces; that needs root.
+is killed at again. Nodes are hosts of their own, made of network namespaces; that needs root. `--changes` are those in
+which partitions move, operators part, or a node is left, in jobs that take checkpoints (change_kills.py).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import json
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,8 @@ from rayelastic.errors import RayelasticError
 from rayelastic.job import Job
 from rayelastic.on_ray.cluster import node_count
 from rayelastic.on_ray.connect import ensure_ray
+from tests.cluster import change_kills
+from tests.cluster.change_kills import Change
 from tests.cluster.killing import MOVING, PATIENCE, Outcome, Victim, What, kill, running
 from tests.cluster.mortal import LOOK
 from tests.cluster.oracle import Load, finish
@@ -180,6 +184,64 @@ def switch_off(nodes: Any, folder: Path, over: threading.Event) -> None:
             nodes.revive(number)
 
 
+# --- other changes ---------------------------------------------------------------------------------------------------
+
+
+def of_changes(changes: Sequence[Change], steps: list[str], times: int, folder: Path) -> Iterator[change_kills.Row]:
+    """Kills on the cluster that this process is connected to."""
+    for change in changes:
+        for victim in change.victims:
+            for step in change.steps:
+                if not steps or step in steps:
+                    row = change_kills.series(change, victim, step, times, folder)
+                    tell(f"{row.victim}, {step}: {row.outcomes} at most {row.longest:.2f} s {row.wrong or 'right'}")
+                    yield row
+
+
+def leaving(steps: list[str], times: int, folder: Path) -> Iterator[change_kills.Row]:
+    """The same of jobs that leave hosts of their own."""
+    netns = load_netns()
+    if netns.missing():
+        raise RuntimeError(netns.missing())
+    command = [sys.executable, "-m", MODULE, "--inside", str(folder), f"--times={times}", "--changes=leave"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        with netns.Nodes(3, cpus=2) as nodes:
+            process = nodes.start(0, command + [f"--steps={step}" for step in steps])
+            for line in process.stdout:
+                if line.startswith("{"):
+                    yield change_kills.Row(**json.loads(line))
+            if status := process.wait(PATIENCE):
+                raise RuntimeError(f"the driver on the hosts ended with {status}")
+
+
+def inside(rows: Iterator[Any]) -> int:
+    """Prints rows for who has started this process on another host."""
+    for row in rows:
+        sys.stdout.write(json.dumps(asdict(row)) + "\n")
+        sys.stdout.flush()
+    return 0
+
+
+def changes_of_jobs(given: argparse.Namespace) -> int:
+    changes = [Change(name) for name in given.changes]
+    rows: list[change_kills.Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        if here := [change for change in changes if change is not Change.LEAVE]:
+            import ray
+
+            ensure_ray("local", num_cpus=CPUS)
+            rows += of_changes(here, given.steps, given.times, Path(folder))
+            ray.shutdown()
+        if Change.LEAVE in changes:
+            rows += leaving(given.steps, given.times, Path(folder))
+    for row in rows:
+        done = ", ".join(f"{count} {what}" for what, count in row.outcomes.items())
+        sys.stdout.write(f"{row.victim:<22} {row.step:<14} {done}, {row.longest:.2f} s, {row.wrong or 'right'}\n")
+    sys.stdout.write(f"{sum(row.kills for row in rows)} kills, {sum(len(row.wrong) for row in rows)} wrong\n")
+    return 1 if any(row.wrong for row in rows) else 0
+
+
 # --- the command ----------------------------------------------------------------------------------------------------
 
 
@@ -210,14 +272,16 @@ def main() -> int:
     parser.add_argument("--ray-defaults", action="store_true", help="Ray finds dead hosts as late as it does")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there too")
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)  # on the hosts; rows go to the output
+    parser.add_argument("--changes", nargs="+", default=[], choices=[c.value for c in Change], help="other changes")
     given = parser.parse_args()
+    if given.changes and given.inside is None:
+        return changes_of_jobs(given)
     victims = [Victim(name) for name in given.victims or names]
     if given.inside is not None:
         ensure_ray()
-        for row in campaign(victims, given.steps, given.times, given.inside):
-            sys.stdout.write(json.dumps(asdict(row)) + "\n")
-            sys.stdout.flush()
-        return 0
+        if given.changes:
+            return inside(of_changes([Change(name) for name in given.changes], given.steps, given.times, given.inside))
+        return inside(campaign(victims, given.steps, given.times, given.inside))
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         if here := [victim for victim in victims if not victim.is_node]:

@@ -10,8 +10,9 @@ import pytest
 import rayelastic as rel
 from rayelastic.job import start
 from rayelastic.policy.element.guided.estimate import Configuration
-from rayelastic.runtime.loops.earlier_runs import KEPT, EarlierRuns
+from rayelastic.runtime.loops.earlier_runs import EarlierRuns
 from rayelastic.runtime.loops.elasticity import replay
+from rayelastic.runtime.loops.kept_values import KEPT
 from rayelastic.runtime.values.adaptation import Adaptation, read_journal
 
 PASSES = 3  # in which a run that knows something has begun with it

@@ -19,6 +19,7 @@ from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.job import Job, prepare
 from rayelastic.policy.regions.actions import Verdict
 from rayelastic.runtime.job.region_level import why_together
+from rayelastic.runtime.operators.sources import READ_RATE, seconds_to_go_on
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 
 PATIENCE = 100.0
@@ -119,3 +120,27 @@ def test_which_jobs_go_apart_by_themselves(source: object, lane: LaneChoice, pes
     told = why_together(prepare(topology, rel.JobConfig(pes=pes)), saves=saves)
     assert bool(told) is bool(why)
     assert why in told
+
+
+def test_files_of_csv_and_json_that_are_here_are_read_again_if_that_pays(tmp_path: Path) -> None:
+    """What they take is added to the pause; files elsewhere, of which nobody knows that, are no reason for one."""
+    for name, megabytes in (("small", 1), ("large", 3)):
+        (tmp_path / f"{name}.csv").write_bytes(b"value\n" + b"12345678\n" * (megabytes * 1_000_000 // 9))
+        (tmp_path / f"{name}.json").write_bytes(b'{"value": 1}\n' * (megabytes * 1_000_000 // 13))
+    for source, seconds in (
+        (rel.csv(str(tmp_path / "*.csv"), schema=Number), 3e6 / READ_RATE),
+        (rel.json(str(tmp_path / "*.json"), schema=Number), 4e6 / READ_RATE),
+        (rel.sequence(10), 0.0),
+    ):
+        topology = rel.Topology("parts")
+        numbers = topology.source("numbers", source)
+        numbers.map("next", lambda t: t.value + 1, schema=Number, lane="python").sink("out", rel.list())
+        job = prepare(topology, rel.JobConfig())
+        assert why_together(job, saves=True) == ""
+        assert seconds_to_go_on(job.operators["numbers"]) == pytest.approx(seconds, rel=0.01)
+    topology = rel.Topology("gone")
+    numbers = topology.source("numbers", rel.csv(str(tmp_path / "large.csv"), schema=Number))
+    numbers.map("next", lambda t: t.value + 1, schema=Number, lane="python").sink("out", rel.list())
+    job = prepare(topology, rel.JobConfig())
+    (tmp_path / "large.csv").unlink()  # as on another machine
+    assert "numbers would have to give again" in why_together(job, saves=True)

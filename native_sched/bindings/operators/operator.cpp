@@ -164,10 +164,10 @@ OperatorObject answered(const OperatorObject& inner, nb::object answer) {
 OperatorObject aggregate(std::string name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
                          const std::vector<NamedAggregate>& aggregates, const std::string& emit, const GivenTtl& ttl,
                          const OwnAggregateObject* own) {
-  if (emit != "final" && emit != "update")
-    throw std::invalid_argument("operator '" + name + "': emit is '" + emit + "', not 'final' or 'update'");
-  return {.spec = make_aggregate(std::move(name), input.schema, output.schema, keys, aggregates_of(aggregates, own),
-                                 emit == "final" ? Emit::Final : Emit::Update, ttl_of(ttl))};
+  if (emit != "final" && emit != "update" && emit != "run")
+    throw std::invalid_argument("operator '" + name + "': emit is '" + emit + "', not 'final', 'update' or 'run'");
+  const Emit when = emit == "final" ? Emit::Final : emit == "update" ? Emit::Update : Emit::Run;
+  return {.spec = make_aggregate(std::move(name), input.schema, output.schema, keys, aggregates_of(aggregates, own), when, ttl_of(ttl))};
 }
 
 OperatorObject arrow_sink(std::string name, const SchemaObject& input, nb::object function, std::size_t batch_rows) {
@@ -274,7 +274,7 @@ void bind_operator(nb::module_& module) {
       .def_static("aggregate", aggregate, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("aggregates"),
                   nb::arg("emit") = "final", nb::arg("ttl") = GivenTtl(), nb::arg("own").none() = nb::none(),
                   "The built-in aggregate: (function, field, field of weights, two parameters); field '' for a count of tuples. ttl as of "
-                  "KeyedState.\nOr a user's own, alone.")
+                  "KeyedState.\nemit: 'final', 'update', or 'run': what each run of tuples gives by itself. Or a user's own, alone.")
       .def_static(
           "text_source",
           [](std::string name, const SchemaObject& output, std::vector<std::string> paths, nb::object open, bool all) {

@@ -77,6 +77,32 @@ TEST(counts_words_in_the_order_of_the_keys) {
   CHECK_EQ(table_of_aggregate(spec).size(), order.size());
 }
 
+TEST(an_aggregate_of_runs_keeps_nothing_between_them) {
+  const OperatorSpec spec = make_aggregate("part", kInput, kEverything, {"word"}, kAll, Emit::Run);
+  CHECK_EQ(spec.flags, 0U);
+  CHECK(spec.store == nullptr);  // nothing to export, so nothing that a checkpoint would miss
+  FakeContext context(spec, 2);  // fewer than the keys of a run: it flushes
+  const std::string note = "a note that is too long to be inline";
+  const std::vector<std::vector<std::string>> runs = {
+      {"a", "b", "a", "c"}, {"c"}, {"d", "c", "d", "a long word, beyond twelve bytes", "b"}};
+  for (const std::vector<std::string>& run : runs) {
+    std::vector<Row> rows;
+    for (const std::string& word : run) rows.push_back(row(word, 7, 1.5, note));
+    CHECK(context.call(rows.data(), static_cast<std::int64_t>(rows.size())) >= 0);
+    CHECK_EQ(table_of_aggregate(spec).size(), 0U);
+  }
+  const std::vector<std::pair<std::string, std::int64_t>> expected = {
+      // in the order in which the keys of each run came
+      {"a", 2}, {"b", 1}, {"c", 1}, {"c", 1}, {"d", 2}, {"c", 1}, {"a long word, beyond twelve bytes", 1}, {"b", 1}};
+  CHECK_EQ(context.count(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CHECK_EQ(context.text(i, "word"), expected[i].first);
+    CHECK_EQ(context.get<std::int64_t>(i, "count"), expected[i].second);
+    CHECK_EQ(context.get<std::int64_t>(i, "sum"), 7 * expected[i].second);
+    CHECK_EQ(context.text(i, "last"), note);
+  }
+}
+
 TEST(every_function_ignores_nulls) {
   const OperatorSpec spec = make_aggregate("all", kInput, kEverything, {"word"}, kAll, Emit::Final);
   FakeContext context(spec);

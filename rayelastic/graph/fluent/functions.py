@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.operators.aggregates import AggregateSpec, Emit, TopK
-from rayelastic.graph.operators.aggregation import aggregate
+from rayelastic.graph.operators.aggregation import aggregate, aggregate_in_two_steps
 from rayelastic.graph.operators.event_time import event_time
 from rayelastic.graph.operators.functions import NO_SIDES, function_operator
 from rayelastic.graph.records.time_info import Lifetime, Seconds, TimeUnit
@@ -126,6 +126,7 @@ class FunctionMethods(StreamBase[StreamT]):
         emit: str | Emit = Emit.FINAL,
         *,
         ttl: Lifetime | None = None,
+        two_steps: bool = False,
         **aggregates: AggregateSpec | TopK,
     ) -> StreamT:
         """Aggregate the tuples of each key, natively; all tuples together where there is no key_by before.
@@ -134,6 +135,10 @@ class FunctionMethods(StreamBase[StreamT]):
             name: of the operator.
             emit: 'final': one tuple per key when the input has ended; 'update': the key's new values after each tuple.
             ttl: with emit='update' and keys, as of KeyedStream.map.
+            two_steps: with emit='final' and count, sum, min, max, first, last: an operator `NAME.partial` aggregates
+                what comes at a time, whatever its keys, and this one what it gives. Right behind a source the first
+                step gets replicas that take any tuples, so that no key can be too hot; and little goes to the second.
+                Results are the same, but for the last bits of sums of floats, which are added up in another order.
             aggregates: output field = rel.count(), or rel.sum, mean, weighted_mean, min, max, first, last, stddev,
                 distinct, quantile or top_k of a field.
 
@@ -141,7 +146,8 @@ class FunctionMethods(StreamBase[StreamT]):
             A stream of the key fields and then the aggregates.
 
         Raises:
-            GraphError: no aggregate, or one named like a key field; a time to live without keys or with emit='final'.
+            GraphError: no aggregate, or one named like a key field; a time to live without keys or with emit='final';
+                two_steps with another aggregate, or with emit='update'.
             SchemaError: unknown field, or a sum or mean of something that is no number.
 
         >>> import rayelastic as rel
@@ -156,6 +162,8 @@ class FunctionMethods(StreamBase[StreamT]):
         >>> [tuple(t) for t in result["keyed"]], [tuple(t) for t in result["global"]]
         ([('a', 3.0), ('b', 5.0)], [(2, 11)])
         """
+        if two_steps:
+            return self._declare(*aggregate_in_two_steps(self._upstream, name, aggregates, emit, ttl))
         return self._declare(aggregate(self._upstream, name, aggregates, emit, ttl))
 
     def event_time(

@@ -109,14 +109,19 @@ class TopK:
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """What an aggregate operator computes: (output field, aggregate) in declared order, and when it emits.
+    """What an aggregate operator computes.
 
-    Or a user's own aggregate in their place.
+    Args:
+        aggregates: (output field, aggregate), in declared order.
+        emit: when it gives.
+        own: a user's own aggregate in their place.
+        partial: whether it is the first of two steps: it gives what each run of tuples makes, and keeps nothing.
     """
 
     aggregates: tuple[tuple[str, AggregateSpec], ...]
     emit: Emit = Emit.FINAL
     own: CompiledAggregate | None = None
+    partial: bool = False
 
     @property
     def lane(self) -> Lane:

@@ -1,5 +1,7 @@
 """`aggregate`: an operator that aggregates the tuples of each key, or of the whole stream. What runs is native.
 
+Or two of them: one that aggregates whatever comes in a run, has no state, and so may run anywhere, on any tuples of any
+key; and one behind it that brings together what these gave. A hot key is then no more work for one than for another.
 Knows no threads, PEs or native code.
 """
 
@@ -9,6 +11,7 @@ from collections.abc import Mapping
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.operators.aggregates import (
+    AggregateFunction,
     AggregateSpec,
     Aggregation,
     Emit,
@@ -22,7 +25,16 @@ from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, Stat
 from rayelastic.graph.spec.ports import OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["aggregate"]
+__all__ = ["aggregate", "aggregate_in_two_steps", "can_have_two_steps"]
+
+_SECOND = {  # what brings together what a function gave of parts
+    AggregateFunction.COUNT: AggregateFunction.SUM,
+    AggregateFunction.SUM: AggregateFunction.SUM,
+    AggregateFunction.MIN: AggregateFunction.MIN,
+    AggregateFunction.MAX: AggregateFunction.MAX,
+    AggregateFunction.FIRST: AggregateFunction.FIRST,
+    AggregateFunction.LAST: AggregateFunction.LAST,
+}
 
 
 def aggregate(
@@ -54,3 +66,51 @@ def aggregate(
             keys=up.keys,
             ttl=lives,
         )
+
+
+def aggregate_in_two_steps(
+    up: Upstream, name: str, aggregates: Mapping[str, AggregateSpec | TopK], emit: str | Emit, ttl: object
+) -> tuple[OperatorSpec, OperatorSpec]:
+    """See ``Stream.aggregate`` with two_steps=True: `NAME.partial`, and the one that is called as it was declared."""
+    with NewOperator(name, up.operators):
+        if emit not in (Emit.FINAL, Emit.FINAL.value) or ttl is not None:
+            raise GraphError(
+                "two_steps=True is for what is given at the end: updates follow each tuple",
+                way_out="Leave two_steps=, or emit= and ttl=, out",
+            )
+        wanted = expanded(aggregates)
+        single = [f"{output}={spec}" for output, spec in wanted.items() if spec.function not in _SECOND]
+        if single:
+            raise GraphError(
+                f"two_steps=True, but {', '.join(single)} can't be made of what parts of the tuples give",
+                way_out="Use count, sum, min, max, first or last: a mean is a sum and a count",
+            )
+    with NewOperator(f"{name}.partial", up.operators) as location:
+        gives = aggregated_schema(f"{name}.partial", up.schema, up.keys, wanted)
+        partial = up.operator(
+            f"{name}.partial",
+            OperatorKind.AGGREGATE,
+            StateKind.STATELESS,
+            Aggregation(tuple(wanted.items()), partial=True),
+            location,
+            (OutputPort(OUT, gives),),
+            keys=up.keys,
+        )
+    second = {output: AggregateSpec(_SECOND[spec.function], output) for output, spec in wanted.items()}
+    return partial, aggregate(up.behind(partial, up.keys), name, second)
+
+
+def can_have_two_steps(spec: OperatorSpec, operators: Mapping[str, OperatorSpec]) -> bool:
+    """Tell whether an operator is an aggregate that could be declared in two steps, and isn't.
+
+    Args:
+        spec: the operator.
+        operators: of its topology.
+    """
+    body = spec.body
+    if not isinstance(body, Aggregation) or body.own or body.partial or body.emit is not Emit.FINAL:
+        return False
+    above = [operators[name].body for name in spec.upstream]
+    if any(isinstance(one, Aggregation) and one.partial for one in above):
+        return False
+    return all(one.function in _SECOND for _, one in body.aggregates)

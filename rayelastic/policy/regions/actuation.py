@@ -29,6 +29,8 @@ class Actuation:
         restarts: whether operators without replicas can go to other processing elements, at the cost of a pause of all.
         bounds: {region: the fewest and the most replicas}, of those that have some of their own.
         together: why operators without replicas stay in their elements, if they do; in words.
+        going_on: seconds that sources take after a restart until they give what is new, beside what restarts cost.
+        in_steps: {region: its aggregate that could be declared in two steps, and no key would be too hot for it}.
 
     >>> live = Actuation.of_running_jobs(["r1"], processes=4)
     >>> live.moves, live.shares, live.processes
@@ -42,6 +44,8 @@ class Actuation:
     restarts: bool = False
     bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     together: str = ""
+    going_on: float = 0.0
+    in_steps: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of_running_jobs(
@@ -52,6 +56,8 @@ class Actuation:
         restarts: bool = False,
         bounds: Mapping[str, tuple[int, int]] | None = None,
         together: str = "",
+        going_on: float = 0.0,
+        in_steps: Mapping[str, str] | None = None,
     ) -> Self:
         """Return that of a live job, whose replicas stay where they start, each in an element of its own.
 
@@ -61,6 +67,8 @@ class Actuation:
             restarts: whether it may go on from a checkpoint by a plan with operators in other elements.
             bounds: {region: the fewest and the most replicas}; None: nobody has said so of any.
             together: why it may not, in words.
+            going_on: seconds that sources take then until they give what is new.
+            in_steps: {region: its aggregate that could be in two steps}; None: there is none.
         """
         return cls(
             frozenset(elastic),
@@ -70,6 +78,8 @@ class Actuation:
             restarts=restarts,
             bounds=bounds or {},
             together=together,
+            going_on=going_on,
+            in_steps=in_steps or {},
         )
 
     def bounds_of(self, region: str, most: int) -> tuple[int, int]:

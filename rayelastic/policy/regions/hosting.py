@@ -9,13 +9,13 @@ planned for, which are measured ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from rayelastic.plan.exec_plan import ExecPlan
-from rayelastic.plan.node_placement import Demand, FreeNodes, Node
+from rayelastic.plan.node_placement import Demand, FreeNodes, Node, place
 
-__all__ = ["Hosting", "load_of"]
+__all__ = ["Hosting", "load_of", "rehosted"]
 
 
 class Hosting:
@@ -159,3 +159,24 @@ def load_of(plan: ExecPlan, cpu_each: Mapping[str, float]) -> dict[str, float]:
             for pe in pipeline.pes:
                 used[pe] = used.get(pe, 0.0) + each
     return used
+
+
+def rehosted(plan: ExecPlan, nodes: Sequence[Node], used: Mapping[str, float], lost: Collection[str]) -> dict[str, str]:
+    """Return the nodes of all elements once those that are lost have new ones; without room, over-booked ones.
+
+    Args:
+        plan: in force.
+        nodes: that there are.
+        used: {processing element: CPUs that it uses}.
+        lost: processing elements whose nodes are gone.
+    """
+    found = place(plan, nodes, {pe: Demand(cpus) for pe, cpus in used.items()})
+    kept = {pe: node for pe, node in plan.nodes.items() if pe in plan.pes and pe not in lost}
+    hosts = kept | {pe: found.nodes[pe] for pe in lost if pe in found.nodes}
+    free = {node.name: node.cpus for node in nodes}
+    for pe, node in hosts.items():
+        free[node] -= used.get(pe, 0.0)
+    for pe in (pe for pe in lost if pe not in hosts):
+        hosts[pe] = max(free, key=lambda node: free[node])
+        free[hosts[pe]] -= used.get(pe, 0.0)
+    return hosts

@@ -137,6 +137,11 @@ class Known:
         return found
 
     @property
+    def guesses(self) -> bool:
+        """Whether what some source is offered is a guess."""
+        return bool(self._guessed)
+
+    @property
     def carried(self) -> float:
         """Tuples/s that all sources make; all that they are offered unless they wait for room."""
         return sum(

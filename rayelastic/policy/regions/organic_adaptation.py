@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rayelastic.policy.regions.actions import AdaptationDecision
 from rayelastic.policy.regions.actuation import Actuation
+from rayelastic.policy.regions.earlier import Earlier
 from rayelastic.policy.regions.goal.latency import LatencyAim
 from rayelastic.policy.regions.observation import ObservationWindow, PlanObservation
 from rayelastic.policy.regions.paper.algorithms import PaperAdaptation
@@ -22,6 +23,7 @@ class OrganicAdaptation:
         thresholds: constants.
         actuation: what of a plan can be changed; nothing else is asked for.
         latency: what decides on the utilisation that "rates" sizes for.
+        earlier: what paid in an earlier run, where "rates" begins.
         window: makes one observation of several samples; None: each sample is one.
 
     Raises:
@@ -40,6 +42,7 @@ class OrganicAdaptation:
         thresholds: OrganicThresholds | None = None,
         actuation: Actuation | None = None,
         latency: LatencyAim | None = None,
+        earlier: Earlier | None = None,
         window: ObservationWindow | None = None,
     ) -> None:
         if variant not in ("rates", "paper"):
@@ -48,8 +51,13 @@ class OrganicAdaptation:
         self._algorithm: RateAdaptation | PaperAdaptation = (
             PaperAdaptation(thresholds, actuation)
             if variant == "paper"
-            else RateAdaptation(thresholds, actuation, latency)
+            else RateAdaptation(thresholds, actuation, latency, earlier)
         )
+
+    @property
+    def learned(self) -> Earlier:
+        """What has been found to pay, in this run and before."""
+        return self._algorithm.learned if isinstance(self._algorithm, RateAdaptation) else Earlier()
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
         """Take one period's averages and return the plan for the next one, with the reason."""

@@ -18,11 +18,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rayelastic.plan.exec_plan import ExecPlan
-from rayelastic.plan.node_placement import Demand, place
 from rayelastic.policy.regions.actions import AdaptationAction, AdaptationDecision, NodeRequest, Verdict
 from rayelastic.policy.regions.actuation import Actuation
+from rayelastic.policy.regions.earlier import Earlier
 from rayelastic.policy.regions.goal.latency import LatencyAim
-from rayelastic.policy.regions.hosting import load_of
+from rayelastic.policy.regions.hosting import load_of, rehosted
 from rayelastic.policy.regions.learning import Known
 from rayelastic.policy.regions.model import Shape, shape_of
 from rayelastic.policy.regions.observation import PlanObservation
@@ -61,6 +61,7 @@ class RateAdaptation:
         thresholds: its constants.
         actuation: what of a plan can be changed; nothing else is asked for.
         latency: what decides on the utilisation to size for, in place of the one of the thresholds.
+        earlier: what paid in an earlier run.
     """
 
     def __init__(
@@ -68,8 +69,10 @@ class RateAdaptation:
         thresholds: OrganicThresholds | None = None,
         actuation: Actuation | None = None,
         latency: LatencyAim | None = None,
+        earlier: Earlier | None = None,
     ) -> None:
         self._t = thresholds or OrganicThresholds()
+        self._earlier = self.learned = earlier or Earlier()  # learned: for a later run
         self._latency = latency
         self._can = actuation or Actuation()
         self.reset()
@@ -84,6 +87,7 @@ class RateAdaptation:
         self._wished: dict[str, float] = {}  # {region: most tuples/s} since less suffices
         self._missed: set[tuple[str, Shape]] = set()  # that were asked for, and undone once
         self._sharings: dict[str, int] = {}  # {region: times that its partitions moved, and it was worth it}
+        self._paid_at = 0.0  # tuples/s that were carried when something was learned
         self._in_vain: set[str] = set()  # nodes whose relief didn't help
         self._costs = {
             "split": self._t.split_cost,
@@ -149,6 +153,7 @@ class RateAdaptation:
     def _decide(self, seen: PlanObservation) -> AdaptationDecision:
         sizing = self._aimed(self._sizing(seen))
         wanted = sizing.larger(stable=self._stable >= self._t.stable_periods)
+        wanted = self._earlier.raised(wanted, sizing, guessed=self._known.guesses)
         relieve, crowded = [], False
         if self._can.moves:
             relieve = [node for node in sizing.full_nodes if node not in self._in_vain] if sizing.held_back else []
@@ -156,7 +161,8 @@ class RateAdaptation:
         parting = parted(sizing, seen.nodes) if not (wanted or relieve or crowded) else None
         sharing = shared_out(sizing, wanted, stable=self._stable >= self._t.stable_periods)
         self._grow = self._grow + 1 if wanted or relieve or crowded or parting or sharing else 0
-        if self._grow >= self._t.grow_periods:
+        known = self._earlier.text(wanted, parting.operators if parting is not None else ())
+        if self._grow >= (1 if known else self._t.grow_periods):
             if sharing is not None:
                 return self._share(seen, sizing, sharing)
             if parting is not None:
@@ -186,6 +192,7 @@ class RateAdaptation:
             what += f", {self._latency.text()}"
         if not proposal.actions:
             return self._hold(seen, f"{what}; no node has room", proposal.request)
+        what = self._earlier.text(proposal.shapes) + what if grows else what
         cost = max(self._costs[action.kind] for action in proposal.actions)
         gain = sizing.gain(proposal.plan) if grows else 1.0 - proposal.plan.threads / seen.plan.threads
         words = ", ".join(action.text() for action in proposal.actions)
@@ -229,9 +236,10 @@ class RateAdaptation:
     def _part(self, seen: PlanObservation, sizing: Sizing, parting: Parting, *, grows: bool) -> AdaptationDecision:
         """Asks for operators in other processes, if that pays for the pause of all."""
         self._grow = self._shrink = 0
-        cost, names = self._costs[PARTINGS], ", ".join(parting.operators)
+        cost, names = self._costs[PARTINGS] + self._can.going_on, ", ".join(parting.operators)
         gain = parting.gain if grows else 1.0 - len(parting.plan.pes) / len(seen.plan.pes)
         why = (
+            f"{self._earlier.text({}, parting.operators) if grows else ''}"
             f"{sizing.offered:.4g} tuples/s offered, {sizing.carried:.4g} carried; "
             + (f"one Python token isn't enough: a process for {names}, " if grows else f"{names} back, ")
             + f"{'expected gain' if grows else 'processes saved'} {gain:.0%}, pause {cost:.1f} s"
@@ -270,9 +278,13 @@ class RateAdaptation:
         else:
             good = share >= self._t.carried * min(1.0, trial.share)
         measured = f"{sizing.carried:.4g} of {sizing.offered:.4g} tuples/s, {gain:+.0%}"
+        apart = trial.parting.operators if trial.parting is not None else ()
         if good:
             for name in (*trial.shapes, PARTINGS) if trial.grows else ():
                 self._rejected.kept(name)
+            if trial.grows or sizing.carried >= self._t.carried * self._paid_at:  # as much with less is learned, too
+                self.learned = self.learned.kept(trial.shapes, apart)
+                self._paid_at = max(self._paid_at, sizing.carried)
             for name in trial.shared:
                 self._sharings[name] = self._sharings.get(name, 0) + 1
                 if self._sharings[name] % MOST_SHARINGS == 0:
@@ -283,6 +295,7 @@ class RateAdaptation:
         for action in undone:
             plan = action.revert(plan)
         self._in_vain |= set(trial.relieved)
+        self._earlier, self.learned = (one.undone(trial.shapes, apart) for one in (self._earlier, self.learned))
         for name, shape in trial.shapes.items():
             if shape != shape_of(trial.before.region(name)):
                 self._rejected.add(name, shape)
@@ -326,11 +339,11 @@ class RateAdaptation:
         """Remember what the last change cost, by its dearest kind of action."""
         if seen.cost is None or self._trial is None:
             return
-        kinds = {action.kind for action in self._trial.actions}
+        kinds, cost = {action.kind for action in self._trial.actions}, seen.cost
         if self._trial.parting is not None:
-            kinds = {PARTINGS}
+            kinds, cost = {PARTINGS}, max(0.0, cost - self._can.going_on)
         kind = "rebalance" if "rebalance" in kinds else next(iter(sorted(kinds)))
-        self._costs[kind] += self._t.cost_weight * (seen.cost - self._costs[kind])
+        self._costs[kind] += self._t.cost_weight * (cost - self._costs[kind])
 
     # --- nodes ------------------------------------------------------------------------------------------------------
 
@@ -340,16 +353,7 @@ class RateAdaptation:
         if not seen.nodes or not lost:
             return None
         sizing = self._sizing(seen)
-        used = load_of(seen.plan, sizing.cpu_each({}))
-        found = place(seen.plan, seen.nodes, {pe: Demand(cpus) for pe, cpus in used.items()})
-        kept = {pe: node for pe, node in seen.plan.nodes.items() if pe in seen.plan.pes and pe not in lost}
-        nodes = kept | {pe: found.nodes[pe] for pe in lost if pe in found.nodes}
-        free = {node.name: node.cpus for node in seen.nodes}
-        for pe, node in nodes.items():
-            free[node] -= used.get(pe, 0.0)
-        for pe in (pe for pe in lost if pe not in nodes):  # no room: over-booked rather than not at all
-            nodes[pe] = max(free, key=lambda node: free[node])
-            free[nodes[pe]] -= used.get(pe, 0.0)
+        nodes = rehosted(seen.plan, seen.nodes, load_of(seen.plan, sizing.cpu_each({})), lost)
         self._started(seen.plan)
         self._trial = None
         gone = ", ".join(sorted({seen.plan.nodes[pe] for pe in lost}))

@@ -123,11 +123,15 @@ class Sizing:
         shares = {p.region.name: self.models[p.region.name].hot for p in self.short()}
         told = [
             f"what can't be divided, as one key, has {share:.0%} of the load of {name}: more than "
-            f"{_useful(share)} replicas hardly help"
+            f"{_useful(share)} replicas hardly help{self._way_out(name)}"
             for name, share in shares.items()
             if _useful(share) < self.thresholds.max_replicas
         ]
         return "; ".join(told)
+
+    def _way_out(self, region: str) -> str:
+        aggregate = self.can.in_steps.get(region)
+        return f", while {aggregate} with two_steps=True would be made by any" if aggregate else ""
 
     @property
     def request(self) -> NodeRequest | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.operators.aggregation import can_have_two_steps
+from rayelastic.graph.spec.operator_spec import OperatorKind, StateKind
 from rayelastic.plan.config import Regions
 from rayelastic.plan.hash_ring import MAX_REPLICAS
 from rayelastic.plan.wishes.bounds import checked_bounds
@@ -15,13 +17,16 @@ from rayelastic.policy.regions.goal.latency import LatencyAim
 from rayelastic.policy.regions.observation import ObservationWindow
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.runtime.config import state_directory
+from rayelastic.runtime.loops.earlier_plans import EarlierPlans, key_of_job
 from rayelastic.runtime.loops.region_loop import RegionLoop
-from rayelastic.runtime.operators.sources import seeks
+from rayelastic.runtime.operators.sources import seconds_to_go_on
 from rayelastic.runtime.values.region_adaptation import REGIONS, RegionJournal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.element.host import PEHost
     from rayelastic.runtime.job.job_cluster import JobCluster
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.telemetry import JobTelemetry
     from rayelastic.runtime.values.specs import JobSpec
 
-__all__ = ["region_level", "why_together"]
+__all__ = ["aggregates_for_two_steps", "region_level", "why_together"]
 
 NO_PYTHON = "no Python code would run in it"  # a second process
 
@@ -72,16 +77,25 @@ def region_level(
 
     bounds = region_bounds(job.plan, job.operators, checked_bounds(config.replicas))
     path = Path(config.journal.format(pe=REGIONS)) if config.journal is not None else None
-    return RegionLoop(
-        OrganicAdaptation(
-            "paper" if paper else "rates",
-            thresholds=OrganicThresholds.of_running_jobs(config.region_target, config.max_replicas or MAX_REPLICAS),
-            actuation=Actuation.of_running_jobs(
-                cluster.elastic, config.max_processes, restarts=apart, bounds=bounds, together=together
-            ),
-            latency=LatencyAim(config.goal.p99, config.region_target) if config.goal is not None else None,
-            window=ObservationWindow(samples=PAPER_SAMPLES, warm_up=1) if paper else None,
+    plans = EarlierPlans(state_directory() / "plans", key_of_job(job)) if config.remember and not paper else None
+    policy = OrganicAdaptation(
+        "paper" if paper else "rates",
+        thresholds=OrganicThresholds.of_running_jobs(config.region_target, config.max_replicas or MAX_REPLICAS),
+        actuation=Actuation.of_running_jobs(
+            cluster.elastic,
+            config.max_processes,
+            restarts=apart,
+            bounds=bounds,
+            together=together,
+            going_on=max(map(seconds_to_go_on, sources_of(job)), default=0.0) if apart else 0.0,
+            in_steps=aggregates_for_two_steps(job),
         ),
+        latency=LatencyAim(config.goal.p99, config.region_target) if config.goal is not None else None,
+        earlier=plans.paid() if plans is not None else None,
+        window=ObservationWindow(samples=PAPER_SAMPLES, warm_up=1) if paper else None,
+    )
+    return RegionLoop(
+        policy,
         sample=lambda: {sample.pe: sample for sample in telemetry.metrics().pes},
         plan=lambda: plan.placed(life.elements()),
         change=change,
@@ -91,6 +105,7 @@ def region_level(
         prepare=rescaling.prepare,
         journal=RegionJournal(path),
         advises=config.regions is Regions.ADVISE,
+        learned=(lambda: plans.keep(policy.learned)) if plans is not None else lambda: None,
     )
 
 
@@ -110,7 +125,30 @@ def why_together(job: JobSpec, *, saves: bool) -> str:
         return NO_PYTHON
     if config.pes > 1 or config.pins:
         return "JobConfig(pes=...) or pins=... says which operators go where"
-    again = [spec.name for spec in operators if spec.kind is OperatorKind.SOURCE and not seeks(spec)]
+    again = [source.name for source in sources_of(job) if math.isinf(seconds_to_go_on(source))]
     if again:
         return f"{', '.join(again)} would have to give again what was given: a source that can't seek"
     return "" if saves else "the job takes no checkpoints to go on from"
+
+
+def sources_of(job: JobSpec) -> list[OperatorSpec]:
+    """Returns the sources of a job."""
+    return [spec for spec in job.operators.values() if spec.kind is OperatorKind.SOURCE]
+
+
+def aggregates_for_two_steps(job: JobSpec) -> dict[str, str]:
+    """Finds the aggregates that are all that goes by keys in their regions, and could be declared in two steps.
+
+    Args:
+        job: what runs.
+
+    Returns:
+        {region: the aggregate}.
+    """
+    found = {}
+    for planned in job.plan.regions:
+        members = [job.operators[name] for name in planned.region.operators]
+        keyed = [spec for spec in members if spec.state_kind is StateKind.PARTITIONED]
+        if len(keyed) == 1 and can_have_two_steps(keyed[0], job.operators):
+            found[planned.region.name] = keyed[0].name
+    return found

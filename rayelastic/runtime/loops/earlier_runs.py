@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
-import os
 import platform
-import threading
 from pathlib import Path
 
 from rayelastic.policy.element.guided.estimate import Configuration
+from rayelastic.runtime.loops.kept_values import KeptValues
 from rayelastic.runtime.values.specs import PESpec
 
 __all__ = ["EarlierRuns", "key_of"]
 
-log = logging.getLogger(__name__)
-
-KEPT = 1000  # files in the folder; the oldest go
 FORMAT = 1  # of the files, and of what their names stand for
 
 
@@ -42,22 +37,20 @@ class EarlierRuns:
     """
 
     def __init__(self, folder: Path, key: str) -> None:
-        self._file = folder / f"{key}.json"
+        self._values = KeptValues(folder, key)
         self._kept: Configuration | None = None
 
     def best(self) -> Configuration | None:
         """Return what was best last; None: not known, or the file is damaged, which the log tells."""
-        try:
-            values = json.loads(self._file.read_text(encoding="utf-8"))
-            threads, queued = values["threads"], values["queued"]
-            if not isinstance(threads, int) or threads < 1 or not all(isinstance(name, str) for name in queued):
-                raise ValueError(f"threads {threads!r}, queues {queued!r}")
-        except FileNotFoundError:
+        values = self._values.read()
+        if values is None:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            log.warning("what earlier runs found is left out: %s: %s", self._file, error)
+        threads, queued = values.get("threads"), values.get("queued")
+        named = isinstance(queued, list) and all(isinstance(name, str) for name in queued)
+        if not isinstance(threads, int) or threads < 1 or not named:
+            self._values.damaged(f"threads {threads!r}, queues {queued!r}")
             return None
-        self._kept = Configuration(threads, frozenset(queued))
+        self._kept = Configuration(threads, frozenset(queued or ()))
         return self._kept
 
     def keep(self, best: Configuration | None) -> None:
@@ -65,23 +58,7 @@ class EarlierRuns:
         if best is None or best == self._kept:
             return
         self._kept = best
-        values = {"threads": best.threads, "queued": sorted(best.queued)}
-        folder, unfinished = self._file.parent, self._file.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            unfinished.write_text(json.dumps(values), encoding="utf-8")
-            unfinished.replace(self._file)
-            _remove_oldest(folder)
-        except OSError as error:
-            log.warning("later runs won't know what was best: %s", error)
-
-
-def _remove_oldest(folder: Path) -> None:
-    files = list(folder.iterdir())  # with those that a lost process left unfinished
-    if len(files) > KEPT:
-        ages = sorted((file.stat().st_mtime, file) for file in files)
-        for _, file in ages[: len(files) - KEPT]:
-            file.unlink(missing_ok=True)
+        self._values.write({"threads": best.threads, "queued": sorted(best.queued)})
 
 
 def key_of(spec: PESpec, cpus: int) -> str:

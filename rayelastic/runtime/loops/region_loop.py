@@ -54,6 +54,7 @@ class RegionLoop:
         prepare: makes ready what a growth takes that may come soon.
         journal: where each pass is kept.
         advises: whether what is decided is told, and not done.
+        learned: called after each decision: what paid may be kept for later runs.
         clock: seconds.
     """
 
@@ -70,6 +71,7 @@ class RegionLoop:
         prepare: Callable[[], None] = lambda: None,
         journal: RegionJournal | None = None,
         advises: bool = False,
+        learned: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._policy = policy
@@ -83,6 +85,7 @@ class RegionLoop:
         self._prepare = prepare
         self.journal = journal or RegionJournal()
         self._advises = advises
+        self._learned = learned
         self._clock = clock
         self._number = 0
         self._cost: float | None = None
@@ -141,6 +144,7 @@ class RegionLoop:
         seen = observe_regions(shown, before, after, at=at, nodes=nodes, cost=self._cost)
         self._cost = None
         decision = self._policy.step(seen)
+        self._learned()
         seconds, problem = 0.0, ""
         if self._advises:
             problem = ADVICE if decision.changes else ""

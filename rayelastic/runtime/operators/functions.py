@@ -130,7 +130,7 @@ def aggregate_operator(spec: OperatorSpec) -> _native.Operator:
         native_schema(spec.output_schema),
         list(spec.keys),
         native_aggregates(body.aggregates),
-        body.emit.value,
+        "run" if body.partial else body.emit.value,
         ttl_of(spec),
         own_aggregate(spec.name, body.own),
     )

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
@@ -18,6 +20,7 @@ from rayelastic.errors import SourceError
 from rayelastic.graph.edges.byte_streams import content_of
 from rayelastic.graph.edges.csv_files import BadRows, CsvSource
 from rayelastic.graph.edges.json_files import JsonSource
+from rayelastic.graph.edges.locations import is_uri
 from rayelastic.graph.edges.parquet_files import ParquetSource
 from rayelastic.graph.edges.polled import PolledSource
 from rayelastic.graph.edges.pushed import IngestSource
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 
 FEEDER_BYTES = 64 << 20  # Arrow batches that wait in front of a source
 JOIN_TIMEOUT = 5.0  # seconds for a reader to come back from its file
+READ_RATE = 20e6  # bytes/s at which files are read, parsed and skipped at least, compressed ones too
 BATCH_ROWS = 65_536  # rows of one Arrow batch read from a table or file
 
 
@@ -149,11 +153,31 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
     )
 
 
-def seeks(spec: OperatorSpec) -> bool:
-    """Tells whether a source that begins again gives, or reads, little of what it has given: it can seek."""
-    return isinstance(
-        spec.body, TextSource | SequenceSource | RowsSource | GenerateSource | ArrowSource | ParquetSource
-    )
+def seconds_to_go_on(spec: OperatorSpec) -> float:
+    """Tell how long a source that begins again takes until it gives what is new, at most.
+
+    Args:
+        spec: of the source.
+
+    Returns:
+        Seconds: 0 of one that can seek; of local files that are read from their start as long as that takes for the
+        largest (CSV) or all (JSON), pessimistically; infinity of one that has to give again what was given.
+    """
+    match spec.body:
+        case TextSource() | SequenceSource() | RowsSource() | GenerateSource() | ArrowSource() | ParquetSource():
+            return 0.0
+        case CsvSource(paths=paths):
+            return max(map(_bytes_of, paths), default=0.0) / READ_RATE
+        case JsonSource(paths=paths) | BadRows(of=CsvSource(paths=paths)):
+            return sum(map(_bytes_of, paths)) / READ_RATE
+    return math.inf
+
+
+def _bytes_of(path: str) -> float:
+    try:
+        return math.inf if is_uri(path) else Path(path).stat().st_size
+    except OSError:  # it is on another machine, or gone
+        return math.inf
 
 
 def _python_source(

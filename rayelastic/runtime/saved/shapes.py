@@ -144,7 +144,7 @@ def _shape_of(spec: OperatorSpec) -> Shape | None:
             return Shape(StateKindOf.TIMERS, keys, (), ttl)
         case Aggregation(own=AggregateCode() as own):
             return Shape(StateKindOf.RECORD, keys, columns_of(own.state_schema), ttl)
-        case Aggregation() if spec.output_schema is not None:
+        case Aggregation(partial=False) if spec.output_schema is not None:
             gives, made = columns_of(spec.output_schema), tuple(native_aggregates(body.aggregates))
             taken = {name for _, one in body.aggregates for name in (one.field, one.weight) if name is not None}
             takes = columns_of(schema, [name for name in schema.names if name in taken.union(spec.keys)])

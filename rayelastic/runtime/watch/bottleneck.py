@@ -180,7 +180,8 @@ def _skewed(uses: Sequence[_Use], limits: Thresholds) -> Bottleneck | None:
         if len(replicas) > 1 and busy and most.taken > limits.skew * mean:
             share = most.taken / (mean * len(replicas))
             reason = f"{share:.0%} of its tuples go to {most.pe}, one of {len(replicas)} replicas"
-            rule = "a key belongs to one replica (J11, J16): more replicas don't divide a key that is hot by itself"
+            rule = "a key belongs to one replica (J11, J16): more replicas don't divide a key that is hot by itself; "
+            rule += "an aggregate with two_steps=True does"
             return Bottleneck(name, most.pe, Cause.SKEWED_KEY, reason, rule)
     return None
 

@@ -11,6 +11,7 @@ from bench.plant.cluster.run import ClusterSimulation
 from rayelastic.errors import ChangeError
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_change import plan_change
+from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
 from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.observation import PlanObservation
@@ -109,6 +110,35 @@ def test_a_hot_key_stops_the_growth_and_is_told(law: float) -> None:
     assert max(step.plan.region("r1").replicas for step in simulation.trace) <= 8
     assert not any(step.decision.changes for step in simulation.trace[50:])
     assert "of the load of r1: more than" in simulation.trace[-1].decision.reason
+
+
+@pytest.mark.parametrize("law", [2.0, 3.0])
+def test_an_aggregate_in_two_steps_carries_a_hot_key(law: float) -> None:
+    """The first step goes by no key and gets the replicas that the load needs; little is left for a hot key's owner."""
+    counts = SimulatedOperator("counts", 20 * MICRO)
+    whole = SimulatedRegion((counts,), skew=law)
+    first = SimulatedRegion((SimulatedOperator("counts.partial", 20 * MICRO, selectivity=0.05),), RegionKind.STATELESS)
+    carried = {}
+    for steps in ((whole,), (first, whole)):
+        simulation = simulated(ClusterJob.chain("hot", 1e-7, *steps), 300e3, nodes=16)
+        simulation.run(100)
+        assert not any(step.decision.changes for step in simulation.trace[50:])
+        carried[len(steps)] = simulation.trace[-1].throughput
+    assert carried[1] <= 0.6 * 300e3
+    assert carried[2] >= 0.98 * 300e3
+
+
+def test_an_aggregate_that_could_be_in_two_steps_is_named_where_a_key_is_hot() -> None:
+    job = ClusterJob.chain("hot", 1e-7, SimulatedRegion((SimulatedOperator("o", 20 * MICRO),), skew=2.0))
+    nodes = [SimulatedNode(f"n{i}", 4) for i in range(16)]
+    policy = OrganicAdaptation(
+        thresholds=OrganicThresholds.of_running_jobs(0.8),
+        actuation=Actuation.of_running_jobs(["r1"], in_steps={"r1": "o"}),
+    )
+    plant = ClusterPlant(job, nodes, ClusterConstants())
+    simulation = ClusterSimulation(plant, policy, lambda _: {"r0": 300e3}, period=5.0, seed=1, offered_known=False)
+    simulation.run(100)
+    assert "hardly help, while o with two_steps=True would be made by any" in simulation.trace[-1].decision.reason
 
 
 def test_what_could_not_be_carried_out_is_asked_for_twice_at_most_until_the_load_changes() -> None:

@@ -25,11 +25,16 @@ def chain(*costs: float) -> SimulatedRegion:
 
 
 def simulated(
-    job: ClusterJob, load: Callable[[float], float], *, restarts: bool = True, cpus: float = 4.0
+    job: ClusterJob,
+    load: Callable[[float], float],
+    *,
+    restarts: bool = True,
+    cpus: float = 4.0,
+    going_on: float = 0.0,
 ) -> ClusterSimulation:
     policy = OrganicAdaptation(
         thresholds=OrganicThresholds.of_running_jobs(0.8),
-        actuation=Actuation.of_running_jobs((), 8, restarts=restarts),
+        actuation=Actuation.of_running_jobs((), 8, restarts=restarts, going_on=going_on),
     )
     plant = ClusterPlant(job, [SimulatedNode(f"n{i}", cpus) for i in range(2)], ClusterConstants())
     return ClusterSimulation(
@@ -47,6 +52,15 @@ def test_two_python_functions_in_a_row_get_a_process_each() -> None:
     assert not any(step.decision.changes for step in simulation.trace[20:])
     told = next(step.decision for step in simulation.trace if step.decision.changes)
     assert "one Python token isn't enough: a process for f1" in told.reason
+
+
+def test_sources_that_would_read_for_longer_than_it_pays_keep_functions_together() -> None:
+    job = ClusterJob.chain("two", 1e-7, chain(100 * MICRO, 100 * MICRO))
+    for seconds, processes in ((10.0, 2), (100.0, 1)):
+        simulation = simulated(job, lambda _: 20e3, going_on=seconds)
+        simulation.run(60)
+        assert len(simulation.trace[-1].plan.pes) == processes
+    assert any("not worth it" in step.decision.reason for step in simulation.trace)
 
 
 def test_without_leave_to_restart_nothing_goes_apart() -> None:

@@ -24,6 +24,7 @@ struct AggregateState {
   Accumulators accumulators;
   std::unique_ptr<KeyedState> table = {};
   std::vector<const Field*> key_fields = {};  // of the output
+  std::vector<void*> of_run = {};             // states to be forgotten, with Emit::Run
 
   // A record of the key's aggregates; texts still point into the table. False: a user's code fails.
   [[nodiscard]] bool write(const StringView& key, const std::byte* state, std::byte* record) const {
@@ -64,11 +65,8 @@ std::int64_t emit_all(AggregateState& aggregate, std::byte* out, std::size_t cap
   return static_cast<std::int64_t>(written);
 }
 
-std::int64_t update_final(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
-  auto& aggregate = *static_cast<AggregateState*>(state);
-  if (n == 0) return emit_all(aggregate, static_cast<std::byte*>(out), static_cast<std::size_t>(capacity), context);
-  const auto* records = static_cast<const std::byte*>(in);
-  const auto count = static_cast<std::size_t>(n);
+// 0, or REL_FAILED.
+std::int64_t take_in(AggregateState& aggregate, const std::byte* records, std::size_t count, rel_context* context) {
   void* states[kBatch];
   for (std::size_t first = 0; first < count; first += kBatch) {
     const std::size_t batch = std::min(kBatch, count - first);
@@ -81,6 +79,27 @@ std::int64_t update_final(const void* in, std::int64_t n, void* out, std::int64_
   }
   aggregate.table->publish();
   return 0;
+}
+
+std::int64_t update_final(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
+  auto& aggregate = *static_cast<AggregateState*>(state);
+  if (n == 0) return emit_all(aggregate, static_cast<std::byte*>(out), static_cast<std::size_t>(capacity), context);
+  return take_in(aggregate, static_cast<const std::byte*>(in), static_cast<std::size_t>(n), context);
+}
+
+std::int64_t update_run(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
+  auto& aggregate = *static_cast<AggregateState*>(state);
+  const std::int64_t failed = take_in(aggregate, static_cast<const std::byte*>(in), static_cast<std::size_t>(n), context);
+  if (failed != 0) return failed;
+  const std::int64_t given = emit_all(aggregate, static_cast<std::byte*>(out), static_cast<std::size_t>(capacity), context);
+  aggregate.of_run.clear();
+  aggregate.table->for_each([&aggregate](const StringView&, std::byte* one) { aggregate.of_run.push_back(one); });
+  // The last one first: the place that is free last is taken first, so the next run's keys are in order again.
+  while (!aggregate.of_run.empty()) {
+    aggregate.table->remove(aggregate.of_run.back());
+    aggregate.of_run.pop_back();
+  }
+  return given;
 }
 
 std::int64_t update_each(const void* in, std::int64_t n, void* out, std::int64_t, void* state, rel_context* context) {
@@ -151,7 +170,7 @@ Type type_of_aggregate(AggregateFunction function, Type field) {
 OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
                             const std::vector<std::string>& keys, const std::vector<Aggregate>& aggregates, Emit emit,
                             const TimeToLive& ttl) try {
-  if (emit == Emit::Final && ttl.ticks != 0) throw std::invalid_argument("aggregates at the end have no time to live");
+  if (emit != Emit::Update && ttl.ticks != 0) throw std::invalid_argument("aggregates at the end have no time to live");
   auto state = std::make_shared<AggregateState>(AggregateState{input, output, {input, output, keys.size(), aggregates}});
   const Accumulators& made = state->accumulators;
   state->table = std::make_unique<KeyedState>(input, keys, made.state_size(), made.initial(), made.text_offsets(), ttl);
@@ -167,11 +186,11 @@ OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> inpu
 
   OperatorSpec spec;
   spec.name = std::move(name);
-  spec.process = emit == Emit::Final ? update_final : update_each;
-  spec.flags = emit == Emit::Final ? REL_ON_FINISH : REL_ONE_TO_ONE;
+  spec.process = emit == Emit::Final ? update_final : emit == Emit::Update ? update_each : update_run;
+  spec.flags = emit == Emit::Final ? REL_ON_FINISH : emit == Emit::Update ? REL_ONE_TO_ONE : 0U;
   spec.input = std::move(input);
   spec.output = std::move(output);
-  spec.store = std::shared_ptr<StateTable>(state, state->table.get());
+  if (emit != Emit::Run) spec.store = std::shared_ptr<StateTable>(state, state->table.get());
   spec.state = std::move(state);
   return spec;
 } catch (const std::invalid_argument& problem) {

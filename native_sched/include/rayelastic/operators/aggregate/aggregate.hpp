@@ -40,8 +40,9 @@ struct Aggregate {
 };
 
 enum class Emit : std::uint8_t {
-  Final,  // one record a key when the input ends, in the order in which the keys came
-  Update  // one record for each input record: the aggregates after it
+  Final,   // one record a key when the input ends, in the order in which the keys came
+  Update,  // one record for each input record: the aggregates after it
+  Run      // one record a key of each run, of this run alone: the first of two steps; nothing is kept between runs
 };
 
 // "count", "sum", ...; throws std::invalid_argument. Own has no name.
@@ -55,7 +56,8 @@ enum class Emit : std::uint8_t {
 // `output` is the key fields, then one field an aggregate, in order; an aggregate (not a count) of a nullable field is nullable, and so are
 // Stddev and Largest.
 // Throws std::invalid_argument naming operator and field if input, keys, aggregates and output don't fit. An int64 sum that
-// overflows fails the operator; nor is there a time to live for aggregates at the end. The operator looks its keys up itself: it is not REL_KEYED for the engine.
+// overflows fails the operator; only with Emit::Update is there a time to live. The operator looks its keys up itself: it is not REL_KEYED
+// for the engine. With Emit::Run it has no `store`: there is nothing to export.
 [[nodiscard]] OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
                                           const std::vector<std::string>& keys, const std::vector<Aggregate>& aggregates, Emit emit,
                                           const TimeToLive& ttl = {});
