@@ -1,5 +1,6 @@
 #include "operators/aggregate/accumulators.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <stdexcept>
@@ -93,6 +94,24 @@ Accumulators::Accumulators(std::shared_ptr<const Schema> input, std::shared_ptr<
 void Accumulators::keep_in(TextRooms& rooms) noexcept {
   rooms_ = &rooms;
   for (AggregateStep& step : steps_) step.rooms = &rooms;
+}
+
+bool Accumulators::in_any_order() const noexcept {
+  return std::ranges::all_of(steps_, [](const AggregateStep& step) {
+    switch (step.aggregate.function) {
+      case AggregateFunction::Count:
+      case AggregateFunction::Min:
+      case AggregateFunction::Max:
+      case AggregateFunction::Distinct:
+      case AggregateFunction::Largest:
+      case AggregateFunction::Quantile:
+        return true;
+      case AggregateFunction::Sum:
+        return !is_float(step.field->type);
+      default:
+        return false;
+    }
+  });
 }
 
 std::uint64_t Accumulators::layout() const noexcept {

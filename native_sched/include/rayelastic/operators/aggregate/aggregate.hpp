@@ -36,7 +36,7 @@ struct Aggregate {
 };
 
 enum class Emit : std::uint8_t {
-  Final,  // one record a key when the input ends, in the order in which the keys came
+  Final,  // one record a key when the input ends, in the order in which the keys came, but for those that came by `partial`
   Update  // one record for each input record: the aggregates after it
 };
 
@@ -51,7 +51,7 @@ enum class Emit : std::uint8_t {
 // `output` is the key fields, then one field an aggregate, in order; an aggregate (not a count) of a nullable field is nullable, and so are
 // Stddev and Largest.
 // Throws std::invalid_argument naming operator and field if input, keys, aggregates and output don't fit. An int64 sum that
-// overflows fails the operator; nor is there a time to live for aggregates at the end. The operator looks its keys up itself: it is not REL_KEYED for the engine.
+// overflows fails the operator; where it takes runs in parts (OperatorSpec::partial), a part's sum that does, too. Nor is there a time to live for aggregates at the end. The operator looks its keys up itself: it is not REL_KEYED for the engine.
 [[nodiscard]] OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
                                           const std::vector<std::string>& keys, const std::vector<Aggregate>& aggregates, Emit emit,
                                           const TimeToLive& ttl = {});
