@@ -63,8 +63,8 @@ def head() -> Iterator[str]:
     yield ""
     yield "Written by `./dev bench page` of what these commands leave in `bench/results`; run them first, for yours:"
     yield "`./dev bench figures --all`, `./dev bench figures measured settled_job`, `./dev bench peers --work NAME`,"
-    yield "`./dev bench micro`. A figure is *measured* on the machine named, or *simulated* on a model of the papers'; it"
-    yield "is *fitted* where a constant of that model was chosen so that this very claim comes out, which proves little."
+    yield "`./dev bench micro`. A figure is *measured* on the machine named, or *simulated* on a model of the papers';"
+    yield "it is *fitted* where a constant of the model was chosen so that this very claim comes out: it proves little."
     yield ""
 
 
