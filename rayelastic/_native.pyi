@@ -527,6 +527,11 @@ class Operator:
     def state(self) -> KeyedState | None:
         """What it keeps by key, whatever its lane; None if that is nothing."""
 
+    def settle(self) -> None:
+        """
+        Before its state is read with everything held: takes in what other threads have done for it. StateError if it can't.
+        """
+
     @property
     def is_inside(self) -> bool:
         """Whether a thread is in its Python function now."""

@@ -6,7 +6,7 @@ import statistics
 from typing import Any
 
 from bench.figures.drawing import timeline
-from bench.figures.figure import Claim, Figure, Row
+from bench.figures.figure import Claim, Figure, Kind, Row
 from bench.plant.constants import PAPER_ENGINE, SERVER16
 from bench.plant.graph import data_parallel
 from bench.plant.load_script import STEADY, LoadPhase, LoadScript
@@ -64,6 +64,8 @@ def figure(_small: bool) -> Figure:
             "expensive: about 15 threads; medium: about 8; cheap: at most 3, and oscillates",
             f"{level['expensive']:.0f}, {level['medium']:.0f}, {level['cheap']:.0f} with {moves} moves in 60 periods",
             13 <= level["expensive"] <= 17 and 6 <= level["medium"] <= 9 and cheap.most_threads <= 3 and moves >= 6,
+            Kind.FITTED,
+            "what a lock's handover costs is fitted to these thread counts",
         ),
         Claim(
             "C001-2",

@@ -1,7 +1,7 @@
 """What a figure gives: rows for a CSV, a picture, and claims of a paper beside what was found here.
 
-Every claim says whether it was measured on this machine or simulated, and so do the CSV's `class` column and the
-picture.
+Every claim says whether it was measured on this machine, simulated, or fitted; the CSV's `class` column and the picture
+say what the figure is.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ Row = Mapping[str, float | int | str]
 class Kind(Enum):
     """Where a number comes from."""
 
-    SIMULATED = "simulated"
-    MEASURED = "measured"
+    SIMULATED = "simulated"  # on a model of the paper's machine and engine
+    FITTED = "fitted"  # likewise, but a constant of the model was chosen so that this very claim comes out
+    MEASURED = "measured"  # on this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,8 @@ class Claim:
         id: as in the checklist, such as C000-3.
         claim: what the paper says.
         ours: what was found here.
-        holds: whether it was reproduced, in trend and figure, or beaten where that is the aim.
-        kind: measured or simulated.
+        holds: whether it was reproduced as it is worded, in trend and figure, or beaten where that is the aim.
+        kind: measured, simulated, or fitted.
         remark: why it differs.
     """
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures.cluster_runs import judged, play, shape, speedup
-from bench.figures.figure import Claim, Figure, Row, write_table
+from bench.figures.figure import Claim, Figure, Kind, Row, write_table
 from bench.plant.cluster.job import ClusterJob
 from bench.plant.cluster.paper import (
     ENGINE,
@@ -96,19 +96,22 @@ def one_region(rows: Rows, small: bool) -> list[Claim]:
             "one region of 4 operators: fusion only 2x (cheap) to 4x (dear)",
             f"{split[0]:.1f}x to {split[1]:.1f}x",
             1.5 <= split[0] <= 2.5 and split[1] >= 3.4,
+            Kind.FITTED,
         ),
         Claim(
             "C003-1",
             "fission only at least 5x to 10x",
             f"{fission[0]:.1f}x to {fission[1]:.1f}x",
             fission[0] >= 5 and fission[1] >= 9.5,
-            remark="271 partitions on 9 replicas give 8 % over 8, and the threshold asks for 10 %",
+            Kind.FITTED,
+            "271 partitions on 9 replicas give 8 % over 8, and the threshold asks for 10 %",
         ),
         Claim(
             "C003-1",
             "joint 20x for dear operators; either order alike",
             f"{joint[1]:.1f}x, fission first {reverse[1]:.1f}x; by rates {ours[1]:.1f}x in one or two changes",
             joint[1] >= 17 and abs(joint[1] / reverse[1] - 1) < 0.1,
+            Kind.FITTED,
         ),
     ]
 
@@ -123,19 +126,21 @@ def several_regions(rows: Rows, small: bool) -> list[Claim]:
     uneven_ours = [rows.add("C003-3", f"{n} mult", two_region_job(n), "rates") for n in counts][-1]
     shapes = [rows.of("C003-3", f"{counts[-1]} mult", v)["pipelines x replicas"] for v in ("paper", "rates")]
     return [
-        Claim("C003-2", "longer flows scale", ", ".join(f"{x:.0f}x" for x in longer), min(longer) >= 8),
+        Claim("C003-2", "longer flows scale", ", ".join(f"{x:.0f}x" for x in longer), min(longer) >= 8, Kind.FITTED),
         Claim(
             "C003-2",
             "tree, reverse tree, chain of 2, chain of 4 are resolved",
             "; ".join(f"{name} {x:.1f}x, by rates {ours[name]:.1f}x" for name, x in resolved.items()),
             min(resolved.values()) >= 5,
+            Kind.FITTED,
         ),
         Claim(
             "C003-3",
             "upstream 8x dearer: 13 and 4 replicas, 12x",
             f"{uneven:.1f}x with {shapes[0]}; by rates {uneven_ours:.1f}x with {shapes[1]}",
-            uneven_ours >= 11.4,
-            remark="the paper's algorithm stops at 8 replicas: of 271 partitions the 9th gives 8 %, and its threshold "
+            uneven >= 11.4,
+            Kind.FITTED,
+            "the paper's algorithm stops at 8 replicas: of 271 partitions the 9th gives 8 %, and its threshold "
             "asks for 10 %; holds by rates",
         ),
     ]
@@ -170,7 +175,8 @@ def decisions(rows: Rows) -> list[Claim]:
             f"{words}; {last['last ktps']:.0f} ktps, {last['pipelines x replicas']}",
             words == "+4% revert, +67% keep, +9% revert, +46% keep, +14% keep"
             and last["pipelines x replicas"] == "2x3",
-            remark="plant fitted to the five gains; the decisions are the algorithm's",
+            Kind.FITTED,
+            "plant fitted to the five gains; the decisions are the algorithm's",
         ),
         Claim(
             "C003-5",
@@ -179,12 +185,14 @@ def decisions(rows: Rows) -> list[Claim]:
             [load for load, v in loads[0.5] if v == "revert"][:2] == [160, 320]
             and loads[0.8][0] == (320, "revert")
             and loads[0.95] == [(640, "keep")],
+            Kind.FITTED,
         ),
         Claim(
             "C003-6",
             "unbalanced: 4 steps at 0.2, a split tried and reverted before each at 0.1; balanced: 40 % less at 0.9",
             f"{steps[0.75, 0.2]} and {steps[0.75, 0.1]} changes; {less:.0%} less",
             steps[0.75, 0.1] > steps[0.75, 0.2] and 0.3 <= less <= 0.5,
+            Kind.FITTED,
         ),
     ]
 
@@ -204,6 +212,7 @@ def gain_threshold(rows: Rows, small: bool) -> list[Claim]:
             "gain threshold 0.1 about 0.2 for dear operators, 0.4 too strict",
             f"dear {', '.join(f'{x:.1f}x' for x in dear)}; cheap {', '.join(f'{x:.1f}x' for x in cheap)}",
             dear[1] >= 0.75 * dear[0] and dear[2] < 0.75 * dear[0],
+            Kind.FITTED,
         )
     ]
 
@@ -243,23 +252,26 @@ def applications(rows: Rows) -> list[Claim]:
             f"{found['word count', 'paper']:.1f}x, {tells['word count', 'paper']}; by rates "
             f"{found['word count', 'rates']:.1f}x, {tells['word count', 'rates']}",
             found["word count", "paper"] >= 4.8,
-            remark="the comparison with Storm is not simulated",
+            Kind.FITTED,
+            "the comparison with Storm is not simulated",
         ),
         Claim(
             "C003-10",
             "finance 4.4x with 4 and 6 replicas, 9 Mtps from two sources",
             f"{found['finance', 'paper']:.1f}x, {tells['finance', 'paper']}; by rates "
             f"{found['finance', 'rates']:.1f}x, {tells['finance', 'rates']}",
-            found["finance", "rates"] >= 4.0,
-            remark="the paper's last step, to 4 and 5 replicas, gives 8 % on this plant and is reverted",
+            found["finance", "paper"] >= 4.2,
+            Kind.FITTED,
+            "the paper's last step, to 4 and 5 replicas, gives 8 % on this plant and is reverted",
         ),
         Claim(
             "C003-10",
             "network monitoring 2.1 -> 2.3x -> 2.86x = 6 Mtps: a replica, then split and replica at once",
             f"2.1 -> {' -> '.join(f'{x / 2.1:.1f}x' for x in steps)} = {tells['network monitoring', 'paper']}; "
             f"by rates {tells['network monitoring', 'rates']}",
-            abs(found["network monitoring", "paper"] - 2.86) < 0.1,
-            remark="two replicas can't give 2.3x on a plant without caches",
+            abs(found["network monitoring", "paper"] - 2.86) < 0.1 and abs(steps[0] / 2.1 - 2.3) < 0.1,
+            Kind.FITTED,
+            "two replicas can't give 2.3x on a plant without caches",
         ),
     ]
 
@@ -294,8 +306,8 @@ def comparison(rows: Rows) -> list[Claim]:
             "comparable to model-based fission at factors 0.1 to 1.0, higher at 0.1, 0.4, 0.8",
             f"{', '.join(f'{x:.2f}' for x in ratios['paper'])} of it; by rates "
             f"{', '.join(f'{x:.2f}' for x in ratios['rates'])}",
-            min(ratios["rates"]) >= 0.95,
-            remark="operators of our own, as Fig. 21's are not in the text; holds by rates",
+            min(ratios["paper"]) >= 0.95,
+            remark="operators of our own, as Fig. 21's are not in the text; by rates it comes near",
         )
     ]
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from bench.figures.drawing import timeline
-from bench.figures.figure import Claim, Figure, Row
+from bench.figures.figure import Claim, Figure, Kind, Row
 from bench.figures.plants import converged, making, ours, plant, skewed
 from bench.plant.constants import ENGINE, PAPER_ENGINE, XEON
 from bench.plant.graph import pipeline
@@ -71,7 +71,8 @@ def figure(small: bool) -> Figure:
             f"{name}: settles after {periods} periods, within 25 %",
             f"{settling[name]:.0f} periods (median of {len(seeds)})",
             abs(settling[name] / periods - 1) <= TOLERANCE,
-            remark="switching a port takes 10 s, its bound in the released runtime; costs are profiled exactly",
+            Kind.FITTED,
+            "switching a port takes 10 s, its bound in the released runtime; costs are profiled exactly",
         )
         for name, periods in PAPER.items()
         if periods
@@ -89,7 +90,8 @@ def figure(small: bool) -> Figure:
             "sf 0.6 skips the search of queues at 8 and 16 threads, sf 0 also at 32",
             "; ".join(f"{name}: no search at {', '.join(map(str, levels))}" for name, levels in skipped.items()),
             {8, 16} <= set(skipped["history, sf 0.6"]) and 32 in skipped["history, sf 0"],
-            remark="first seed",
+            Kind.FITTED,
+            "first seed",
         ),
         *(
             Claim(

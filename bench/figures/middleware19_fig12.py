@@ -28,7 +28,9 @@ def figure(small: bool) -> Figure:
             f"{min(one.over_thread_count for one in corner):.1f}x and more, threads "
             f"{corner[0].thread_count_threads} to {corner[0].ours_threads}",
             min(one.over_thread_count for one in corner) > 1.5
-            and all(one.ours_threads <= one.thread_count_threads for one in corner),
+            and 3 <= corner[0].thread_count_threads <= 5
+            and corner[0].ours_threads <= 3,
+            remark="thread-count elasticity goes to 16 threads on the simulated machine, the paper's stopped at 4",
         ),
         Claim(
             "C000-11",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.figures.figure import Claim, Figure
+from bench.figures.figure import Claim, Figure, Kind
 from bench.figures.sweeps import Sweep, draw_sweeps, sweep
 from bench.plant.constants import POWER8, XEON
 from bench.plant.graph import data_parallel, pipeline
@@ -31,16 +31,17 @@ def figure(small: bool) -> Figure:
             "C002-1",
             "the scheduler scales to more than 100 threads",
             f"best at {', '.join(str(one.best_threads) for one in pipes.values())} threads",
-            max(one.best_threads for one in pipes.values()) > 100,
+            all(max(o.best_threads for (on, _), o in pipes.items() if on == m.name) > 100 for m in (XEON, POWER8)),
+            remark="on the simulated Xeon, of 88 cores with two hardware threads each, 96 threads are best",
         ),
         Claim(
             "C002-2",
             "dedicated > dynamic > manual; the gap shrinks from 60-40 % to about 25 % with cost",
             "gaps " + ", ".join(f"{name} {flops} FLOP: {gap:.0%}" for (name, flops), gap in gaps.items()),
             all(one.dedicated > one.best > one.manual for one in pipes.values())
-            and 0.4 <= gaps[XEON.name, 1] <= 0.6
-            and 0.15 <= gaps[XEON.name, 1000] <= 0.35,
-            remark="Power8: 31 % to 16 %",
+            and all(0.4 <= gaps[m.name, 1] <= 0.6 and 0.15 <= gaps[m.name, 1000] <= 0.35 for m in (XEON, POWER8)),
+            Kind.FITTED,
+            "on Xeon it does; on the simulated Power8 the gap is smaller from the start",
         ),
         Claim(
             "C002-4",
@@ -50,6 +51,8 @@ def figure(small: bool) -> Figure:
             all(one.manual > one.best for one in cheap)
             and 8 <= xeon.elastic_threads <= 10
             and 16 <= power8.elastic_threads <= 24,
+            Kind.FITTED,
+            "what a lock's handover costs is fitted to these thread counts",
         ),
         Claim(
             "C002-2",

@@ -1,10 +1,12 @@
-"""The plant beside real processing elements at 1 and 2 threads, over a grid of graphs, payloads, costs and placements.
+"""Both plants beside real elements at 1 and 2 threads, over a grid of graphs, payloads, costs and placements.
 
     python -m bench.figures.validate_plant [--small] [--micro FILE] [--fit] [-o FOLDER]
 
-For a quiet machine. The error to reach is 15 %. What a multiplication and the source cost is measured first; the
-engine's constants come from `bench.plant.constants`, or from the table of `bench/micro` given by --micro. With
---fit, constants that fit this grid better are searched and printed as JSON that `sim.calibration` reads.
+For a quiet machine. The error to reach is 15 % in 80 % of the cases. What an operator of each cost and the source take
+by themselves is measured first, so what is predicted is what queues and threads make of them. The constants of the
+plant by formula come from `bench.plant.constants`, or from the table of `bench/micro` given by --micro; the plant by
+events has its own, and knows no copies of payloads. With --fit, constants of the former that fit this grid better are
+searched and printed as JSON that `bench.plant.calibration` reads.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from bench.figures.figure import Claim, Figure, Kind, Row, write_table
 from bench.figures.real import QUEUE_RECORDS, RealGraph, alternated
 from bench.plant.calibration import calibrated
 from bench.plant.constants import ENGINE, LAPTOP, Machine, PerformanceConstants
+from bench.plant.events.plant import Configuration, EventPlant, EventSettings
 from bench.plant.graph import PlantGraph, PlantOperator, Stream, pipeline
 from bench.plant.segments import Models, segments
 from bench.plant.steady_state import steady_state
@@ -32,7 +35,11 @@ from rayelastic.runtime.watch.machine_load import available_cpus
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TARGET = 0.15  # error
-PROBE_FLOPS = 2000  # multiplications of the operator by which one is timed
+MOST = 0.8  # share of the cases that are to be within it
+MEDIAN = 0.1  # error of the median case
+PROBE_OPERATORS = 10  # of one kind, by which what one takes is timed
+COSTS = (1, 100, 1000)  # multiplications
+PAYLOADS = (0, 16384)  # bytes
 RECORD = {False: 8, True: 24}  # bytes of a record without and with a payload
 FITTED = ("call", "hop", "transfer", "visit", "balance", "copy_per_byte", "lock")
 FACTORS = (0.5, 0.8, 0.95, 1.05, 1.25, 2.0)  # by which a fit changes a constant
@@ -67,19 +74,27 @@ def tree(payload: int) -> PlantGraph:
     return PlantGraph(tuple(operators), tuple(streams))
 
 
-def grid(small: bool, flop: float, source: dict[int, float]) -> list[Case]:
-    """All cases."""
+def grid(small: bool, took: dict[tuple[int, int], float], source: dict[int, float]) -> list[Case]:
+    """All cases.
+
+    Args:
+        small: a few of them.
+        took: ns per tuple of an operator, by multiplications and payload.
+        source: ns per tuple of the source, by payload.
+    """
     shapes = {"pipeline 20": 20} if small else {"pipeline 10": 10, "pipeline 100": 100, "tree": 0}
     cases = []
     for (shape, count), flops, payload, deep in itertools.product(
-        shapes.items(), (100,) if small else (1, 100, 1000), (0, 16384), (False, True)
+        shapes.items(), (100,) if small else COSTS, PAYLOADS, (False, True)
     ):
         if deep and not payload:
             continue
         bare = pipeline([0.0] * count, payload=payload) if count else tree(payload)
         inner = [n for n, o in enumerate(bare.operators) if not o.source and n not in bare.sinks]
         real = RealGraph(bare, dict.fromkeys(inner, flops), payload, deep)
-        costs = [source[payload] if o.source else flops * flop * (n in inner) for n, o in enumerate(bare.operators)]
+        costs = [
+            source[payload] if o.source else took[flops, payload] * (n in inner) for n, o in enumerate(bare.operators)
+        ]
         graph = with_records(bare.with_costs(costs), RECORD[payload > 0])
         for (placement, models), threads in itertools.product(placements(bare), (1, 2)):
             if placement == "manual" and threads == 2:
@@ -119,17 +134,29 @@ def predicted(case: Case, machine: Machine, constants: PerformanceConstants) -> 
     return found.rate * sum(float(case.graph.rates[sink]) for sink in case.graph.sinks)
 
 
-def basics(seconds: float, rounds: int) -> tuple[float, dict[int, float]]:
-    """Ns of a multiplication, and ns per tuple of the source by payload."""
-    source = {}
-    for payload in (0, 16384):
+def played(case: Case, cores: int) -> float | None:
+    """Tuples/s at the sinks by the plant of events; None: it knows nothing of copies."""
+    if case.real.deep_copy:
+        return None
+    queued = frozenset(number for number, model in enumerate(case.models) if model is not ThreadingModel.MANUAL)
+    found = EventPlant(case.graph, EventSettings(cores)).played(Configuration(case.threads, queued))
+    return sum(found.rates[sink] for sink in case.graph.sinks)
+
+
+def basics(seconds: float, rounds: int) -> tuple[dict[tuple[int, int], float], dict[int, float]]:
+    """Ns per tuple of an operator by multiplications and payload, and of the source by payload."""
+    source, took = {}, {}
+    for payload in PAYLOADS:
         empty = _source_and_sink(payload)
         manual = tuple(ThreadingModel.MANUAL for _ in empty.operators)
         source[payload] = 1e9 / alternated(RealGraph(empty, {}, payload), [(1, manual)], seconds, rounds)[0]
-    graph = pipeline([0.0])
-    manual = tuple(ThreadingModel.MANUAL for _ in graph.operators)
-    took = 1e9 / alternated(RealGraph(graph, {1: PROBE_FLOPS}), [(1, manual)], seconds, rounds)[0]
-    return (took - source[0]) / PROBE_FLOPS, source
+        for flops in COSTS:
+            graph = pipeline([0.0] * PROBE_OPERATORS, payload=payload)
+            manual = tuple(ThreadingModel.MANUAL for _ in graph.operators)
+            probe = RealGraph(graph, dict.fromkeys(range(1, PROBE_OPERATORS + 1), flops), payload)
+            whole = 1e9 / alternated(probe, [(1, manual)], seconds, rounds)[0]
+            took[flops, payload] = max(0.0, whole - source[payload]) / PROBE_OPERATORS
+    return took, source
 
 
 def _source_and_sink(payload: int) -> PlantGraph:
@@ -175,44 +202,77 @@ def fitted(
     return best
 
 
+def accuracy(which: str, cases: Sequence[Case], errors: Sequence[float | None], remark: str = "") -> Claim:
+    """How near a plant comes.
+
+    Args:
+        which: plant.
+        cases: all of them.
+        errors: relative, of each; None: the plant says nothing of it.
+        remark: what else there is to say.
+    """
+    told = [(case, off) for case, off in zip(cases, errors, strict=True) if off is not None]
+    sizes = sorted(abs(off) for _, off in told)
+    within, median = sum(size <= TARGET for size in sizes), statistics.median(sizes)
+    worst = max(told, key=lambda pair: abs(pair[1]))
+    return Claim(
+        "SIM",
+        f"the plant {which}: at least {MOST:.0%} of cases within {TARGET:.0%}, median error {MEDIAN:.0%}",
+        f"{within} of {len(sizes)} ({within / len(sizes):.0%}), median {median:.0%}, worst {worst[1]:+.0%} "
+        f"({worst[0].name})",
+        within >= MOST * len(sizes) and median <= MEDIAN,
+        Kind.MEASURED,
+        remark,
+    )
+
+
 def figure(small: bool, constants: PerformanceConstants = ENGINE, fit: bool = False) -> Figure:
     """Measure and compare."""
     seconds, rounds = (0.1, 1) if small else (0.5, 3)
-    flop, source = basics(seconds, rounds)
-    machine = replace(LAPTOP, cores=available_cpus(), flop=flop)
-    print(f"{flop:.2f} ns per multiplication; source {', '.join(f'{p} B: {ns:.1f} ns' for p, ns in source.items())}")
-    cases = grid(small, flop, source)
+    took, source = basics(seconds, rounds)
+    machine = replace(LAPTOP, cores=available_cpus())
+    print(f"source {', '.join(f'{p} B: {ns:.1f} ns' for p, ns in source.items())}")
+    print(f"operator {', '.join(f'{f} FLOP, {p} B: {ns:.1f} ns' for (f, p), ns in took.items())}", flush=True)
+    cases = grid(small, took, source)
     seen = measure(cases, seconds, rounds)
     if fit:
         constants = fitted(cases, seen, machine, constants)
         print(json.dumps({"constants": {name: round(getattr(constants, name), 4) for name in FITTED}}))
     guesses = [predicted(case, machine, constants) for case in cases]
     errors = [error(*pair) for pair in zip(guesses, seen, strict=True)]
+    by_events = [played(case, machine.cores) for case in cases]
+    event_errors = [None if guess is None else error(guess, rate) for guess, rate in zip(by_events, seen, strict=True)]
     rows: list[Row] = [
-        {"case": case.name, "threads": case.threads, "measured": rate, "plant": guess, "error": off}
-        for case, rate, guess, off in zip(cases, seen, guesses, errors, strict=True)
+        {
+            "case": case.name,
+            "threads": case.threads,
+            "measured": rate,
+            "plant": guess,
+            "error": off,
+            "events": "" if event is None else event,
+            "event_error": "" if event_off is None else event_off,
+        }
+        for case, rate, guess, off, event, event_off in zip(
+            cases, seen, guesses, errors, by_events, event_errors, strict=True
+        )
     ]
-    sizes = sorted(abs(off) for off in errors)
-    worst = max(zip(cases, errors, strict=True), key=lambda pair: abs(pair[1]))
-    claim = Claim(
-        "SIM",
-        f"the plant's error is at most {TARGET:.0%} over the grid",
-        f"median {statistics.median(sizes):.0%}, {sum(s <= TARGET for s in sizes)} of {len(sizes)} within "
-        f"{TARGET:.0%}, worst {worst[1]:+.0%} ({worst[0].name})",
-        sizes[-1] <= TARGET,
-        Kind.MEASURED,
-        "constants fitted to this grid" if fit else "",
+    claims = (
+        accuracy("by formula", cases, errors, "constants fitted to this grid" if fit else ""),
+        accuracy("by events", cases, event_errors),
     )
 
     def draw(canvas: Any) -> None:
         axes = canvas.subplots()
-        axes.loglog(seen, guesses, ".")
+        axes.loglog(seen, guesses, ".", label="by formula")
+        told = [(rate, event) for rate, event in zip(seen, by_events, strict=True) if event is not None]
+        axes.loglog([rate for rate, _ in told], [event for _, event in told], "x", label="by events")
+        axes.legend()
         ends = [min(seen), max(seen)]
         axes.loglog(ends, ends, color="black", linewidth=0.8)
         axes.set_xlabel("measured, tuples/s")
         axes.set_ylabel("plant, tuples/s")
 
-    return Figure("validate_plant", "The plant and the engine", rows, (claim,), draw, Kind.MEASURED, (6, 6))
+    return Figure("validate_plant", "The plants and the engine", rows, claims, draw, Kind.MEASURED, (6, 6))
 
 
 def main() -> int:
@@ -234,8 +294,9 @@ def main() -> int:
     made = figure(options.small, constants, options.fit)
     made.save(options.output)
     write_table(made.claims, options.output)
-    print(made.claims[0].ours)
-    return 0 if made.claims[0].holds else 1
+    for claim in made.claims:
+        print(f"{'yes' if claim.holds else 'NO'}  {claim.claim}: {claim.ours}")
+    return 0 if all(claim.holds for claim in made.claims) else 1
 
 
 if __name__ == "__main__":

@@ -92,6 +92,9 @@ OperatorObject compiled(std::string name, std::uintptr_t address, std::uint32_t 
   result.spec.further_inputs = schemas_of(further_inputs);
   result.spec.further_outputs = schemas_of(further_outputs);
   result.spec.demands = demands_of(result.spec.name, demands);
+  constexpr std::uint32_t kPlain = REL_ONE_TO_ONE | REL_FILTER | REL_IN_PLACE;
+  result.spec.reentrant = !state.has_value() && keyed == nullptr && (flags & ~kPlain) == 0 && further_inputs.empty() &&
+                          further_outputs.empty() && result.spec.demands.empty() && input != nullptr && output != nullptr;
   return result;
 }
 
@@ -344,6 +347,13 @@ void bind_operator(nb::module_& module) {
             return store != nullptr ? std::optional(KeyedStateObject{.store = store}) : std::nullopt;
           },
           nb::sig("def state(self) -> KeyedState | None"), "What it keeps by key, whatever its lane; None if that is nothing.")
+      .def(
+          "settle",
+          [](const OperatorObject& self) {
+            const nb::gil_scoped_release released;
+            if (self.spec.settle != nullptr) self.spec.settle(self.spec.state.get());
+          },
+          "Before its state is read with everything held: takes in what other threads have done for it. StateError if it can't.")
       .def_prop_ro(
           "is_inside", [](const OperatorObject& self) { return self.failure != nullptr && self.failure->thread.load() != 0; },
           "Whether a thread is in its Python function now.")

@@ -10,6 +10,7 @@
 namespace rayelastic {
 
 std::int64_t Recovery::go_on(const OperatorSpec& spec, Call call, rel_context* context) const {
+  const std::lock_guard guard(mutex_);
   const std::size_t in_stride = spec.input->record_size();
   const bool in_place = call.in == call.out;
   Between between(*context, call.out, spec.output->record_size());

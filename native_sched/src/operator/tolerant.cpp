@@ -117,6 +117,7 @@ OperatorSpec make_tolerant(OperatorSpec inner, std::shared_ptr<const Schema> let
   OperatorSpec spec = inner;
   spec.process = process;
   spec.recovery = nullptr;
+  spec.reentrant = false;
   spec.flags &= ~static_cast<std::uint32_t>(REL_ONE_TO_ONE | REL_IN_PLACE);
   if (letters != nullptr) {
     self->letters = std::make_unique<DeadLetters>(*inner.input, letters, inner.name);

@@ -45,6 +45,10 @@
 //   Help: a producer that finds no room drains the port itself. What is full behind it comes first, the last one first, each under its own
 //     lock alone. A help inside another one comes only of an operator that gives more than it takes, in the middle of its call: as deep as
 //     the logarithm of what a pipeline makes of one record, however long it is.
+//   Partial: a producer that finds no room has the operator take the run beside whoever runs it, where it can (operator_parts.cpp). What
+//     that takes belongs to the producer side while no mark is in the queue, and to the consumer side from when it finds one until it
+//     has popped it. So a run overtakes records, never a mark, and the producer side isn't asked to wait there: such a port isn't one
+//     that is full, nor one ahead.
 //   Feedback: the port of feedback edges always has a gate, never is manual and never makes its producer wait. What doesn't fit goes into spill_, which only
 //     grows while the queue has something in it, and the visitor refills the queue before it may retire. Both hold producer_, shortly.
 //   Deadlock: locks are taken in the order of the graph (producer_, consumer_, gate of a port before those of ports downstream), so
@@ -95,6 +99,8 @@ class BasicPort {
   // Before its edges: it has a gate; its edges are feedback.
   void meet(Gate& gate) { gate_ = &gate; }
   void close_loop(std::unique_ptr<Spill> spill) { spill_ = std::move(spill); }
+  // Without a gate: its operator can be run in part, beside whoever runs it.
+  void allow_partial() noexcept { partial_ = true; }
 
   // --- producer side. False: stop. writable: the records are the callee's to overwrite.
   [[nodiscard]] bool accept(const Run& run, bool writable) {
@@ -120,8 +126,9 @@ class BasicPort {
   static void follow(Thread& thread);
 
   // --- any thread
-  // A producer would have to wait. Never for a port with a gate: there a producer may wait for more than room.
-  [[nodiscard]] bool is_full() const noexcept { return gate_ == nullptr && free_slots() < quantum(); }
+  // A producer would have to wait. Never for a port with a gate: there a producer may wait for more than room; nor for one whose operator
+  // it can run in part.
+  [[nodiscard]] bool is_full() const noexcept { return gate_ == nullptr && !partial_ && free_slots() < quantum(); }
   void wish(ThreadingModel model) noexcept {
     wish_.store(model, std::memory_order_seq_cst);
     if (model != ThreadingModel::Manual) shut_way();
@@ -155,6 +162,8 @@ class BasicPort {
   [[nodiscard]] bool accept_owned(Mark mark);
   [[nodiscard]] bool enqueue(Run run);
   [[nodiscard]] bool enqueue(Mark mark);
+  enum class Taken { Yes, No, Stopped };
+  [[nodiscard]] Taken take_partial(const Run& run);
   [[nodiscard]] bool make_room(std::size_t records);
   [[nodiscard]] bool follow_wish();
   void shut_way() noexcept {
@@ -184,6 +193,7 @@ class BasicPort {
   Target* direct_ = nullptr;  // the operator, if there is one edge and no gate: who runs the producer may run it
   bool shared_ = false;       // the producer side needs its lock
   bool has_edge_ = false;
+  bool partial_ = false;  // its operator takes runs beside whoever runs it
   Atom<ThreadingModel> wish_;
   Atom<ThreadingModel> model_;
   std::unique_ptr<DeepCopy> deep_copy_;  // producer side; null unless asked for

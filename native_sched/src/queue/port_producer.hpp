@@ -111,8 +111,18 @@ bool BasicPort<Atom, World>::enqueue(Run run) {
       run.count -= taken;
     }
     if (run.count == 0) return true;
+    if (const Taken taken = take_partial(run); taken != Taken::No) return taken == Taken::Yes;
     if (!make_room(run.count)) return false;
   }
+}
+
+// There is no room in the queue for the run.
+template <template <class> class Atom, class World>
+auto BasicPort<Atom, World>::take_partial(const Run& run) -> Taken {
+  if (!partial_ || queue_.has_mark()) return Taken::No;
+  const typename World::NotOwnWork work(World::thread());
+  const std::int64_t taken = target_.take_partial(run);
+  return taken == 0 ? Taken::No : taken > 0 ? Taken::Yes : Taken::Stopped;
 }
 
 template <template <class> class Atom, class World>

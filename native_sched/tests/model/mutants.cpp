@@ -96,6 +96,7 @@ std::vector<Mutant> mutants_by_hand() {
       faulty("a worker sleeps without a second look", {"Notifier"}, Fault::WaiterWithoutSecondLook),
       faulty("a suspended worker keeps a notification to itself", {"Port"}, Fault::SuspendedKeepsNotification),
       faulty("unlock forgets the notes", {"Port"}, Fault::NoteForgotten),
+      faulty("a producer runs the operator in part past a mark", {"Port"}, Fault::PartialPastMark),
       {"records are published before their chunk", {"PortQueue"}, [&site = site_of("PortQueue::put_note", Store)] { site.put_off = true; }},
       faulty("who enters an operator passes no fence", {"Hold"}, Fault::EntersWithoutFence),
       faulty("who holds an operator passes no fence", {"Hold"}, Fault::HoldsWithoutFence),

@@ -143,7 +143,9 @@ class FunctionMethods(StreamBase[StreamT]):
                 distinct, quantile or top_k of a field.
 
         Returns:
-            A stream of the key fields and then the aggregates.
+            A stream of the key fields and then the aggregates. At the end keys come in the order of their first tuples,
+            but for those that another thread counted first: 'final' aggregates that are the same in any order of tuples
+            use several threads (docs/elasticity.md).
 
         Raises:
             GraphError: no aggregate, or one named like a key field; a time to live without keys or with emit='final';

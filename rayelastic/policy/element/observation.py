@@ -71,6 +71,7 @@ class Observation:
         own_cpu: CPUs that this process kept busy, in CPUs; a thread that sleeps in an operator which mostly does that
             (it calls a service, say) counts as one, and its time as samples of that operator.
         host_cpu: share of all CPUs of the host that were busy, whoever used them, 0..1 (P32).
+        waiting_cpu: CPUs that threads of this process were ready for, and others had; None: not told.
         thread_stuck: threads that are stuck in user code (P25).
         adapted: whether what was asked for last is in force.
 
@@ -95,6 +96,7 @@ class Observation:
     cpu_count: int = 1
     own_cpu: float = 0.0
     host_cpu: float = 0.0
+    waiting_cpu: float | None = None
     thread_stuck: int = 0
     adapted: bool = True
 

@@ -140,6 +140,7 @@ def observe(
         cpu_count=cpus,
         own_cpu=cpu.own + sum(waiting) / seconds,
         host_cpu=min(1.0, (cpu.host * settings.cpus + sum(waiting) / seconds) / cpus),
+        waiting_cpu=cpu.waiting,
         thread_stuck=after.stuck,
         adapted=adapted,
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import psutil
 
 __all__ = ["CpuUse", "MachineLoad", "available_cpus", "cpus_by_node", "resident_bytes"]
 
+TASKS = Path("/proc/self/task")  # Linux: Documentation/scheduler/sched-stats.rst, /proc/<pid>/schedstat
 SYSTEM = Path("/sys/devices/system")  # Linux: Documentation/ABI/stable/sysfs-devices-node and sysfs-devices-system-cpu
 
 
@@ -56,20 +59,45 @@ class CpuUse:
     Args:
         own: CPUs that this process kept busy.
         host: share of all CPUs of the host that were busy, 0..1.
+        waiting: CPUs that threads of this process waited for, being ready to run; None: the kernel doesn't tell.
     """
 
     own: float
     host: float
+    waiting: float | None = None
 
 
 class MachineLoad:
-    """CPU use since the call before."""
+    """CPU use since the call before.
 
-    def __init__(self) -> None:
+    Args:
+        tasks: where the kernel tells of the threads of this process.
+        clock: seconds.
+    """
+
+    def __init__(self, tasks: Path = TASKS, clock: Callable[[], float] = time.monotonic) -> None:
         self._process = psutil.Process()
         self._process.cpu_percent()
         psutil.cpu_percent()
+        self._tasks = tasks
+        self._clock = clock
+        self._waited, self._since = _waited(tasks), clock()
 
     def use(self) -> CpuUse:
         """Return the CPU use since the last call, or since this object was made."""
-        return CpuUse(self._process.cpu_percent() / 100, psutil.cpu_percent() / 100)
+        before, since = self._waited, self._since
+        self._waited, self._since = _waited(self._tasks), self._clock()
+        waited = sum(ns - before.get(task, 0) for task, ns in self._waited.items())
+        waiting = waited / 1e9 / max(self._since - since, 1e-9) if self._waited else None
+        return CpuUse(self._process.cpu_percent() / 100, psutil.cpu_percent() / 100, waiting)
+
+
+def _waited(tasks: Path) -> dict[str, int]:
+    """Return {thread: ns for which it was ready to run, and something else ran}; nothing where nobody tells."""
+    found = {}
+    for path in tasks.glob("*/schedstat"):
+        try:
+            found[path.parent.name] = int(path.read_text(encoding="ascii").split()[1])
+        except (OSError, ValueError, IndexError):  # it has gone
+            continue
+    return found

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
 from rayelastic.policy.element.guided.estimate import Configuration
-from rayelastic.policy.element.guided.load import LoadThresholds, Saturation
-from rayelastic.policy.element.guided.load_watch import Demand, TupleCost
+from rayelastic.policy.element.guided.load import LoadThresholds, Saturation, cpus_of_others
+from rayelastic.policy.element.guided.load_watch import Demand, OtherProcesses, TupleCost
 from rayelastic.policy.element.guided.measurement import Series
 from rayelastic.policy.element.guided.memory import Memory, Remembered
+from rayelastic.policy.element.observation import Observation
 from tests.unit.policy.plants import GraphPlant, chain, play, with_costs
 
 NOISE = 0.05
@@ -156,3 +157,41 @@ def test_the_cost_of_a_tuple_is_compared_within_a_configuration() -> None:
     cost = TupleCost()
     assert [cost.changed(now, count, 1e6, LoadThresholds()) for now, count in ((few, 500), (many, 5000))] == [False] * 2
     assert cost.changed(many, 5100, 1e6, LoadThresholds())
+
+
+def beside(waiting: float | None, own: float = 2.0, host: float = 1.0) -> Observation:
+    """A full host of 4 CPUs, of which others use what this process doesn't."""
+    return Observation(
+        time=1, period=1, throughput=1.0, thread_count=4, cpu_count=4, own_cpu=own, host_cpu=host, waiting_cpu=waiting
+    )
+
+
+def test_way_is_given_to_others_only_once_threads_wait_for_a_cpu():
+    others, thresholds = OtherProcesses(), LoadThresholds()
+    for _ in range(5):
+        assert others.changed(beside(waiting=0.01), thresholds) is None
+    assert others.changed(beside(waiting=1.0), thresholds) is None
+    assert others.changed(beside(waiting=1.0), thresholds) == "others use 2 of 4 CPUs, before 0"
+    for _ in range(5):  # what was given stays given, or they would wait again
+        assert others.changed(beside(waiting=0.0), thresholds) is None
+    assert others.changed(beside(waiting=0.0, host=0.5), thresholds) is None
+    assert others.changed(beside(waiting=0.0, host=0.5), thresholds) == "others use 0 of 4 CPUs, before 2"
+
+
+def test_what_others_want_is_told_by_how_long_the_own_threads_wait():
+    """And not by how many threads there are, which may be mostly idle."""
+
+    def left(waiting):
+        seen = Observation(
+            time=1,
+            period=1,
+            throughput=1.0,
+            thread_count=16,
+            cpu_count=16,
+            own_cpu=12.0,
+            host_cpu=1.0,
+            waiting_cpu=waiting,
+        )
+        return cpus_of_others(seen, LoadThresholds())
+
+    assert (left(None), left(6.0), left(0.5)) == (5, 5, 4)

@@ -84,6 +84,15 @@ struct OperatorSpec {
   bool tells_others = false;                      // of the end of its stream, also where that isn't at its end: it goes on elsewhere
   // Whether it will still give something for what it has taken, when it is poked; any thread asks. Who drains it waits for that.
   bool (*pending)(void* state) = nullptr;
+  // Of an operator to which the order of records between two marks is nothing: takes in a run beside `process`, at the same time, in a
+  // part of the state that is its own. Called by a producer who finds a queue full, and never while a mark is on its way from there: so
+  // `marked`, and `process` at the end, have what it took, and nobody is in it. Negative: REL_FAILED(index), and why in `problem`.
+  std::int64_t (*partial)(const void* in, std::int64_t n, void* state, std::string& problem) = nullptr;
+  bool (*has_partial_room)(void* state) = nullptr;  // asked before; no: not until the next mark
+  // To be called by whoever reads the state without a mark, while everything is held. Throws StateError.
+  void (*settle)(void* state) = nullptr;
+  // It keeps nothing and sends no marks: `process` may be called by several threads, each with a context of its own.
+  bool reentrant = false;
   bool commanded = false;  // Scheduler::poke may send it Command marks
   ThreadingModel model = ThreadingModel::Manual;
   std::vector<std::shared_ptr<const Schema>> further_inputs = {};   // of input ports 1, 2, ...

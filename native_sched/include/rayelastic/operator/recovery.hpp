@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "rayelastic/operator/operator.hpp"
 
@@ -42,6 +43,7 @@ class Recovery {
 
  private:
   const std::shared_ptr<Answers> answers_;
+  mutable std::mutex mutex_;  // held throughout go_on: a reentrant function may fail in several threads
 };
 
 // Adds it to an operator. `inner`: a function of one input and one output port, without state of keys; the same for the same input, so

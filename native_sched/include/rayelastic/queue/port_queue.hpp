@@ -8,7 +8,7 @@
 //   Linearisation: push of records at the store to written_, of a mark at the store to notes_written_, advance at the store to
 //     read_, pop of a mark at the store to notes_read_.
 //   Pairs: written_ and notes_written_ (release, producer) with the acquire loads in front() and retire(); read_, notes_read_
-//     and heap_read_ (release, consumer) with the acquire loads in push().
+//     and heap_read_ (release, consumer) with the acquire loads in push(), notes_read_ with that in has_mark(), too.
 //   A chunk's note is published before the records that need it, and front() reads notes_written_ after written_: whoever sees a
 //     record sees its chunks and every mark in front of it.
 //   state_ has kAnnounced from announce() to retire(), which means that somebody is responsible for looking into the queue: exactly
@@ -117,7 +117,14 @@ class PortQueue {
     Memory::writes(&tail_, sizeof tail_);
     if (!has_note_room(1)) return false;
     put_note({.position = tail_, .mark = mark});
+    last_mark_ = note_tail_;
     return true;
+  }
+
+  // One that was pushed hasn't been popped yet. False: what the consumer did up to the last one has happened.
+  [[nodiscard]] bool has_mark() const noexcept {
+    Memory::reads(&tail_, sizeof tail_);
+    return notes_read_.load(std::memory_order_acquire) < last_mark_;
   }
 
   // After a push. True: nobody is responsible for this queue, the caller has to find somebody.
@@ -327,6 +334,7 @@ class PortQueue {
   // What only the producer uses.
   alignas(kLine) std::uint64_t tail_ = 0;
   std::uint64_t note_tail_ = 0;
+  std::uint64_t last_mark_ = 0;  // note_tail_ behind it
   std::uint64_t read_seen_ = 0;
   std::uint64_t notes_read_seen_ = 0;
   std::size_t heap_pushed_ = 0;

@@ -327,6 +327,7 @@ bool OperatorContext::deliver(std::byte* out, std::size_t count) {
     if (!await_alignment()) return false;
     tuples_out_.add(count);
     Run run{out, count, out_stride_, text_out_ ? output_chunks() : std::span<Chunk* const>{}};
+    if (beside_ != nullptr) return beside_->take_part(run) >= 0;
     const std::size_t last = consumers_.size() - 1;
     // Kept where it is by one consumer alone; and a function that flushes goes on in its buffer.
     if (last == 0 && !flushing_) run.home = out == buffer_ ? home_.get() : input_.home;
@@ -365,16 +366,21 @@ std::vector<std::uint64_t> OperatorContext::untaken() const {
   return counts;
 }
 
-void OperatorContext::report(std::int64_t index) {
-  Failure failure{.operator_id = id_, .operator_name = spec_.name, .message = std::move(message_)};
-  if (index >= 0 && static_cast<std::size_t>(index) < input_.count) {
+// Ends the job: the function failed on that record of a run, if it is one.
+void OperatorContext::tell(std::string message, const Run& run, std::int64_t index) const {
+  Failure failure{.operator_id = id_, .operator_name = spec_.name, .message = std::move(message)};
+  if (index >= 0 && static_cast<std::size_t>(index) < run.count) {
     failure.index = index;
     failure.port = static_cast<std::size_t>(port());
-    const std::byte* record = input_.records + static_cast<std::size_t>(index) * in_stride_;
-    failure.record.assign(record, record + in_stride_);
-    for (Chunk* chunk : input_.chunks) failure.chunks.push_back(ChunkRef::share(chunk));
+    const std::byte* record = run.records + static_cast<std::size_t>(index) * run.stride;
+    failure.record.assign(record, record + run.stride);
+    for (Chunk* chunk : run.chunks) failure.chunks.push_back(ChunkRef::share(chunk));
   }
   engine_.listener.failed(std::move(failure));
+}
+
+void OperatorContext::report(std::int64_t index) {
+  tell(std::move(message_), input_, index);
   refused_ = true;
   message_.clear();
 }

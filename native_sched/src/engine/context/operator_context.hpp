@@ -46,6 +46,8 @@ class alignas(64) OperatorContext final : public rel_context {
   // One of its consumers has several edges: see operator_epochs.cpp.
   void align_with(OperatorContext& consumer) { meetings_.push_back(&consumer); }
   [[nodiscard]] std::size_t inputs() const noexcept { return inputs_; }
+  // It can be run in part, as it is said by its specification, or as what it gives goes to `next` alone, which can. False: it can't.
+  [[nodiscard]] bool run_in_parts(OperatorContext* next);
   // It is to be held where its mark of an epoch is.
   void stop_at_epochs() noexcept { stops_at_epochs_ = true; }
 
@@ -56,6 +58,8 @@ class alignas(64) OperatorContext final : public rel_context {
   // The same for an operator with a junction, inside its gate. Returns how many records it took, fewer if there is no room in a stage or in a loop; negative: stop.
   [[nodiscard]] std::int64_t take(std::size_t input, const Run& run, bool writable, bool token_held);
   [[nodiscard]] bool take(std::size_t input, Mark mark);
+  // The producer's, beside whoever runs the operator (operator_parts.cpp): how many records were taken, all of them or none. Negative: stop.
+  [[nodiscard]] std::int64_t take_partial(const Run& run);
   // The stage of that input is full and its producer about to wait. True: there is room now after all.
   [[nodiscard]] bool widen(std::size_t input);
   // The next port with a queue, if its output goes one way only; null otherwise. bounded: and no more goes there than comes in.
@@ -75,9 +79,13 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] const std::shared_ptr<const Schema>& schema(std::size_t input) const noexcept;
   [[nodiscard]] bool is_final() const noexcept { return final_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_terminal() const noexcept { return onward_ == 0; }
-  [[nodiscard]] std::uint64_t tuples_in() const noexcept { return tuples_in_.get(); }
-  [[nodiscard]] std::uint64_t tuples_out() const noexcept { return tuples_out_.get(); }
-  [[nodiscard]] std::uint64_t counted(Tally what) const noexcept { return tallies_[static_cast<std::size_t>(what)].get(); }
+  [[nodiscard]] std::uint64_t tuples_in() const noexcept {
+    return tuples_in_.get() + partly_in_.get() + (twin_ == nullptr ? 0 : twin_->tuples_in());
+  }
+  [[nodiscard]] std::uint64_t tuples_out() const noexcept { return tuples_out_.get() + (twin_ == nullptr ? 0 : twin_->tuples_out()); }
+  [[nodiscard]] std::uint64_t counted(Tally what) const noexcept {
+    return tallies_[static_cast<std::size_t>(what)].get() + (twin_ == nullptr ? 0 : twin_->counted(what));
+  }
   // Records of output ports 1, 2, ... that nobody takes, by port.
   [[nodiscard]] std::vector<std::uint64_t> untaken() const;
   // Calls the operator's interrupt hook, the first time. A source ends then.
@@ -170,6 +178,8 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] std::int64_t recover(std::int64_t failed, std::uint64_t sent, std::byte* out, std::int64_t capacity);
   [[nodiscard]] bool submit(std::byte* out, std::size_t count);
   [[nodiscard]] bool deliver(std::byte* out, std::size_t count);
+  [[nodiscard]] std::int64_t take_part(const Run& run);
+  [[nodiscard]] bool leads_straight_to(const OperatorContext* end) const noexcept;
   [[nodiscard]] bool deliver(Mark mark);
   template <class Body>
   void without_token(Body body);
@@ -193,6 +203,7 @@ class alignas(64) OperatorContext final : public rel_context {
   void renew_buffer();
   [[nodiscard]] bool try_renew_buffer(bool token_held);
   void report(std::int64_t index);
+  void tell(std::string message, const Run& run, std::int64_t index) const;
 
   // What every call touches comes first, in as few cache lines as can be: long pipelines don't fit the first cache otherwise.
   std::atomic<OperatorContext*> way_{nullptr};  // to the only consumer, while it is manual (BasicPort)
@@ -244,15 +255,21 @@ class alignas(64) OperatorContext final : public rel_context {
 
   const OperatorId id_;
   const OperatorSpec spec_;
-  std::unique_ptr<WorkMeter> pace_;     // what a record costs to make and to pass on; null unless paced_
-  std::uint64_t made_before_ = 0;       // records, before the run that is timed
-  std::unique_ptr<Junction> junction_;  // null for an operator with a single port that takes runs as they come
-  std::vector<std::uint32_t> edges_;    // of consumers_
-  std::deque<Output> further_outputs_;  // output ports 1, 2, ...
-  std::vector<Port*> loop_consumers_;   // of the edges that belong to a loop
-  std::size_t onward_ = 0;              // edges to consumers, without feedback
-  std::size_t turn_ = 0;                // which way the next Time mark takes
-  std::size_t inputs_ = 0;              // edges that aren't feedback
+  // operator_parts.cpp
+  Counter partly_in_;                        // what take_part took
+  std::unique_ptr<OperatorContext> twin_;    // runs the same function beside this one
+  OperatorContext* end_of_parts_ = nullptr;  // that has a part for what comes of this one's runs; null: there is none
+  OperatorContext* beside_ = nullptr;        // of a twin: who takes what it gives
+  std::atomic_flag in_part_;                 // somebody is in the part of this one: acquire, release
+  std::unique_ptr<WorkMeter> pace_;          // what a record costs to make and to pass on; null unless paced_
+  std::uint64_t made_before_ = 0;            // records, before the run that is timed
+  std::unique_ptr<Junction> junction_;       // null for an operator with a single port that takes runs as they come
+  std::vector<std::uint32_t> edges_;         // of consumers_
+  std::deque<Output> further_outputs_;       // output ports 1, 2, ...
+  std::vector<Port*> loop_consumers_;        // of the edges that belong to a loop
+  std::size_t onward_ = 0;                   // edges to consumers, without feedback
+  std::size_t turn_ = 0;                     // which way the next Time mark takes
+  std::size_t inputs_ = 0;                   // edges that aren't feedback
   std::size_t finals_ = 0;
   bool idle_ = false;                       // all inputs are
   std::int64_t watermark_ = kNoWatermark;   // the least of

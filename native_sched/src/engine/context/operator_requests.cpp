@@ -60,6 +60,7 @@ bool OperatorContext::emit(std::int32_t output, const void* records, std::int64_
     ok = inside_if_source([&] {
       if (!await_alignment()) return false;
       tuples_out_.add(static_cast<std::uint64_t>(n));
+      if (beside_ != nullptr) return beside_->take_part(run) >= 0 && !stopping();
       if (further != nullptr && further->consumers.empty()) further->untaken.add(static_cast<std::uint64_t>(n));
       const std::vector<Port*>& consumers = further == nullptr ? consumers_ : further->consumers;
       return std::ranges::all_of(consumers, [&run](Port* port) { return port->accept(run, false); }) && !stopping();

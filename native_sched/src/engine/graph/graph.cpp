@@ -49,6 +49,21 @@ void Graph::build(Engine& engine, const Models& models, const Overflow& overflow
     if (!edge.feedback && contexts_[edge.to]->inputs() > 1) contexts_[edge.from]->align_with(*contexts_[edge.to]);
   }
   for (const auto& context : contexts_) context->keep_way();
+  find_parts();
+}
+
+// Downstream first: a function's parts lead to those of what takes its output.
+void Graph::find_parts() {
+  std::vector<OperatorContext*> next(specs_.size(), nullptr);
+  std::vector<std::size_t> ways(specs_.size(), 0);
+  for (const Edge& edge : edges_) {
+    next[edge.from] = contexts_[edge.to].get();
+    ++ways[edge.from];
+  }
+  for (auto id = order().rbegin(); id != order().rend(); ++id) {
+    if (ports_[*id].size() != 1 || contexts_[*id]->junction() != nullptr) continue;
+    if (contexts_[*id]->run_in_parts(ways[*id] == 1 ? next[*id] : nullptr)) ports_[*id].front()->allow_partial();
+  }
 }
 
 void Graph::add_operator(OperatorId id, Engine& engine, const Models& models, const Overflow& overflow) {

@@ -41,6 +41,7 @@ class Graph {
   void add_operator(OperatorId id, Engine& engine, const Models& models, const Overflow& overflow);
   void relate_ports(OperatorId id, Engine& engine);
   void connect(const Edge& edge);
+  void find_parts();
 
   const std::vector<OperatorSpec>& specs_;
   const std::vector<Edge>& edges_;

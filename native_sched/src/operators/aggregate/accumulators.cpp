@@ -111,6 +111,25 @@ void Accumulators::keep_in(TextRooms& rooms) noexcept {
   for (AggregateStep& step : steps_) step.rooms = &rooms;
 }
 
+bool Accumulators::in_any_order() const noexcept {
+  if (own_ != nullptr) return false;  // nobody knows
+  return std::ranges::all_of(steps_, [](const AggregateStep& step) {
+    switch (step.aggregate.function) {
+      case AggregateFunction::Count:
+      case AggregateFunction::Min:
+      case AggregateFunction::Max:
+      case AggregateFunction::Distinct:
+      case AggregateFunction::Largest:
+      case AggregateFunction::Quantile:
+        return true;
+      case AggregateFunction::Sum:
+        return !is_float(step.field->type);
+      default:
+        return false;
+    }
+  });
+}
+
 std::uint64_t Accumulators::layout() const noexcept {
   if (own_ != nullptr) return own_->layout();
   std::uint64_t digest = hash_of(state_size());

@@ -28,6 +28,9 @@ class Accumulators {
   [[nodiscard]] std::span<const TextCheck> text_checks() const noexcept { return text_checks_; }
 
   [[nodiscard]] bool merges() const noexcept { return own_ == nullptr || own_->merges(); }
+  // Whether the order of records, and how they are parted among states that are merged, is nothing to the results, to the last bit: not of
+  // first and last, nor of sums of floating point numbers.
+  [[nodiscard]] bool in_any_order() const noexcept;
 
   // Of what the states are made of: equal ones can be read by one another.
   [[nodiscard]] std::uint64_t layout() const noexcept;

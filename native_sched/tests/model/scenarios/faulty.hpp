@@ -20,6 +20,7 @@ class Queue final : public PortQueue<Atom> {
     const Retirement retirement = PortQueue<Atom>::retire();
     return {retirement.stays && fault != Fault::RetireWithoutSecondLook, retirement.awaited && fault != Fault::AwaitedForgotten};
   }
+  [[nodiscard]] bool has_mark() const noexcept { return PortQueue<Atom>::has_mark() && fault != Fault::PartialPastMark; }
   [[nodiscard]] bool await() noexcept { return PortQueue<Atom>::await() || fault == Fault::AwaitsNobody; }
 };
 

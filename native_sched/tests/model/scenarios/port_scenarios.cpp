@@ -26,6 +26,7 @@ struct Cast {
   bool any_model = false;  // which is a choice, as is how many records may wait; else two models in turn
   bool chain = false;      // a second operator downstream, always dynamic
   int records = 4;         // each producer's; the second and the third are one run
+  bool in_parts = false;   // the producer may run the operator in part; in the middle it sends a mark
 };
 
 template <Cast kCast>
@@ -33,6 +34,7 @@ class Switch final : public Scenario {
  public:
   Switch() : last_(engine_, kCast.producers, nullptr), first_(engine_, kCast.producers, make_second()) {
     engine_.ports[0] = std::make_unique<ModelPort>(first_, engine_, kCast.at_first);
+    if (kCast.in_parts) port().allow_partial();
     for (int producer = 0; producer < kCast.producers; ++producer) port().add_edge();
     if (kCast.producers == 1) port().keep_way(way_);
     ModelEngine::current = &engine_;
@@ -66,6 +68,7 @@ class Switch final : public Scenario {
 
   ModelPort* make_second() {
     Lock::made = 0;
+    Target::in_parts = kCast.in_parts;
     if (!kCast.chain) return nullptr;
     engine_.ports[1] = std::make_unique<ModelPort>(last_, engine_, kDynamic);
     engine_.ports[1]->add_edge();
@@ -81,6 +84,8 @@ class Switch final : public Scenario {
       const auto ok = hand_over(Run{reinterpret_cast<const std::byte*>(run), static_cast<std::size_t>(count), sizeof(Record)});
       require(ok, "a port refuses a run although nothing stops");
       sequence += count;
+      if (kCast.in_parts && sequence == kCast.records / 2 + 1)
+        require(port().accept(Mark{MarkKind::Flush, sequence}), "a port refuses a mark although nothing stops");
       if (stream == 0 && !kCast.applies && switched_ < kCast.switches) switch_model();
     }
     require(port().accept(Mark{MarkKind::Final, 0}), "a port refuses a mark although nothing stops");
@@ -198,6 +203,13 @@ std::vector<Case> port_cases() {
        true,
        {.preemptions = 2, .stale = 0},
        kThree},
+      {"Port",
+       "producer runs it in part beside a worker",
+       make<Cast{.records = 7, .in_parts = true}>,
+       true,
+       {.preemptions = 2, .stale = 1},
+       {.preemptions = 3, .stale = 1}},
+      {"Port", "in parts, to manual and back", make<Cast{.switches = 2, .records = 7, .in_parts = true}>, false},
       {"Port", "2 ports, a worker", make<Cast{.chain = true, .records = 2}>, true, {.preemptions = 1, .stale = 1}, kThree},
       {"Port", "2 ports, the second full", make<Cast{.chain = true, .records = 6}>, true, {.preemptions = 1, .stale = 0}, kThree},
       {"Port", "3 threads, 2 ports, the second full", make<Cast{.workers = 2, .chain = true, .records = 6}>, false},

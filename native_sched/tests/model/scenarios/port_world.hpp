@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "checker/atom.hpp"
@@ -51,6 +52,7 @@ class Target {
 
   [[nodiscard]] bool execute(const Run& run, bool, bool);
   [[nodiscard]] bool accept(Mark mark);
+  [[nodiscard]] std::int64_t take_partial(const Run& run);
   [[nodiscard]] bool needs_token() const noexcept { return false; }
   [[nodiscard]] const std::shared_ptr<const Schema>& schema(std::size_t) const {
     static const auto record = std::make_shared<const Schema>(std::vector<Field>{{.name = "record", .type = Type::Int64, .format = "l"}});
@@ -65,6 +67,7 @@ class Target {
     static const OperatorSpec none;
     return none;
   }
+  static inline bool in_parts = false;  // its producer may run it in part
   // After the end.
   void check(int records_each) const {
     require(finals_ == streams_, "a final mark is lost");
@@ -79,6 +82,8 @@ class Target {
   ModelPort* const downstream_;  // null: a sink
   alignas(8) int finals_ = 0;
   std::array<std::int32_t, kThreads> next_{};
+  // Of an operator in parts, which has one stream: records of the other part, since the last mark, and whether there are any.
+  alignas(8) std::int32_t beside_ = 0;
   Atom<bool> final_{false};
 };
 
@@ -185,13 +190,28 @@ inline bool Target::execute(const Run& run, bool, bool) {
     Record record;
     std::memcpy(&record, run.records + index * sizeof record, sizeof record);
     require(record.stream >= 0 && record.stream < streams_, "a record that nobody wrote");
-    require(record.sequence == next_[static_cast<std::size_t>(record.stream)]++, "a record is lost, doubled or out of order");
+    const std::int32_t expected = next_[static_cast<std::size_t>(record.stream)]++;
+    require(in_parts || record.sequence == expected, "a record is lost, doubled or out of order");
   }
   return downstream_ == nullptr || downstream_->accept(run, false);
 }
 
+inline std::int64_t Target::take_partial(const Run& run) {
+  Machine<Atom>::writes(&beside_, sizeof beside_);
+  beside_ += static_cast<std::int32_t>(run.count);
+  return static_cast<std::int64_t>(run.count);
+}
+
 inline bool Target::accept(Mark mark) {
   touch();
+  if (in_parts) {
+    Machine<Atom>::writes(&beside_, sizeof beside_);
+    next_[0] += std::exchange(beside_, 0);
+  }
+  if (mark.kind == MarkKind::Flush) {
+    require(next_[0] == mark.value, "a mark isn't where it was sent");
+    return true;
+  }
   require(mark.kind == MarkKind::Final, "a mark has changed");
   if (++finals_ < streams_) return true;
   if (downstream_ != nullptr && !downstream_->accept(mark)) return false;

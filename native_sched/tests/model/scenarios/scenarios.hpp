@@ -19,7 +19,8 @@ enum class Fault {
   NoAnnounce,               // the push after a retirement tells nobody
   WaiterWithoutSecondLook,
   SuspendedKeepsNotification,
-  NoteForgotten,  // unlock loses the notes
+  NoteForgotten,    // unlock loses the notes
+  PartialPastMark,  // a producer runs the operator in part although a mark waits in the queue
   EntersWithoutFence,
   HoldsWithoutFence,
 };

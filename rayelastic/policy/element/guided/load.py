@@ -34,6 +34,7 @@ class LoadThresholds:
         other_cpu: CPUs of others that are not worth giving way to.
         other_share: the same as a share of all CPUs, for large machines.
         yielded: share of the CPUs that is left to others, at most.
+        contended: CPUs that own threads wait for, as a share of those that they have, from which on others compete.
         full_host: share of the CPUs of the host that are busy, from which on threads compete for them.
         confirm: periods in a row in which a sign has to stand before it is believed.
         capacity: share of the CPUs by which those left by others have to change.
@@ -56,6 +57,7 @@ class LoadThresholds:
     other_cpu: float = 0.4
     other_share: float = 0.05
     yielded: float = 0.5
+    contended: float = 0.05
     full_host: float = 0.95
     confirm: int = 2
     capacity: float = 0.1
@@ -133,6 +135,8 @@ def cpus_of_others(observation: Observation, thresholds: LoadThresholds) -> int:
         return 0
     if observation.host_cpu >= thresholds.full_host and observation.own_cpu > 0:
         # who competes gets less than it wants: as much less as this process, whose wish is known
-        wanted = min(observation.thread_count, observation.cpu_count)
+        waiting = observation.waiting_cpu
+        threads = min(observation.thread_count, observation.cpu_count)
+        wanted = threads if waiting is None else min(observation.own_cpu + waiting, observation.cpu_count)
         used *= max(1.0, wanted / observation.own_cpu)
     return min(math.floor(thresholds.yielded * observation.cpu_count), math.floor(used + 1 - thresholds.other_cpu))

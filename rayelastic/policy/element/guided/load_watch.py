@@ -24,6 +24,9 @@ class OtherProcesses:
     >>> seen = Observation(time=1, period=1, throughput=1.0, thread_count=4, cpu_count=4, own_cpu=2.0, host_cpu=0.9)
     >>> others.changed(seen, LoadThresholds()), others.changed(seen, LoadThresholds()), others.cpus
     (None, 'others use 2 of 4 CPUs, before 0', 2)
+
+    Way is given only once threads of this process wait for a CPU, where that is told: until then what others use isn't
+    missing. Afterwards it stays given for as long as others use it, or they would wait again.
     """
 
     cpus: int = 0
@@ -33,6 +36,9 @@ class OtherProcesses:
     def changed(self, observation: Observation, thresholds: LoadThresholds) -> str | None:
         """Take a period and return in words what changed, if it did."""
         seen = cpus_of_others(observation, thresholds)
+        waiting = observation.waiting_cpu
+        if self.cpus == 0 and waiting is not None and waiting < thresholds.contended * observation.own_cpu:
+            seen = 0
         self._periods = self._periods + 1 if seen == self._seen else 1
         self._seen = seen
         least = max(1, round(thresholds.capacity * observation.cpu_count))

@@ -96,11 +96,20 @@ def save(
     began = time.monotonic()
     for number, spec in enumerate(operators):
         if spec.name not in final:
+            _settle(spec, natives[spec.name])
             saved = save_operator(f"{pe}-{number:04}", folder, key, spec, natives[spec.name])
             if saved is not None:
                 files[spec.name], size = saved
                 costs[spec.name] = (size, time.monotonic() - began)
     return files, costs
+
+
+def _settle(spec: OperatorSpec, native: _native.Operator) -> None:
+    """Has an operator take in what other threads did for it; at a mark of the stream it has done so."""
+    try:
+        native.settle()
+    except _native.StateError as error:
+        raise StateError(str(error), operator=spec.name, location=spec.location) from None
 
 
 def save_operator(

@@ -40,7 +40,7 @@ struct Aggregate {
 };
 
 enum class Emit : std::uint8_t {
-  Final,   // one record a key when the input ends, in the order in which the keys came
+  Final,   // one record a key when the input ends, in the order in which the keys came, but for those that came by `partial`
   Update,  // one record for each input record: the aggregates after it
   Run      // one record a key of each run, of this run alone: the first of two steps; nothing is kept between runs
 };
@@ -56,8 +56,9 @@ enum class Emit : std::uint8_t {
 // `output` is the key fields, then one field an aggregate, in order; an aggregate (not a count) of a nullable field is nullable, and so are
 // Stddev and Largest.
 // Throws std::invalid_argument naming operator and field if input, keys, aggregates and output don't fit. An int64 sum that
-// overflows fails the operator; only with Emit::Update is there a time to live. The operator looks its keys up itself: it is not REL_KEYED
-// for the engine. With Emit::Run it has no `store`: there is nothing to export.
+// overflows fails the operator; where it takes runs in parts (OperatorSpec::partial), a part's sum that does, too. Only with Emit::Update is
+// there a time to live. The operator looks its keys up itself: it is not REL_KEYED for the engine. With Emit::Run it has no `store`: there is
+// nothing to export.
 [[nodiscard]] OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
                                           const std::vector<std::string>& keys, const std::vector<Aggregate>& aggregates, Emit emit,
                                           const TimeToLive& ttl = {});

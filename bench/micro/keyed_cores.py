@@ -1,0 +1,115 @@
+"""What a second core brings aggregates of keys, with no setting: word count of a file, and counts of numbers by key.
+
+    python -m bench.micro.keyed_cores [megabytes=200] [rounds=3] [seconds=4] [after=2]
+
+Tuples that the aggregate takes in a second, from `after` seconds after the start on, with all defaults, beside the same
+job in one thread. They take turns. The file is of words by Zipf's law, in the cache of the system, and read again and
+again.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import rayelastic as rel
+from bench.micro.row import Row, settings
+from bench.peers.works.word_count import write_input
+
+BLOCK = 50_000  # sentences that are drawn; the file repeats them
+ENDLESS = 1 << 60  # tuples
+AGAIN = 1_000  # times that the file is read: never to the end
+KEYS = 1_000
+LOOK = 0.02  # s
+ALONE = rel.JobConfig(threads=1, threading="manual", elasticity="off")
+DEFAULTS = rel.JobConfig(remember=False)
+
+
+class Line(NamedTuple):
+    line: str
+
+
+class Word(NamedTuple):
+    word: str
+
+
+class Keyed(NamedTuple):
+    key: int
+
+
+def words(t: Line) -> Iterator[Word]:
+    for word in t.line.split():
+        yield Word(word)
+
+
+def by_key(t: Any) -> Keyed:
+    return Keyed(t.value % KEYS)
+
+
+def word_count(path: Path) -> rel.Topology:
+    topology = rel.Topology("word_count")
+    lines = topology.source("lines", rel.text([str(path)] * AGAIN))
+    counted = lines.flat_map("words", words, schema=Word).key_by("word").aggregate("counts", n=rel.count())
+    counted.sink("out", rel.arrow())
+    return topology
+
+
+def key_count() -> rel.Topology:
+    topology = rel.Topology("key_count")
+    keyed = topology.source("numbers", rel.sequence(ENDLESS)).map("key", by_key, schema=Keyed).key_by("key")
+    keyed.aggregate("counts", n=rel.count()).sink("out", rel.arrow())
+    return topology
+
+
+def rate(topology: rel.Topology, config: rel.JobConfig, after: float, seconds: float) -> float:
+    """Tuples/s that `counts` takes, from `after` on, for so many seconds."""
+    job = rel.start(topology, config)
+    try:
+        began = time.perf_counter()
+        first = last = (0.0, 0)
+        while last[0] < after + seconds:
+            time.sleep(LOOK)
+            metrics = job.metrics()
+            last = (time.perf_counter() - began, metrics.operator("counts").tuples_in)
+            if last[0] < after:
+                first = last
+        return (last[1] - first[1]) / (last[0] - first[0])
+    finally:
+        job.cancel(drain=False)
+        job.close()
+
+
+def write_words(path: Path, megabytes: int) -> None:
+    """Writes sentences of words by Zipf's law, the same ones again and again."""
+    block = path.with_suffix(".block")
+    write_input(block, BLOCK)
+    lines = block.read_text().splitlines(keepends=True)
+    block.unlink()
+    shuffled = random.Random(1)
+    with path.open("w") as file:
+        while file.tell() < megabytes << 20:
+            shuffled.shuffle(lines)
+            file.write("".join(lines))
+
+
+def main() -> None:
+    options = settings({"megabytes": 200, "rounds": 3, "seconds": 4, "after": 2})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "words.txt"
+        write_words(path, int(options["megabytes"]))
+        works: dict[str, Callable[[], rel.Topology]] = {"words": lambda: word_count(path), "numbers": key_count}
+        for name, build in works.items():
+            ours, alone = [], []
+            for _ in range(int(options["rounds"])):
+                alone.append(rate(build(), ALONE, options["after"], options["seconds"]))
+                ours.append(rate(build(), DEFAULTS, options["after"], options["seconds"]))
+            what = {"words": "word count of a file", "numbers": f"count by {KEYS:,} keys"}[name]
+            Row(f"keyed.{name}", f"{what}, defaults", "tuples/s", ours, alone, "one thread").print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Aggregates at the end that their producer runs in part: results, snapshots and checkpoints are as ever."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import JobFailedError
+from rayelastic.job.job import Job
+
+PATIENCE = 120.0
+MANY = 20_000_000  # numbers: a job is in the middle of them for as long as a test needs
+KEYS = 1000
+SETTINGS = [
+    {"words": "manual", "counts": "dynamic"},
+    {"words": "dynamic", "counts": "manual"},
+    {"words": "dynamic", "counts": "dynamic"},
+]
+
+
+class Line(NamedTuple):
+    line: str
+
+
+class Word(NamedTuple):
+    word: str
+
+
+class Keyed(NamedTuple):
+    key: int
+    value: int
+
+
+def words(t: Line) -> Iterator[Word]:
+    for word in t.line.split():
+        yield Word(word)
+
+
+def by_key(t: Any) -> Keyed:
+    return Keyed(t.value % KEYS, t.value)
+
+
+def config(threading: dict[str, str], **more: Any) -> rel.JobConfig:
+    return rel.JobConfig(elasticity="off", threads=2, threading=threading, queue_records=256, **more)
+
+
+def numbers() -> rel.Topology:
+    topology = rel.Topology("numbers")
+    keyed = topology.source("numbers", rel.sequence(MANY)).map("words", by_key, schema=Keyed).key_by("key")
+    keyed.aggregate("counts", n=rel.count(), least=rel.min("value"), total=rel.sum("value")).sink("out", rel.list())
+    return topology
+
+
+def check(rows: Any) -> None:
+    each = MANY // KEYS
+    found = {row.key: (row.n, row.least, row.total) for row in rows}
+    assert found == {key: (each, key, each * key + KEYS * each * (each - 1) // 2) for key in range(KEYS)}
+
+
+def flows(job: Job, tuples: int) -> None:
+    while job.metrics().operator("counts").tuples_in < tuples:
+        assert not job.status.state.is_final
+
+
+@pytest.mark.parametrize("threading", SETTINGS)
+def test_words_are_counted(threading: dict[str, str], tmp_path: Path) -> None:
+    draw = random.Random(3)
+    vocabulary = [f"{'long words of the text ' * (n % 3)}{n}".split()[-1] + "x" * (n % 20) for n in range(5000)]
+    text = [" ".join(draw.choices(vocabulary, k=10)) for _ in range(100_000)]
+    (tmp_path / "text").write_text("\n".join(text))
+    topology = rel.Topology("word_count")
+    lines = topology.source("lines", rel.text(str(tmp_path / "text")))
+    counted = (
+        lines.flat_map("words", words, schema=Word, lane="compiled").key_by("word").aggregate("counts", n=rel.count())
+    )
+    counted.sink("out", rel.list())
+    job = rel.start(topology, config(threading))
+    try:
+        found = {row.word: row.n for row in job.wait(PATIENCE)["out"]}
+        assert found == Counter(word for line in text for word in line.split())
+        metrics = job.metrics()
+        assert metrics.operator("words").tuples_in == len(text)
+        assert metrics.operator("words").tuples_out == metrics.operator("counts").tuples_in == 10 * len(text)
+    finally:
+        job.close()
+
+
+@pytest.mark.parametrize("threading", SETTINGS)
+def test_a_job_that_is_stopped_keeps_what_was_counted_in_part(threading: dict[str, str], tmp_path: Path) -> None:
+    job = rel.start(numbers(), config(threading))
+    try:
+        flows(job, MANY // 20)
+        job.stop(tmp_path / "saved")
+    finally:
+        job.close()
+    check(rel.run(numbers(), config(threading), restore=tmp_path / "saved")["out"])
+
+
+@pytest.mark.parametrize("threading", SETTINGS)
+def test_a_checkpoint_has_what_was_counted_in_part(threading: dict[str, str], tmp_path: Path) -> None:
+    settings = config(threading, checkpoint=rel.Checkpoint(tmp_path, every=0.2))
+    job = rel.start(numbers(), settings)
+    try:
+        while job.status.checkpoints.taken < 1:
+            assert not job.status.state.is_final
+        job.cancel(drain=False)
+    finally:
+        job.close()
+    check(rel.run(numbers(), config(threading), restore=tmp_path)["out"])
+
+
+def test_a_sum_that_overflows_in_part_names_the_operator() -> None:
+    def large(t: Any) -> Keyed:
+        return Keyed(0, 1 << 50)
+
+    topology = rel.Topology("large")
+    keyed = topology.source("numbers", rel.sequence(MANY)).map("words", large, schema=Keyed).key_by("key")
+    keyed.aggregate("sums", total=rel.sum("value")).sink("out", rel.list())
+    with pytest.raises(JobFailedError, match="operator 'sums'.*doesn't fit into int64"):
+        rel.run(topology, config({"words": "manual", "sums": "dynamic"}))
