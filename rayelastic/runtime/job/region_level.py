@@ -91,6 +91,7 @@ def region_level(
         prepare=rescaling.prepare,
         journal=RegionJournal(path),
         advises=config.regions is Regions.ADVISE,
+        age=lambda: life.seconds,
     )
 
 

@@ -55,6 +55,7 @@ class RegionLoop:
         journal: where each pass is kept.
         advises: whether what is decided is told, and not done.
         clock: seconds.
+        age: seconds since the start of the job, for what is told; since that of the loop if not given.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class RegionLoop:
         journal: RegionJournal | None = None,
         advises: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        age: Callable[[], float] | None = None,
     ) -> None:
         self._policy = policy
         self._sample = sample
@@ -84,6 +86,7 @@ class RegionLoop:
         self.journal = journal or RegionJournal()
         self._advises = advises
         self._clock = clock
+        self._age = age
         self._number = 0
         self._cost: float | None = None
         self._stopped = threading.Event()
@@ -120,6 +123,7 @@ class RegionLoop:
     def run(self) -> None:
         """Adapts until stopped. A policy that raises ends the adaptation, not the job."""
         started = self._clock()
+        age = self._age or (lambda: self._clock() - started)
         plan, before = self._plan(), self._sample()
         while not self._stopped.wait(self._period):
             after = self._sample()
@@ -127,7 +131,7 @@ class RegionLoop:
                 plan, before = self._plan(), after
                 continue
             try:
-                self.step(before, after, at=self._clock() - started)
+                self.step(before, after, at=age())
             except Exception:
                 _log.exception("the adaptation of regions ends: its policy failed")
                 return
