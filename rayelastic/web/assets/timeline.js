@@ -59,10 +59,27 @@ export class Timeline {
   add(at, series) {
     const last = this.data.seconds.at(-1);
     if (last !== undefined && at <= last) return;
-    const wasEmpty = this.data.seconds.length < 3;
     this.data.seconds.push(at);
     for (const name of Object.keys(this.data)) if (name !== "seconds") this.data[name].push(series[name] ?? null);
-    if (wasEmpty) this.start(this.data); else this.redraw();
+    this.grown(this.data.seconds.length - 1);
+  }
+
+  // The time of the last point.
+  get last() { return this.data.seconds.at(-1) ?? -1; }
+
+  // Takes points that came while nobody listened.
+  catchUp(more) {
+    if (more.seconds.length === 0) return;
+    const before = this.data.seconds.length;
+    for (const name of Object.keys(this.data)) this.data[name].push(...more[name]);
+    this.grown(before);
+  }
+
+  // Shows points that came behind so many; a plot comes with its first value.
+  grown(before) {
+    const first = (plot) => plot.series.some((name) => this.data[name].slice(before).some((value) => value !== null));
+    if (before < 3 || PLOTS.some((plot) => first(plot) && !this.plots.some((shown) => shown.title === plot.title))) this.start(this.data);
+    else this.redraw();
   }
 
   redraw() {
