@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from rayelastic.graph.records.shown import counted
 from rayelastic.plan.plan_parts import RegionPlan, ShownPlan
 from rayelastic.plan.regions import Region, RegionKind
 
@@ -42,11 +43,6 @@ def kind_text(region: Region) -> str:
     return (
         f"data-parallel by {', '.join(region.keys)}" if region.kind is RegionKind.DATA_PARALLEL else region.kind.value
     )
-
-
-def counted(count: int, noun: str) -> str:
-    """Write a number of things: '1 region', '2 regions'."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def short(number: float) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.plan_text import counted
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Profile
 from rayelastic.policy.element.guided.levels import Purpose
@@ -154,7 +155,9 @@ class GuidedMultiLevelElasticity:
         need = min(max(minimum, math.ceil(busy / load.headroom)), maximum)
         if need < observation.thread_count and demand.slack >= load.confirm:
             demand.slack = 0
-            return Decision(need, {}, f"{busy:.1f} of {observation.thread_count} threads are busy; {why}", "C001-2")
+            return Decision(
+                need, {}, f"{busy:.1f} of {counted(observation.thread_count, 'thread')} busy; {why}", "C001-2"
+            )
         return Decision.keep(observation, f"the demand is met; {why}", "C001-2")
 
     # --- search ---
