@@ -95,11 +95,12 @@ export class Timeline {
     if (!plot.made || plot.made.scales.x.max === undefined || plot.made.scales.x.max === null) return;
     const { min, max } = plot.made.scales.x;
     const regular = (event) => event.kind === "checkpoint"; // there are so many that the others would go
-    const shown = [...this.events.filter((event) => event.kind !== "pass" && !regular(event)).slice(-MARKS), ...this.events.filter(regular).slice(-CHECKPOINTS)];
+    const shown = [...this.events.filter((event) => event.kind !== "pass" && !regular(event)).slice(-MARKS), ...this.events.filter(regular).slice(-CHECKPOINTS)].sort((a, b) => a.seconds - b.seconds || a.number - b.number);
     const key = `${shown.map((event) => event.number)}|${this.chosen}|${plot.made.width}|${min}|${max}`;
     if (plot.marked === key) return;
     plot.marked = key;
     const kept = new Map([...plot.made.over.querySelectorAll(".mark")].map((one) => [one.dataset.number, one]));
+    let last = null; // they are in the order of time, for keyboards too
     const ends = []; // of each row of markers: where the last one ends, so that all can be pressed
     for (const event of shown) {
       const number = String(event.number);
@@ -111,7 +112,9 @@ export class Timeline {
       button.style.left = `${Math.max(0, Math.min(plot.made.over.clientWidth, x))}px`;
       button.style.top = `${(row % ROWS) * MARK}px`;
       button.classList.toggle("chosen", this.chosen === event.number);
-      if (!button.isConnected) plot.made.over.append(button);
+      if (last && last.nextSibling !== button) last.after(button);
+      else if (!button.isConnected) plot.made.over.append(button);
+      last = button;
     }
     for (const gone of kept.values()) gone.remove();
   }
