@@ -101,11 +101,15 @@ def measure(operators: int, viewers: int, seconds: float, *, flows: bool) -> Non
             print(f"  first paint {painted[0]:.2f} s, boxes of the graph {painted[1]:.2f} s")
         started = time.monotonic() - job.metrics().seconds
         command = [sys.executable, "-m", "bench.web_page", "view", url, str(started), str(seconds)]
-        before, began = used(), time.monotonic()
+        before, whole, began = used(), time.process_time(), time.monotonic()
         runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(viewers)]
         ages = sorted(age for run in runs for age in json.loads(run.communicate()[0]))
-        share = (used() - before) / (time.monotonic() - began)
-        print(f"  {viewers} viewers: {share:.1%} of a core; age {ages[len(ages) // 2]:.2f} s, {ages[-1]:.2f} s at most")
+        seconds = time.monotonic() - began
+        share, whole = (used() - before) / seconds, (time.process_time() - whole) / seconds
+        print(
+            f"  {viewers} viewers: {share:.1%} of a core, with the job {whole:.1%}; "
+            f"age {ages[len(ages) // 2]:.2f} s, {ages[-1]:.2f} s at most"
+        )
     finally:
         go_on.set()
         job.close()
