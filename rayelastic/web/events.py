@@ -18,6 +18,7 @@ from rayelastic.runtime.values.status import CheckpointCounters
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.policy.element.observation import OperatorObservation
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.status import Failure, JobStatus, RegionCounters
 
@@ -99,11 +100,7 @@ def _of_element(done: Adaptation) -> Event:
         "CPUs used by this element": f"{seen.own_cpu:.2f} of {seen.cpu_count}",
         "host busy": _share(seen.host_cpu),
     }
-    told |= {
-        f"cost of {one.name}": f"{_share(one.samples / whole)}, queue {_share(one.queue_fill)} full"
-        for one in dearest
-        if one.samples
-    }
+    told |= {f"cost of {one.name}": _share(one.samples / whole) + _queue(one) for one in dearest if one.samples}
     title = ", ".join(part for part in what if part) or "as it is"
     return Event(seen.time, kind, done.pe, title, decision.reason, decision.rule, told, (*on, *off))
 
@@ -119,6 +116,10 @@ def _of_regions(done: RegionAdaptation) -> Event:
     if done.problem == ADVICE:
         kind, title = EventKind.ADVICE, f"advises: {title}"
     return Event(seen.time, kind, done.pe, title, decision.reason, decision.rule, told, (), detail)
+
+
+def _queue(seen: OperatorObservation) -> str:
+    return "" if seen.model is ThreadingModel.MANUAL else f", queue {_share(seen.queue_fill)} full"
 
 
 def _changed(verb: str, names: list[str]) -> str:

@@ -210,11 +210,12 @@ function journal() {
   const key = `${page.job}|${found.length}|${found.at(-1)?.number}|${words}|${every}`;
   timeline.events = page.events;
   timeline.remark();
+  $("found").textContent = `${found.length} of ${page.events.length}`;
   if (key === page.journalKey) return;
   page.journalKey = key;
-  $("found").textContent = `${found.length} of ${page.events.length}`;
-  $("journal").tBodies[0].replaceChildren(...found.slice(-MOST_ROWS).reverse().map((event) => element("tr", {}, element("td", {}, clock(event.seconds)), element("td", {}, event.where),
-    element("td", {}, element("button", { type: "button", onclick: () => chooseEvent(event) }, event.title)), element("td", {}, event.reason + (event.rule ? ` [${event.rule}]` : "")))));
+  found.sort((a, b) => a.seconds - b.seconds || a.number - b.number);
+  $("journal").tBodies[0].replaceChildren(...found.slice(-MOST_ROWS).reverse().map((event) => element("tr", { role: "row" }, ...[clock(event.seconds), event.where,
+    element("button", { type: "button", onclick: () => chooseEvent(event) }, event.title), event.reason + (event.rule ? ` [${event.rule}]` : "")].map((cell) => element("td", { role: "cell" }, cell)))));
 }
 
 // --- looking back ----------------------------------------------------------------------------------------------------

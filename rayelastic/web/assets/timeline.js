@@ -4,12 +4,12 @@ import { bytes, clock, element, rate, seconds, short } from "./format.js";
 
 const PLOTS = [
   { title: "Throughput of the sources", series: ["throughput"], write: rate },
-  { title: "Latency to the sinks: p50, p99", series: ["p50", "p99"], write: seconds },
-  { title: "Threads and CPUs used by operators", series: ["threads", "cpu"], write: short, steps: true },
+  { title: "Latency to the sinks", lines: ["p50", "p99"], series: ["p50", "p99"], write: seconds },
+  { title: "Threads and CPUs", lines: ["threads", "CPUs used by operators"], series: ["threads", "cpu"], write: short, steps: true },
   { title: "Queues in front of operators", series: ["queues"], write: short, steps: true },
   { title: "Replicas of keyed regions", series: ["replicas"], write: short, steps: true },
   { title: "Tuples in queues", series: ["queued"], write: short },
-  { title: "Keys on the move: partitions to go, waiting", series: ["to_move", "held"], write: short, steps: true },
+  { title: "Keys on the move", lines: ["partitions to go", "waiting"], series: ["to_move", "held"], write: short, steps: true },
   { title: "Keyed state", series: ["state_bytes"], write: bytes },
 ];
 const POWERS = [...Array(50).keys()].map((power) => 2 ** power); // bytes between two lines of a grid
@@ -37,7 +37,7 @@ export class Timeline {
   }
 
   plot(plot) {
-    const holder = element("div", { class: "plot" }, element("h3", {}, plot.title)), ink = colour("--dim"), grid = colour("--line");
+    const holder = element("div", { class: "plot" }, element("h3", {}, plot.title, ...(plot.lines ?? []).flatMap((name, i) => [i ? ", " : ": ", element("span", { class: `line${i}` }, name)]))), ink = colour("--dim"), grid = colour("--line");
     this.place.append(holder);
     const axis = (more) => ({ stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid }, font: "11px system-ui", ...more });
     const shown = { ...plot, holder };

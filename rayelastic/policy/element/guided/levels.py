@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from rayelastic.plan.plan_text import counted
+from rayelastic.plan.plan_text import counted, short
 
 __all__ = ["LevelTry", "Purpose", "fewer_threads", "more_threads", "peak_above"]
 
@@ -88,7 +88,7 @@ def peak_above(known: Mapping[int, float], level: int, gain: float) -> LevelTry 
         return LevelTry(middle, Purpose.GROWTH, f"it rose up to {counted(level, 'thread')}, and fell before {above}")
     if promise < known[level] * (1 + gain):
         return None
-    return LevelTry(target, Purpose.GROWTH, f"up to {promise:.4g} may be had between {level} and {above} threads")
+    return LevelTry(target, Purpose.GROWTH, f"up to {short(promise)} may be had between {level} and {above} threads")
 
 
 def fewer_threads(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rayelastic.plan.config import ThreadingModel
-from rayelastic.plan.plan_text import counted
+from rayelastic.plan.plan_text import counted, short
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.element.paper.profiling_groups import profiling_groups
@@ -93,7 +93,7 @@ class ThreadingModelElasticity:
         models = _differences(observation, self._search.queued)
         if outcome is not AdjustDecision.CONTINUE:
             self._search = None
-        seen = f"{observation.throughput:.4g} tuples/s with {counted(len(observation.queued), 'queue')}: {why}"
+        seen = f"{short(observation.throughput)} tuples/s with {counted(len(observation.queued), 'queue')}: {why}"
         return outcome, Decision(observation.thread_count, models, seen, f"Middleware'19 {rule}")
 
 
