@@ -23,6 +23,7 @@ from rayelastic.compile.config import cache_directory
 from rayelastic.errors import JavaNotFoundError
 from rayelastic.on_ray.java import find_java, wheel_home
 from rayelastic.on_ray.probe import TOKEN_ADVICE, find_cluster, probe
+from rayelastic.plan.plan_text import counted
 
 SHARED_MEMORY = Path("/dev/shm")
 SHARED_MEMORY_WANTED = 1 << 30  # bytes free; Ray's object store of a laptop, below which it falls back to slow files
@@ -242,7 +243,7 @@ def _cluster(environment: Mapping[str, str], address: str | None) -> Finding:
     joined = (
         "" if address or environment.get("RAY_ADDRESS") else "; rel.submit joins it unless RAY_ADDRESS=local is set"
     )
-    found = f"{named}: {answered.nodes} nodes alive{joined}"
+    found = f"{named}: {counted(answered.nodes, 'node')} alive{joined}"
     if not answered.token:
         return Finding("Ray cluster", True, f"{found}; open to everybody on the network", TOKEN_ADVICE)
     return Finding("Ray cluster", True, f"{found}, our token is accepted")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ConfigError
+from rayelastic.plan.plan_text import short
 from rayelastic.runtime.values.adaptation import Adaptation, read_journal
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation, is_region_journal, read_region_journal
 
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["plot", "plot_journals"]
 
-MILLION = 1e6
 ROW_INCHES = 2.2
+WHOLE = ("replicas", "threads", "queues")
+CHANGE = {"alpha": 0.5, "linewidth": 0.8}  # the line at which something was changed
 
 
 def plot(adaptations: Iterable[Adaptation | RegionAdaptation], *, title: str = "") -> Figure:
@@ -46,6 +48,7 @@ def plot(adaptations: Iterable[Adaptation | RegionAdaptation], *, title: str = "
         )
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.ticker import MaxNLocator
 
         from rayelastic.picture import Picture
     except ImportError as error:
@@ -60,6 +63,8 @@ def plot(adaptations: Iterable[Adaptation | RegionAdaptation], *, title: str = "
         _draw_elements(passes, (rows[-3], rows[-2], rows[-1]))
     for axes in rows:
         axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_locator(MaxNLocator(nbins="auto", integer=axes.get_ylabel() in WHOLE))
+        axes.yaxis.set_major_formatter(lambda value, _: short(value))
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
     rows[-1].set_xlabel("seconds")
@@ -70,8 +75,8 @@ def plot(adaptations: Iterable[Adaptation | RegionAdaptation], *, title: str = "
 
 def _draw_regions(passes: Sequence[RegionAdaptation], rates: Axes, replicas: Axes) -> None:
     times = [adaptation.observation.time for adaptation in passes]
-    rates.plot(times, [adaptation.throughput / MILLION for adaptation in passes], marker=".", color="black")
-    rates.set_ylabel("M tuples/s,\nof all sources")
+    rates.plot(times, [adaptation.throughput for adaptation in passes], marker=".", color="black")
+    rates.set_ylabel("tuples/s,\nof all sources")
     replicas.set_ylabel("replicas")
     for planned in passes[0].in_force.regions:
         name = planned.region.name
@@ -83,14 +88,14 @@ def _draw_regions(passes: Sequence[RegionAdaptation], rates: Axes, replicas: Axe
         if adaptation.changed:
             style = ":" if adaptation.problem else "-"
             for axes in (rates, replicas):
-                axes.axvline(adaptation.observation.time, alpha=0.25, linewidth=0.8, linestyle=style)
+                axes.axvline(adaptation.observation.time, linestyle=style, **CHANGE)
 
 
 def _draw_elements(passes: Sequence[Adaptation], axes: tuple[Axes, Axes, Axes]) -> None:
     rates, threads, queues = axes
     for pe in dict.fromkeys(adaptation.pe for adaptation in passes):
         _draw(pe, [adaptation for adaptation in passes if adaptation.pe == pe], axes)
-    rates.set_ylabel("M tuples/s,\nall operators")
+    rates.set_ylabel("tuples/s,\nall operators")
     threads.set_ylabel("threads")
     queues.set_ylabel("queues")
     if len({adaptation.pe for adaptation in passes}) > 1:
@@ -100,16 +105,14 @@ def _draw_elements(passes: Sequence[Adaptation], axes: tuple[Axes, Axes, Axes]) 
 def _draw(pe: str, passes: Sequence[Adaptation], axes: tuple[Axes, Axes, Axes]) -> None:
     times = [adaptation.observation.time for adaptation in passes]
     rates, threads, queues = axes
-    (line,) = rates.plot(
-        times, [adaptation.observation.throughput / MILLION for adaptation in passes], marker=".", label=pe
-    )
+    (line,) = rates.plot(times, [adaptation.observation.throughput for adaptation in passes], marker=".", label=pe)
     colour = line.get_color()
     threads.step(times, [adaptation.observation.thread_count for adaptation in passes], where="post", color=colour)
     queues.step(times, [len(adaptation.observation.queued) for adaptation in passes], where="post", color=colour)
     for adaptation in passes:
         if adaptation.changed:
             for one in axes:
-                one.axvline(adaptation.observation.time, color=colour, alpha=0.25, linewidth=0.8)
+                one.axvline(adaptation.observation.time, color=colour, **CHANGE)
 
 
 def plot_journals(paths: Sequence[Path], output: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_svg import OperatorNote, plan_svg
-from rayelastic.plan.plan_text import short
+from rayelastic.plan.plan_text import counted, short
 from rayelastic.runtime.values.status import JobMetrics, JobStatus, OperatorSample
 
 ROWS = 10  # of a result that are shown
@@ -65,7 +65,7 @@ def job_html(reading: Reading, before: JobMetrics | None = None) -> str:
         queued = one.model != "manual" and one.queue_capacity > 0
         fill = one.queue_fill if queued else None
         notes[name] = OperatorNote(one.lane, one.model, rate + late, fill, costs[name] / whole)
-    heads = {pe.pe: f"{pe.threads} thread{'s' * (pe.threads != 1)}, {pe.rss_bytes / MIB:.0f} MiB" for pe in now.pes}
+    heads = {pe.pe: f"{counted(pe.threads, 'thread')}, {pe.rss_bytes / MIB:.0f} MiB" for pe in now.pes}
     failure = f"<p>{escape(status.failure.reason)}</p>" if status.failure is not None else ""
     head = f"<b>{escape(reading.name)}</b> {status.state.value}, {now.seconds:.1f} s"
     return f'<div style="overflow:auto">{head}{failure}<br/>{plan_svg(plan, notes, heads)}</div>'
@@ -102,7 +102,7 @@ def _value_html(value: Any) -> str:
 def _table(names: Any, rows: list[tuple[Any, ...]], count: int) -> str:
     head = "".join(f"<th>{escape(str(name))}</th>" for name in names or ())
     body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"{count:,} rows<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"{counted(count, 'row')}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 class Watch:

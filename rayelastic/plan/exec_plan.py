@@ -16,7 +16,7 @@ from rayelastic.graph.spec.ports import IN, OUT, operator_of, port_of
 from rayelastic.plan.hash_ring import PARTITIONS
 from rayelastic.plan.plan_parts import Pipeline, Placement, PlanLink, RegionPlan, shared
 from rayelastic.plan.plan_svg import plan_svg
-from rayelastic.plan.plan_text import plan_text
+from rayelastic.plan.plan_text import counted, plan_text
 from rayelastic.plan.regions import Region, RegionKind
 
 __all__ = ["ExecPlan", "Pipeline", "Placement", "PlanLink", "RegionPlan"]
@@ -271,7 +271,7 @@ class ExecPlan:
             )
         if not 1 <= replicas <= PARTITIONS:
             raise ConfigError(
-                f"{replicas} replicas of region {region}",
+                f"{counted(replicas, 'replica')} of region {region}",
                 operator=first,
                 way_out=f"Give between 1 and {PARTITIONS}, the number of partitions of its keys",
             )
@@ -314,7 +314,7 @@ class ExecPlan:
     def _checked(self, pes: Sequence[str], replicas: int, operator: str) -> tuple[str, ...]:
         if len(pes) != replicas:
             raise ConfigError(
-                f"{len(pes)} processing elements for {replicas} replicas",
+                f"{counted(len(pes), 'processing element')} for {counted(replicas, 'replica')}",
                 operator=operator,
                 way_out="Name one for each replica",
             )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from rayelastic.graph.records.shown import counted
 from rayelastic.plan.plan_parts import RegionPlan, ShownPlan
 from rayelastic.plan.regions import Region, RegionKind
 
 __all__ = ["WIDTH", "counted", "kind_text", "plan_text", "short"]
 
 WIDTH = 80  # columns of the text form
+MOST_DIGITS = 100  # from here on a count has no decimals
 
 
 def plan_text(plan: ShownPlan) -> str:
@@ -44,21 +46,16 @@ def kind_text(region: Region) -> str:
     )
 
 
-def counted(count: int, noun: str) -> str:
-    """Write a number of things: '1 region', '2 regions'."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def short(number: float) -> str:
     """A count in at most five characters.
 
-    >>> short(950), short(12_300), short(4_560_000)
-    ('950', '12.3k', '4.56M')
+    >>> short(950), short(12_300), short(4_560_000), short(0.256)
+    ('950', '12.3k', '4.56M', '0.26')
     """
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= limit:
             return f"{number / limit:.3g}{unit}"
-    return f"{number:.0f}"
+    return f"{number:.0f}" if number >= MOST_DIGITS else f"{round(number, 2):g}"
 
 
 def _region_lines(planned: RegionPlan, pe: str) -> Iterator[str]:

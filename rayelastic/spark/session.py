@@ -14,6 +14,7 @@ from rayelastic.errors import SparkError
 from rayelastic.on_ray.cluster import cpu_count, has_java, logs_folder, wait_until_ended
 from rayelastic.on_ray.connect import ensure_ray, is_connected
 from rayelastic.on_ray.java import Java, ensure_java
+from rayelastic.plan.plan_text import counted
 from rayelastic.spark.failure import spark_reason
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def _check_cpus(wanted: int) -> None:
     there = cpu_count()
     if wanted > there:
         raise SparkError(
-            f"the executors want {wanted} CPUs and Ray has {there:g}: Spark would wait for ever",
+            f"the executors want {counted(wanted, 'CPU')} and Ray has {there:g}: Spark would wait for ever",
             way_out="Ask for fewer (num_executors, executor_cores), or start Ray with more (ray start --num-cpus)",
         )
 

@@ -15,6 +15,7 @@ from rayelastic.errors import LaneError
 from rayelastic.graph.fluent.stream import Stream
 from rayelastic.job import start
 from rayelastic.plan.config import Elasticity, JobConfig, ThreadingModel
+from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.snapshot import Snapshot
 from rayelastic.testing.collect import SINK, SOURCE, collect, topology_of
 from rayelastic.testing.script import Gate, script
@@ -95,7 +96,7 @@ def verify_operator(
         for condition, config in _configs():
             compare(f"{lane}{condition}", collect(declared, given, schema, config))
         for cut in _cuts(len(given), snapshots):
-            compare(f"{lane}restored after {cut} rows", _interrupted(declared, given, schema, cut))
+            compare(f"{lane}restored after {counted(cut, 'row')}", _interrupted(declared, given, schema, cut))
     assert reference is not None
     return Report(tuple(conditions), tuple(reference))
 
@@ -127,10 +128,13 @@ def _configs() -> Iterator[tuple[str, JobConfig]]:
     yield "manual", JobConfig(threading=ThreadingModel.MANUAL, threads=1, elasticity=fixed)
     for model in (ThreadingModel.DYNAMIC, ThreadingModel.DEDICATED):
         for threads in THREADS:
-            yield f"{model.value}, {threads} threads", JobConfig(threading=model, threads=threads, elasticity=fixed)
+            yield (
+                f"{model.value}, {counted(threads, 'thread')}",
+                JobConfig(threading=model, threads=threads, elasticity=fixed),
+            )
     for threads in THREADS:
         yield (
-            f"full queues, {threads} threads",
+            f"full queues, {counted(threads, 'thread')}",
             JobConfig(
                 threading=ThreadingModel.DYNAMIC,
                 threads=threads,
@@ -156,7 +160,7 @@ def _interrupted(
         deadline = time.monotonic() + PATIENCE
         while job.metrics().operator(SOURCE).tuples_out < cut:
             if time.monotonic() > deadline:
-                raise VerificationError(f"the first {cut} rows weren't taken within {PATIENCE:g} s")
+                raise VerificationError(f"the first {counted(cut, 'row')} couldn't be taken within {PATIENCE:g} s")
             if job.status.state.is_final:
                 job.wait()
             time.sleep(LOOK)
@@ -176,4 +180,4 @@ def _difference(expected: list[Any], output: list[Any], ordered: bool) -> str:
     for number, (one, other) in enumerate(zip(expected, output, strict=False)):
         if one != other:
             return f"row {number} is {other!r}, not {one!r}"
-    return "" if len(expected) == len(output) else f"{len(output)} rows, not {len(expected)}"
+    return "" if len(expected) == len(output) else f"{counted(len(output), 'row')}, not {len(expected)}"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.errors import ConfigError
+from rayelastic.plan.plan_text import counted
 from rayelastic.web.history import History
 from rayelastic.web.watched import Watched
 
@@ -112,7 +113,8 @@ class Actions:
             raise ConfigError(f"{replicas!r} replicas", way_out="Give a whole number, 1 or more")
         planned = self._history.plan.region(region)
         self._history.plan.with_replicas(region, replicas)  # refuses what can't be
-        text = f"Give region {region} of job {self._job.name} {replicas} replicas, instead of {planned.replicas}"
+        wanted = counted(replicas, "replica")
+        text = f"Give region {region} of job {self._job.name} {wanted}, instead of {planned.replicas}"
         return self._made("rescale", text, lambda: self._job.rescale(region, replicas))
 
     def _save(self, folder: object, *, stops: bool) -> Asked:

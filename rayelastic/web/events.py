@@ -11,12 +11,14 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.loops.region_loop import ADVICE
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 from rayelastic.runtime.values.status import CheckpointCounters
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.policy.element.observation import OperatorObservation
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.status import Failure, JobStatus, RegionCounters
 
@@ -98,11 +100,7 @@ def _of_element(done: Adaptation) -> Event:
         "CPUs used by this element": f"{seen.own_cpu:.2f} of {seen.cpu_count}",
         "host busy": _share(seen.host_cpu),
     }
-    told |= {
-        f"cost of {one.name}": f"{_share(one.samples / whole)}, queue {_share(one.queue_fill)} full"
-        for one in dearest
-        if one.samples
-    }
+    told |= {f"cost of {one.name}": _share(one.samples / whole) + _queue(one) for one in dearest if one.samples}
     title = ", ".join(part for part in what if part) or "as it is"
     return Event(seen.time, kind, done.pe, title, decision.reason, decision.rule, told, (*on, *off))
 
@@ -120,11 +118,15 @@ def _of_regions(done: RegionAdaptation) -> Event:
     return Event(seen.time, kind, done.pe, title, decision.reason, decision.rule, told, (), detail)
 
 
+def _queue(seen: OperatorObservation) -> str:
+    return "" if seen.model is ThreadingModel.MANUAL else f", queue {_share(seen.queue_fill)} full"
+
+
 def _changed(verb: str, names: list[str]) -> str:
     if not names:
         return ""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    queues = "a queue" if len(names) == 1 else f"{len(names)} queues"
+    queues = "a queue" if len(names) == 1 else counted(len(names), "queue")
     return f"{verb} {queues} ({', '.join(names[:NAMED])}{more})"
 
 
@@ -196,17 +198,17 @@ def moved(
     seconds: float,
 ) -> Iterator[Event]:
     """Tell which regions have other replicas than before, and which keys moved for it."""
-    (old, counted), (new, counts) = before, now
+    (old, counts_then), (new, counts) = before, now
     then = {planned.region.name: planned for planned in old.regions}
     for planned in new.regions:
         name = planned.region.name
         if name not in then or then[name].replicas == planned.replicas:
             continue
-        was, is_now = counted.get(name), counts.get(name)
+        was, is_now = counts_then.get(name), counts.get(name)
         told = {"routing epoch": f"{old.epoch} → {new.epoch}"}
         if is_now is not None:
             told["keys moved"] = f"{is_now.moved_keys - (was.moved_keys if was else 0):,}"
             told["bytes moved"] = f"{is_now.moved_bytes - (was.moved_bytes if was else 0):,}"
             told["longest wait of a moving key so far"] = f"{is_now.longest_hold * 1000:.0f} ms"
-        title = f"{name}: {then[name].replicas} → {planned.replicas} replicas"
+        title = f"{name}: {then[name].replicas} → {counted(planned.replicas, 'replica')}"
         yield Event(seconds, EventKind.REPLICAS, name, title, "", "", told, planned.region.operators)

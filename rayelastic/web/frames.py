@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rayelastic.graph.spec.ports import operator_of
 from rayelastic.plan.regions import RegionKind
 from rayelastic.runtime.values.operator_table import COUNTERS, OperatorTable
 from rayelastic.runtime.values.status import latency_bound
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.values.status import JobMetrics, PESample
 
-__all__ = ["COLUMNS", "SERIES", "Frame", "frame_between", "keyed_replicas"]
+__all__ = ["COLUMNS", "SERIES", "Frame", "Rows", "frame_between", "keyed_replicas"]
 
 # Of an operator, over all PEs that host it: rates in tuples/s; shares 0..1 of the PE where they are highest.
 COLUMNS = (
@@ -33,6 +34,7 @@ SERIES = (
     "throughput", "p50", "p99", "threads", "queues", "queued", "replicas", "state_bytes", "cpu", "to_move", "held",
 )  # fmt: skip
 AT = {name: number for number, name in enumerate(COLUMNS)}
+MOST_KNOWN = 256  # lists of operators whose rows are kept: those of as many processing elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +58,49 @@ class Frame:
     regions: tuple[Mapping[str, Any], ...] = ()
 
 
-def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, places: Mapping[str, int]) -> Frame:
+class Rows:
+    """Which operators have which rows of a job's tables; the same whatever plan is in force.
+
+    Args:
+        plan: any of its plans.
+    """
+
+    def __init__(self, plan: ExecPlan) -> None:
+        self.operators = tuple(name for planned in plan.regions for name in planned.region.operators)
+        self.places = {name: row for row, name in enumerate(self.operators)}
+        fed = {operator_of(end) for _, end in plan.edges}
+        self.sources = [row for name, row in self.places.items() if name not in fed]
+        self._known: dict[tuple[str, ...], NDArray[np.intp]] = {}
+
+    def of(self, names: tuple[str, ...]) -> NDArray[np.intp]:
+        """The rows of operators; -1 of those that the job doesn't have."""
+        if names not in self._known:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[names] = np.array([self.places.get(name, -1) for name in names], dtype=np.intp)
+        return self._known[names]
+
+
+def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, rows: Rows) -> Frame:
     """Make the frame of two readings.
 
     Args:
         before: the earlier one; None: there is none, so that all rates are 0.
         now: the later one.
         plan: in force.
-        places: {operator: its row}.
+        rows: of its operators.
     """
-    table = np.zeros((len(places), len(COLUMNS)), dtype=np.float64)
+    table = np.zeros((len(rows.operators), len(COLUMNS)), dtype=np.float64)
     earlier = {pe.pe: pe for pe in before.pes} if before is not None else {}
     marks: list[tuple[int, ...]] = []
     for pe in now.pes:
-        _add(table, places, earlier.get(pe.pe), pe, marks)
+        _add(table, rows, earlier.get(pe.pe), pe, marks)
     cost = table[:, AT["cost"]].sum()
     cpu = float(cost)
     if cost > 0:
         table[:, AT["cost"]] /= cost
-    sources = _sources(plan, places)
     series = {
-        "throughput": float(table[sources, AT["rate_out"]].sum()) if before is not None else None,
+        "throughput": float(table[rows.sources, AT["rate_out"]].sum()) if before is not None else None,
         "p50": _quantile(marks, 0.5),
         "p99": _quantile(marks, 0.99),
         "threads": float(sum(pe.threads for pe in now.pes)),
@@ -94,11 +118,6 @@ def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, pl
     return Frame(now.seconds, table.astype(np.float32), series, pes, links, moves)
 
 
-def _sources(plan: ExecPlan, places: Mapping[str, int]) -> list[int]:
-    fed = {end.partition("/")[0] for _, end in plan.edges}
-    return [row for name, row in places.items() if name not in fed]
-
-
 def keyed_replicas(plan: ExecPlan) -> float:
     """How many replicas there are of regions that can have several."""
     return float(sum(one.replicas for one in plan.regions if one.region.kind is RegionKind.DATA_PARALLEL))
@@ -106,7 +125,7 @@ def keyed_replicas(plan: ExecPlan) -> float:
 
 def _add(
     table: NDArray[np.float64],
-    places: Mapping[str, int],
+    all_rows: Rows,
     before: PESample | None,
     now: PESample,
     marks: list[tuple[int, ...]],
@@ -114,13 +133,13 @@ def _add(
     """Adds one processing element to the table."""
     counted = OperatorTable.of(now.operators)
     then = OperatorTable.of(before.operators) if before is not None else None
-    rows = np.array([places.get(name, -1) for name in counted.names], dtype=np.intp)
+    rows = all_rows.of(counted.names)
     known = rows >= 0
     rows, counters = rows[known], counted.numbers[known]
     seconds = now.seconds - before.seconds if before is not None else 0.0
     per_second = np.zeros_like(counters)
     if then is not None and seconds > 0:
-        per_second = ((counters - _same_rows(then, counted)[known]) / seconds).clip(min=0)
+        per_second = ((counters - then.ordered(counted.names)[known]) / seconds).clip(min=0)
     rate = {name: per_second[:, COUNTERS.index(name)] for name in COUNTERS}
     table[rows, AT["rate_in"]] += rate["tuples_in"]
     table[rows, AT["rate_out"]] += rate["tuples_out"]
@@ -138,7 +157,7 @@ def _add(
     table[rows, AT["model"]] = value["model"]
     earlier = {then.names[row]: fields for row, fields in then.more.items()} if then is not None else {}
     for row, fields in counted.more.items():
-        if (place := places.get(counted.names[row])) is None:
+        if (place := all_rows.places.get(counted.names[row])) is None:
             continue
         table[place, AT["errors"]] += fields.get("errors", 0)
         table[place, AT["dropped"]] += sum(fields.get("dropped", {}).values())
@@ -148,16 +167,6 @@ def _add(
             marks.append(fresh)
             found = _quantile([fresh], 0.99)
             table[place, AT["p99"]] = max(table[place, AT["p99"]], found or 0.0)
-
-
-def _same_rows(then: OperatorTable, now: OperatorTable) -> NDArray[np.float64]:
-    """The numbers of an earlier table in the order of a later one; 0 of what wasn't there."""
-    if then.names == now.names:
-        return then.numbers
-    row_of = {name: row for row, name in enumerate(then.names)}
-    places = np.array([row_of.get(name, -1) for name in now.names], dtype=np.intp)
-    found = np.vstack([then.numbers, np.zeros((1, len(COUNTERS)))])[places]
-    return np.asarray(found, dtype=np.float64)
 
 
 def _quantile(marks: list[tuple[int, ...]], quantile: float) -> float | None:

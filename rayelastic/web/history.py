@@ -5,13 +5,11 @@ Older frames are thinned out, so that one can go back to the start at a coarser 
 
 from __future__ import annotations
 
-import base64
-import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.web.frames import COLUMNS, SERIES, Frame
+from rayelastic.web.frames import SERIES, Frame, Rows
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
@@ -49,8 +47,9 @@ class History:
         self._bytes = 0
         self._times: list[float] = []
         self._series: dict[str, list[float | None]] = {name: [] for name in SERIES}
-        self.operators = tuple(o for planned in plan.regions for o in planned.region.operators)
-        self.places = {name: row for row, name in enumerate(self.operators)}
+        self.rows = Rows(plan)
+        self.operators = self.rows.operators
+        self.places = self.rows.places
 
     @property
     def plan(self) -> ExecPlan:
@@ -78,7 +77,8 @@ class History:
             self._bytes = sum(one.operators.nbytes for one in kept)
         self._times.append(frame.seconds)
         for name, values in self._series.items():
-            values.append(frame.series.get(name))
+            value = frame.series.get(name)
+            values.append(None if value is None else round(value, 6))
         if len(self._times) > LONGEST_SERIES:
             del self._times[: LONGEST_SERIES // 2 : 2]
             for values in self._series.values():
@@ -111,12 +111,16 @@ class History:
         near = self._frames[max(0, at - 1) : at + 1]
         return min(near, key=lambda one: abs(one.seconds - seconds))
 
-    def series(self) -> dict[str, Any]:
-        """All points: times in seconds, and the values of each series."""
-        return {"seconds": [round(t, 2) for t in self._times], **self._series}
+    def series(self, behind: float = -1.0) -> dict[str, Any]:
+        """All points behind a time: times in seconds, and the values of each series."""
+        first = bisect_right(self._times, behind, key=_told)
+        return {
+            "seconds": [_told(t) for t in self._times[first:]],
+            **{name: values[first:] for name, values in self._series.items()},
+        }
 
-    def encoded(self, frame: Frame | None) -> str:
-        """A frame as JSON, with the table of operators as base64 of little-endian float32, row by row."""
+    def said(self, frame: Frame | None) -> dict[str, Any]:
+        """What is known of the job now, with what a frame says beside its table, as JSON values."""
         said: dict[str, Any] = {
             "state": self.state,
             "bottleneck": self.bottleneck,
@@ -127,12 +131,15 @@ class History:
         }
         if frame is not None:
             said |= {
-                "seconds": round(frame.seconds, 2),
+                "seconds": _told(frame.seconds),
                 "series": {name: None if value is None else round(value, 6) for name, value in frame.series.items()},
-                "operators": base64.b64encode(frame.operators.astype("<f4").tobytes()).decode(),
-                "columns": len(COLUMNS),
                 "pes": list(frame.pes),
                 "links": list(frame.links),
                 "regions": list(frame.regions),
             }
-        return json.dumps(said)
+        return said
+
+
+def _told(seconds: float) -> float:
+    """A time as browsers get it."""
+    return round(seconds, 2)

@@ -52,6 +52,7 @@ class Sampler:
         self.over = False
         self._before: Reading | None = None
         self._since: dict[str, int] = {}
+        self._starts: dict[str, float] = {}  # of elements, in seconds since that of the job
         self._passes: tuple[Adaptation | RegionAdaptation, ...] = ()
         self._readings = 0
         self._advised = ""
@@ -68,6 +69,7 @@ class Sampler:
         for done in now.passes:
             self._since[done.pe] = done.number + 1
         self._passes = (*self._passes, *now.passes)[-LAST_PASSES:]
+        self._note_starts(now)
         events = [self._event(done) for done in now.passes]
         if before is not None:
             events += moved((before.plan, before.metrics.regions), (now.plan, now.metrics.regions), seconds)
@@ -86,7 +88,7 @@ class Sampler:
             }
         if before is None or now.metrics.seconds > before.metrics.seconds:
             earlier = before.metrics if before is not None else None
-            history.add(frame_between(earlier, now.metrics, now.plan, history.places))
+            history.add(frame_between(earlier, now.metrics, now.plan, history.rows))
             if earlier is not None and self._readings % (1 + len(history.places) // LARGE) == 0:
                 history.bottleneck = str(find_bottleneck(earlier, now.metrics, now.plan, self._passes))
         if not history.lanes:
@@ -95,9 +97,17 @@ class Sampler:
         self._before = now
         self.over = now.status.state.is_final
 
+    def _note_starts(self, now: Reading) -> None:
+        """Notes when elements started, as passes tell the time since then. One that has ended doesn't grow older."""
+        ended = {one.pe for one in now.status.pes if one.state.is_final}
+        for pe in now.metrics.pes:
+            if pe.pe not in ended:
+                self._starts[pe.pe] = max(0.0, now.metrics.seconds - pe.seconds)
+
     def _event(self, done: Adaptation | RegionAdaptation) -> Event:
         """Tells a pass; advice that is given again is told as one that changed nothing."""
         event = event_of(done)
+        event = replace(event, seconds=event.seconds + self._starts.get(done.pe, 0.0))
         if event.kind is not EventKind.ADVICE:
             return event
         advised, self._advised = self._advised, event.title

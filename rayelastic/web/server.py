@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
@@ -20,10 +21,12 @@ from rayelastic.web.actions import StaleError
 from rayelastic.web.graphs import graph
 from rayelastic.web.ray_tab import PATH, RayTab
 from rayelastic.web.story import Story
+from rayelastic.web.updates import written
 
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from rayelastic.runtime.values.status import JobStatus
     from rayelastic.web.history import History
     from rayelastic.web.watched import Catalogue, Watched
 
@@ -31,6 +34,7 @@ __all__ = ["PageApp"]
 
 ASSETS = Path(__file__).parent / "assets"
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+LISTED_FOR = 2.0  # seconds for which a list of a cluster's jobs is good: each viewer asks for it now and then
 SILENCE = 10.0  # seconds after which a stream with nothing to say sends a comment, so that proxies keep it
 REFUSED = "<!doctype html><title>rayelastic</title><p>Open the address with ?token=... that the command printed."
 
@@ -58,6 +62,9 @@ class PageApp:
         self._histories = dict(histories)
         self._stories: dict[str, Story] = {}
         self._opening = asyncio.Lock()
+        self._listing = asyncio.Lock()
+        self._listed: list[JobStatus] = []
+        self._listed_at = -LISTED_FOR
         self._tab: RayTab | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -77,6 +84,7 @@ class PageApp:
                 web.get("/api/jobs/{job}/graph", self._graph),
                 web.get("/api/jobs/{job}/frame", self._frame),
                 web.get("/api/jobs/{job}/events", self._events),
+                web.get("/api/jobs/{job}/series", self._series),
                 web.get("/api/jobs/{job}/stream", self._stream),
                 web.post("/api/jobs/{job}/actions", self._act),
             ]
@@ -91,7 +99,7 @@ class PageApp:
     async def close(self) -> None:
         """Ends streams and sampling."""
         for story in self._stories.values():
-            await story.close()
+            story.close()
         if self._tab is not None:
             await self._tab.close()
         for task in list(self._tasks):
@@ -185,15 +193,23 @@ class PageApp:
             for name, history in self._histories.items()
             if name not in self._stories
         ]
-        if self._catalogue is not None:
-            known = {one["name"] for one in listed}
-            found = await asyncio.to_thread(self._catalogue.listed)
-            listed += [
-                {"name": status.name, "state": status.state.value, "live": not status.state.is_final}
-                for status in found
-                if status.name not in known
-            ]
+        known = {one["name"] for one in listed}
+        listed += [
+            {"name": status.name, "state": status.state.value, "live": not status.state.is_final}
+            for status in await self._catalogued()
+            if status.name not in known
+        ]
         return _json(sorted(listed, key=lambda one: str(one["name"])))
+
+    async def _catalogued(self) -> list[JobStatus]:
+        """What the catalogue has, asked once for all who ask within a while."""
+        if self._catalogue is None:
+            return []
+        async with self._listing:
+            if time.monotonic() > self._listed_at + LISTED_FOR:
+                self._listed = await asyncio.to_thread(self._catalogue.listed)
+                self._listed_at = time.monotonic()
+            return self._listed
 
     async def _told(self, request: web.Request) -> web.StreamResponse:
         return _json((await self._asked(request)).told())
@@ -210,12 +226,20 @@ class PageApp:
     async def _frame(self, request: web.Request) -> web.StreamResponse:
         from aiohttp import web
 
-        history = (await self._asked(request)).history
-        return web.Response(text=history.encoded(history.frame_at(_seconds(request))), content_type="application/json")
+        story, at = await self._asked(request), _seconds(request)
+        if at is None:
+            return web.Response(body=story.updates.whole, content_type="application/json")
+        frame = story.history.frame_at(at)
+        text = written(story.history.said(frame), frame.operators if frame is not None else None)
+        return web.Response(text=text, content_type="application/json")
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         history = (await self._asked(request)).history
         return _json(history.events_from(int(_seconds(request, "from") or 0)))
+
+    async def _series(self, request: web.Request) -> web.StreamResponse:
+        behind = _seconds(request, "behind")
+        return _json((await self._asked(request)).history.series(-1.0 if behind is None else behind))
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
         from aiohttp import web
@@ -226,25 +250,20 @@ class PageApp:
         )
         await response.prepare(request)
         with suppress(ConnectionResetError):  # whoever looked has gone
-            await self._tell(story, response, int(_seconds(request, "from") or 0))
+            await self._tell(story, response)
         return response
 
-    async def _tell(self, story: Story, response: web.StreamResponse, told: int) -> None:
-        """Writes what is new until the job is over, or the server ends."""
-        version = -1
+    async def _tell(self, story: Story, response: web.StreamResponse) -> None:
+        """Writes all that there is, and then what changes, until the job is over, or the server ends."""
+        number: int | None = None
         while not story.closed:
-            newer = await story.newer(version, SILENCE)
-            if newer == version:
+            if not await story.newer(number, SILENCE):
                 await response.write(b": still here\n\n")
                 continue
-            version = newer
-            if (count := story.history.event_count) > told:
-                events = json.dumps(story.history.events_from(told))
-                await response.write(f"event: events\ndata: {events}\n\n".encode())
-                told = count
-            await response.write(b"event: frame\ndata: " + story.encoded + b"\n\n")
-            if not story.live:
-                await response.write(b"event: over\ndata: {}\n\n")
+            live, update, number = story.live, story.updates.since(number), story.updates.number
+            await response.write(b"data: " + update + b"\n\n")
+            if not live and number == story.updates.number:
+                await response.write(f'event: over\ndata: {{"number": {number}}}\n\n'.encode())
                 return
 
     async def _act(self, request: web.Request) -> web.StreamResponse:

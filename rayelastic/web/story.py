@@ -14,6 +14,7 @@ from rayelastic.web.actions import Actions
 from rayelastic.web.events import Event, EventKind
 from rayelastic.web.frames import COLUMNS
 from rayelastic.web.sampling import Sampler
+from rayelastic.web.updates import Updates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,10 +44,11 @@ class Story:
             raise ConfigError(f"nothing is known of {name!r}", way_out="Give a job or its history")
         self.history: History = found
         self._actions = Actions(job, self.history) if job is not None else None
-        self._changed = asyncio.Condition()
+        self._waiting: set[asyncio.Future[None]] = set()
         self._closed = False
-        self.version = 0
-        self.encoded = self.history.encoded(self.history.frame_at(None)).encode()
+        frame = self.history.frame_at(None)
+        self._told_events = self.history.event_count
+        self.updates = Updates(self.history.said(frame), frame.operators if frame is not None else None)
 
     @property
     def live(self) -> bool:
@@ -61,25 +63,24 @@ class Story:
                 self._sampler.keep(await asyncio.to_thread(self._sampler.read))
             except (RayelasticError, TimeoutError) as error:
                 self._sampler.lose(error)
-            await self._publish()
+            self._publish()
             await asyncio.sleep(max(0.05, PERIOD - (time.monotonic() - started)))
 
-    async def newer(self, version: int, seconds: float) -> int:
-        """Waits until there is more than this version, at most so many seconds; gives the version there is then."""
-        async with self._changed:
-            try:
-                await asyncio.wait_for(
-                    self._changed.wait_for(lambda: self.version > version or self._closed), timeout=seconds
-                )
-            except TimeoutError:
-                return version
-            return self.version
+    async def newer(self, number: int | None, seconds: float) -> bool:
+        """Waits until the updates are behind a number, or it ends, at most so many seconds; tells whether they are."""
+        if number == self.updates.number and not self._closed:
+            waits = asyncio.get_running_loop().create_future()
+            self._waiting.add(waits)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await waits
+            self._waiting.discard(waits)
+        return number != self.updates.number
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Has all who wait go on."""
         self._closed = True
-        async with self._changed:
-            self._changed.notify_all()
+        self._wake()
 
     @property
     def closed(self) -> bool:
@@ -121,14 +122,21 @@ class Story:
         seconds = frame.seconds if frame is not None else 0.0
         reason = f"not done: {problem}" if problem else "done"
         self.history.tell([Event(seconds, EventKind.ACTION, "job", asked.text, reason, "", {"asked by": who})])
-        await self._publish()
+        self._publish()
         return {"done": not problem, "text": asked.text, "problem": problem}
 
-    async def _publish(self) -> None:
-        self.encoded = self.history.encoded(self.history.frame_at(None)).encode()
-        async with self._changed:
-            self.version += 1
-            self._changed.notify_all()
+    def _publish(self) -> None:
+        frame, news = self.history.frame_at(None), {}
+        if self.history.event_count > self._told_events:
+            news["told"] = self.history.events_from(self._told_events)
+            self._told_events = self.history.event_count
+        self.updates.take(self.history.said(frame), frame.operators if frame is not None else None, **news)
+        self._wake()
+
+    def _wake(self) -> None:
+        for waits in self._waiting:
+            if not waits.done():
+                waits.set_result(None)
 
 
 async def _beside(do: Callable[[], object]) -> None:

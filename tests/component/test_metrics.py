@@ -13,6 +13,8 @@ import pytest
 import rayelastic as rel
 from rayelastic.errors import ConfigError
 from rayelastic.job import Job, start
+from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
+from rayelastic.plan.regions import Region, RegionKind
 from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
 from rayelastic.runtime.watch.bottleneck import Bottleneck, Cause, find_bottleneck
 from rayelastic.runtime.watch.metric_table import METRICS, Kind
@@ -166,6 +168,25 @@ def test_a_skewed_key_is_named() -> None:
     assert (found.operator, found.pe, found.cause) == ("counts", "pe1", Cause.SKEWED_KEY)
     assert "80% of its tuples go to pe1" in found.reason
     assert "replicas" in found.rule
+
+
+def test_among_thousands_the_one_that_waits_is_named() -> None:
+    names = tuple(f"step{number}" for number in range(2000))
+    edges = tuple(itertools.pairwise(("numbers", *names)))
+    region = Region("r0", RegionKind.PIPELINE, ("numbers", *names))
+    plan = ExecPlan("large", (RegionPlan(region, (Pipeline(region.operators, ("pe0",)),)),), edges)
+
+    def reading(seconds: float, waits: str) -> JobMetrics:
+        samples = tuple(
+            OperatorSample(name, "manual", 1, 1, 0, inside_seconds=seconds * (0.9 if name == waits else 0.001))
+            for name in region.operators
+        )
+        return JobMetrics("large", seconds, (PESample("pe0", seconds, 1, 0.0, samples),))
+
+    for waits in ("step0", "step1234", "step1999"):
+        found = find_bottleneck(reading(1.0, waits), reading(2.0, waits), plan)
+        assert (found.operator, found.cause) == (waits, Cause.WAITING)
+    assert find_bottleneck(reading(1.0, ""), reading(2.0, ""), plan).operator == "numbers"
 
 
 class Event(NamedTuple):

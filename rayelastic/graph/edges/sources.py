@@ -17,7 +17,7 @@ from rayelastic.errors import SchemaError, SourceError
 from rayelastic.graph.edges.parquet_files import decoded
 from rayelastic.graph.edges.paths import Paths, expanded
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.spec.operator_spec import Lane, SourceDescription
 
 __all__ = [
@@ -48,7 +48,7 @@ class TextSource:
     @property
     def reason(self) -> str:
         """Say what runs."""
-        return f"native reader of {len(self.paths)} file{'s' if len(self.paths) != 1 else ''}"
+        return f"native reader of {counted(len(self.paths), 'file')}"
 
     def check(self, operator: str) -> None:
         """Raise SourceError if a file is gone."""

@@ -10,6 +10,7 @@ from rayelastic.graph.fluent.feedback import Feedback
 from rayelastic.graph.fluent.functions import ErrorChoice
 from rayelastic.graph.fluent.stream import Stream, apply
 from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.shown import counted
 from rayelastic.graph.spec.declaration import NewOperator
 
 __all__ = ["Topology"]
@@ -99,4 +100,4 @@ class Topology(Declarations):
         return apply(self, name, operator, streams, on_error)
 
     def __repr__(self) -> str:
-        return f"<Topology {self.name}: {len(self.operators)} operators>"
+        return f"<Topology {self.name}: {counted(len(self.operators), 'operator')}>"

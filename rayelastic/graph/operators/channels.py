@@ -15,7 +15,7 @@ from typing import NoReturn
 from rayelastic.errors import GraphError
 from rayelastic.graph.operators.splits import Split, split_operator
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.spec.declaration import NewOperator, check_new
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort, operator_of, port_of, stream_name
@@ -70,9 +70,9 @@ class Channels:
     def reason(self) -> str:
         """What runs, in words."""
         if self.keys:
-            return f"by the hash of {', '.join(self.keys)} to {self.most} channels"
+            return f"by the hash of {', '.join(self.keys)} to {counted(self.most, 'channel')}"
         if self.governor is Governor.NOBODY:
-            return f"in turn to {self.most} channels"
+            return f"in turn to {counted(self.most, 'channel')}"
         return f"in turn to 1 to {self.most} channels, by {self.governor.value}"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.records.schema import Schema, laid_out
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.records.time_info import Seconds, TimeInfo
 from rayelastic.graph.spec.declaration import LaneChoice, NewOperator, check_function, lane_of
 from rayelastic.graph.spec.operator_spec import (
@@ -161,7 +161,7 @@ def match(up: Upstream, name: str, pattern: object, how: str, lane: LaneChoice) 
 def _check_steps(steps: tuple[Step, ...]) -> None:
     if not 2 <= len(steps) <= _MOST:
         raise GraphError(
-            f"a pattern of {len(steps)} step{'s' * (len(steps) > 1)}",
+            f"a pattern of {counted(len(steps), 'step')}",
             way_out=f"Add .then(name, fn, within=seconds); it may have {_MOST} steps, .filter is for one",
         )
     for step in steps:

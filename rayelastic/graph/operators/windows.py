@@ -14,7 +14,7 @@ from typing import Any
 from rayelastic.errors import GraphError
 from rayelastic.graph.operators.aggregates import AggregateSpec, TopK, aggregated, aggregated_schema, expanded
 from rayelastic.graph.records.schema import Schema, laid_out
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.records.time_info import Seconds, TimeInfo
 from rayelastic.graph.records.time_values import CLOCK
 from rayelastic.graph.spec.declaration import NewOperator, binds, declaring
@@ -85,7 +85,7 @@ class Window:
     @property
     def _what(self) -> str:
         if self.kind is WindowKind.BATCH:
-            return f"batches of {self.size} tuples, or {self._span(self.within)}"
+            return f"batches of {counted(self.size, 'tuple')}, or {self._span(self.within)}"
         if self.kind is WindowKind.ASSIGNED:
             return "windows that a function assigns"
         if self.gap is not None:
@@ -96,7 +96,7 @@ class Window:
         return f"windows of {self._span(self.size)}{every}"
 
     def _span(self, size: int) -> str:
-        return f"{size} tuples" if self.kind is WindowKind.COUNT else f"{size} {(self.time or CLOCK).unit}"
+        return counted(size, "tuple") if self.kind is WindowKind.COUNT else f"{size} {(self.time or CLOCK).unit}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.errors import GraphError
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import counted, shown
 
 __all__ = ["Concurrency", "concurrency_of", "concurrent", "is_async"]
 
@@ -52,8 +52,10 @@ class Concurrency:
         >>> Concurrency(capacity=32, ordered=False, max_batch=8).shown
         'up to 32 calls of up to 8 tuples at the same time, out of order'
         """
-        of = f" of up to {self.max_batch} tuples" if self.max_batch else ""
-        return f"up to {self.capacity} calls{of} at the same time, {'in' if self.ordered else 'out of'} order"
+        of = f" of up to {counted(self.max_batch, 'tuple')}" if self.max_batch else ""
+        return (
+            f"up to {counted(self.capacity, 'call')}{of} at the same time, {'in' if self.ordered else 'out of'} order"
+        )
 
 
 def concurrent(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from rayelastic.errors import DeclarationError, GraphError, LaneError
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec
 
@@ -106,7 +106,7 @@ def check_function(function: Any, kind: OperatorKind, state: object, *, concurre
         hint = " For a state of the key, write .key_by(...) before and state= here" if state is None else ""
         raise GraphError(
             f"{verb} calls its function with {given}, but it takes {inspect.signature(function)}",
-            way_out=f"Give it {len(arguments)} positional argument{'s' * (len(arguments) > 1)}.{hint}",
+            way_out=f"Give it {counted(len(arguments), 'positional argument')}.{hint}",
         )
 
 

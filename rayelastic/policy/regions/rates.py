@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.plan_text import short
 from rayelastic.policy.regions.actions import AdaptationAction, AdaptationDecision, NodeRequest, Verdict
 from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.earlier import Earlier
@@ -187,7 +188,7 @@ class RateAdaptation:
     ) -> AdaptationDecision:
         proposal = propose(sizing, wanted, seen.nodes, relieve)
         self._grow = self._shrink = 0
-        what = f"{sizing.offered:.4g} tuples/s offered, {sizing.carried:.4g} carried"
+        what = f"{short(sizing.offered)} tuples/s offered, {short(sizing.carried)} carried"
         if self._latency is not None:
             what += f", {self._latency.text()}"
         if not proposal.actions:
@@ -220,7 +221,7 @@ class RateAdaptation:
         self._grow = self._shrink = 0
         cost = self._costs["share"]
         why = (
-            f"{sizing.offered:.4g} tuples/s offered, {sizing.carried:.4g} carried; replicas aren't equally busy: "
+            f"{short(sizing.offered)} tuples/s offered, {short(sizing.carried)} carried; replicas aren't equally busy: "
             + ", ".join(action.text() for action in sharing.actions)
             + f", expected gain {sharing.gain:.0%}, cost {cost:.1f} s"
         )
@@ -240,7 +241,7 @@ class RateAdaptation:
         gain = parting.gain if grows else 1.0 - len(parting.plan.pes) / len(seen.plan.pes)
         why = (
             f"{self._earlier.text({}, parting.operators) if grows else ''}"
-            f"{sizing.offered:.4g} tuples/s offered, {sizing.carried:.4g} carried; "
+            f"{short(sizing.offered)} tuples/s offered, {short(sizing.carried)} carried; "
             + (f"one Python token isn't enough: a process for {names}, " if grows else f"{names} back, ")
             + f"{'expected gain' if grows else 'processes saved'} {gain:.0%}, pause {cost:.1f} s"
         )
@@ -277,7 +278,7 @@ class RateAdaptation:
             good = share >= self._t.carried or gain >= enough
         else:
             good = share >= self._t.carried * min(1.0, trial.share)
-        measured = f"{sizing.carried:.4g} of {sizing.offered:.4g} tuples/s, {gain:+.0%}"
+        measured = f"{short(sizing.carried)} of {short(sizing.offered)} tuples/s, {gain:+.0%}"
         apart = trial.parting.operators if trial.parting is not None else ()
         if good:
             for name in (*trial.shapes, PARTINGS) if trial.grows else ():
@@ -375,7 +376,7 @@ class RateAdaptation:
     def _why_not(self, seen: PlanObservation, sizing: Sizing, less: Mapping[str, Shape]) -> str:
         use = {planned.region.name: sizing.use(planned.region.name) for planned in sizing.sized}
         busiest = max(use, key=lambda name: use[name], default="")
-        what = f"{sizing.carried:.4g} of {sizing.offered:.4g} tuples/s"
+        what = f"{short(sizing.carried)} of {short(sizing.offered)} tuples/s"
         if self._latency is not None:
             what += f", {self._latency.text()}"
         if self._grow:
@@ -384,7 +385,7 @@ class RateAdaptation:
             return f"{what}; less would do for {', '.join(less)}, if it lasts"
         if together := why_together(sizing, seen.nodes):
             return f"{what}; {together}"
-        short = ", ".join(planned.region.name for planned in sizing.short())
-        if short:
-            return f"{what}; {short} can't be made faster{f': {sizing.hot}' if sizing.hot else ''}"
+        stuck = ", ".join(planned.region.name for planned in sizing.short())
+        if stuck:
+            return f"{what}; {stuck} can't be made faster{f': {sizing.hot}' if sizing.hot else ''}"
         return f"{what}; {busiest} is the busiest at {use.get(busiest, 0.0):.0%}"

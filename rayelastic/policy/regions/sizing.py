@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
 from rayelastic.plan.hash_ring import PARTITIONS
 from rayelastic.plan.node_placement import Node
+from rayelastic.plan.plan_text import counted
 from rayelastic.policy.regions.actions import NodeRequest
 from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.learning import Known
@@ -123,7 +124,7 @@ class Sizing:
         shares = {p.region.name: self.models[p.region.name].hot for p in self.short()}
         told = [
             f"what can't be divided, as one key, has {share:.0%} of the load of {name}: more than "
-            f"{_useful(share)} replicas hardly help{self._way_out(name)}"
+            f"{counted(_useful(share), 'replica')} would hardly help{self._way_out(name)}"
             for name, share in shares.items()
             if _useful(share) < self.thresholds.max_replicas
         ]

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.plan_text import counted, short
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 
@@ -68,7 +69,7 @@ class ChannelWidthElasticity:
         width, throughput = observation.thread_count, observation.throughput
         congestion = _mean_fill(observation)
         congested = congestion > self._thresholds.congestion_tolerance
-        seen = f"{throughput:.4g} tuples/s with {width} channels, buffers {congestion:.0%} full"
+        seen = f"{short(throughput)} tuples/s with {counted(width, 'channel')}, buffers {congestion:.0%} full"
         if self._load_changed(width, throughput, congested):
             for other in self._widths.values():
                 other.trusted = False  # L05

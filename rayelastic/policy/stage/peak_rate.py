@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from rayelastic.plan.plan_text import counted, short
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 
@@ -63,7 +64,9 @@ class PeakRateElasticity:
         self._last[n] = rate
         level, lines, why = self._decide(n, rate, created=len(self._peak))
         threads = min(minimum + level, observation.maximum_threads)
-        return Decision(threads, {}, f"{rate:.4g} tuples/s at {observation.thread_count} threads: {why}", lines)
+        return Decision(
+            threads, {}, f"{short(rate)} tuples/s at {counted(observation.thread_count, 'thread')}: {why}", lines
+        )
 
     def _decide(self, n: int, rate: float, *, created: int) -> tuple[int, str, str]:
         peak = self._peak

@@ -28,6 +28,7 @@ from rayelastic.graph.edges.sources import (
     TextSource,
 )
 from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.plan.plan_text import counted
 
 EDGE_BYTES = 64 << 10  # at the start and at the end of a file that are looked at
 EDGE_ROWS = 100  # the same of rows in memory
@@ -147,13 +148,13 @@ def _difference(body: object, before: Input, position: int) -> str | None:
     if kind != before.kind:
         return f"which was {before.kind} and is {kind} now"
     if isinstance(body, RowsSource) and len(body.rows) < position:
-        return f"which had {position} rows and more, and has {len(body.rows)} now"
+        return f"which had {counted(position, 'row')} and more, and has {len(body.rows)} now"
     if not before.pieces:
         return None
     contents = _contents(body)
     unit = "rows" if isinstance(body, ArrowSource | RowsSource) else "bytes"
     if contents and len(contents) < len(before.pieces):
-        return f"which was {len(before.pieces)} files and is {len(contents)} now"
+        return f"which was {counted(len(before.pieces), 'file')} and is {len(contents)} now"
     for number, (old, content) in enumerate(zip(before.pieces, contents, strict=False)):
         which = f"the file of number {number + 1} of which" if len(before.pieces) > 1 else "which"
         last = number + 1 == len(before.pieces)

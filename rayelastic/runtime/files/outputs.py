@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rayelastic.errors import StateError
 from rayelastic.graph.edges.locations import shown_location
+from rayelastic.plan.plan_text import counted
 
 if TYPE_CHECKING:
     from rayelastic.runtime.files.output_folder import OutputFolder
@@ -127,10 +128,11 @@ def check_left(before: Output, left: Iterator[int]) -> None:
         ) from None
     if not files:
         raise StateError(
-            f"the first run wrote {before.rows} rows to {before.location!r}, which isn't there", way_out=MOVED
+            f"the first run wrote {counted(before.rows, 'row')} to {before.location!r}, which isn't there",
+            way_out=MOVED,
         )
     if sum(files) != before.rows:
         raise StateError(
-            f"the first run left {before.rows} rows in {before.location!r}, where {sum(files)} are now",
+            f"the first run left {counted(before.rows, 'row')} in {before.location!r}, where {sum(files)} are now",
             way_out=f"{MOVED}; a later run's files have to go before the same snapshot is restored again",
         )

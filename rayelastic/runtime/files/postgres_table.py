@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic.errors import SinkError, StateError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import plain_form
+from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.files.outputs import BlobStore, Output
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ class PostgresTable:
             self._do("DELETE FROM {staged} WHERE rayelastic_part >= %s", (before.end,))
             if before.epoch == 0 and self._moved() != before.end:
                 raise StateError(
-                    f"the first run left {before.rows} rows in {self._sink.table!r}, which aren't all there",
+                    f"the first run left {counted(before.rows, 'row')} in {self._sink.table!r}, which aren't all there",
                     way_out="Restore into the database that it wrote to",
                 )
         if before.epoch:

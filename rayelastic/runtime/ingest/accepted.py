@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rayelastic.errors import SourceError, StateError
+from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.ingest.frames import Epoch
 
 __all__ = ["Accepted", "Partition"]
@@ -99,7 +100,7 @@ class Accepted:
                 if found is None or found.ended != expected:
                     have = found.ended or 0 if found is not None else 0
                     raise self._error(
-                        f"partition {number} should have {expected} rows, but {have} were completed here", ""
+                        f"partition {number} should have {counted(expected, 'row')}, but {have} were completed here", ""
                     )
             if not epoch.query:
                 self._finished = True

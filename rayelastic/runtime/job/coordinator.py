@@ -151,7 +151,7 @@ class Coordinator:
         except BaseException as error:
             self._life.fail(Failure(f"the job could not be started: {error}"))
             raise
-        self._journal.end(plan)
+        self._journal.end(plan, began=self._life.wall())
         self._runs()
 
     def resume(self) -> None:
@@ -366,7 +366,7 @@ class Coordinator:
         if self._regions is not None:
             self._regions.pause(self._journal.paused)
             self._regions.start()
-        self._life.runs()
+        self._life.runs(self._journal.began)
         if self._safety is not None:
             self._safety.start()
 

@@ -6,6 +6,7 @@ Owns these states and nothing else: who watches tells them, who waits hears of t
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ class JobLife:
         pes: its processing elements, which aren't started yet.
         ending: called once, with the state and the failure, before anybody who waits hears of the end.
         clock: seconds, monotonic.
+        wall: seconds since 1970, which another process goes on with.
     """
 
     def __init__(
@@ -35,10 +37,12 @@ class JobLife:
         pes: Collection[str],
         ending: Callable[[State, Failure | None], None],
         clock: Callable[[], float],
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self._job = job
         self._ending = ending
         self._clock = clock
+        self.wall = wall
         self._changed = threading.Condition()
         self._state = State.CREATED
         self._failure: Failure | None = None
@@ -72,7 +76,7 @@ class JobLife:
 
     @property
     def seconds(self) -> float:
-        """Since the job runs."""
+        """Since the job runs, under whichever coordinator."""
         return self._clock() - self._started_at
 
     def status(self) -> JobStatus:
@@ -124,11 +128,16 @@ class JobLife:
 
     # --- what happens to the job ----------------------------------------------------------------------------------
 
-    def runs(self) -> None:
-        """Notes that all elements run."""
+    def runs(self, began: float | None = None) -> None:
+        """Notes that all elements run.
+
+        Args:
+            began: when they did first, by the wall clock, if that was under an earlier coordinator.
+        """
         with self._changed:
             if self._state is not State.RECOVERING:
-                self._started_at = self._clock()
+                age = 0.0 if began is None else max(0.0, self.wall() - began)
+                self._started_at = self._clock() - age
             if not self._state.is_final:  # a short job may be over
                 self._state = State.RUNNING
 

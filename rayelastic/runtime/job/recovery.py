@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import ChangeError, StateError
 from rayelastic.plan.checkpoint import WINDOW
 from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
 from rayelastic.runtime.port.handshake import derive_secret
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
@@ -100,7 +101,9 @@ class Recovery:
             if self._life.is_cancelling or self._life.state.is_final or self._closed.is_set():
                 problem = failure
             elif self._is_too_often() or self._is_in_vain():
-                problem = replace(failure, reason=f"{failure.reason}; it has gone back {len(self._restarts)} times")
+                problem = replace(
+                    failure, reason=f"{failure.reason}; it has gone back {counted(len(self._restarts), 'time')}"
+                )
             else:
                 problem = None
                 self._underway = True
@@ -180,7 +183,7 @@ class Recovery:
                     return
             failure = again or failure
             if self._is_too_often() or self._life.is_cancelling or self._closed.wait(pause):
-                why = f"{failure.reason}; it has gone back {len(self._restarts)} times"
+                why = f"{failure.reason}; it has gone back {counted(len(self._restarts), 'time')}"
                 self._life.fail(replace(failure, reason=why if problem is None else f"{why}, the last time: {problem}"))
                 return
             pause = min(LONGEST_PAUSE, 2 * pause or FIRST_PAUSE)

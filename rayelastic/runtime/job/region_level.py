@@ -106,6 +106,7 @@ def region_level(
         journal=RegionJournal(path),
         advises=config.regions is Regions.ADVISE,
         learned=(lambda: plans.keep(policy.learned)) if plans is not None else lambda: None,
+        age=lambda: life.seconds,
     )
 
 

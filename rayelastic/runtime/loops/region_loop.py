@@ -56,6 +56,7 @@ class RegionLoop:
         advises: whether what is decided is told, and not done.
         learned: called after each decision: what paid may be kept for later runs.
         clock: seconds.
+        age: seconds since the start of the job, for what is told; since that of the loop if not given.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class RegionLoop:
         advises: bool = False,
         learned: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
+        age: Callable[[], float] | None = None,
     ) -> None:
         self._policy = policy
         self._sample = sample
@@ -87,6 +89,7 @@ class RegionLoop:
         self._advises = advises
         self._learned = learned
         self._clock = clock
+        self._age = age
         self._number = 0
         self._cost: float | None = None
         self._stopped = threading.Event()
@@ -123,6 +126,7 @@ class RegionLoop:
     def run(self) -> None:
         """Adapts until stopped. A policy that raises ends the adaptation, not the job."""
         started = self._clock()
+        age = self._age or (lambda: self._clock() - started)
         plan, before = self._plan(), self._sample()
         while not self._stopped.wait(self._period):
             after = self._sample()
@@ -130,7 +134,7 @@ class RegionLoop:
                 plan, before = self._plan(), after
                 continue
             try:
-                self.step(before, after, at=self._clock() - started)
+                self.step(before, after, at=age())
             except Exception:
                 _log.exception("the adaptation of regions ends: its policy failed")
                 return

@@ -21,6 +21,7 @@ from rayelastic.compile.lanes.python_lane import about, error_text
 from rayelastic.graph.spec.concurrency import Concurrency, is_async
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.loops.event_loop import EventLoop, WaitingThreads
 from rayelastic.runtime.operators.native_schema import native_schema
 
@@ -221,7 +222,7 @@ class Calls:
                 return
             made = list(await self._tried([call.item for call in calls]))
             if len(made) != len(calls):
-                raise ValueError(f"it got {len(calls)} tuples, and gave {len(made)} results")
+                raise ValueError(f"it got {counted(len(calls), 'tuple')}, and gave {counted(len(made), 'result')}")
             for call, one in zip(calls, made, strict=True):
                 call.made = one
         except BaseException as error:

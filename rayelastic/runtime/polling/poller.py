@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rayelastic.errors import SourceError, StateError
+from rayelastic.plan.plan_text import counted
 
 if TYPE_CHECKING:
     from rayelastic._native import ArrowFeeder
@@ -179,7 +180,8 @@ class Poller:
             batch = self._batch(part)
             if batch is None:
                 raise SourceError(
-                    f"partition {name!r} ended {left} rows before where it was, from position {at.position!r}",
+                    f"partition {name!r} ended {counted(left, 'row')} before where it was, from position "
+                    f"{at.position!r}",
                     way_out="Give the same rows again behind a position",
                 )
             if batch.num_rows > left:

@@ -149,6 +149,7 @@ class ChangeJournal:
         self._store = store
         self._lock = threading.Lock()
         self.plan: ExecPlan | None = None
+        self.began: float | None = None  # when the job did, in seconds since 1970
         self.open_change: OpenChange | None = None
         self.open_stop: OpenStop | None = None
         self.checkpoints: tuple[SavedAt, ...] = ()  # complete ones that are kept, the newest last
@@ -182,8 +183,14 @@ class ChangeJournal:
         """Notes that the change has been given up, and how many batches belong to their old owners again."""
         self._write({"kind": "undo", "count": count})
 
-    def end(self, plan: ExecPlan) -> None:
-        """Notes that nothing is under way, and which plan is in force."""
+    def end(self, plan: ExecPlan, began: float | None = None) -> None:
+        """Notes that nothing is under way, and which plan is in force.
+
+        Args:
+            plan: in force.
+            began: when the job did, in seconds since 1970, if it just has.
+        """
+        self.began = self.began if began is None else began
         if self.over is None:
             self._write({"kind": "end", **self._all(plan, self.checkpoints)}, alone=True)
 
@@ -237,6 +244,8 @@ class ChangeJournal:
         told: dict[str, Any] = {"plan": plan.to_dict(), "incarnation": self.incarnation}
         if checkpoints:
             told["checkpoints"] = [[one.epoch, one.location] for one in checkpoints]
+        if self.began is not None:
+            told["began"] = self.began
         if self.left:
             told["left"] = list(self.left)
         if self.paused:
@@ -266,6 +275,7 @@ class ChangeJournal:
             case "end" | "checkpoint" as kind:
                 self.plan, self.open_change = ExecPlan.from_dict(entry["plan"]), None
                 self.open_stop = OpenStop(*entry["stop"]) if "stop" in entry and kind == "end" else None
+                self.began = entry.get("began", self.began)
                 self.left = tuple(entry.get("left", ()))
                 self.paused = entry.get("paused", False)
                 self.checkpoints = tuple(SavedAt(*one) for one in entry.get("checkpoints", ()))

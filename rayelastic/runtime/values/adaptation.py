@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from rayelastic.errors import ConfigError
 from rayelastic.plan.config import Elasticity, ThreadingModel
+from rayelastic.plan.plan_text import counted
 from rayelastic.plan.wishes.paper import PaperElasticity
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.guided.estimate import Configuration
@@ -105,7 +106,11 @@ class Adaptation:
             what.append(f"threads {seen.thread_count} -> {decision.thread_count}")
         on = sorted(name for name, model in decision.models.items() if model is not ThreadingModel.MANUAL)
         off = sorted(name for name, model in decision.models.items() if model is ThreadingModel.MANUAL)
-        what += [f"{sign}{len(names)} queues ({_shortened(names)})" for sign, names in (("+", on), ("-", off)) if names]
+        what += [
+            f"{sign}{counted(len(names), 'queue')} ({_shortened(names)})"
+            for sign, names in (("+", on), ("-", off))
+            if names
+        ]
         return (
             f"{self.pe} {seen.time:7.1f} s {seen.throughput / 1e6:7.2f} M tuples/s  "
             f"{', '.join(what) or 'as it is'}: {decision.reason} [{decision.rule}]"
@@ -164,9 +169,11 @@ class Journal:
             self._write(adaptation.as_dict())
 
     def since(self, number: int) -> tuple[Adaptation, ...]:
-        """Return what is kept from pass `number` on."""
+        """Return what is kept from pass `number` on; all of it if that is of an earlier loop, which went further."""
         with self._lock:
-            return tuple(adaptation for adaptation in self._passes if adaptation.number >= number)
+            passes = tuple(self._passes)
+        first = number if passes and number <= passes[-1].number + 1 else 0
+        return tuple(adaptation for adaptation in passes if adaptation.number >= first)
 
     def close(self) -> None:
         """Close the file; what is in memory can still be read."""

@@ -15,7 +15,7 @@ class CheckpointRecord:
 
     Args:
         number: of it; 0: it had none when it was given up.
-        at: seconds since the start of the job, when it ended.
+        at: seconds since the start of the job, when it ended; under whichever coordinator.
         seconds: that it took.
         paused: of that, seconds for which sources were held.
         bytes: of state that was written; what hasn't changed since the last one isn't written again, and what sinks

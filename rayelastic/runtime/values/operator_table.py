@@ -75,6 +75,15 @@ class OperatorTable(Sequence[OperatorSample]):
         """One counter of all operators."""
         return self.numbers[:, COUNTERS.index(name)]
 
+    def ordered(self, names: tuple[str, ...]) -> NDArray[np.float64]:
+        """The numbers of other operators, a row each in their order; 0 of those that aren't there."""
+        if self.names == names:
+            return self.numbers
+        row_of = {name: row for row, name in enumerate(self.names)}
+        rows = np.array([row_of.get(name, -1) for name in names], dtype=np.intp)
+        found = np.vstack([self.numbers, np.zeros((1, len(COUNTERS)))])[rows]
+        return np.asarray(found, dtype=np.float64)
+
     def __len__(self) -> int:
         return len(self.names)
 

@@ -122,8 +122,10 @@ class RegionJournal:
                 file.write(json.dumps(adaptation.as_dict()) + "\n")
 
     def since(self, number: int) -> tuple[RegionAdaptation, ...]:
-        """Return what is kept from pass `number` on."""
-        return tuple(adaptation for adaptation in list(self._passes) if adaptation.number >= number)
+        """Return what is kept from pass `number` on; all of it if that is of an earlier loop, which went further."""
+        passes = list(self._passes)
+        first = number if passes and number <= passes[-1].number + 1 else 0
+        return tuple(adaptation for adaptation in passes if adaptation.number >= first)
 
 
 def is_region_journal(path: Path) -> bool:

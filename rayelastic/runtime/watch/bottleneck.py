@@ -8,20 +8,29 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rayelastic.graph.spec.ports import operator_of
+from rayelastic.plan.plan_text import counted
 from rayelastic.plan.regions import RegionKind
+from rayelastic.runtime.values.operator_table import COUNTERS, OperatorTable
 from rayelastic.runtime.values.region_adaptation import REGIONS
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
-    from rayelastic.runtime.values.status import JobMetrics, OperatorSample
+    from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
 
 __all__ = ["Bottleneck", "Cause", "Thresholds", "find_bottleneck"]
+
+AT = {name: column for column, name in enumerate(COUNTERS)}
 
 
 class Cause(enum.Enum):
@@ -107,7 +116,7 @@ def find_bottleneck(
     """
     limits = thresholds or Thresholds()
     targets = {operator_of(target) for _, target in plan.edges}
-    uses = list(_uses(before, after))
+    uses = list(_uses(before, after, targets, limits))
     inner = [use for use in uses if use.sample.name in targets]
     blocked = max([*(use.blocked for use in uses), *_links_blocked(before, after)], default=0.0)
     upstream = (
@@ -141,21 +150,44 @@ def find_bottleneck(
     return Bottleneck(name, pe, Cause.INPUT, what, "the job takes all that its sources give")
 
 
-def _uses(before: JobMetrics, after: JobMetrics) -> Iterator[_Use]:
-    earlier = {(pe.pe, operator.name): (pe, operator) for pe in before.pes for operator in pe.operators}
-    for pe in after.pes:
-        for now in pe.operators:
-            found = earlier.get((pe.pe, now.name))
-            seconds = max(pe.seconds - (found[0].seconds if found else 0.0), 1e-9)
-            then = found[1] if found else None
-            yield _Use(
-                pe=pe.pe,
-                sample=now,
-                inside=(now.inside_seconds - (then.inside_seconds if then else 0.0)) / seconds,
-                cpu=(now.cpu_seconds - (then.cpu_seconds if then else 0.0)) / seconds,
-                blocked=(now.blocked_seconds - (then.blocked_seconds if then else 0.0)) / seconds,
-                taken=now.tuples_in - (then.tuples_in if then else 0),
-            )
+def _uses(before: JobMetrics, after: JobMetrics, targets: AbstractSet[str], limits: Thresholds) -> Iterator[_Use]:
+    """What operators did: of thousands, those that may hold the job back, and all replicas of these."""
+    earlier = {pe.pe: pe for pe in before.pes}
+    tables = [OperatorTable.of(pe.operators) for pe in after.pes]
+    where = [(pe, row) for pe, table in zip(after.pes, tables, strict=True) for row in range(len(table))]
+    if not where:
+        return
+    names = [name for table in tables for name in table.names]
+    python = np.array([lane == "python" for table in tables for lane in table.lanes])
+    inner = np.array([name in targets for name in names])
+    now = np.vstack([table.numbers for table in tables])
+    gone = now - np.vstack([_before(earlier.get(pe.pe), table) for pe, table in zip(after.pes, tables, strict=True)])
+    seconds = np.array(
+        [max(pe.seconds - (earlier[pe.pe].seconds if pe.pe in earlier else 0.0), 1e-9) for pe, _ in where]
+    )
+    inside, cpu, blocked = (
+        gone[:, AT[name]] / seconds for name in ("inside_seconds", "cpu_seconds", "blocked_seconds")
+    )
+    room = now[:, AT["queue_capacity"]]
+    busy = (inside >= limits.full) | ((room > 0) & (now[:, AT["queued"]] >= limits.full * room))
+    names_busy = {names[row] for row in np.flatnonzero(busy)}
+    wanted = {row for row, name in enumerate(names) if name in names_busy} | {int(blocked.argmax())}
+    wanted |= {int(np.where(some, inside, -1.0).argmax()) for some in (inner, ~inner, inner & python)}
+    for row in sorted(wanted):
+        pe, at = where[row]
+        yield _Use(
+            pe=pe.pe,
+            sample=pe.operators[at],
+            inside=float(inside[row]),
+            cpu=float(cpu[row]),
+            blocked=float(blocked[row]),
+            taken=int(gone[row, AT["tuples_in"]]),
+        )
+
+
+def _before(pe: PESample | None, now: OperatorTable) -> NDArray[np.float64]:
+    """The counters of an element at the first reading, in the order of the second."""
+    return np.zeros_like(now.numbers) if pe is None else OperatorTable.of(pe.operators).ordered(now.names)
 
 
 def _links_blocked(before: JobMetrics, after: JobMetrics) -> Iterator[float]:
@@ -217,7 +249,7 @@ def _held(planned: RegionPlan, adaptations: Sequence[Adaptation | RegionAdaptati
         return (
             f"its region {region.name} has no keys: it can be split into pipelines, but one operator not into replicas"
         )
-    runs = f"its region {region.name} runs as {planned.replicas} replica{'s' * (planned.replicas != 1)}"
+    runs = f"its region {region.name} runs as {counted(planned.replicas, 'replica')}"
     if not region.kind.is_replicable:
         return runs
     last = next((one for one in reversed(adaptations) if one.pe == REGIONS), None)

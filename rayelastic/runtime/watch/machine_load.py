@@ -48,8 +48,8 @@ def _sibling(system: Path, cpu: int) -> int:
 
 def resident_bytes() -> int:
     """Return how much memory of this process is in use."""
-    resident: int = psutil.Process().memory_info().rss
-    return resident
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 // The page: one job, followed live or looked back at. What is chosen goes into the address, behind the #.
 
 import * as server from "./server.js";
-import { bytes, clock, element, pairs, percent, rate, seconds, short } from "./format.js";
+import { bytes, clock, counted, element, pairs, percent, rate, seconds, short } from "./format.js";
 import { Graph } from "./graph.js";
+import { Known } from "./known.js";
 import { Timeline } from "./timeline.js";
 import { Actions } from "./actions.js";
 
@@ -50,20 +51,34 @@ async function open(name) {
 }
 
 function follow(name) {
-  const source = (page.source = server.stream(name, page.events.length ? page.events.at(-1).number + 1 : 0));
-  source.addEventListener("events", (message) => {
-    const known = page.events.at(-1)?.number ?? -1;
-    page.events.push(...JSON.parse(message.data).filter((event) => event.number > known));
-    journal();
-  });
-  source.addEventListener("frame", guarded(async (message) => {
-    problem("");
-    const said = JSON.parse(message.data);
-    if (said.series) timeline.add(said.seconds, said.series);
-    page.last = said;
-    if (page.looked === null) await show(said);
+  const source = (page.source = server.stream(name)), here = () => page.source === source;
+  const next = () => (page.events.at(-1)?.number ?? -1) + 1;
+  const happened = (events) => { const from = next(); page.events.push(...events.filter((event) => event.number >= from)); };
+  const known = new Known(
+    () => server.frame(name, null),
+    async (whole) => {
+      if (!here()) return;
+      const [events, series] = await Promise.all([whole.events > next() ? server.events(name, next()) : [], server.series(name, timeline.last)]);
+      if (!here()) return;
+      happened(events);
+      timeline.catchUp(series);
+    },
+    async (said) => {
+      if (!here()) return;
+      problem("");
+      happened(said.told);
+      if (said.series) timeline.add(said.seconds, said.series);
+      page.last = said;
+      journal();
+      if (page.looked === null) await show(said);
+    },
+  );
+  source.onmessage = guarded((message) => known.take(JSON.parse(message.data)));
+  source.addEventListener("over", guarded(async (message) => {
+    source.close();
+    $("actions").hidden = true;
+    await known.end(JSON.parse(message.data).number);
   }));
-  source.addEventListener("over", () => { source.close(); $("actions").hidden = true; });
   source.onerror = () => { if (source.readyState !== EventSource.CLOSED) problem("The page has lost its server; it tries again."); };
 }
 
@@ -78,7 +93,7 @@ async function drawGraph() {
 
 async function show(said) {
   page.frame = said;
-  page.table = server.table(said) ?? page.table;
+  page.table = said.table ?? page.table;
   if (said.epoch !== page.epoch || (page.needsLanes && page.table)) { page.needsLanes = false; await drawGraph(); }
   if (page.table && graph.graph && graph.graph.boxes.every((box) => !box.lane) && !page.triedLanes) { page.triedLanes = true; page.needsLanes = true; }
   $("state").textContent = said.state;
@@ -112,7 +127,7 @@ function elements(said) {
 function moving(regions) {
   const under = regions.filter((one) => one.to_move > 0);
   $("moving").hidden = under.length === 0;
-  $("moving").textContent = under.map((one) => `${one.region} moves keys: ${one.to_move} partitions to go${one.held ? `, those of ${one.held} wait now` : ""}; ${short(one.moved_keys)} keys (${bytes(one.moved_bytes)}) have moved, the longest wait was ${seconds(one.longest_hold)}`).join(". ");
+  $("moving").textContent = under.map((one) => `${one.region} moves keys: ${counted(one.to_move, "partition")} to go${one.held ? `, those of ${one.held} wait now` : ""}; moved so far: ${counted(one.moved_keys, "key")}, ${bytes(one.moved_bytes)}, the longest wait was ${seconds(one.longest_hold)}`).join(". ");
 }
 
 function status(said) {
@@ -121,7 +136,7 @@ function status(said) {
   const found = said.checkpoints ?? [], any = found.length > 0 || said.problem || said.taken > 0;
   $("checkpoints-part").hidden = !any;
   if (!any) return;
-  const told = [`${short(said.taken)} complete, ${short(said.abandoned)} given up, gone back ${short(said.restarts)} ${said.restarts === 1 ? "time" : "times"}.`];
+  const told = [`${short(said.taken)} complete, ${short(said.abandoned)} given up, gone back ${counted(said.restarts, "time")}.`];
   if (said.problem) told.push(`Problem: ${said.problem}.`);
   if (said.standstill) told.push(`All sources stand still for one: ${said.standstill}.`);
   if (said.called_again?.length) told.push(`After a loss these are called from their beginning: ${said.called_again.join(", ")}.`);
@@ -182,7 +197,7 @@ function chooseBox(box) {
     "takes, gives": `${rate(value("rate_in"))}, ${rate(value("rate_out"))}`, busy: percent(value("busy")), "waits for something outside": percent(value("waited")),
     "blocked, for want of room": percent(value("blocked")), "share of the cost": percent(value("cost")), "queue": `${percent(value("fill"))} full, ${short(value("queued"))} tuples`,
     "tuples in, out": `${short(value("tuples_in"))}, ${short(value("tuples_out"))}`, "errors, dropped": `${short(value("errors"))}, ${short(value("dropped"))}`,
-    "keys, state": `${short(value("state_keys"))}, ${bytes(value("state_bytes"))}`, "latency p99": value("p99") ? seconds(value("p99")) : "–", "runs on": `${short(value("hosts"))} processing element(s)`,
+    "keys, state": `${short(value("state_keys"))}, ${bytes(value("state_bytes"))}`, "latency p99": value("p99") ? seconds(value("p99")) : "–", "runs on": counted(value("hosts"), "processing element"),
   };
   const about = page.events.filter((event) => event.kind !== "pass" && event.operators.includes(box.title)).slice(-5).reverse();
   panel(box.title, pairs(told), ...(about.length ? [element("h3", {}, "What happened to it")] : []),
@@ -195,11 +210,12 @@ function journal() {
   const key = `${page.job}|${found.length}|${found.at(-1)?.number}|${words}|${every}`;
   timeline.events = page.events;
   timeline.remark();
+  $("found").textContent = `${found.length} of ${page.events.length}`;
   if (key === page.journalKey) return;
   page.journalKey = key;
-  $("found").textContent = `${found.length} of ${page.events.length}`;
-  $("journal").tBodies[0].replaceChildren(...found.slice(-MOST_ROWS).reverse().map((event) => element("tr", {}, element("td", {}, clock(event.seconds)), element("td", {}, event.where),
-    element("td", {}, element("button", { type: "button", onclick: () => chooseEvent(event) }, event.title)), element("td", {}, event.reason + (event.rule ? ` [${event.rule}]` : "")))));
+  found.sort((a, b) => a.seconds - b.seconds || a.number - b.number);
+  $("journal").tBodies[0].replaceChildren(...found.slice(-MOST_ROWS).reverse().map((event) => element("tr", { role: "row" }, ...[clock(event.seconds), event.where,
+    element("button", { type: "button", onclick: () => chooseEvent(event) }, event.title), event.reason + (event.rule ? ` [${event.rule}]` : "")].map((cell) => element("td", { role: "cell" }, cell)))));
 }
 
 // --- looking back ----------------------------------------------------------------------------------------------------
@@ -212,6 +228,7 @@ async function look(at) {
   $("scrub").value = at === null || !all.length ? 1000 : Math.round((1000 * (at - all[0])) / Math.max(1e-9, all.at(-1) - all[0]));
   const said = at === null ? page.last : await server.frame(page.job, at);
   if (!said) return;
+  if (at !== null && said.operators) said.table = server.floats(said.operators);
   page.epoch = null; // the plan of that time
   await show({ ...said, state: at === null ? said.state : `as of ${clock(at)}` });
 }

@@ -7,6 +7,7 @@ export function short(value) {
   return value >= 100 || Number.isInteger(value) ? value.toFixed(0) : `${Number(value.toPrecision(3))}`;
 }
 
+export const counted = (value, noun) => `${short(value)} ${noun}${value === 1 ? "" : "s"}`;
 export const rate = (value) => `${short(value)}/s`;
 export const percent = (value) => `${Math.round(value * 100)} %`;
 

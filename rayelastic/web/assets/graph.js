@@ -53,7 +53,7 @@ export class Graph {
     const name = svg("text", { class: "name", x: 10, y: 16 }), said = svg("text", { class: "small", x: 10, y: 30 }), told = svg("text", { x: 10, y: 43 });
     name.textContent = middle(box.title, 23);
     const bars = ["rail", "busy", "waited", "blocked"].map((kind) => svg("rect", { class: kind, x: 10, y: height - 9, height: 4, width: kind === "rail" ? BAR : 0 }));
-    const queue = svg("rect", { class: "queue", x: width - 40, y: 22, width: 30, height: 9, visibility: "hidden" }), full = svg("rect", { class: "full", x: width - 40, y: 22, width: 0, height: 9 });
+    const queue = svg("rect", { class: "queue", x: width - 32, y: 35, width: 24, height: 9, visibility: "hidden" }), full = svg("rect", { class: "full", x: width - 32, y: 35, width: 0, height: 9 });
     const title = svg("title", {});
     group.append(title, name, said, told, ...bars, queue, full);
     group.addEventListener("click", () => this.choose(box));
@@ -97,7 +97,7 @@ export class Graph {
       });
       const queued = sum.queues + sum.dedicated > 0;
       one.queue.setAttribute("visibility", queued ? "visible" : "hidden");
-      one.full.setAttribute("width", queued ? (30 * sum.fill).toFixed(1) : 0);
+      one.full.setAttribute("width", queued ? (24 * sum.fill).toFixed(1) : 0);
       const text = `${box.title}: ${model}, ${told}; busy ${percent(sum.busy)}, waits ${percent(sum.waited)}, blocked ${percent(sum.blocked)}`;
       one.title.textContent = text;
       one.group.setAttribute("aria-label", text);

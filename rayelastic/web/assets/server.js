@@ -12,8 +12,10 @@ async function asked(address, options) {
 export const about = () => asked("api/about");
 export const jobs = () => asked("api/jobs");
 export const story = (job) => asked(of(job, "story"));
-export const frame = (job, at) => asked(of(job, `frame?at=${at}`));
-export const stream = (job, from) => new EventSource(of(job, `stream?from=${from}`));
+export const frame = (job, at) => asked(of(job, at === null ? "frame" : `frame?at=${at}`));
+export const events = (job, from) => asked(of(job, `events?from=${from}`));
+export const series = (job, behind) => asked(of(job, `series?behind=${behind}`));
+export const stream = (job) => new EventSource(of(job, "stream"));
 
 export function graph(job, detail, opened, at) {
   const query = new URLSearchParams({ detail });
@@ -29,10 +31,12 @@ export const act = (job, wanted) =>
     body: JSON.stringify(wanted),
   });
 
-// Rows of float32, one an operator; see rayelastic/web/frames.py for the columns.
-export function table(said) {
-  if (!said.operators) return null;
-  const raw = atob(said.operators), data = new Uint8Array(raw.length);
+function binary(base64) {
+  const raw = atob(base64), data = new Uint8Array(raw.length);
   for (let i = 0; i < raw.length; i++) data[i] = raw.charCodeAt(i);
-  return new Float32Array(data.buffer);
+  return data.buffer;
 }
+
+// Of tables: rows of float32, one an operator (rayelastic/web/frames.py has the columns), and numbers of rows.
+export const floats = (base64) => new Float32Array(binary(base64));
+export const numbers = (base64) => new Uint32Array(binary(base64));

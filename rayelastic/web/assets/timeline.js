@@ -4,12 +4,12 @@ import { bytes, clock, element, rate, seconds, short } from "./format.js";
 
 const PLOTS = [
   { title: "Throughput of the sources", series: ["throughput"], write: rate },
-  { title: "Latency to the sinks: p50, p99", series: ["p50", "p99"], write: seconds },
-  { title: "Threads and CPUs used by operators", series: ["threads", "cpu"], write: short, steps: true },
+  { title: "Latency to the sinks", lines: ["p50", "p99"], series: ["p50", "p99"], write: seconds },
+  { title: "Threads and CPUs", lines: ["threads", "CPUs used by operators"], series: ["threads", "cpu"], write: short, steps: true },
   { title: "Queues in front of operators", series: ["queues"], write: short, steps: true },
   { title: "Replicas of keyed regions", series: ["replicas"], write: short, steps: true },
   { title: "Tuples in queues", series: ["queued"], write: short },
-  { title: "Keys on the move: partitions to go, waiting", series: ["to_move", "held"], write: short, steps: true },
+  { title: "Keys on the move", lines: ["partitions to go", "waiting"], series: ["to_move", "held"], write: short, steps: true },
   { title: "Keyed state", series: ["state_bytes"], write: bytes },
 ];
 const POWERS = [...Array(50).keys()].map((power) => 2 ** power); // bytes between two lines of a grid
@@ -37,7 +37,7 @@ export class Timeline {
   }
 
   plot(plot) {
-    const holder = element("div", { class: "plot" }, element("h3", {}, plot.title)), ink = colour("--dim"), grid = colour("--line");
+    const holder = element("div", { class: "plot" }, element("h3", {}, plot.title, ...(plot.lines ?? []).flatMap((name, i) => [i ? ", " : ": ", element("span", { class: `line${i}` }, name)]))), ink = colour("--dim"), grid = colour("--line");
     this.place.append(holder);
     const axis = (more) => ({ stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid }, font: "11px system-ui", ...more });
     const shown = { ...plot, holder };
@@ -59,10 +59,27 @@ export class Timeline {
   add(at, series) {
     const last = this.data.seconds.at(-1);
     if (last !== undefined && at <= last) return;
-    const wasEmpty = this.data.seconds.length < 3;
     this.data.seconds.push(at);
     for (const name of Object.keys(this.data)) if (name !== "seconds") this.data[name].push(series[name] ?? null);
-    if (wasEmpty) this.start(this.data); else this.redraw();
+    this.grown(this.data.seconds.length - 1);
+  }
+
+  // The time of the last point.
+  get last() { return this.data.seconds.at(-1) ?? -1; }
+
+  // Takes points that came while nobody listened.
+  catchUp(more) {
+    if (more.seconds.length === 0) return;
+    const before = this.data.seconds.length;
+    for (const name of Object.keys(this.data)) this.data[name].push(...more[name]);
+    this.grown(before);
+  }
+
+  // Shows points that came behind so many; a plot comes with its first value.
+  grown(before) {
+    const first = (plot) => plot.series.some((name) => this.data[name].slice(before).some((value) => value !== null));
+    if (before < 3 || PLOTS.some((plot) => first(plot) && !this.plots.some((shown) => shown.title === plot.title))) this.start(this.data);
+    else this.redraw();
   }
 
   redraw() {
@@ -78,11 +95,12 @@ export class Timeline {
     if (!plot.made || plot.made.scales.x.max === undefined || plot.made.scales.x.max === null) return;
     const { min, max } = plot.made.scales.x;
     const regular = (event) => event.kind === "checkpoint"; // there are so many that the others would go
-    const shown = [...this.events.filter((event) => event.kind !== "pass" && !regular(event)).slice(-MARKS), ...this.events.filter(regular).slice(-CHECKPOINTS)];
+    const shown = [...this.events.filter((event) => event.kind !== "pass" && !regular(event)).slice(-MARKS), ...this.events.filter(regular).slice(-CHECKPOINTS)].sort((a, b) => a.seconds - b.seconds || a.number - b.number);
     const key = `${shown.map((event) => event.number)}|${this.chosen}|${plot.made.width}|${min}|${max}`;
     if (plot.marked === key) return;
     plot.marked = key;
     const kept = new Map([...plot.made.over.querySelectorAll(".mark")].map((one) => [one.dataset.number, one]));
+    let last = null; // they are in the order of time, for keyboards too
     const ends = []; // of each row of markers: where the last one ends, so that all can be pressed
     for (const event of shown) {
       const number = String(event.number);
@@ -94,7 +112,9 @@ export class Timeline {
       button.style.left = `${Math.max(0, Math.min(plot.made.over.clientWidth, x))}px`;
       button.style.top = `${(row % ROWS) * MARK}px`;
       button.classList.toggle("chosen", this.chosen === event.number);
-      if (!button.isConnected) plot.made.over.append(button);
+      if (last && last.nextSibling !== button) last.after(button);
+      else if (!button.isConnected) plot.made.over.append(button);
+      last = button;
     }
     for (const gone of kept.values()) gone.remove();
   }

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import shutil
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession, web
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import expect
 
 import rayelastic as rel
 from rayelastic.job import start
@@ -25,12 +22,24 @@ from rayelastic.testing import Gate, script
 from rayelastic.web.history import History
 from rayelastic.web.journal_story import story
 from rayelastic.web.page import Page as Served
+from tests.component.web.in_browser import CHROMIUM, NAME, WIDTHS, Open, running
 
-CHROMIUM = shutil.which("chromium")
 JOURNAL = Path(__file__).parents[1] / "journals" / "two_cores.jsonl"
-NAME = "<img src=x onerror=alert(1)>"
-WIDTHS = (1280, 390)  # pixels
 SERIOUS = ("serious", "critical")  # as axe ranks what it finds
+LOSES = """{
+  const Sent = EventSource;
+  window.EventSource = class extends Sent {
+    set onmessage(take) { let sent = 0; super.onmessage = (message) => { if (++sent % 3 !== 2) take(message); }; }
+  };
+}"""  # every third message of the stream
+SHOWN = """() => ({
+  texts: ['state', 'clock', 'bottleneck', 'numbers', 'elements', 'checkpoints', 'checkpoints-said', 'found', 'journal']
+    .map((id) => document.getElementById(id).textContent),
+  graph: document.getElementById('graph').innerHTML,
+  marks: [...document.querySelectorAll('.mark')].map((one) => [one.title, one.style.left, one.style.top]),
+  plots: [...document.querySelectorAll('.plot')]
+    .map((one) => [one.textContent, one.querySelector('canvas').toDataURL()]),
+})"""
 OVERLAPPING = """() => {
   const boxes = [...document.querySelectorAll('g.box .body')].map((one) => one.getBoundingClientRect());
   let found = 0;
@@ -40,39 +49,6 @@ OVERLAPPING = """() => {
 }"""
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: ./dev programs installs it")
-expect.set_options(timeout=30_000)  # a busy machine may be slow
-Open = Callable[..., Page]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield made
-        made.close()
-
-
-@pytest.fixture
-def opened(browser: Browser) -> Iterator[Open]:
-    """Opens a page; fails if the browser complains of anything."""
-    complaints: list[str] = []
-    contexts = []
-
-    def open_page(url: str, width: int = WIDTHS[0], scheme: Any = "light") -> Page:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: complaints.append(f"dialog {dialog.message}"))
-        page.goto(url)
-        expect(page.locator("g.box").first).to_be_visible()
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert complaints == []
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +56,6 @@ def journal() -> Iterator[str]:
     served = Served(histories={"recorded": story([JOURNAL])})
     yield served.url
     served.close()
-
-
-def running(count: int = 10_000_000_000) -> rel.Topology:
-    made = rel.Topology("numbers")
-    numbers = made.source("numbers", rel.sequence(count))
-    keyed = numbers.map("key", lambda t: (t.value % 7, t.value), schema={"key": int, "value": int}).key_by("key")
-    keyed.window(count=1000).aggregate("sums", total=rel.sum("value")).sink(NAME, rel.count())
-    return made
 
 
 def test_a_marker_opens_why_a_queue_was_added(opened: Open, journal: str) -> None:
@@ -167,6 +135,31 @@ def test_a_job_is_followed_rescaled_and_cancelled(opened: Open) -> None:
         page.locator("#cancel button").click()
         page.locator("#confirm-yes").click()
         expect(page.locator("#state")).to_have_text("cancelled", timeout=30_000)
+    finally:
+        job.close()
+
+
+def test_who_comes_late_or_misses_messages_sees_what_the_others_see(opened: Open) -> None:
+    job = start(running(), rel.JobConfig(regions="manual", checkpoint=rel.Checkpoint(every=0.5), web_port=0))
+    try:
+        url = job.web_url or ""
+        first, loses = opened(url), opened(url, script=LOSES)
+        for page in (first, loses):
+            expect(page.locator("#numbers")).to_contain_text("tuples/s")
+        job.rescale(job.plan().region_of("sums").region.name, 2)
+        expect(first.locator("#journal")).to_contain_text("1 → 2 replicas")
+        expect(first.locator("#checkpoints tbody tr").nth(1)).to_be_visible()
+        late = opened(url)
+        expect(late.locator("#numbers")).to_contain_text("tuples/s")
+        job.cancel(drain=False)
+        pages = (first, loses, late)
+        for page in pages:
+            expect(page.locator("#state")).to_have_text("cancelled")
+            expect(page.locator("#actions")).to_be_hidden()
+        seen = [page.evaluate(SHOWN) for page in pages]
+        for part in seen[0]:
+            assert seen[1][part] == seen[0][part], part
+            assert seen[2][part] == seen[0][part], part
     finally:
         job.close()
 
@@ -294,79 +287,6 @@ def test_10000_operators_are_shown_as_fits_and_one_by_one(opened: Open) -> None:
         page.close()  # it would complain of a server that has left
     finally:
         served.close()
-
-
-class Proxy:
-    """A proxy as Jupyter's: serves another server below a path, which it takes off."""
-
-    def __init__(self, url: str, prefix: str) -> None:
-        self.root, self.token = url.split("/?token=")
-        self.prefix = prefix
-        self.url = ""
-        self._ready, self._loop = threading.Event(), asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-        assert self._ready.wait(30)
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._serve())
-        self._loop.run_forever()
-
-    async def _serve(self) -> None:
-        app = web.Application()
-        app.router.add_route("*", self.prefix + "{rest:.*}", self._pass_on)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}{self.prefix}?token={self.token}"
-        self._ready.set()
-
-    async def _pass_on(self, request: web.Request) -> web.StreamResponse:
-        address = f"{self.root}/{request.match_info['rest']}"
-        kept = {
-            name: value for name, value in request.headers.items() if name.lower() not in ("host", "accept-encoding")
-        }
-        async with (
-            ClientSession(auto_decompress=False) as session,
-            session.request(
-                request.method, address, params=request.query, headers=kept, data=await request.read(),
-                allow_redirects=False,
-            ) as answer,
-        ):  # fmt: skip
-            passed = web.StreamResponse(status=answer.status)
-            for name, value in answer.headers.items():
-                if name.lower() not in ("content-length", "transfer-encoding", "connection"):
-                    passed.headers.add(name, value)
-            await passed.prepare(request)
-            async for part in answer.content.iter_any():
-                await passed.write(part)
-            return passed
-
-
-def test_behind_a_path_prefix_it_is_followed_and_acted_on(opened: Open) -> None:
-    job = start(running(), rel.JobConfig(regions="manual", web_port=0))
-    proxy = Proxy(job.web_url or "", "/user/ann/proxy/8080/")
-    try:
-        page = opened(proxy.url)
-        assert page.url.partition("#")[0].endswith("/user/ann/proxy/8080/")
-        expect(page.locator("#state")).to_have_text("running")
-        expect(page.locator("#numbers")).to_contain_text("tuples/s")
-        page.locator("#replicas").fill("2")
-        page.locator("#rescale button").click()
-        page.locator("#confirm-yes").click()
-        expect(page.locator("#answer")).to_contain_text("Done")
-        expect(page.locator("#journal")).to_contain_text("1 → 2 replicas")
-        asked = page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
-        assert asked
-        assert all(one.startswith(proxy.url.partition("?")[0]) for one in asked)
-    finally:
-        job.close()
-        proxy.close()
 
 
 def test_three_clicks_from_a_demo_to_why_it_added_a_queue(opened: Open, tmp_path: Path) -> None:

@@ -59,12 +59,36 @@ class Browser:
             f"{self.root}api/jobs/{job}/stream", headers={"Authorization": f"Bearer {self.token}"}
         )
         with urllib.request.urlopen(request, timeout=30) as lines:
-            kind = b""
+            said: dict[str, Any] = {}
             for line in lines:
-                if line.startswith(b"event: "):
-                    kind = line[7:].strip()
-                elif line.startswith(b"data: ") and kind == b"frame":
-                    yield json.loads(line[6:])
+                if line.startswith(b"event: over"):
+                    return
+                if line.startswith(b"data: "):
+                    said = followed(said, json.loads(line[6:]))
+                    yield said
+
+
+def followed(said: dict[str, Any], message: dict[str, Any]) -> dict[str, Any]:
+    """What is known behind a message: all of it anew, or what it changes. The table is there as a list of rows."""
+    message = dict(message)
+    table = message.pop("operators", None)
+    rows, values = (b64decode(message.pop(name, "")) for name in ("rows", "values"))
+    if "after" in message:
+        assert message.pop("after") == said["number"]
+        message = {**said, **message}
+    width = 4 * len(COLUMNS)
+
+    def row(data: bytes, at: int) -> tuple[float, ...]:
+        return struct.unpack_from(f"<{len(COLUMNS)}f", data, at * width)
+
+    if table is not None:
+        data = b64decode(table)
+        message["operators"] = [row(data, at) for at in range(len(data) // width)]
+    if rows:
+        message["operators"] = list(message["operators"])
+        for at, (number,) in enumerate(struct.iter_unpack("<I", rows)):
+            message["operators"][number] = row(values, at)
+    return message
 
 
 @pytest.fixture
@@ -79,6 +103,16 @@ def running() -> Iterator[tuple[Job, Browser, threading.Event]]:
         job.close()
 
 
+@pytest.fixture
+def flowing() -> Iterator[Browser]:
+    """A job that nobody ends."""
+    made = rel.Topology("numbers")
+    made.source("numbers", rel.sequence(10_000_000_000)).sink("out", rel.count())
+    job = start(made, rel.JobConfig(web_port=0))
+    yield Browser(job.web_url or "")
+    job.close()
+
+
 def test_frames_tell_what_operators_did(running: tuple[Job, Browser, threading.Event]) -> None:
     _, browser, _ = running
     status, told = browser.ask("api/jobs/numbers/story")
@@ -88,14 +122,46 @@ def test_frames_tell_what_operators_did(running: tuple[Job, Browser, threading.E
     for frame in browser.frames("numbers"):
         if "operators" not in frame:
             continue
-        raw = b64decode(frame["operators"])
-        values = struct.unpack(f"<{len(raw) // 4}f", raw)
-        rows = [values[at : at + len(COLUMNS)] for at in range(0, len(values), len(COLUMNS))]
+        rows = frame["operators"]
         assert len(rows) == 4
         if rows[0][COLUMNS.index("tuples_out")] > 0:
             assert frame["state"] == "running"
             assert {pe["pe"] for pe in frame["pes"]} == {"pe0"}
             break
+
+
+def test_who_comes_late_or_again_knows_what_the_others_do(flowing: Browser) -> None:
+    browser = flowing
+    early, late, again = browser.frames("numbers"), browser.frames("numbers"), browser.frames("numbers")
+    known: dict[int, list[dict[str, Any]]] = {}
+
+    def take(frames: Iterator[dict[str, Any]], count: int) -> None:
+        for _ in range(count):
+            said = dict(next(frames))
+            said.pop("told", None)  # what is news to one isn't to another
+            known.setdefault(said["number"], []).append(said)
+
+    take(early, 3)
+    take(late, 1)
+    take(again, 2)
+    again = browser.frames("numbers")  # its connection was lost
+    for frames in (early, late, again):
+        take(frames, 3)
+    shared = [said for said in known.values() if len(said) == 3]
+    assert shared
+    assert len({str(first["operators"]) for first, *_ in shared}) == len(shared), "there was something to tell"
+    assert all(one == first for first, *others in shared for one in others)
+
+
+def test_points_behind_a_time_are_given(flowing: Browser) -> None:
+    browser = flowing
+    frames = browser.frames("numbers")
+    for _ in range(4):
+        next(frames)
+    every = browser.ask("api/jobs/numbers/series")[1]
+    behind = browser.ask(f"api/jobs/numbers/series?behind={every['seconds'][0]}")[1]
+    assert every["seconds"][1:] == behind["seconds"][: len(every["seconds"]) - 1]
+    assert every["threads"][1:] == behind["threads"][: len(every["threads"]) - 1]
 
 
 def test_nobody_looks_without_the_token(running: tuple[Job, Browser, threading.Event]) -> None:

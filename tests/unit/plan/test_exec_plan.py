@@ -82,7 +82,7 @@ def test_links_go_from_every_replica_to_every_replica_but_stay_in_a_replica_insi
     [
         (lambda p: p.with_split("r1", "o2"), "operator 'o2': region r1 has no pipeline that could be split in front"),
         (lambda p: p.with_split("r1", "out"), "operator 'out': .*Name one of o3, o4"),
-        (lambda p: p.with_split("r1", "o4", pes=["a", "b"]), "2 processing elements for 1 replicas"),
+        (lambda p: p.with_split("r1", "o4", pes=["a", "b"]), "2 processing elements for 1 replica"),
         (lambda p: p.with_merge("r1", "o3"), "Split the region first"),
         (lambda p: p.with_split("r1", "o4").with_merge("r1", "o3"), "Name one of o4"),
         (lambda p: p.with_replicas("r2", 2), "operator 'out': its region r2 is pipeline, which can't be replicated"),

@@ -11,7 +11,7 @@ from rayelastic.errors import JobExistsError
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import Region, RegionKind
-from rayelastic.runtime.rescale.change_journal import ChangeJournal, OpenChange, OpenStop
+from rayelastic.runtime.rescale.change_journal import ChangeJournal, OpenChange, OpenStop, SavedAt
 
 REGION = Region("r1", RegionKind.DATA_PARALLEL, ("count",), ("word",))
 PLAN = ExecPlan("words", (RegionPlan(REGION, (Pipeline(("count",), ("pe0",)),)),))
@@ -191,3 +191,14 @@ def test_another_can_have_the_store() -> None:
     ChangeJournal(store).close()
     assert store.closed
     ChangeJournal().close()
+
+
+def test_when_the_job_began_is_known_whatever_lines_are_left() -> None:
+    store = Store()
+    journal = ChangeJournal(store)
+    assert journal.began is None
+    journal.end(PLAN, began=5.0)
+    journal.begin(CHANGE, 40)
+    journal.end(CHANGE.new)
+    journal.checkpointed(SavedAt(1, "there"), CHANGE.new, 1)
+    assert ChangeJournal(store).began == journal.began == 5.0

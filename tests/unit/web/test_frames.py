@@ -8,7 +8,7 @@ from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.regions import Region, RegionKind
 from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
 from rayelastic.web.events import Event, EventKind
-from rayelastic.web.frames import COLUMNS, Frame, frame_between
+from rayelastic.web.frames import COLUMNS, Frame, Rows, frame_between
 from rayelastic.web.history import LONGEST_SERIES, MOST_EVENTS, History
 
 PLAN = ExecPlan(
@@ -21,7 +21,7 @@ PLAN = ExecPlan(
     ),
     (("lines", "counts"),),
 )
-PLACES = {"lines": 0, "counts": 1}
+ROWS = Rows(PLAN)
 
 
 def reading(seconds: float, tuples: int, marks: int = 0) -> JobMetrics:
@@ -39,7 +39,7 @@ def reading(seconds: float, tuples: int, marks: int = 0) -> JobMetrics:
 
 
 def test_a_frame_has_rates_sums_and_highest_shares() -> None:
-    frame = frame_between(reading(2.0, 100), reading(4.0, 300, marks=9), PLAN, PLACES)
+    frame = frame_between(reading(2.0, 100), reading(4.0, 300, marks=9), PLAN, ROWS)
     lines, counts = (dict(zip(COLUMNS, map(float, row), strict=True)) for row in frame.operators)
     assert (lines["rate_out"], lines["rate_in"], lines["tuples_out"]) == (200.0, 0.0, 600.0)
     assert (counts["rate_in"], counts["queued"], counts["state_keys"], counts["hosts"]) == (200.0, 6.0, 7.0, 2.0)
@@ -56,7 +56,7 @@ def test_a_frame_has_rates_sums_and_highest_shares() -> None:
 
 
 def test_the_first_frame_knows_no_rates() -> None:
-    frame = frame_between(None, reading(2.0, 100), PLAN, PLACES)
+    frame = frame_between(None, reading(2.0, 100), PLAN, ROWS)
     assert frame.series["throughput"] is None
     assert frame.operators[0][COLUMNS.index("tuples_out")] == 200.0
     assert frame.operators[0][COLUMNS.index("rate_out")] == 0.0
@@ -64,7 +64,7 @@ def test_the_first_frame_knows_no_rates() -> None:
 
 def test_a_history_is_bounded_and_goes_back_to_the_start() -> None:
     history = History(PLAN)
-    frame = frame_between(None, reading(2.0, 100), PLAN, PLACES)
+    frame = frame_between(None, reading(2.0, 100), PLAN, ROWS)
     for second in range(LONGEST_SERIES + 100):
         history.add(Frame(float(second), frame.operators, frame.series))
     series = history.series()

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.plan_text import counted, short
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Profile
 from rayelastic.policy.element.guided.levels import Purpose
@@ -154,7 +155,9 @@ class GuidedMultiLevelElasticity:
         need = min(max(minimum, math.ceil(busy / load.headroom)), maximum)
         if need < observation.thread_count and demand.slack >= load.confirm:
             demand.slack = 0
-            return Decision(need, {}, f"{busy:.1f} of {observation.thread_count} threads are busy; {why}", "C001-2")
+            return Decision(
+                need, {}, f"{busy:.1f} of {counted(observation.thread_count, 'thread')} busy; {why}", "C001-2"
+            )
         return Decision.keep(observation, f"the demand is met; {why}", "C001-2")
 
     # --- search ---
@@ -191,7 +194,7 @@ class GuidedMultiLevelElasticity:
         if self._cost.changed(now, observation.samples, tuples, self._thresholds.load):
             return self._begin(observation, now, "a tuple costs much more or less than before", "C001-2")
         search, bounds = self._search, self._bounds(observation)
-        seen = f"{observation.throughput:.4g} tuples/s with {shown(now)}"
+        seen = f"{short(observation.throughput)} tuples/s with {shown(now)}"
         if search.trial is not None and now != search.trial.configuration:
             search.cannot(now)  # a port or a thread that didn't follow: what is in force counts
         elif search.trial is None and now != search.best:
@@ -260,7 +263,7 @@ class GuidedMultiLevelElasticity:
         assert search is not None
         assert settled is not None
         now = _in_force(observation)
-        seen = f"{observation.throughput:.4g} tuples/s with {shown(now)}"
+        seen = f"{short(observation.throughput)} tuples/s with {shown(now)}"
         tests = self._thresholds.tests
         if now != search.best:  # what was asked for can't be had, or somebody else changed it
             search.best, self._settled = now, Series()
@@ -271,9 +274,9 @@ class GuidedMultiLevelElasticity:
         if not changed:
             if not self._shift.suspicious and len(settled.values) < self._thresholds.memory:
                 settled.add(observation.throughput, search.noise, tests)
-            return Decision.keep(observation, f"{seen}, {settled.throughput:.4g} expected: settled", "settled")
+            return Decision.keep(observation, f"{seen}, {short(settled.throughput)} expected: settled", "settled")
         since = Series(self._shift.since)
-        why = f"{seen}, {settled.throughput:.4g} expected: the load changed"
+        why = f"{seen}, {short(settled.throughput)} expected: the load changed"
         if abs(since.mean - settled.mean) < self._thresholds.minor:
             self._shift = Shift()
             self._settled = Series([*settled.values, *since.values][-self._thresholds.memory :])

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from rayelastic.plan.plan_text import counted, short
+
 __all__ = ["LevelTry", "Purpose", "fewer_threads", "more_threads", "peak_above"]
 
 STILL_RISING = 0.5  # gain per thread, as a share of the mean one so far, at which a peak isn't reached yet
@@ -46,7 +48,7 @@ def more_threads(known: Mapping[int, float], level: int, maximum: int, factor: i
     """
     if level < max(known) or level >= maximum:
         return None
-    return LevelTry(min(maximum, level * factor), Purpose.GROWTH, f"nothing is known above {level} threads")
+    return LevelTry(min(maximum, level * factor), Purpose.GROWTH, f"nothing is known above {counted(level, 'thread')}")
 
 
 def peak_above(known: Mapping[int, float], level: int, gain: float) -> LevelTry | None:
@@ -83,10 +85,10 @@ def peak_above(known: Mapping[int, float], level: int, gain: float) -> LevelTry 
     one_side = len(higher) == 1 and rise >= STILL_RISING * known[level] / level
     if one_side and promise < known[level] * (1 + STEEP):
         middle = round(math.sqrt(level * above))  # of a steep fall nothing is known but where it has happened
-        return LevelTry(middle, Purpose.GROWTH, f"it rose up to {level} threads, and fell before {above}")
+        return LevelTry(middle, Purpose.GROWTH, f"it rose up to {counted(level, 'thread')}, and fell before {above}")
     if promise < known[level] * (1 + gain):
         return None
-    return LevelTry(target, Purpose.GROWTH, f"up to {promise:.4g} may be had between {level} and {above} threads")
+    return LevelTry(target, Purpose.GROWTH, f"up to {short(promise)} may be had between {level} and {above} threads")
 
 
 def fewer_threads(
@@ -111,7 +113,7 @@ def fewer_threads(
     floor = minimum
     if lower is None:
         target = max(minimum, level // 2)
-        why = f"nothing is known below {level} threads"
+        why = f"nothing is known below {counted(level, 'thread')}"
     else:
         floor = lower + 1
         before = max((n for n in known if n < lower), default=0)
@@ -123,7 +125,7 @@ def fewer_threads(
         target = lower + max(1, math.ceil(missing / slope)) if missing > 0 else floor
         if 0 < missing < loss * best:  # it nearly did: the line says one more, noise says anything
             target = max(target, (lower + level) // 2)
-        why = f"{target} threads may do by what {lower} gave"
+        why = f"{counted(target, 'thread')} may do by what {lower} gave"
     if busy is not None and target < math.ceil(busy) < level:
         target, why = math.ceil(busy), f"only {busy:.1f} of {level} threads were busy"
     target = max(target, floor, minimum)

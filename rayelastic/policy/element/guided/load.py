@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
+from rayelastic.plan.plan_text import counted
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.element.pieces import OperatorGraph
 
@@ -111,8 +112,10 @@ def saturation_of(observation: Observation, graph: OperatorGraph, thresholds: Lo
     if heaviest >= thresholds.busy_piece:
         return Saturation.FULL, f"a piece keeps a thread {min(1.0, heaviest):.0%} busy"
     if observation.own_cpu >= thresholds.busy_all * running:
-        return Saturation.FULL, f"{observation.own_cpu:.1f} of {running} CPUs are busy"
-    why = f"{observation.own_cpu:.1f} of {running} CPUs are busy, threads idle {observation.idle:.0%} of the time"
+        return Saturation.FULL, f"{observation.own_cpu:.1f} of {counted(running, 'CPU')} busy"
+    why = (
+        f"{observation.own_cpu:.1f} of {counted(running, 'CPU')} busy, threads idle {observation.idle:.0%} of the time"
+    )
     at_rest = observation.idle >= thresholds.idle or not observation.queued
     if at_rest and max(heaviest, observation.own_cpu / running) < thresholds.slack:
         return Saturation.SLACK, f"the sources hold back: {why}"

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum
 
+from rayelastic.plan.plan_text import counted
 from rayelastic.policy.element.guided.estimate import Configuration
 from rayelastic.policy.element.guided.load import LoadThresholds, Saturation, cpus_of_others
 from rayelastic.policy.element.observation import Observation
@@ -45,7 +46,7 @@ class OtherProcesses:
         if abs(seen - self.cpus) < least or self._periods < thresholds.confirm:
             return None
         before, self.cpus = self.cpus, seen
-        return f"others use {seen} of {observation.cpu_count} CPUs, before {before}"
+        return f"others use {seen} of {counted(observation.cpu_count, 'CPU')}, before {before}"
 
 
 class DemandSign(Enum):

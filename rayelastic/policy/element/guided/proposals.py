@@ -9,6 +9,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from rayelastic.plan.plan_text import counted
 from rayelastic.policy.element.guided.estimate import NEARLY_BEST, Configuration, Estimate
 from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.levels import LevelTry, Purpose, fewer_threads, more_threads, peak_above
@@ -167,7 +168,7 @@ class _Proposal:
         if not self._new(configuration, by):
             return None
         aim = options[at][1].threads
-        why = f"{most / now:.2f} times as much is possible with {aim} threads by the costs of operators"
+        why = f"{most / now:.2f} times as much is possible with {counted(aim, 'thread')} by the costs of operators"
         return Trial(configuration, Purpose.GROWTH, why, throughput / now)
 
     def _options(self, estimate: Estimate, by: Explanation, levels: Iterable[int]) -> list[tuple[float, Configuration]]:
@@ -224,7 +225,8 @@ class _Proposal:
             configuration = Configuration(best.threads, self._placed(estimate, best.threads, by))
             then = self._ratio(estimate, configuration, best, by)
             if then >= 1 + self.thresholds.promise and self._new(configuration, by):
-                why = f"{len(configuration.queued)} queues instead of {len(best.queued)} may give {then - 1:+.0%}"
+                queues = counted(len(configuration.queued), "queue")
+                why = f"{queues} instead of {len(best.queued)} may give {then - 1:+.0%}"
                 return Trial(configuration, Purpose.PLACEMENT, why, then)
         return self._exploration(estimate)
 
@@ -271,7 +273,7 @@ class _Proposal:
         ):
             idle = configuration.threads > max(len(configuration.queued), best.threads)  # a thread without a queue
             if configuration != best and not idle and self._untried(configuration):
-                why = f"{left:.1f} of {bounds.cpus:.0f} CPUs are left"
+                why = f"{left:.1f} of {counted(round(bounds.cpus), 'CPU')} left"
                 return Trial(configuration, Purpose.REFINEMENT, why)
         return None
 
@@ -294,7 +296,9 @@ class _Proposal:
             if then >= 1 - self.thresholds.estimated_loss:
                 if configuration in self.known.measured or configuration in self.known.refused:
                     return None
-                return Trial(configuration, Purpose.SAVING, f"{threads} threads should give {then:.0%} of it", then)
+                return Trial(
+                    configuration, Purpose.SAVING, f"{counted(threads, 'thread')} should give {then:.0%} of it", then
+                )
         return None
 
     def _placed(self, estimate: Estimate, threads: int, by: Explanation | None = None) -> frozenset[str]:

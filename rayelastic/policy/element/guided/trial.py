@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.plan_text import counted
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate
 from rayelastic.policy.element.guided.levels import Purpose
 from rayelastic.policy.element.guided.measurement import Margin
@@ -156,4 +157,4 @@ def thread_limits(observation: Observation, others: int) -> tuple[int, int]:
 
 def shown(configuration: Configuration) -> str:
     """Return a configuration in words."""
-    return f"{configuration.threads} threads and {len(configuration.queued)} queues"
+    return f"{counted(configuration.threads, 'thread')} and {counted(len(configuration.queued), 'queue')}"

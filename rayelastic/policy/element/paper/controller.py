@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.plan_text import counted, short
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity, ThreadCountThresholds
@@ -165,5 +166,7 @@ class PaperMultiLevelElasticity:
         self.reset()
         operators = observation.operators
         models = {o.name: ThreadingModel.MANUAL for o in operators if o.switchable and o.name in observation.queued}
-        reason = f"{observation.throughput:.4g} tuples/s at {observation.thread_count} threads is another load"
+        reason = (
+            f"{short(observation.throughput)} tuples/s at {counted(observation.thread_count, 'thread')} is another load"
+        )
         return Decision(observation.thread_count, models, reason, "Middleware'19 3.2 (M14)")

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Self
 
 from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.plan_text import counted, short
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 
@@ -167,7 +168,7 @@ class _Rules:
     def decide(self) -> Decision:
         level = self.seen.thread_count
         below, above = self.below, self.above
-        reason = f"{self.seen.throughput:.4g} tuples/s at {level} threads"
+        reason = f"{short(self.seen.throughput)} tuples/s at {counted(level, 'thread')}"
         rule = 0
         if self.trend_below and not self.trust_above:
             rule, reason = 1, f"{reason}, {below} gave less and {above} is unknown"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.plan_text import counted, short
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.element.paper.profiling_groups import profiling_groups
@@ -92,7 +93,7 @@ class ThreadingModelElasticity:
         models = _differences(observation, self._search.queued)
         if outcome is not AdjustDecision.CONTINUE:
             self._search = None
-        seen = f"{observation.throughput:.4g} tuples/s with {len(observation.queued)} queues: {why}"
+        seen = f"{short(observation.throughput)} tuples/s with {counted(len(observation.queued), 'queue')}: {why}"
         return outcome, Decision(observation.thread_count, models, seen, f"Middleware'19 {rule}")
 
 
@@ -154,7 +155,7 @@ class _Search:
         self._tried = {0: throughput}
         size = len(self._groups[self._group])
         self._place(size)
-        group = f"group {self._group + 1} of {len(self._groups)}, {size} operators"
+        group = f"group {self._group + 1} of {len(self._groups)}, {counted(size, 'operator')}"
         return AdjustDecision.CONTINUE, f"{why}; next {group}", f"Fig. 4 line 6 (M04), {self._direction.value}"
 
     def _move(self, count: int, rule: str, why: str) -> Step:

@@ -1,0 +1,104 @@
+"""What those who look at a job are sent: all that the page shows of it, or what has changed since the number before.
+
+Each is written once, however many look. Whoever misses a number is sent all again. Must not know who looks.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rayelastic.web.frames import COLUMNS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Updates", "written"]
+
+MOST_ROWS = 0.7  # share of a table's rows up to which those that changed are sent with their numbers
+
+
+def written(said: Mapping[str, Any], table: NDArray[np.float32] | None) -> str:
+    """A state as JSON.
+
+    Args:
+        said: JSON values by name.
+        table: a row an operator, with COLUMNS; goes in as 'operators', base64 of little-endian float32, row by row.
+    """
+    if table is None:
+        return json.dumps(said)
+    # put together as text: base64 needs no escapes, and a large table is most of it
+    return f'{json.dumps(said)[:-1]}, "columns": {len(COLUMNS)}, "operators": "{_base64(table)}"}}'
+
+
+class Updates:
+    """The states of one job, each with a number, one higher than that of the state before.
+
+    Args:
+        said: the first one: JSON values by name.
+        table: its table of operators; None: there is none yet.
+
+    >>> updates = Updates({"state": "created", "epoch": 0})
+    >>> updates.take({"state": "running", "epoch": 0}, None)
+    >>> updates.since(0), updates.since(None)
+    (b'{"after": 0, "number": 1, "state": "running"}', b'{"state": "running", "epoch": 0, "number": 1}')
+    """
+
+    def __init__(self, said: Mapping[str, Any], table: NDArray[np.float32] | None = None) -> None:
+        self.number = 0
+        self._said = dict(said)
+        self._table = table
+        self._change = b""
+        self._whole: bytes | None = None  # written when somebody needs it
+
+    def take(self, said: Mapping[str, Any], table: NDArray[np.float32] | None, **news: Any) -> None:
+        """Takes the next state.
+
+        Args:
+            said: all of it, under the names of the first one.
+            table: of operators, with as many rows as the one before.
+            news: what goes out with this change alone, such as events.
+        """
+        changed = {name: value for name, value in said.items() if name not in self._said or self._said[name] != value}
+        head = {"after": self.number, "number": self.number + 1, **changed, **news}
+        self._change = _changed(head, self._table, table).encode()
+        self._said, self._table, self._whole = dict(said), table, None
+        self.number += 1
+
+    @property
+    def whole(self) -> bytes:
+        """All of the state there is now."""
+        if self._whole is None:
+            self._whole = written({**self._said, "number": self.number}, self._table).encode()
+        return self._whole
+
+    def since(self, number: int | None) -> bytes:
+        """What leads to the state there is now.
+
+        Args:
+            number: of the state that somebody has; None: of none.
+        """
+        return self._change if number is not None and number == self.number - 1 else self.whole
+
+
+def _changed(head: Mapping[str, Any], before: NDArray[np.float32] | None, now: NDArray[np.float32] | None) -> str:
+    """A change as JSON: rows that differ go in with their numbers, or the whole table if that is less."""
+    if now is None or before is now:
+        return json.dumps(head)
+    if before is None:
+        return written(head, now)
+    rows = np.flatnonzero((now != before).any(axis=1))
+    if len(rows) > MOST_ROWS * len(now):
+        return written(head, now)
+    if len(rows) == 0:
+        return json.dumps(head)
+    return f'{json.dumps(head)[:-1]}, "rows": "{_base64(rows.astype("<u4"))}", "values": "{_base64(now[rows])}"}}'
+
+
+def _base64(numbers: NDArray[Any]) -> str:
+    little = numbers.astype(numbers.dtype.newbyteorder("<"), copy=False)
+    return base64.b64encode(little.tobytes()).decode("ascii")
