@@ -1,8 +1,9 @@
 """Machines that are reached by ssh, for tests: each a Debian made of its packages, on a network that reaches the world.
 
 What `ray up` finds where it brings up a cluster: processes, files, users and addresses of their own, sshd, sudo, rsync
-and nothing of this project. They are namespaces of this machine, whose files are a layer over one folder, which debootstrap
-fills once; slirp4netns carries what they install. Node 0 is where the commands are typed: it has this machine's files.
+and nothing of this project. They are namespaces of this machine, whose files are a layer over one folder, which
+debootstrap fills once; slirp4netns carries what they install. Node 0 is where the commands are typed: it has this
+machine's files.
 """
 
 from __future__ import annotations
@@ -116,6 +117,7 @@ class Machines(netns.Nodes):  # type: ignore[misc]
             cd {own}/root
             mkdir -p {home}/.ssh {home}/.cache/pip
             cp {self._public_key} {home}/.ssh/authorized_keys
+            echo 127.0.1.1 machine{number} >> etc/hosts
             mount --bind {cache} {home}/.cache/pip
             chown -R --reference={home} {home}
             mount --rbind /dev dev && mount -t tmpfs tmpfs dev/shm
