@@ -141,19 +141,22 @@ class Nodes:
         self._holders.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _add_node(self, number: int) -> None:
+    def _set_up(self, number: int) -> str:
+        """What the shell that becomes a node does first, and `ready` once it has: the node lives as long as it."""
         own = self._folder / "t"
         own.mkdir(exist_ok=True)
         checkpoints = Path.home() / ".cache" / "rayelastic" / "checkpoints"
         checkpoints.mkdir(parents=True, exist_ok=True)
-        set_up = f"""
+        return f"""
             hostname rel-node{number}
             for disk in /dev/shm {own} {checkpoints}; do mount -t tmpfs tmpfs $disk; done
             ip link set lo up && echo ready && exec cat
         """
+
+    def _add_node(self, number: int) -> None:
         namespaces = ["--net", "--mount", "--pid", "--uts", "--fork", "--mount-proc", "--kill-child"]
         holder = subprocess.Popen(
-            ["unshare", *namespaces, "--propagation", "private", "sh", "-ec", set_up],
+            ["unshare", *namespaces, "--propagation", "private", "sh", "-ec", self._set_up(number)],
             stdin=subprocess.PIPE,  # the node ends with it, and so with this process
             stdout=subprocess.PIPE,
         )

@@ -5,7 +5,8 @@
         --runtime-env-json '{"env_vars": {"INPUT": "/data/books/*.txt", "OUTPUT": "/data/counts"}}' \
         -- python examples/word_count_job.py
 
-`ray job stop` ends it in order: sources stop, what they sent arrives, nothing is left behind.
+Without OUTPUT the counts come back to the driver; a folder has to be on storage that all nodes see, and so have files
+of INPUT. `ray job stop` ends it in order: sources stop, what they sent arrives, nothing is left behind.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from topologies import word_count
 
 def main() -> int:
     """Runs the job; gives the exit status."""
-    output = os.environ.get("OUTPUT", "results/word_count")
+    output = os.environ.get("OUTPUT")
     topology = word_count.build(input=os.environ.get("INPUT"), output=output)
     job = rel.submit(topology, rel.JobConfig(pes=int(os.environ.get("PES", "1"))))
     job.drain_on_stop()

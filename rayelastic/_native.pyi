@@ -209,6 +209,12 @@ class Tls:
         """Doesn't own the descriptor. key: 32 bytes."""
 
     @staticmethod
+    def certified(fd: int, own: str, own_key: str, authorities: str, server: bool) -> Tls:
+        """
+        With certificates of both sides, files as PEM; RuntimeError: they can't be used.
+        """
+
+    @staticmethod
     def missing() -> str:
         """Why there is no TLS on this machine; empty if there is."""
 
@@ -236,6 +242,12 @@ class Tls:
     @property
     def in_force(self) -> str:
         """The protocol and its suite; empty before the handshake has ended."""
+
+    @property
+    def exported(self) -> bytes:
+        """
+        32 bytes that the two ends of this connection have in common; empty before the handshake has ended.
+        """
 
 def crc32c(data: bytes) -> int:
     """CRC-32C of some bytes (RFC 3720), as links have it."""

@@ -48,13 +48,14 @@ def default_input() -> list[str]:
 
 
 def build(
-    input: str | None = None, output: str = "results/word_count", spark: bool = False, executors: int = 1
+    input: str | None = None, output: str | None = "results/word_count", spark: bool = False, executors: int = 1
 ) -> rel.Topology:
     """Declares the topology.
 
     Args:
         input: a text file, a folder or a glob of UTF-8 text; the sources of Python's standard library if not given.
-        output: the folder that the counts are written to, as Parquet.
+        output: the folder that the counts are written to, as Parquet; None, without Spark: they come back to the driver
+            as a table.
         spark: read the text with Spark and give the counts back as a Spark DataFrame.
         executors: Spark executors, each with one core.
     """
@@ -66,14 +67,14 @@ def build(
         sink: Any = rel.spark.sink(session)
     else:
         lines = topology.source("lines", rel.text(paths))
-        sink = rel.parquet(output)
+        sink = rel.arrow() if output is None else rel.parquet(output)
     lines.flat_map("words", words).key_by("word").aggregate("counts", n=rel.count()).sink("out", sink)
     return topology
 
 
 def report(
     result: rel.JobResult,
-    output: str = "results/word_count",
+    output: str | None = "results/word_count",
     spark: bool = False,
     top: int = 20,
     input: str | None = None,
@@ -82,7 +83,7 @@ def report(
 
     Args:
         result: what the job left.
-        output: the folder of the counts.
+        output: the folder of the counts, as for `build`.
         spark: the result is a Spark DataFrame, which is written to the folder now.
         top: how many words to show.
         input: what was read, as for `build`.
@@ -91,12 +92,13 @@ def report(
 
     if spark:
         result["out"].write.mode("overwrite").parquet(output)
-    table = dataset.dataset(output, format="parquet").to_table()
+    table = result["out"] if output is None else dataset.dataset(output, format="parquet").to_table()
     first = table.sort_by([("n", "descending"), ("word", "ascending")]).slice(0, top).to_pylist()
     total = sum(table["n"].to_pylist())
     width = max((len(row["word"]) for row in first), default=0)
     lines = [f"{row['word']:<{width}}  {row['n']:>9,}" for row in first]
-    lines.append(f"{total:,} words, {table.num_rows:,} distinct; all counts: {Path(output).resolve()}")
+    kept = "" if output is None else f"; all counts: {Path(output).resolve()}"
+    lines.append(f"{total:,} words, {table.num_rows:,} distinct{kept}")
     if input is None:
         lines.append("counted: the sources of Python's standard library; --input 'books/*.txt' counts others")
         lines.append(

@@ -1,11 +1,14 @@
 // How fast a link is between two processes of one node: frames of 64 KiB over a Unix socket and over TCP, with checksums and
 // without, beside plain send and recv of as much at a time. The payload is 64-byte records, or records with a 1,000-byte text.
-// The processor time of each side per GB tells on a busy machine what an idle one would reach.
+// The processor time of each side per GB tells on a busy machine what an idle one would reach. And between two network namespaces, over
+// a cable of the kernel's (veth), plain and encrypted: how fast, and how long a lone record is on its way; these rows need root.
 //
 //   bench_link [seconds=0.5] [rounds=5]
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -42,32 +45,75 @@ class Context : public rel_context {
   ChunkRef attached;
 };
 
-void connect_pair(bool tcp, int& a, int& b) {
+enum class Over { Unix, Tcp, Cable };
+
+// Two network namespaces of this process alone, which end with it, and a cable from one to the other.
+class Hosts {
+ public:
+  static constexpr std::uint32_t kFar = 0x0a530102;  // 10.83.1.2, seen from within only
+
+  Hosts() : here_(own()) {
+    if (::unshare(CLONE_NEWNET) != 0) return;
+    near_ = own();
+    if (::unshare(CLONE_NEWNET) != 0) return;
+    far_ = own();
+    const std::string path = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(far_);
+    const std::string laid = "ip link add near type veth peer name far netns " + path +
+                             " && ip addr add 10.83.1.1/24 dev near && ip link set near up && nsenter --net=" + path +
+                             " sh -c 'ip addr add 10.83.1.2/24 dev far && ip link set far up' 2>/dev/null";
+    enter(near_);
+    made_ = std::system(laid.c_str()) == 0;
+    enter(here_);
+  }
+  [[nodiscard]] bool made() const { return made_; }
+  void go_far() const { enter(far_); }
+  void go_near() const { enter(near_); }
+  void go_home() const { enter(here_); }
+
+  static const Hosts& here() {
+    static const Hosts hosts;
+    return hosts;
+  }
+
+ private:
+  static int own() { return ::open("/proc/thread-self/ns/net", O_RDONLY); }
+  static void enter(int space) {
+    if (::setns(space, CLONE_NEWNET) != 0) give_up("can't enter a network namespace");
+  }
+  int here_, near_ = -1, far_ = -1;
+  bool made_ = false;
+};
+
+void connect_pair(Over over, int& a, int& b) {
   int both[2];
-  if (!tcp) {
+  if (over == Over::Unix) {
     if (::socketpair(AF_UNIX, SOCK_STREAM, 0, both) != 0) give_up("no socket pair");
     a = both[0], b = both[1];
     return;
   }
+  if (over == Over::Cable) Hosts::here().go_far();
   const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = htonl(over == Over::Cable ? Hosts::kFar : INADDR_LOOPBACK);
   socklen_t length = sizeof(address);
   if (::bind(listener, reinterpret_cast<sockaddr*>(&address), length) != 0 || ::listen(listener, 1) != 0 ||
       ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
     give_up("can't listen");
   }
+  if (over == Over::Cable) Hosts::here().go_near();
   a = ::socket(AF_INET, SOCK_STREAM, 0);
   if (::connect(a, reinterpret_cast<sockaddr*>(&address), length) != 0) give_up("can't connect");
   b = ::accept(listener, nullptr, nullptr);
   ::close(listener);
+  if (over == Over::Cable) Hosts::here().go_home();
 }
 
 struct Case {
   const char* key;
   const char* what;
-  bool tcp, text, checksum;
+  Over over;
+  bool text, checksum;
   std::size_t run_bytes;  // what the operator is given at once
   bool encrypted = false;
   std::vector<double> sender_seconds = {}, receiver_seconds = {};  // of processor time per GB
@@ -101,7 +147,9 @@ std::shared_ptr<Tls> encrypted(const Case& measured, int fd, Tls::Side side) {
   }
 }
 
-void receive(int fd, const Case& measured) {
+// Calls `each` with what came at once: the records and how many.
+template <class Each>
+void receive(int fd, const Case& measured, Each&& each) {
   LinkOptions options;
   options.name = "bench";
   options.checksum = measured.checksum;
@@ -109,18 +157,21 @@ void receive(int fd, const Case& measured) {
   Context context;
   std::vector<std::byte> out(256 * in.output->record_size());
   std::int64_t result = 0;
-  while (!context.finished && result >= 0) result = in.process(nullptr, 0, out.data(), 256, in.state.get(), &context);
+  while (!context.finished && result >= 0) {
+    result = in.process(nullptr, 0, out.data(), 256, in.state.get(), &context);
+    for (std::int64_t i = 0; i < result; ++i) each(out.data() + static_cast<std::size_t>(i) * in.output->record_size());
+  }
   if (!context.finished) give_up("receiver: " + context.message);
 }
 
 // GB/s of a link.
 double through_link(Case& measured, double seconds) {
   int a, b;
-  connect_pair(measured.tcp, a, b);
+  connect_pair(measured.over, a, b);
   const pid_t child = ::fork();
   if (child == 0) {
     ::close(a);
-    receive(b, measured);
+    receive(b, measured, [](const std::byte*) {});
     std::_Exit(0);
   }
   ::close(b);
@@ -159,12 +210,56 @@ double through_link(Case& measured, double seconds) {
   return gigabytes / took;
 }
 
+constexpr timespec kBetween{.tv_sec = 0, .tv_nsec = 100'000};  // two lone records
+
+// Microseconds of a lone record from one operator to the other, the median.
+double on_the_way(const Case& measured, double seconds) {
+  int a, b, told[2];
+  connect_pair(measured.over, a, b);
+  if (::pipe(told) != 0) give_up("no pipe");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(a);
+    std::vector<double> took;
+    receive(b, measured, [&](const std::byte* record) {
+      std::int64_t sent;
+      std::memcpy(&sent, record, sizeof sent);
+      took.push_back(static_cast<double>(nanoseconds_now() - sent) / 1e3);
+    });
+    const double median = percentile(took, 0.5);
+    std::_Exit(::write(told[1], &median, sizeof median) == sizeof median ? 0 : 1);
+  }
+  ::close(b);
+  LinkOptions options;
+  options.name = "bench";
+  const auto schema = schema_of(false);
+  const OperatorSpec out = link_out("out", schema, Link::over(a, options, encrypted(measured, a, Tls::Side::Client)));
+  std::vector<std::byte> record(schema->record_size());
+  Context context;
+  std::int64_t result = 0;
+  for (const auto start = Clock::now(); result == 0 && seconds_since(start) < seconds;) {
+    (void)::clock_nanosleep(CLOCK_MONOTONIC, 0, &kBetween, nullptr);
+    const std::int64_t now = nanoseconds_now();
+    std::memcpy(record.data(), &now, sizeof now);
+    result = out.process(record.data(), 1, nullptr, 0, out.state.get(), &context);
+  }
+  if (result == 0) result = out.process(nullptr, 0, nullptr, 0, out.state.get(), &context);
+  double median = 0;
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (result != 0 || status != 0 || ::read(told[0], &median, sizeof median) != sizeof median) give_up("lone records: " + context.message);
+  ::close(told[0]);
+  ::close(told[1]);
+  return median;
+}
+
+constexpr char kNoHosts[] = "needs root, iproute2 and util-linux";
 constexpr std::size_t kPlainBytes = 64 << 10;
 
 // GB/s of plain calls of send and recv.
-double through_socket(bool tcp, double seconds) {
+double through_socket(Over over, double seconds) {
   int a, b;
-  connect_pair(tcp, a, b);
+  connect_pair(over, a, b);
   std::vector<char> bytes(kPlainBytes, 'x');
   const pid_t child = ::fork();
   if (child == 0) {
@@ -193,16 +288,21 @@ int main(int argc, char** argv) {
   const Settings settings(argc, argv, {{"seconds", 0.5}, {"rounds", 5}});
   const double seconds = settings.number("seconds");
   for (Case each : std::vector<Case>{
-           {"unix.64", "Unix socket, 64 B records, 64 KiB runs", false, false, true, 64 << 10},
-           {"tcp.64", "TCP, 64 B records, 64 KiB runs", true, false, true, 64 << 10},
-           {"unix.unchecked", "Unix socket, 64 B records, 64 KiB runs, no checksum", false, false, false, 64 << 10},
-           {"tcp.unchecked", "TCP, 64 B records, 64 KiB runs, no checksum", true, false, false, 64 << 10},
-           {"tls", "TLS 1.3 over TCP, 64 B records, 64 KiB runs", true, false, true, 64 << 10, true},
-           {"unix.text", "Unix socket, 1,000 B texts, 64 KiB runs", false, true, true, 64 << 10},
-           {"tcp.text", "TCP, 1,000 B texts, 64 KiB runs", true, true, true, 64 << 10},
-           {"unix.16k", "Unix socket, 64 B records, 16 KiB runs", false, false, true, 16 << 10},
-           {"unix.1k", "Unix socket, 64 B records, 1 KiB runs", false, false, true, 1 << 10},
+           {"unix.64", "Unix socket, 64 B records, 64 KiB runs", Over::Unix, false, true, 64 << 10},
+           {"tcp.64", "TCP, 64 B records, 64 KiB runs", Over::Tcp, false, true, 64 << 10},
+           {"unix.unchecked", "Unix socket, 64 B records, 64 KiB runs, no checksum", Over::Unix, false, false, 64 << 10},
+           {"tcp.unchecked", "TCP, 64 B records, 64 KiB runs, no checksum", Over::Tcp, false, false, 64 << 10},
+           {"tls", "TLS 1.3 over TCP, 64 B records, 64 KiB runs", Over::Tcp, false, true, 64 << 10, true},
+           {"unix.text", "Unix socket, 1,000 B texts, 64 KiB runs", Over::Unix, true, true, 64 << 10},
+           {"tcp.text", "TCP, 1,000 B texts, 64 KiB runs", Over::Tcp, true, true, 64 << 10},
+           {"unix.16k", "Unix socket, 64 B records, 16 KiB runs", Over::Unix, false, true, 16 << 10},
+           {"unix.1k", "Unix socket, 64 B records, 1 KiB runs", Over::Unix, false, true, 1 << 10},
+           {"cable.tls", "TLS 1.3 between two hosts, 64 B records, 64 KiB runs", Over::Cable, false, true, 64 << 10, true},
        }) {
+    if (each.over == Over::Cable && !Hosts::here().made()) {
+      print({.key = std::string("link.") + each.key, .what = each.what, .unit = "GB/s", .note = kNoHosts});
+      continue;
+    }
     Row row{.key = std::string("link.") + each.key,
             .what = std::string("link, ") + each.what,
             .unit = "GB/s",
@@ -210,7 +310,7 @@ int main(int argc, char** argv) {
             .rounds = alternate(
                 settings.whole("rounds"), [&] { return through_link(each, seconds); },
                 [&] {
-                  if (!each.encrypted) return through_socket(each.tcp, seconds);
+                  if (!each.encrypted) return through_socket(each.over, seconds);
                   Case open = each;
                   open.encrypted = false;
                   return through_link(open, seconds);
@@ -221,4 +321,13 @@ int main(int argc, char** argv) {
     row.note = note;
     print(row);
   }
+  Row lone{.key = "link.cable.tls.p50", .what = "a lone record between two hosts by TLS 1.3, median", .unit = "us", .note = kNoHosts};
+  if (Hosts::here().made()) {
+    const Case plain{"", "", Over::Cable, false, true, 0}, secret{"", "", Over::Cable, false, true, 0, true};
+    lone.limit_what = "the same link without TLS";
+    lone.note.clear();
+    lone.rounds =
+        alternate(settings.whole("rounds"), [&] { return on_the_way(secret, seconds); }, [&] { return on_the_way(plain, seconds); });
+  }
+  print(lone);
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import socket
 from dataclasses import dataclass
 
 from rayelastic.compile.cache.loader import engine_symbols, host_target, load_image, register_symbols
@@ -15,6 +17,8 @@ from rayelastic.compile.reading.signatures import annotated_library
 from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane
 
 __all__ = ["LoadedMethods", "load", "load_aggregate", "load_process"]
+
+_log = logging.getLogger(__name__)
 
 
 def load(code: OperatorCode) -> LoadedFunction:
@@ -63,6 +67,7 @@ class LoadedMethods:
 def load_process(code: ProcessCode) -> LoadedMethods:
     """Links the methods into this process; errors as of `load`."""
     if any(one is not None and one.target != host_target() for one in code.methods):
+        _tell_of_another_processor(code.request.operator)
         again = Compiler().compile_process(code.request)
         assert isinstance(again, ProcessCode), again
         code = again
@@ -89,6 +94,7 @@ def _machine_for_here(code: OperatorCode) -> MachineCode:
     assert code.machine is not None
     if code.machine.target == host_target():
         return code.machine
+    _tell_of_another_processor(code.operator)
     request = FunctionRequest(
         code.operator,
         code.kind,
@@ -99,3 +105,11 @@ def _machine_for_here(code: OperatorCode) -> MachineCode:
         location=code.location,
     )
     return machine_code(request, code.state_schema, user_cache())[0]
+
+
+def _tell_of_another_processor(operator: str) -> None:
+    _log.info(
+        "'%s' was compiled for another processor than that of %s: it is compiled again, or taken from the cache here",
+        operator,
+        socket.gethostname(),
+    )

@@ -51,7 +51,7 @@ def prepare(
     _check_given(topology, config)
     config = (config or JobConfig()).or_regions(regions)
     if config.secure:
-        check_encryption()
+        check_encryption(config.link_certificates)
     if config.tls is not None:
         server_context(config.tls)
     topology.validate(shipped=False)

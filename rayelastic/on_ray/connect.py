@@ -24,7 +24,7 @@ def ensure_ray(address: str | None = None, *, start: bool = True, num_cpus: int 
 
     Args:
         address: 'host:port' of a cluster, 'auto' for the one on this machine, 'local' for a new one. `None`: what
-            RAY_ADDRESS names, else the one that runs on this machine, else a new one.
+            RAY_ADDRESS names, else the one that runs on this machine, which a warning names, else a new one.
         start: whether a new local cluster may be started.
         num_cpus: CPUs that a new local cluster offers; by default as many as the machine has; not of a running one.
 
@@ -86,6 +86,9 @@ def _connect(address: str | None, start: bool, num_cpus: int | None) -> None:
             f"no Ray cluster at {address or 'this machine'}: {_first_line(error)}",
             way_out="Check that `ray status` works with the same RAY_ADDRESS, or give no address to start one here",
         ) from error
+    if address is None and not adapter.started_here():
+        joined = ray.get_runtime_context().gcs_address
+        _log.warning("joined the Ray at %s, which runs on this machine; address='local' starts a new one", joined)
 
 
 def _check_reachable(address: str) -> None:

@@ -107,7 +107,8 @@ class JobConfig:
         patience: seconds for which another processing element may say nothing, as behind a cut cable or on a machine
             that stands still, until it counts as lost; one whose process ends is missed at once. 2 or more.
         secure: whether what goes from host to host is encrypted (TLS 1.3): links, state that moves, rows from Spark and
-            Ray Datasets; about half as fast where a link is the bottleneck. What stays on a host never is.
+            Ray Datasets; about half as fast where a link is the bottleneck. What stays on a host never is. Certificates
+            besides: `tls=rel.TLS(cert, key, ca, links=True)`.
         checkpoint: how the running job saves itself and goes on after a loss, see Checkpoint; None: on Ray the defaults
             of Checkpoint, in this process not at all; False: not at all.
         web_port: where this process serves the page of the job, at 127.0.0.1, until the job is closed; 0: a free port;
@@ -193,6 +194,11 @@ class JobConfig:
             _check_port(self.web_port)
         if self.tls is not None and not isinstance(self.tls, TLS):
             raise ConfigError(f"JobConfig(tls={self.tls!r})", way_out="Give rel.TLS(cert, key, ca)")
+        if self.link_certificates is not None and not self.secure:
+            raise ConfigError(
+                "JobConfig(tls=rel.TLS(links=True)) without secure=True: links aren't encrypted",
+                way_out="Give secure=True, too, or leave links out",
+            )
         object.__setattr__(self, "elasticity", _checked_elasticity(self.elasticity))
         _check_paper(self.paper, self.elasticity)
         _check_level(self.log_level)
@@ -204,6 +210,11 @@ class JobConfig:
             )
         object.__setattr__(self, "pins", _checked_pins(self.pins, self.pes))
         object.__setattr__(self, "threading", _checked_threading(self.threading))
+
+    @property
+    def link_certificates(self) -> TLS | None:
+        """What both ends of a link show to each other; None: nothing, the key of the connection alone counts."""
+        return self.tls if self.tls is not None and self.tls.links else None
 
     def or_regions(self, regions: Regions) -> Self:
         """Return the same with regions that are like this if nothing is said of them."""

@@ -1,4 +1,4 @@
-"""Which certificates a job shows, and whom it believes, at the ports that it opens for people and programs."""
+"""Which certificates a job shows, and whom it believes: at its ports for people and programs, and on its links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ __all__ = ["TLS"]
 class TLS:
     """TLS with certificates for the page of a job (`JobConfig(web_port=)`) and its metrics (`metrics_port=`).
 
-    Links between processing elements need none: see `JobConfig(secure=True)`.
+    What goes from host to host is encrypted without any by `JobConfig(secure=True)`; with `links=True` both ends of it
+    show these certificates, too.
 
     Args:
         cert: file with the certificate that the ports show, and those between it and its authority, as PEM.
@@ -22,21 +23,29 @@ class TLS:
             TLS); None: nobody has to.
         host: the address at which the ports listen, one that the certificate names; other than a loopback address only
             with `ca`, as the port of Prometheus asks for no token.
+        links: whether both ends of each link, of state that moves and of rows from Spark and Ray Datasets have to show
+            a certificate of `ca` (mutual TLS), beside the proof that they know the job's secret; with
+            `JobConfig(secure=True)` only. The files are then at the same paths on every node and for the driver; they
+            are read anew for each connection. A certificate that says what it is for says server and client.
 
     Raises:
-        ConfigError: no file is named, or others could read the metrics.
+        ConfigError: no file is named, others could read the metrics, or links without an authority.
 
     >>> TLS("host.pem", "host.key").host
     '127.0.0.1'
     >>> TLS("host.pem", "host.key", host="10.0.0.7")
     Traceback (most recent call last):
     rayelastic.errors.ConfigError: rel.TLS(host='10.0.0.7') without ca: whoever reaches it could read...
+    >>> TLS("host.pem", "host.key", links=True)
+    Traceback (most recent call last):
+    rayelastic.errors.ConfigError: rel.TLS(links=True) without ca: nobody says whose certificates count. Name the...
     """
 
     cert: str
     key: str
     ca: str | None = None
     host: str = "127.0.0.1"
+    links: bool = False
 
     def __post_init__(self) -> None:
         for name, value in (("cert", self.cert), ("key", self.key), ("ca", self.ca)):
@@ -46,6 +55,13 @@ class TLS:
             raise ConfigError(
                 f"rel.TLS(host={self.host!r}) without ca: whoever reaches it could read the metrics",
                 way_out="Name the authority of those who may by ca=, or leave host out",
+            )
+        if not isinstance(self.links, bool):
+            raise ConfigError(f"rel.TLS(links={self.links!r})", way_out="Give True or False")
+        if self.links and self.ca is None:
+            raise ConfigError(
+                "rel.TLS(links=True) without ca: nobody says whose certificates count",
+                way_out="Name the authority of the nodes by ca=",
             )
 
 

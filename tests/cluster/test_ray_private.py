@@ -35,6 +35,10 @@ def test_the_driver_that_asks_lives(ray_cluster: str) -> None:
     assert not adapter.driver_is_dead("ffffffff")
 
 
+def test_who_started_ray_knows_it(ray_cluster: str) -> None:
+    assert adapter.started_here()
+
+
 def test_the_logs_of_the_session_are_there(ray_cluster: str) -> None:
     assert list(Path(adapter.logs_path()).glob("gcs_server*"))
 

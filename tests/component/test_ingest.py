@@ -13,12 +13,14 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+import rayelastic as rel
 from rayelastic.errors import SourceError
 from rayelastic.runtime.ingest.client import PushError, push_partition
 from rayelastic.runtime.ingest.frames import QUERY, Epoch, FrameKind, receive_frame, send_frame
 from rayelastic.runtime.ingest.receiver import IngestServer
 from rayelastic.runtime.port.data_port import DataPort, derive_secret
 from rayelastic.runtime.values.specs import IngestAddress
+from tests.component.certificates import make_certificates
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("text", pa.string())])
 CHANNEL = "ingest:rows"
@@ -59,11 +61,16 @@ class Rows:
 class Ingest:
     """An ingest server behind a real data port."""
 
-    def __init__(self, max_frame: int | None = None, *, secure: bool = False) -> None:
+    def __init__(
+        self, max_frame: int | None = None, *, secure: bool = False, certificates: rel.TLS | None = None
+    ) -> None:
         self.rows = Rows()
         self.server = IngestServer("rows", SCHEMA, self.rows, **({"max_frame": max_frame} if max_frame else {}))
         secret = secrets.token_bytes(32)
-        self.port = DataPort("job", "pe0", secret, "127.0.0.1", lambda far, _: self.server.serve(far), secure=secure)
+        self.port = DataPort(
+            "job", "pe0", secret, "127.0.0.1", lambda far, _: self.server.serve(far),
+            secure=secure, certificates=certificates,
+        )  # fmt: skip
         address = replace(self.port.address, unix_path="") if secure else self.port.address
         self.address = IngestAddress(address, "job", "pe0", CHANNEL, derive_secret(secret, CHANNEL))
 
@@ -86,9 +93,13 @@ class Ingest:
         self.port.close()
 
 
-@pytest.fixture(params=["on this host", "from another"])
+@pytest.fixture(params=["on this host", "from another", "by certificates"])
 def ingest(request: pytest.FixtureRequest) -> Iterator[Ingest]:
-    made = Ingest(secure=request.param == "from another")
+    certificates = None
+    if request.param == "by certificates":
+        folder = make_certificates(request.getfixturevalue("tmp_path"))
+        certificates = rel.TLS(f"{folder}/port.pem", f"{folder}/port.key", f"{folder}/ours.pem", links=True)
+    made = Ingest(secure=request.param != "on this host", certificates=certificates)
     yield made
     made.close()
 

@@ -1,7 +1,6 @@
 """The page and the port of Prometheus by TLS: what they show, whom they let in, and mistakes told before a start."""
 
 import ssl
-import subprocess
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPCookieProcessor, HTTPSHandler, build_opener
@@ -12,28 +11,14 @@ import rayelastic as rel
 from rayelastic.errors import ConfigError
 from rayelastic.job import start
 from rayelastic.testing import Gate, script
+from tests.component.certificates import make_certificates
 
 TIMEOUT = 10.0
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of two authorities `ours` and `theirs` with a certificate each; and one of the ports, by ours."""
-    made = tmp_path_factory.mktemp("certificates")
-
-    def openssl(*arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=made, check=True, capture_output=True)
-
-    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2")
-    for name in ("ours", "theirs"):
-        openssl("req", "-x509", *key, "-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}")
-    for name, authority in (("port", "ours"), ("friend", "ours"), ("stranger", "theirs")):
-        openssl(
-            "req", "-x509", *key, "-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}",
-            "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE",
-            "-CA", f"{authority}.pem", "-CAkey", f"{authority}.key",
-        )  # fmt: skip
-    return made
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
 def client(folder: Path, name: str = "") -> ssl.SSLContext:

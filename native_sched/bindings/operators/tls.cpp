@@ -59,6 +59,14 @@ void bind_tls(nb::module_& module) {
           },
           nb::arg("fd"), nb::arg("key"), nb::arg("server"), "Doesn't own the descriptor. key: 32 bytes.")
       .def_static(
+          "certified",
+          [](int fd, const std::string& own, const std::string& own_key, const std::string& authorities, bool server) {
+            return TlsObject{
+                std::make_shared<Tls>(fd, server ? Tls::Side::Server : Tls::Side::Client, Tls::Certificates{own, own_key, authorities})};
+          },
+          nb::arg("fd"), nb::arg("own"), nb::arg("own_key"), nb::arg("authorities"), nb::arg("server"),
+          "With certificates of both sides, files as PEM; RuntimeError: they can't be used.")
+      .def_static(
           "missing", [] { return Tls::missing(); }, "Why there is no TLS on this machine; empty if there is.")
       .def(
           "handshake",
@@ -101,7 +109,14 @@ void bind_tls(nb::module_& module) {
           "error", [](const TlsObject& self) { return self.tls->error(); }, "Why it failed; empty if it didn't.")
       .def_prop_ro(
           "in_force", [](const TlsObject& self) { return self.tls->in_force(); },
-          "The protocol and its suite; empty before the handshake has ended.");
+          "The protocol and its suite; empty before the handshake has ended.")
+      .def_prop_ro(
+          "exported",
+          [](const TlsObject& self) {
+            const std::string bytes = self.tls->exported();
+            return nb::bytes(bytes.data(), bytes.size());
+          },
+          "32 bytes that the two ends of this connection have in common; empty before the handshake has ended.");
 }
 
 }  // namespace rayelastic::python

@@ -32,6 +32,11 @@ Library::Library() {
   REL_FIND(SSL_CTX_set_num_tickets);
   REL_FIND(SSL_CTX_set_default_read_buffer_len);
   REL_FIND(SSL_CTX_set_verify);
+  REL_FIND(SSL_CTX_set_default_passwd_cb);
+  REL_FIND(SSL_CTX_use_certificate_chain_file);
+  REL_FIND(SSL_CTX_use_PrivateKey_file);
+  REL_FIND(SSL_CTX_load_verify_locations);
+  REL_FIND(SSL_CTX_free);
   REL_FIND(SSL_new);
   REL_FIND(SSL_free);
   REL_FIND(SSL_set_connect_state);
@@ -47,6 +52,7 @@ Library::Library() {
   REL_FIND(SSL_get_error);
   REL_FIND(SSL_key_update);
   REL_FIND(SSL_session_reused);
+  REL_FIND(SSL_export_keying_material);
   REL_FIND(SSL_get_current_cipher);
   REL_FIND(SSL_CIPHER_get_name);
   REL_FIND(SSL_get_version);

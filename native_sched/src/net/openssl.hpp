@@ -18,7 +18,8 @@ constexpr int kWantsRead = 2, kWantsWrite = 3, kEnd = 6;
 constexpr int kSetLeastVersion = 123, kSetReadAhead = 41, kSetMode = 33;
 constexpr long kTls13 = 0x0304;
 constexpr long kMovingWriteBuffer = 2;
-constexpr int kVerifyPeer = 1;
+constexpr int kVerifyPeer = 1, kFailWithoutCertificate = 2;
+constexpr int kPem = 1;
 constexpr int kUpdateNotRequested = 0;
 constexpr int kBioReads = 1, kBioWrites = 2, kBioRetry = 8;
 constexpr int kBioControlEnd = 2, kBioControlFlush = 11;
@@ -26,6 +27,7 @@ constexpr int kBioType = 0x0400 | 100;  // BIO_TYPE_SOURCE_SINK and a number tha
 
 using PskClient = unsigned (*)(Connection*, const char*, char*, unsigned, unsigned char*, unsigned);
 using PskServer = unsigned (*)(Connection*, const char*, unsigned char*, unsigned);
+using Password = int (*)(char*, int, int, void*);
 
 struct Library {
   Library();
@@ -39,6 +41,11 @@ struct Library {
   int (*SSL_CTX_set_num_tickets)(Context*, std::size_t) = nullptr;
   void (*SSL_CTX_set_default_read_buffer_len)(Context*, std::size_t) = nullptr;
   void (*SSL_CTX_set_verify)(Context*, int, void*) = nullptr;
+  void (*SSL_CTX_set_default_passwd_cb)(Context*, Password) = nullptr;
+  int (*SSL_CTX_use_certificate_chain_file)(Context*, const char*) = nullptr;
+  int (*SSL_CTX_use_PrivateKey_file)(Context*, const char*, int) = nullptr;
+  int (*SSL_CTX_load_verify_locations)(Context*, const char*, const char*) = nullptr;
+  void (*SSL_CTX_free)(Context*) = nullptr;
   Connection* (*SSL_new)(Context*) = nullptr;
   void (*SSL_free)(Connection*) = nullptr;
   void (*SSL_set_connect_state)(Connection*) = nullptr;
@@ -54,6 +61,8 @@ struct Library {
   int (*SSL_get_error)(const Connection*, int) = nullptr;
   int (*SSL_key_update)(Connection*, int) = nullptr;
   int (*SSL_session_reused)(const Connection*) = nullptr;
+  int (*SSL_export_keying_material)(Connection*, unsigned char*, std::size_t, const char*, std::size_t, const unsigned char*, std::size_t,
+                                    int) = nullptr;
   const void* (*SSL_get_current_cipher)(const Connection*) = nullptr;
   const char* (*SSL_CIPHER_get_name)(const void*) = nullptr;
   const char* (*SSL_get_version)(const Connection*) = nullptr;

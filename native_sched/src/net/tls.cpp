@@ -25,6 +25,8 @@ constexpr std::size_t kRecordBytes = 16384;            // the most of a TLS reco
 constexpr std::size_t kReadBytes = 5 * kRecordBytes;   // of one look into the socket: a frame of a link
 constexpr std::size_t kSendBytes = 16 * kRecordBytes;  // that are encrypted before the socket has taken them
 constexpr std::uint64_t kKeyBytesMost = std::uint64_t{64} << 30;
+constexpr std::string_view kExportLabel = "EXPORTER-rayelastic";
+constexpr std::size_t kExportBytes = 32;
 
 std::string last_error() {
   std::string text;
@@ -45,6 +47,7 @@ struct Tls::State {
   std::array<unsigned char, kKeyBytes> key{};
   mutable std::mutex mutex;  // of everything below
   openssl::Connection* connection = nullptr;
+  bool certified = false;  // by certificates, instead of the key
   bool ended = false;
   bool done = false;
   std::string error;
@@ -135,24 +138,59 @@ struct Tls::State {
     return std::strcmp(identity, kIdentity) == 0 ? give_key(connection, key, most_key) : 0;
   }
 
+  struct FreesContext {
+    void operator()(openssl::Context* context) const { library().SSL_CTX_free(context); }
+  };
+  using OwnContext = std::unique_ptr<openssl::Context, FreesContext>;
+
+  static OwnContext new_context(Side side) {
+    OwnContext made(library().SSL_CTX_new(side == Side::Client ? library().TLS_client_method() : library().TLS_server_method()));
+    if (made == nullptr) throw std::runtime_error("OpenSSL: " + last_error());
+    // A suite whose hash is SHA-256, as an external key has it.
+    const bool as_asked = library().SSL_CTX_ctrl(made.get(), openssl::kSetLeastVersion, openssl::kTls13, nullptr) == 1 &&
+                          library().SSL_CTX_set_ciphersuites(made.get(), "TLS_AES_128_GCM_SHA256") == 1;
+    if (!as_asked) throw std::runtime_error("OpenSSL: no TLS 1.3 with AES-128-GCM: " + last_error());
+    library().SSL_CTX_set_num_tickets(made.get(), 0);
+    library().SSL_CTX_ctrl(made.get(), openssl::kSetMode, openssl::kMovingWriteBuffer, nullptr);
+    library().SSL_CTX_ctrl(made.get(), openssl::kSetReadAhead, 1, nullptr);
+    library().SSL_CTX_set_default_read_buffer_len(made.get(), kReadBytes);
+    return made;
+  }
+
+  // No side has a certificate or believes one: the key alone makes a connection.
   static openssl::Context* context_of(Side side) {
-    const auto make = [](const void* method, bool dials) {
-      openssl::Context* const made = library().SSL_CTX_new(method);
-      if (made == nullptr) throw std::runtime_error("OpenSSL: " + last_error());
-      // A suite whose hash is SHA-256, as an external key has it. No side has a certificate or believes one: the key alone makes a connection.
-      const bool as_asked = library().SSL_CTX_ctrl(made, openssl::kSetLeastVersion, openssl::kTls13, nullptr) == 1 &&
-                            library().SSL_CTX_set_ciphersuites(made, "TLS_AES_128_GCM_SHA256") == 1;
-      if (!as_asked) throw std::runtime_error("OpenSSL: no TLS 1.3 with AES-128-GCM: " + last_error());
-      if (dials) library().SSL_CTX_set_verify(made, openssl::kVerifyPeer, nullptr);
-      library().SSL_CTX_set_num_tickets(made, 0);
-      library().SSL_CTX_ctrl(made, openssl::kSetMode, openssl::kMovingWriteBuffer, nullptr);
-      library().SSL_CTX_ctrl(made, openssl::kSetReadAhead, 1, nullptr);
-      library().SSL_CTX_set_default_read_buffer_len(made, kReadBytes);
-      return made;
-    };
-    static openssl::Context* const client = make(library().TLS_client_method(), true);
-    static openssl::Context* const server = make(library().TLS_server_method(), false);
+    static openssl::Context* const client = [] {
+      OwnContext made = new_context(Side::Client);
+      library().SSL_CTX_set_verify(made.get(), openssl::kVerifyPeer, nullptr);
+      return made.release();
+    }();
+    static openssl::Context* const server = new_context(Side::Server).release();
     return side == Side::Client ? client : server;
+  }
+
+  static OwnContext context_of(Side side, const Certificates& files) {
+    OwnContext made = new_context(side);
+    openssl::Context* const context = made.get();
+    const auto use = [](const std::string& file, int result) {
+      if (result != 1) throw std::runtime_error(file + " can't be used: " + last_error());
+    };
+    library().ERR_clear_error();
+    library().SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return 0; });  // nobody is asked for one
+    use(files.own, library().SSL_CTX_use_certificate_chain_file(context, files.own.c_str()));
+    use(files.own_key, library().SSL_CTX_use_PrivateKey_file(context, files.own_key.c_str(), openssl::kPem));  // checks that it belongs
+    use(files.authorities, library().SSL_CTX_load_verify_locations(context, files.authorities.c_str(), nullptr));
+    library().SSL_CTX_set_verify(context, openssl::kVerifyPeer | openssl::kFailWithoutCertificate, nullptr);
+    return made;
+  }
+
+  // Takes part in the context, which may be freed then.
+  void connect(openssl::Context* context, Side side) {
+    connection = library().SSL_new(context);
+    if (connection == nullptr) throw std::runtime_error("OpenSSL: " + last_error());
+    library().SSL_set_ex_data(connection, 0, this);
+    openssl::Bio* const bio = bio_of(this);
+    library().SSL_set_bio(connection, bio, bio);
+    side == Side::Client ? library().SSL_set_connect_state(connection) : library().SSL_set_accept_state(connection);
   }
 
   // What a call that gave nothing means for the caller. errno is that of the socket if it was the socket's.
@@ -187,7 +225,7 @@ struct Tls::State {
     const int result = library().SSL_do_handshake(connection);
     if (result == 1) {
       // With a certificate there would be no key to it: whoever was believed by one isn't who was dialled.
-      if (library().SSL_session_reused(connection) != 1) {
+      if (!certified && library().SSL_session_reused(connection) != 1) {
         error = "the other side doesn't have the key";
         return Step::Failed;
       }
@@ -227,19 +265,18 @@ Tls::Tls(int fd, Side side, std::string_view key) : state_(std::make_unique<Stat
   if (key.size() != kKeyBytes) throw std::invalid_argument("a key of TLS has 32 bytes");
   if (!missing().empty()) throw std::runtime_error(missing());
   std::ranges::copy(key, state_->key.begin());
-  state_->connection = library().SSL_new(State::context_of(side));
-  if (state_->connection == nullptr) throw std::runtime_error("OpenSSL: " + last_error());
-  openssl::Connection* const connection = state_->connection;
-  library().SSL_set_ex_data(connection, 0, state_.get());
-  openssl::Bio* const bio = State::bio_of(state_.get());
-  library().SSL_set_bio(connection, bio, bio);
+  state_->connect(State::context_of(side), side);
   if (side == Side::Client) {
-    library().SSL_set_psk_client_callback(connection, State::ask_client);
-    library().SSL_set_connect_state(connection);
+    library().SSL_set_psk_client_callback(state_->connection, State::ask_client);
   } else {
-    library().SSL_set_psk_server_callback(connection, State::ask_server);
-    library().SSL_set_accept_state(connection);
+    library().SSL_set_psk_server_callback(state_->connection, State::ask_server);
   }
+}
+
+Tls::Tls(int fd, Side side, const Certificates& files) : state_(std::make_unique<State>(fd)) {
+  if (!missing().empty()) throw std::runtime_error(missing());
+  state_->certified = true;
+  state_->connect(State::context_of(side, files).get(), side);
 }
 
 Tls::~Tls() = default;
@@ -309,7 +346,18 @@ std::string Tls::in_force() const {
   const std::lock_guard lock(state_->mutex);
   if (!state_->done) return {};
   return std::string(library().SSL_get_version(state_->connection)) + " " +
-         library().SSL_CIPHER_get_name(library().SSL_get_current_cipher(state_->connection));
+         library().SSL_CIPHER_get_name(library().SSL_get_current_cipher(state_->connection)) +
+         (state_->certified ? " by certificates" : "");
+}
+
+std::string Tls::exported() const {
+  const std::lock_guard lock(state_->mutex);
+  std::array<unsigned char, kExportBytes> bytes{};
+  if (!state_->done || library().SSL_export_keying_material(state_->connection, bytes.data(), bytes.size(), kExportLabel.data(),
+                                                            kExportLabel.size(), nullptr, 0, 0) != 1) {
+    return {};
+  }
+  return {bytes.begin(), bytes.end()};
 }
 
 std::uint64_t Tls::key_updates() const {

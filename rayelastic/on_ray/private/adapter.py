@@ -25,6 +25,7 @@ __all__ = [
     "kv_put",
     "living_nodes",
     "logs_path",
+    "started_here",
     "take_token",
     "token_headers",
 ]
@@ -53,6 +54,13 @@ def logs_path() -> str:
     import ray
 
     return str(ray._private.worker._global_node.get_logs_dir_path())
+
+
+def started_here() -> bool:
+    """Whether the Ray that this process is connected to is one that this process started."""
+    import ray
+
+    return bool(ray._private.worker._global_node.head)
 
 
 def dashboard_address() -> str:

@@ -27,7 +27,7 @@ from rayelastic.runtime.element.state_transfer import Ranges
 from rayelastic.runtime.files.local_checkpoints import discard_local, keep_local
 from rayelastic.runtime.ingest.addressing import ingest_address
 from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, dial
-from rayelastic.runtime.port.secure_socket import check_encryption, encryption_of, tls_of
+from rayelastic.runtime.port.secure_socket import encryption_of, tls_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.specs import PESpec
@@ -89,10 +89,9 @@ class ProcessingElement:
             or any(source.ingest for source in self._hosted.sources.values())
         ):
             spec = self.spec
-            if spec.config.secure:
-                check_encryption()
             names = spec.job_id, spec.pe, spec.secret, self._host
-            self._port = DataPort(*names, self._on_connection, spec.epoch, secure=spec.config.secure)
+            secure, shown = spec.config.secure, spec.config.link_certificates
+            self._port = DataPort(*names, self._on_connection, spec.epoch, secure=secure, certificates=shown)
         return self.address()
 
     def connect(self, peers: Mapping[str, PortAddress | None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,10 @@ def server_context(tls: TLS) -> ssl.SSLContext:
     """
     for name, path in (("cert", tls.cert), ("key", tls.key), ("ca", tls.ca)):
         if path is not None and not Path(path).is_file():
-            raise ConfigError(f"rel.TLS({name}={path!r}): there is no such file", way_out="Give the path of a PEM file")
+            raise ConfigError(
+                f"rel.TLS({name}={path!r}): there is no such file on {socket.gethostname()}",
+                way_out="Give the path of a PEM file",
+            )
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:

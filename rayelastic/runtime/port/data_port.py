@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rayelastic.errors import ConfigError
 from rayelastic.runtime.port.dialling import PortAddress, dial
@@ -35,7 +35,10 @@ from rayelastic.runtime.port.handshake import (
     derive_secret,
     verdict,
 )
-from rayelastic.runtime.port.secure_socket import SecureSocket
+from rayelastic.runtime.port.secure_socket import SecureSocket, check_encryption
+
+if TYPE_CHECKING:
+    from rayelastic.plan.tls import TLS
 
 __all__ = ["DataPort", "HandshakeError", "Hello", "PortAddress", "PortLimits", "Refusal", "derive_secret", "dial"]
 
@@ -86,9 +89,10 @@ class DataPort:
         limits: what strangers can take.
         secure: whether those that come over TCP have to speak TLS, with a key of their connection alone. What comes by
             the Unix socket never leaves this machine, and isn't encrypted.
+        certificates: what both sides of such a connection show to each other, too; None: nothing.
 
     Raises:
-        ConfigError: an address that means all interfaces.
+        ConfigError: an address that means all interfaces; this machine can't encrypt; a file isn't there or wrong.
         ValueError: the secret is too short.
         OSError: the address isn't one of this node.
 
@@ -116,17 +120,20 @@ class DataPort:
         limits: PortLimits | None = None,
         *,
         secure: bool = False,
+        certificates: TLS | None = None,
     ) -> None:
         if host in ("", "0.0.0.0", "::", "*"):
             raise ConfigError(
                 f"processing element '{pe_id}' can't listen on '{host}', which means all interfaces",
                 way_out="Give the node's own address, or 127.0.0.1 if everything runs on one node.",
             )
+        if secure:
+            check_encryption(certificates)
         self._job_id, self._pe_id, self._secret = job_id, pe_id, check_secret(secret)
         self._on_connection = on_connection
         self._epoch = epoch
         self._limits = limits or PortLimits()
-        self._secure = secure
+        self._secure, self._certificates = secure, certificates
         self._nonces = Nonces()
         self._pending: dict[socket.socket, _Pending] = {}
         self._allowance = float(self._limits.burst)
@@ -144,7 +151,7 @@ class DataPort:
             self._wakeable.setblocking(False)
             self._listeners = [listener for listener in (tcp, unix) if listener is not None]
             bound = tcp.getsockname()
-            self.address = PortAddress(bound[0], bound[1], path, secure)
+            self.address = PortAddress(bound[0], bound[1], path, secure, certificates)
             self._thread = threading.Thread(target=self._serve, name=f"rayelastic-port-{pe_id}", daemon=True)
             self._thread.start()
             undo.pop_all()
@@ -292,7 +299,13 @@ class DataPort:
 
     def _begin_encryption(self, selector: selectors.BaseSelector, pending: _Pending) -> None:
         self._forget(selector, pending)
-        secure = SecureSocket(pending.connection, pending.handshake.key, server=True)
+        try:
+            secure = SecureSocket(pending.connection, pending.handshake.key, self._certificates, server=True)
+        except RuntimeError as error:  # files were replaced since the port was opened
+            _log.warning("processing element '%s' can't encrypt a connection: %s", self._pe_id, error)
+            self._counters[Refusal.ENCRYPTION.value] += 1
+            pending.connection.close()
+            return
         pending.connection = pending.secure = secure
         self._pending[secure] = pending
         selector.register(secure, selectors.EVENT_READ)

@@ -11,11 +11,14 @@ import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rayelastic.errors import LinkError
 from rayelastic.runtime.port.handshake import REPLY_BYTES, VERDICT_BYTES, Dialler, HandshakeError, Hello, Refusal
 from rayelastic.runtime.port.secure_socket import GET_OPENSSL, SecureSocket
+
+if TYPE_CHECKING:
+    from rayelastic.plan.tls import TLS
 
 _BUSY_PAUSE_S: Final = 0.02  # between two attempts at a busy port
 
@@ -30,12 +33,14 @@ class PortAddress:
         unix_path: the Unix socket for peers on the same node; empty if there is none.
         secure: whether those that come over TCP have to speak TLS. It comes from the coordinator, over Ray, so nobody
             on the way can talk a dialler out of it.
+        certificates: what both sides show to each other then; None: nothing.
     """
 
     host: str
     port: int
     unix_path: str = ""
     secure: bool = False
+    certificates: TLS | None = None
 
 
 def dial(
@@ -106,20 +111,25 @@ def _dial_once(address: PortAddress, dialler: Dialler, hello: Hello, deadline: f
             problem = f"{where} closed the connection during the handshake: {error}"
             raise HandshakeError(Refusal.LOST, problem, way_out="Is it still running?") from error
         if address.secure and connection.family != socket.AF_UNIX:
-            connection = undo.enter_context(_encrypted(connection, dialler.key, where, deadline))
+            key = dialler.key
+            connection = undo.enter_context(_encrypted(connection, key, address.certificates, where, deadline))
         connection.settimeout(None)
         undo.pop_all()
     return connection
 
 
-def _encrypted(connection: socket.socket, key: bytes, where: str, deadline: float) -> SecureSocket:
+def _encrypted(
+    connection: socket.socket, key: bytes, certificates: TLS | None, where: str, deadline: float
+) -> SecureSocket:
     try:
-        secure = SecureSocket(connection, key, server=False)
+        secure = SecureSocket(connection, key, certificates, server=False)
     except RuntimeError as error:
         raise HandshakeError(
             Refusal.ENCRYPTION,
-            f"{where} wants an encrypted connection, and here {error}",
-            way_out=f"{GET_OPENSSL}, or leave JobConfig(secure=) out",
+            f"{where} wants an encrypted connection, and here (on {socket.gethostname()}) {error}",
+            way_out=f"{GET_OPENSSL}, or leave JobConfig(secure=) out"
+            if certificates is None
+            else "Have the files of rel.TLS(links=True) at the same paths on every node",
         ) from error
     with contextlib.ExitStack() as undo:
         undo.enter_context(secure)
@@ -128,9 +138,12 @@ def _encrypted(connection: socket.socket, key: bytes, where: str, deadline: floa
         except TimeoutError as error:
             raise HandshakeError(Refusal.TIMEOUT, f"{where} didn't encrypt the connection in time") from error
         except OSError as error:
-            raise HandshakeError(
-                Refusal.ENCRYPTION, f"{where}: {error}", way_out="Does something between the nodes change traffic?"
-            ) from error
+            way_out = "Does something between the nodes change traffic?"
+            if certificates is not None:
+                way_out = (
+                    "Have certificates of rel.TLS(ca=) on both nodes, for servers and clients, that haven't expired"
+                )
+            raise HandshakeError(Refusal.ENCRYPTION, f"{where}: {error}", way_out=way_out) from error
         undo.pop_all()
     return secure
 

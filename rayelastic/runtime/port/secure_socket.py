@@ -1,11 +1,14 @@
 """A socket between two hosts whose bytes are encrypted: TLS 1.3 with the key that a handshake has left on both sides.
 
-No certificates: each connection has a key of its own, derived from the job's secret and both nonces (handshake.py).
+No certificates: each connection has a key of its own, derived from the job's secret and both nonces (handshake.py). Or
+certificates of both sides (`rel.TLS(links=True)`), and then, encrypted, the proof that each has that key, too.
 Same calls as a plain socket, so that whoever has one needn't know which it is. Why so: docs/decisions/encryption.md.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import select
 import socket
 import time
@@ -14,26 +17,34 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rayelastic import _native
 from rayelastic.errors import ConfigError
+from rayelastic.runtime.port.certificates import server_context
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+    from rayelastic.plan.tls import TLS
 
 _DONE: Final = "done"
 _EVENTS: Final = {"reads": select.POLLIN, "writes": select.POLLOUT}
 GET_OPENSSL: Final = "Install OpenSSL 3 on every node (Debian, Ubuntu: apt install libssl3)"
 
 
-def check_encryption() -> None:
+def check_encryption(certificates: TLS | None = None) -> None:
     """Checks that this machine can encrypt what a job sends.
 
+    Args:
+        certificates: what its links show; None: nothing.
+
     Raises:
-        ConfigError: it can't.
+        ConfigError: it can't, or a certificate isn't there or wrong.
     """
     if missing := _native.Tls.missing():
         raise ConfigError(
             f"JobConfig(secure=True): {missing} on {socket.gethostname()}",
             way_out=f"{GET_OPENSSL}, or leave secure out",
         )
+    if certificates is not None:
+        server_context(certificates)
 
 
 def encryption_of(links: Sequence[str], *, secure: bool) -> str:
@@ -71,7 +82,11 @@ class SecureSocket(socket.socket):
     Args:
         plain: connected; this one owns its descriptor from now on, and has its timeout.
         key: 32 bytes that both sides have.
+        certificates: what both sides show to each other, too; None: nothing.
         server: whether this is the side that was dialled.
+
+    Raises:
+        RuntimeError: there is no OpenSSL, or a certificate can't be used.
 
     Example:
         >>> near, far = socket.socketpair()
@@ -84,14 +99,17 @@ class SecureSocket(socket.socket):
         >>> near.close(); far.close()
     """
 
-    def __init__(self, plain: socket.socket, key: bytes, *, server: bool) -> None:
+    def __init__(self, plain: socket.socket, key: bytes, certificates: TLS | None = None, *, server: bool) -> None:
+        self._proof: _Proof | None = None
+        if certificates is None:
+            tls = _native.Tls(plain.fileno(), key, server)
+        else:
+            shown = certificates.cert, certificates.key, certificates.ca or ""
+            tls = _native.Tls.certified(plain.fileno(), *shown, server)
+            self._proof = _Proof(tls, key, server=server)
         timeout = plain.gettimeout()
         super().__init__(plain.family, plain.type, plain.proto, fileno=plain.detach())
-        try:
-            self.tls = _native.Tls(self.fileno(), key, server)
-        except Exception:
-            self.close()
-            raise
+        self.tls = tls
         self.settimeout(timeout)
 
     @property
@@ -106,12 +124,12 @@ class SecureSocket(socket.socket):
             `done`, or what it waits for: `reads` or `writes`.
 
         Raises:
-            ConnectionAbortedError: the other side doesn't have the key, or isn't one that speaks TLS.
+            ConnectionAbortedError: the other side doesn't have the key, isn't believed, or isn't one that speaks TLS.
         """
         step = self.tls.handshake()
         if step == "failed":
             raise ConnectionAbortedError(f"no encrypted connection: {self.tls.error}")
-        return step
+        return step if step != _DONE or self._proof is None else self._proof.step()
 
     def shake_hands(self, deadline: float) -> None:
         """Ends the handshake.
@@ -170,3 +188,39 @@ class SecureSocket(socket.socket):
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         if not ready.poll(None if left is None else left * 1000.0):
             raise TimeoutError("timed out")
+
+
+class _Proof:
+    """Both ends of a connection by certificates prove that they have its key, each by 32 bytes.
+
+    Who has a certificate of the same authority could otherwise stand between two elements of a job that isn't its own.
+    """
+
+    def __init__(self, tls: _native.Tls, key: bytes, *, server: bool) -> None:
+        self._tls, self._key, self._server = tls, key, server
+        self._unsent: bytes | None = None  # None: not begun
+        self._received = b""
+
+    def step(self) -> str:
+        """As SecureSocket.step, once the connection is encrypted."""
+        if self._unsent is None:
+            self._unsent = self._of(server=self._server)
+        while self._unsent or self._tls.unsent:
+            if (sent := self._tls.send(self._unsent)) < 0:
+                return "writes"
+            self._unsent = self._unsent[sent:]
+        expected = self._of(server=not self._server)
+        while len(self._received) < len(expected):
+            part = bytearray(len(expected) - len(self._received))
+            if (got := self._tls.receive_into(part)) < 0:
+                return "reads"
+            if got == 0:
+                raise ConnectionAbortedError("no encrypted connection: the other side ended it")
+            self._received += part[:got]
+        if not hmac.compare_digest(self._received, expected):
+            raise ConnectionAbortedError("no encrypted connection: the other side doesn't have the key")
+        return _DONE
+
+    def _of(self, *, server: bool) -> bytes:
+        side = b"listener\0" if server else b"dialler\0"
+        return hmac.digest(self._key, b"rayelastic certificates\0" + side + self._tls.exported, hashlib.sha256)

@@ -1,5 +1,7 @@
 // TLS 1.3 over a connected socket, with a key that both sides have already and nobody else: no certificates. RFC 8446, external PSK with a
 // fresh Diffie-Hellman exchange, so that what was recorded stays secret if the key is ever found. docs/decisions/encryption.md says why so.
+// Or with certificates of both sides, where an organisation wants its own authority to say who may speak; that the other side has the key,
+// too, is then proved over the encrypted connection, with what only its two ends know (`exported`).
 //
 // OpenSSL does it, opened at run time: 1.1.1 or 3. Where it isn't there, `Tls::missing` says so, and nothing else of this file may be used.
 // An end of the connection shows as with a plain socket: protocols over this one say themselves when they are through.
@@ -26,10 +28,18 @@ class Tls {
 
   static constexpr std::size_t kKeyBytes = 32;
 
+  struct Certificates {       // files, as PEM
+    std::string own;          // with those between it and its authority
+    std::string own_key;      // private, without a password
+    std::string authorities;  // of which the other side has to show a certificate
+  };
+
   [[nodiscard]] static const std::string& missing();  // why there is no TLS on this machine; empty if there is
 
   // Doesn't own `fd`. Throws std::invalid_argument for a key of another length, std::runtime_error where it is missing.
   Tls(int fd, Side side, std::string_view key);
+  // Reads the files anew each time. Throws std::runtime_error if they can't be used.
+  Tls(int fd, Side side, const Certificates& files);
   ~Tls();
   Tls(const Tls&) = delete;
   Tls& operator=(const Tls&) = delete;
@@ -46,7 +56,8 @@ class Tls {
   [[nodiscard]] bool unsent() const noexcept;
 
   [[nodiscard]] std::string error() const;
-  [[nodiscard]] std::string in_force() const;       // such as "TLSv1.3 TLS_AES_128_GCM_SHA256"; empty before the handshake has ended
+  [[nodiscard]] std::string in_force() const;  // such as "TLSv1.3 TLS_AES_128_GCM_SHA256"; empty before the handshake has ended
+  [[nodiscard]] std::string exported() const;  // 32 bytes that the two ends of this connection have in common (RFC 8446, 7.5); likewise
   [[nodiscard]] std::uint64_t key_updates() const;  // of what this side sends
   void update_key_every(std::uint64_t bytes);       // for tests; else each 64 GiB, far below what AES-GCM allows (RFC 8446, 5.5)
 
