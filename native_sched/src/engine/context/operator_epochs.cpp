@@ -32,12 +32,12 @@ bool OperatorContext::take_epoch(Mark mark) {
   return align();
 }
 
-// Called also when an edge has ended.
+// Called also when an edge has ended. First the operator sees the mark: what belongs in front of it, and was kept apart, is in its state then.
 bool OperatorContext::align() {
   if (epochs_ == 0 || epochs_ + finals_ < inputs_) return true;
   epochs_ = 0;
-  if (stops_at_epochs_) hold_here();
   const bool ok = show({MarkKind::Epoch, epoch_});
+  if (ok && stops_at_epochs_) hold_here();
   aligned_.store(epoch_, std::memory_order_seq_cst);
   alignments_.fetch_add(1, std::memory_order_seq_cst);
   alignments_.notify_all();
