@@ -51,7 +51,7 @@ class FakeContext : public rel_context {
     return produced;
   }
 
-  [[nodiscard]] std::size_t count() const { return stride == 0 ? 0 : records.size() / stride; }
+  [[nodiscard]] std::size_t size() const { return stride == 0 ? 0 : records.size() / stride; }
   [[nodiscard]] const std::byte* record(std::size_t i) const { return records.data() + i * stride; }
 
   template <typename Value>

@@ -201,7 +201,8 @@ bool Gather::put(const Run& run) {
   std::unique_lock lock(mutex_);
   taken_.wait(lock, [this] { return piece_bytes_ <= kMostAhead || stopping_; });
   if (stopping_) return false;
-  Piece& piece = pieces_.emplace_back(std::make_unique<RecordBuffer>(schema_->record_size()));
+  Piece& piece = pieces_.emplace_back();
+  piece.records = std::make_unique<RecordBuffer>(schema_->record_size());
   piece.records->append(run, run.count);
   piece_bytes_ += piece.records->bytes();
   ++pieces_put_;
@@ -319,7 +320,7 @@ OperatorSpec make_tap(std::string name, std::shared_ptr<const Schema> schema, st
   spec.flags = REL_ONE_TO_ONE | REL_FILTER | REL_IN_PLACE | REL_ON_FINISH;
   spec.tells_others = true;
   spec.input = schema;
-  spec.state = std::make_shared<TapState>(std::move(tap), schema->record_size());
+  spec.state = std::make_shared<TapState>(TapState{std::move(tap), schema->record_size()});
   spec.output = std::move(schema);
   return spec;
 }

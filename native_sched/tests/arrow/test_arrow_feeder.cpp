@@ -63,9 +63,9 @@ TEST(all_rows_of_all_producers_arrive_in_each_producers_order) {
   }
   CHECK(context.run_source() >= 0);
   for (std::thread& producer : producers) producer.join();
-  CHECK_EQ(context.count(), static_cast<std::size_t>(kBatches * kRows * kProducers));
+  CHECK_EQ(context.size(), static_cast<std::size_t>(kBatches * kRows * kProducers));
   std::vector<std::int64_t> next(kProducers);
-  for (std::size_t i = 0; i < context.count(); ++i) {
+  for (std::size_t i = 0; i < context.size(); ++i) {
     const auto n = context.get<std::int64_t>(i, "n");
     CHECK_EQ(n % 1'000'000, next[static_cast<std::size_t>(n / 1'000'000)]++);
     CHECK_EQ(context.text(i, "s"), "the text of record " + std::to_string(n));

@@ -268,7 +268,7 @@ TEST(interrupt_ends_waiting_calls_without_a_failure) {
   const auto schema = numbers();
   const auto sender = Link::over(sockets.a, options("pe-1"));
   const OperatorSpec out = link_out("out", schema, sender);  // nobody grants it anything
-  std::atomic<std::int64_t> sent{0}, received{0};
+  std::atomic<std::int64_t> sent{0};
   std::thread producer([&] {
     Context context(8);
     const std::vector<std::int64_t> run(100'000);

@@ -69,7 +69,7 @@ TEST(counts_words_in_the_order_of_the_keys) {
     CHECK_EQ(context.call(run.data(), 100), 0);
   }
   CHECK(context.call(nullptr, 0) >= 0);
-  CHECK_EQ(context.count(), order.size());
+  CHECK_EQ(context.size(), order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     CHECK_EQ(context.text(i, "word"), order[i]);
     CHECK_EQ(context.get<std::int64_t>(i, "count"), expected[order[i]]);
@@ -137,7 +137,7 @@ TEST(updates_give_one_record_each_with_texts_of_their_own) {
   for (int i = 0; i < 100; ++i) notes.push_back("note number " + std::to_string(i) + " of more than twelve bytes");
   for (int i = 0; i < 100; ++i) run.push_back(row(i % 2 == 0 ? "even" : "odd", i, i, notes[static_cast<std::size_t>(i)]));
   CHECK_EQ(context.call(run.data(), 100), 100);
-  CHECK_EQ(context.count(), 100U);
+  CHECK_EQ(context.size(), 100U);
   for (int i = 0; i < 100; ++i) {
     const auto k = static_cast<std::size_t>(i);
     CHECK_EQ(context.text(k, "word"), i % 2 == 0 ? "even" : "odd");
@@ -211,7 +211,7 @@ TEST(a_stop_ends_the_last_emission) {
   }
   context.stopped = true;
   CHECK_EQ(context.call(nullptr, 0), REL_STOPPED);
-  CHECK_EQ(context.count(), 4U);
+  CHECK_EQ(context.size(), 4U);
 }
 
 TEST(what_does_not_fit_is_refused_by_name) {

@@ -45,7 +45,7 @@ std::vector<std::string> lines_of(const std::vector<std::string>& paths, std::si
   FakeContext context(spec, 7);
   CHECK(context.run_source() >= 0);
   std::vector<std::string> lines;
-  for (std::size_t i = 0; i < context.count(); ++i) lines.push_back(context.text(i, "line"));
+  for (std::size_t i = 0; i < context.size(); ++i) lines.push_back(context.text(i, "line"));
   return lines;
 }
 
@@ -117,7 +117,7 @@ TEST(files_that_cannot_be_read_are_named) {
     FakeContext context(spec);
     CHECK_EQ(context.run_source(), REL_FAILED(0));
     CHECK(context.message.find("'" + path + "'") != std::string::npos);
-    CHECK_EQ(context.count(), 1U);
+    CHECK_EQ(context.size(), 1U);
   }
   CHECK_THROWS(make_text_source("text", schema_of({{"n", Type::Int64, false, "l", 0, -1}}), {}), std::invalid_argument);
 }
@@ -153,7 +153,7 @@ TEST(packed_files_and_uris_come_by_a_stream) {
     FakeContext context(spec);
     CHECK(context.run_source() >= 0);
     std::vector<std::string> lines;
-    for (std::size_t i = 0; i < context.count(); ++i) lines.push_back(context.text(i, "line"));
+    for (std::size_t i = 0; i < context.size(); ++i) lines.push_back(context.text(i, "line"));
     CHECK((lines == std::vector<std::string>{"a", "of .p", "end", "of .u", "end"}));
     const OperatorSpec alone = make_text_source("text", kLine, {.paths = {packed}});
     FakeContext refusing(alone);
@@ -173,7 +173,7 @@ TEST(a_pipe_is_read_as_it_comes_and_can_be_interrupted) {
     std::thread writer([&path] { std::ofstream(path) << "one\ntwo\n"; });
     CHECK(context.run_source() >= 0);
     writer.join();
-    CHECK_EQ(context.count(), 2U);
+    CHECK_EQ(context.size(), 2U);
   }
   const OperatorSpec spec = make_text_source("text", kLine, {.paths = {path}});
   FakeContext context(spec);
@@ -188,7 +188,7 @@ TEST(a_sequence_counts_and_shares_its_payload) {
   const OperatorSpec spec = make_sequence_source("numbers", schema, 100, 16384);
   FakeContext context(spec, 32);
   CHECK(context.run_source() >= 0);
-  CHECK_EQ(context.count(), 100U);
+  CHECK_EQ(context.size(), 100U);
   for (std::size_t i = 0; i < 100; ++i) {
     CHECK_EQ(context.get<std::int64_t>(i, "value"), static_cast<std::int64_t>(i));
     CHECK(context.get<StringView>(i, "payload").pointer == context.get<StringView>(0, "payload").pointer);
@@ -241,8 +241,8 @@ TEST(a_source_goes_on_from_a_place_near_where_it_was) {
     CHECK_EQ(text_place(now).lines, place.lines);
     FakeContext after(now, 7);
     CHECK(after.run_source() >= 0);
-    CHECK_EQ(after.count(), all.size() - place.lines);
-    for (std::size_t i = 0; i < after.count(); ++i) CHECK_EQ(after.text(i, "line"), all[place.lines + i]);
+    CHECK_EQ(after.size(), all.size() - place.lines);
+    for (std::size_t i = 0; i < after.size(); ++i) CHECK_EQ(after.text(i, "line"), all[place.lines + i]);
   }
   CHECK(farthest < 64);  // lines of a chunk
 }

@@ -73,7 +73,7 @@ class TimedContext : public FakeContext {
     log_.push_back("mark " + std::to_string(mark.value));
   }
   void show() {
-    for (; shown_ < count(); ++shown_) log_.push_back(shown(*spec.output, record(shown_)));
+    for (; shown_ < size(); ++shown_) log_.push_back(shown(*spec.output, record(shown_)));
   }
   std::vector<std::int64_t> marks;
 

@@ -183,7 +183,7 @@ TEST(keyed_operators_get_the_state_of_their_keys) {
   };
   const auto keyed_schema = line_schema();
   for (const char* models : {"m", "d", "t"}) {
-    const Tally initial;
+    const Tally initial{};
     const std::size_t text_offset = offsetof(Tally, last);
     const std::vector<std::string> keys{"sequence"};
     auto table =

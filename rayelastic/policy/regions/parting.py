@@ -181,7 +181,7 @@ def _units(plan: ExecPlan, sizing: Sizing, pe: str) -> Iterator[_Unit]:
 def _hosting(sizing: Sizing, nodes: Sequence[Node]) -> Hosting:
     t, can = sizing.thresholds, sizing.can
     used = load_of(sizing.plan, sizing.cpu_each({}))
-    return Hosting(sizing.plan, nodes, used, aim=t.aim, busy=t.busy, shares=False, most=can.most_processes(nodes))
+    return Hosting(sizing.plan, nodes, used, aim=t.aim, busy=t.busy, most=can.most_processes(nodes))
 
 
 def _away(plan: ExecPlan, units: Sequence[_Unit], to: str) -> tuple[AdaptationAction, ...]:

@@ -1,0 +1,130 @@
+"""Single rules of declarations, each at the values where it begins and ends to hold."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from rayelastic.errors import DeclarationError, GraphError, SinkError
+from rayelastic.graph import Stream, Topology
+from rayelastic.graph.edges import polled, postgres, sinks, sources
+from rayelastic.graph.operators.gathering.gathered import Bounds, Shown, Top
+from rayelastic.graph.operators.pacing import LONGEST_DELAY
+from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
+from rayelastic.graph.spec.routed import to
+from tests.unit.graph.fakes import FakeCompiler
+
+
+def rows() -> Stream:
+    topology = Topology("test", compiler=FakeCompiler())
+    return topology.source("rows", sources.rows([("a", 1)], schema={"k": str, "n": int}))
+
+
+def test_what_is_sent_to_a_port_is_a_value() -> None:
+    assert to("late", (1,)) == to("late", (1,))
+    assert hash(to("late", (1,))) == hash(to("late", (1,)))
+    assert to("late", (1,)) != to("early", (1,))
+    assert to("late", (1,)) != to("late", (2,))
+    assert to("late", (1,)) != ("late", (1,))
+
+
+@pytest.mark.parametrize(
+    ("values", "k", "least", "given"),
+    [
+        ([3, 9, 5, 9], 2, False, [(9, 1), (9, 3)]),
+        ([3, 9, 5, 3], 2, True, [(3, 0), (3, 3)]),
+        ([7, 7, 7], 1, False, [(7, 0)]),
+        ([1.0, float("nan"), 2.0], 3, False, [(2.0, 2), (1.0, 0)]),
+        ([None, 1, None], 3, True, [(1, 1)]),
+        ([], 3, True, []),
+    ],
+)
+def test_the_best_are_by_value_and_of_equal_ones_the_first(
+    values: list[Any], k: int, least: bool, given: list[Any]
+) -> None:
+    top = Top(k, by=0, least=least, fields=(0, 1), shown=Shown())
+    gathered = top.new()
+    for number, value in enumerate(values):
+        gathered = top.add(gathered, (value, number))
+    expected = [("key", 0, 10, place, *row) for place, row in enumerate(given, start=1)]
+    assert list(top.given(("key",), Bounds(0, 10), gathered)) == expected
+
+
+def test_ticks_of_each_unit() -> None:
+    assert TICKS_PER_SECOND == {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+    assert TimeInfo("at", "ms").ticks(dt.timedelta(minutes=1), "seconds") == 60_000
+    assert TimeInfo("at", "s").ticks(2**60, "seconds") == 2**60
+    with pytest.raises(GraphError, match="has to be whole, 1 at least"):
+        TimeInfo("at", "s").ticks(0.5, "seconds")
+    with pytest.raises(GraphError, match="is no length of time"):
+        TimeInfo("at", "s").ticks(2**60 + 2**10, "seconds")
+
+
+def test_sizes_in_a_record() -> None:
+    """As native_sched/include/rayelastic/record/schema.hpp has them; a test of the engine compares them, too."""
+    sizes: dict[int, str] = {1: "bool int8 uint8", 2: "int16 uint16 float16", 4: "int32 uint32 float32 date32 enum"}
+    sizes[8] = "int64 uint64 float64 date64 time64 timestamp duration"
+    sizes[16] = "string binary decimal uuid list struct map json object"
+    found = {DataType[name.upper()]: size for size, names in sizes.items() for name in names.split()}
+    assert {kind: kind.size for kind in DataType} == found | {DataType.TIME32: 4}
+
+
+@pytest.mark.parametrize("seconds", [0, 0.5, LONGEST_DELAY, dt.timedelta(days=1)])
+def test_a_delay_within_its_bounds(seconds: Any) -> None:
+    assert rows().delay("later", seconds, most=10).inputs == ("later",)
+
+
+@pytest.mark.parametrize("seconds", [-0.001, LONGEST_DELAY + 1, True, "1", float("nan")])
+def test_a_delay_out_of_its_bounds(seconds: Any) -> None:
+    with pytest.raises(GraphError, match="Give seconds up to 1e"):
+        rows().delay("later", seconds, most=10)
+
+
+@pytest.mark.parametrize("most", [0, -1, 1.5, True])
+def test_a_delay_that_holds_nothing(most: Any) -> None:
+    with pytest.raises(GraphError, match="most="):
+        rows().delay("later", 1.0, most=most)
+
+
+@pytest.mark.parametrize("options", [{"slide": 5}, {"rest": True}, {"count": None}])
+def test_within_is_for_batches_by_count_alone(options: dict[str, Any]) -> None:
+    with pytest.raises(GraphError, match="within is for batches by count alone|Write .window"):
+        rows().window(**({"count": 10, "within": 2.0} | options))
+
+
+class Idle:
+    """A source that is asked again after so many seconds."""
+
+    def __init__(self, idle: Any) -> None:
+        self.idle = idle
+
+    def partitions(self) -> list[str]:
+        return []
+
+    def open(self, partition: str, position: object) -> Any:
+        raise AssertionError
+
+
+@pytest.mark.parametrize("idle", [0, 0.1, 3600])
+def test_a_source_may_rest_so_long(idle: Any) -> None:
+    polled.polled(Idle(idle), {"n": int}).check("rows")
+
+
+@pytest.mark.parametrize("idle", [-0.1, float("inf"), float("nan"), True, "1"])
+def test_a_source_may_not_rest_so_long(idle: Any) -> None:
+    with pytest.raises(DeclarationError, match="Give seconds, 0 or more"):
+        polled.polled(Idle(idle), {"n": int}).check("rows")
+
+
+def test_a_sink_of_postgres_names_a_table() -> None:
+    postgres.postgres("host=there", "public.counts").check("out")
+    for conninfo, table in (("host=there", "."), ("host=there", ""), (None, "counts"), ("host=there", None)):
+        with pytest.raises(SinkError, match="table=|conninfo="):
+            postgres.postgres(conninfo, table).check("out")  # type: ignore[arg-type]
+
+
+def test_a_growing_table_grows_once_a_day_at_least() -> None:
+    assert dt.timedelta(days=1).total_seconds() == sinks.LONGEST_PERIOD
