@@ -111,7 +111,7 @@ def test_a_held_gil_and_a_process_that_stands_still_lose_nothing(
         while t.value == 500 and not go.exists():
             nobody.wait(0.01)
         if t.value == 500:
-            ctypes.PyDLL(None).sleep(held)  # as a library that loads a model; longer than a call of the coordinator waits
+            ctypes.PyDLL(None).sleep(held)  # as a library that loads a model; a call of the coordinator ends before
         return int(t.value)
 
     topology = rel.Topology("still")
