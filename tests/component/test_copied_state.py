@@ -108,7 +108,7 @@ Wide.__annotations__ = dict.fromkeys(Wide._fields, int)
 
 class Keys(NamedTuple):
     first: int
-    count: int
+    number: int
 
 
 class Key(NamedTuple):
@@ -121,7 +121,7 @@ class Rows(NamedTuple):
 
 
 def each(t: Keys) -> Iterator[Key]:
-    for key in range(t.first, t.first + t.count):
+    for key in range(t.first, t.first + t.number):
         yield Key(key)
 
 
@@ -162,4 +162,4 @@ def test_what_has_not_changed_is_not_written_again(tmp_path: Path) -> None:
     assert len(shared) >= 2
     last = {row.key: row.rows for row in out}
     assert last == {key: 4 if key >= few.first else 2 for key in range(KEYS)}
-    assert len(out) == 2 * KEYS + 2 * few.count
+    assert len(out) == 2 * KEYS + 2 * few.number

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <string>
 #include <thread>
@@ -10,7 +11,7 @@
 
 #include "pipeline.hpp"
 #include "rayelastic/operators/aggregate/aggregate.hpp"
-#include "rayelastic/state/state_table.hpp"
+#include "rayelastic/state/keyed_state.hpp"
 
 using namespace rayelastic;
 using namespace rayelastic::check;
@@ -200,18 +201,27 @@ TEST(who_is_held_at_a_mark_ends_when_all_stops) {
 // Nobody is held at the mark, and nobody has to let anything go: what was copied there is what the source had sent.
 TEST(state_is_copied_at_marks_while_its_operator_goes_on) {
   const auto counted = std::make_shared<Schema>(
-      std::vector<Field>{{.name = "sequence", .type = Type::Int64, .format = "l"}, {.name = "n", .type = Type::Int64, .format = "l"}});
+      std::vector<Field>{{.name = "stream", .type = Type::Int64, .format = "l"}, {.name = "n", .type = Type::Int64, .format = "l"}});
   const auto make = [&] {
-    return make_aggregate("counts", row_schema(), counted, {"sequence"}, {{AggregateFunction::Count, ""}}, Emit::Final);
+    return make_aggregate("counts", row_schema(), counted, {"stream"}, {{AggregateFunction::Count, ""}}, Emit::Final);
+  };
+  OperatorSpec deal = pass("deal");  // among keys
+  deal.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void*, rel_context*) -> std::int64_t {
+    for (std::int64_t index = 0; index < n; ++index) {
+      const std::int64_t sequence = static_cast<const Row*>(in)[index].sequence;
+      static_cast<Row*>(out)[index] = {sequence * 7919 % 5000, sequence};
+    }
+    return n;
   };
   for (const ThreadingModel model : {ThreadingModel::Manual, ThreadingModel::Dynamic, ThreadingModel::Dedicated}) {
     Rig rig({.profile_period = {}});
     const OperatorId from = rig.add(source(0, -1));
     OperatorSpec spec = make();
     spec.model = model;
+    const OperatorId dealing = rig.scheduler.add_operator(deal);
     const OperatorId counts = rig.scheduler.add_operator(spec);
     const OperatorId last = rig.scheduler.add_operator(sink());
-    rig.scheduler.connect(from, counts), rig.scheduler.connect(counts, last);
+    rig.scheduler.connect(from, dealing), rig.scheduler.connect(dealing, counts), rig.scheduler.connect(counts, last);
     rig.scheduler.stop_at_epochs({counts});
     rig.scheduler.start({.thread_count = 1});
     const auto sent = [&] { return rig.scheduler.sample().operators[from].tuples_out; };
@@ -235,9 +245,14 @@ TEST(state_is_copied_at_marks_while_its_operator_goes_on) {
       const std::shared_ptr<StateCopy> copy = rig.scheduler.take_copy(counts, epoch);
       CHECK(copy != nullptr && rig.scheduler.take_copy(counts, epoch) == nullptr);
       const OperatorSpec there = make();
-      std::size_t keys = 0;  // a row each
-      while (const auto chunk = copy->next_chunk(1 << 14)) keys += there.store->import_range(chunk->bytes);
-      CHECK_EQ(keys, at);
+      while (const auto chunk = copy->next_chunk(1 << 14)) (void)there.store->import_range(chunk->bytes);
+      std::uint64_t rows = 0;
+      table_of_aggregate(there).for_each([&](const StringView&, const std::byte* state) {
+        std::int64_t count;
+        std::memcpy(&count, state, sizeof count);
+        rows += static_cast<std::uint64_t>(count);
+      });
+      CHECK_EQ(rows, at);
     }
     rig.scheduler.stop(false);
   }

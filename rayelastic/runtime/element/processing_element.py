@@ -19,9 +19,9 @@ from rayelastic.errors import LinkError, StateError
 from rayelastic.graph.records.limits import MOST_TEXT
 from rayelastic.runtime.element.failures import explain_failure
 from rayelastic.runtime.element.hosted import HostedOperators
-from rayelastic.runtime.element.saving.live_state import SavedState
 from rayelastic.runtime.element.routing import Routing, address_of
 from rayelastic.runtime.element.running import Running
+from rayelastic.runtime.element.saving.live_state import SavedState
 from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchange
 from rayelastic.runtime.element.state_transfer import Ranges
 from rayelastic.runtime.files.local_checkpoints import discard_local, keep_local

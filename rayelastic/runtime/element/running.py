@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.runtime.element.ending import end_scheduler
+from rayelastic.runtime.element.sampling import ElementSampling
 from rayelastic.runtime.element.saving.holding import Holding
 from rayelastic.runtime.element.saving.marked import MarkedSaving, operators_with_state
-from rayelastic.runtime.element.sampling import ElementSampling
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
 from rayelastic.runtime.element.wiring import connect_links, connect_operators
 from rayelastic.runtime.loops.alarm import alarm_of
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rayelastic.runtime.element.hosted import HostedOperators
-    from rayelastic.runtime.element.saving.live_state import SavedState
     from rayelastic.runtime.element.routing import Routing
+    from rayelastic.runtime.element.saving.live_state import SavedState
     from rayelastic.runtime.element.state_exchange import StateExchange
     from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop
     from rayelastic.runtime.loops.alarm import Alarm

@@ -79,11 +79,13 @@ class OperatorCopies:
     def _unchanged(self, copy: _native.StateCopy, folder: SnapshotFolder) -> dict[int, Written]:
         """Has the segments be skipped of which the last checkpoint has what there is still."""
         kept: dict[int, Written] = {}
-        for segment, changed in enumerate(copy.changed_after if self._folder is not None else ()):
+        if (last := self._folder) is None:
+            return kept
+        for segment, changed in enumerate(copy.changed_after):
             written = self._segments.get(segment)
             if written is None or changed >= written.number:
                 continue
-            if all(folder.take(name, self._folder) for name, _ in written.files):
+            if all(folder.take(name, last) for name, _ in written.files):
                 copy.skip(segment)
                 kept[segment] = written
         return kept

@@ -145,7 +145,7 @@ class MarkedSaving:
         return places, time.monotonic() - began
 
     def _arrivals(self, epoch: int, until: float) -> Iterator[int]:
-        """Gives the operators that are to be saved, each once it is held at the mark, its state is copied, or it has ended."""
+        """Gives the operators that are to be saved, each once it is held at the mark, copied, or at its end."""
         left = set(self._stops)
         while left:
             there = self._scheduler.wait_epoch(sorted(left), epoch, max(0.0, min(LOOK, until - time.monotonic())))
