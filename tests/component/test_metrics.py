@@ -176,9 +176,9 @@ def test_among_thousands_the_one_that_waits_is_named() -> None:
     region = Region("r0", RegionKind.PIPELINE, ("numbers", *names))
     plan = ExecPlan("large", (RegionPlan(region, (Pipeline(region.operators, ("pe0",)),)),), edges)
 
-    def reading(seconds: float, waits: str) -> JobMetrics:
+    def reading(seconds: float, waits: str, share: float = 0.9) -> JobMetrics:
         samples = tuple(
-            OperatorSample(name, "manual", 1, 1, 0, inside_seconds=seconds * (0.9 if name == waits else 0.001))
+            OperatorSample(name, "manual", 1, 1, 0, inside_seconds=seconds * (share if name == waits else 0.001))
             for name in region.operators
         )
         return JobMetrics("large", seconds, (PESample("pe0", seconds, 1, 0.0, samples),))
@@ -186,7 +186,9 @@ def test_among_thousands_the_one_that_waits_is_named() -> None:
     for waits in ("step0", "step1234", "step1999"):
         found = find_bottleneck(reading(1.0, waits), reading(2.0, waits), plan)
         assert (found.operator, found.cause) == (waits, Cause.WAITING)
-    assert find_bottleneck(reading(1.0, ""), reading(2.0, ""), plan).operator == "numbers"
+    found = find_bottleneck(reading(1.0, "step7", 0.3), reading(2.0, "step7", 0.3), plan)
+    assert (found.operator, found.cause) == ("numbers", Cause.INPUT)
+    assert found.reason == "the busiest other operator runs 30% of the time"
 
 
 class Event(NamedTuple):

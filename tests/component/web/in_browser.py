@@ -18,9 +18,15 @@ Open = Callable[..., Page]
 expect.set_options(timeout=30_000)  # a busy machine may be slow
 
 
-def running(count: int = 10_000_000_000) -> rel.Topology:
+def running(idle: int = 0) -> rel.Topology:
+    """Sums that nobody ends, and so many operators that get nothing."""
     made = rel.Topology("numbers")
-    numbers = made.source("numbers", rel.sequence(count))
+    numbers = made.source("numbers", rel.sequence(10_000_000_000))
     keyed = numbers.map("key", lambda t: (t.value % 7, t.value), schema={"key": int, "value": int}).key_by("key")
     keyed.window(count=1000).aggregate("sums", total=rel.sum("value")).sink(NAME, rel.count())
+    if idle:
+        none = numbers.filter("none", lambda t: t.value < 0)
+        for step in range(idle):
+            none = none.map(f"idle{step}", lambda t: t.value, schema={"value": int})
+        none.sink("nothing", rel.count())
     return made

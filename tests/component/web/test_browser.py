@@ -29,9 +29,12 @@ SERIOUS = ("serious", "critical")  # as axe ranks what it finds
 LOSES = """{
   const Sent = EventSource;
   window.EventSource = class extends Sent {
-    set onmessage(take) { let sent = 0; super.onmessage = (message) => { if (++sent % 3 !== 2) take(message); }; }
+    set onmessage(take) {
+      let sent = 0;
+      super.onmessage = (message) => { if (++sent % 3 !== 2 && !message.data.includes('"cancelled"')) take(message); };
+    }
   };
-}"""  # every third message of the stream
+}"""  # every third message of the stream, and the last one
 SHOWN = """() => ({
   texts: ['state', 'clock', 'bottleneck', 'numbers', 'elements', 'checkpoints', 'checkpoints-said', 'found', 'journal']
     .map((id) => document.getElementById(id).textContent),
@@ -140,7 +143,7 @@ def test_a_job_is_followed_rescaled_and_cancelled(opened: Open) -> None:
 
 
 def test_who_comes_late_or_misses_messages_sees_what_the_others_see(opened: Open) -> None:
-    job = start(running(), rel.JobConfig(regions="manual", checkpoint=rel.Checkpoint(every=0.5), web_port=0))
+    job = start(running(idle=10), rel.JobConfig(regions="manual", checkpoint=rel.Checkpoint(every=0.5), web_port=0))
     try:
         url = job.web_url or ""
         first, loses = opened(url), opened(url, script=LOSES)
@@ -289,6 +292,7 @@ def test_10000_operators_are_shown_as_fits_and_one_by_one(opened: Open) -> None:
         served.close()
 
 
+@pytest.mark.timeout(300)
 def test_three_clicks_from_a_demo_to_why_it_added_a_queue(opened: Open, tmp_path: Path) -> None:
     """As a new user: the address that `rayelastic demo vwap --web` prints, a marker, and there is the reason."""
     command = [sys.executable, "-m", "rayelastic.cli", "demo", "vwap", "--web", "--days", "20000", "--threads", "2"]
@@ -309,6 +313,7 @@ def test_three_clicks_from_a_demo_to_why_it_added_a_queue(opened: Open, tmp_path
             expect(panel).to_contain_text("What came of it")
             panel.get_by_role("button", name="Show the graph of that time").click()  # the third
             expect(page.locator("#state")).to_contain_text("as of")
+            page.close()  # it would complain of a server that has left
         finally:
             demo.send_signal(signal.SIGINT)
             demo.wait(30)
