@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,8 @@ namespace {
 
 class Context : public rel_context {
  public:
-  bool flush(std::int64_t) override {
+  bool flush(std::int64_t count) override {
+    if (on_run) on_run(count);
     attached = ChunkRef();
     return true;
   }
@@ -40,6 +42,7 @@ class Context : public rel_context {
   std::span<Chunk* const> input_chunks() const override { return {}; }
   void mark(Mark) override {}
   bool stopping() const override { return false; }
+  std::function<void(std::int64_t)> on_run;
   std::string message;
   bool finished = false;
   ChunkRef attached;
@@ -147,9 +150,8 @@ std::shared_ptr<Tls> encrypted(const Case& measured, int fd, Tls::Side side) {
   }
 }
 
-// Calls `each` with what came at once: the records and how many.
-template <class Each>
-void receive(int fd, const Case& measured, Each&& each) {
+// Calls `each` with every record.
+void receive(int fd, const Case& measured, const std::function<void(const std::byte*)>& each = {}) {
   LinkOptions options;
   options.name = "bench";
   options.checksum = measured.checksum;
@@ -157,10 +159,12 @@ void receive(int fd, const Case& measured, Each&& each) {
   Context context;
   std::vector<std::byte> out(256 * in.output->record_size());
   std::int64_t result = 0;
-  while (!context.finished && result >= 0) {
-    result = in.process(nullptr, 0, out.data(), 256, in.state.get(), &context);
-    for (std::int64_t i = 0; i < result; ++i) each(out.data() + static_cast<std::size_t>(i) * in.output->record_size());
+  if (each) {
+    context.on_run = [&](std::int64_t count) {
+      for (std::int64_t i = 0; i < count; ++i) each(out.data() + static_cast<std::size_t>(i) * in.output->record_size());
+    };
   }
+  while (!context.finished && result >= 0) result = in.process(nullptr, 0, out.data(), 256, in.state.get(), &context);
   if (!context.finished) give_up("receiver: " + context.message);
 }
 
@@ -171,7 +175,7 @@ double through_link(Case& measured, double seconds) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::close(a);
-    receive(b, measured, [](const std::byte*) {});
+    receive(b, measured);
     std::_Exit(0);
   }
   ::close(b);

@@ -54,7 +54,7 @@ def test_the_launchers_file_brings_a_cluster_up_runs_a_job_and_takes_it_down(tmp
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     with machines.Machines(3, key.with_suffix(".pub")) as made_of:
         names = {"HEAD_HOST": 1, "WORKER_HOST_1": 2, "WORKER_HOST_2": 3}
-        text = FILE.read_text()
+        text = FILE.read_text().replace("~/.ssh/id_ed25519", str(key))  # ssh asks the system where home is, not HOME
         for name, number in names.items():
             text = text.replace(name, made_of.address(number))
         (tmp_path / "cluster").mkdir()

@@ -65,7 +65,6 @@ class Out:
     """What a process may do for the key that it is called for.
 
     Attributes:
-        key: values of the key fields.
         time: that of the tuple, or of the timer; by the clock the time now. None in on_end.
         ended: whether the input has ended, and only timers are left.
     """
