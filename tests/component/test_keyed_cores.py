@@ -124,3 +124,20 @@ def test_a_sum_that_overflows_in_part_names_the_operator() -> None:
     keyed.aggregate("sums", total=rel.sum("value")).sink("out", rel.list())
     with pytest.raises(JobFailedError, match="operator 'sums'.*doesn't fit into int64"):
         rel.run(topology, config({"words": "manual", "sums": "dynamic"}))
+
+
+@pytest.mark.parametrize("lane", ["compiled", "python"])
+def test_elasticity_is_told_what_the_filler_of_a_queue_runs(lane: Any) -> None:
+    topology = rel.Topology("told")
+    numbers = topology.source("numbers", rel.sequence(1 << 60))
+    keyed = numbers.map("words", by_key, schema=Keyed, lane=lane).key_by("key")
+    keyed.aggregate("counts", n=rel.count()).sink("out", rel.list())
+    job = rel.start(topology, rel.JobConfig(adaptation_period=0.1))
+    try:
+        while not (passes := list(job.adaptations(every_pass=True))):
+            assert not job.status.state.is_final
+        job.cancel(drain=False)
+    finally:
+        job.close()
+    shared = {operator.name for operator in passes[0].observation.operators if operator.shared}
+    assert shared == ({"words", "counts"} if lane == "compiled" else {"counts"})
