@@ -45,8 +45,8 @@ def shared_operators(
 ) -> frozenset[str]:
     """Tells which operators whoever fills their queue runs, too, where it finds that full.
 
-    Those that have a part of their own for that, and functions without state all of whose output goes to one that has
-    (native_sched/src/engine/context/operator_parts.cpp).
+    Those that have a part of their own for that, and functions without state that alone give to one that has, and to
+    nobody else (native_sched/src/engine/context/operator_parts.cpp).
 
     Args:
         operators: of a scheduler, upstream before downstream.
@@ -55,10 +55,10 @@ def shared_operators(
     """
     takers: dict[str, list[str]] = {operator.name: [] for operator in operators}
     for operator in operators:
-        for edges in (operator.edges, operator.loop_edges):
-            for stream, end in edges:
-                if operator_of(stream) in takers:
-                    takers[operator_of(stream)].append("" if Edge(stream, end) in routed else operator.name)
+        edges = [*operator.edges, *operator.loop_edges]
+        for stream, end in edges:
+            alone = len(edges) == 1 and Edge(stream, end) not in routed
+            takers.setdefault(operator_of(stream), []).append(operator.name if alone else "")
     shared: set[str] = set()
     for operator in reversed(operators):
         native, taken = natives[operator.name], takers[operator.name]
