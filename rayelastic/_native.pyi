@@ -539,6 +539,16 @@ class Operator:
     def state(self) -> KeyedState | None:
         """What it keeps by key, whatever its lane; None if that is nothing."""
 
+    @property
+    def has_part(self) -> bool:
+        """
+        Whether its producer may run it beside whoever does, where it finds the queue full.
+        """
+
+    @property
+    def reentrant(self) -> bool:
+        """Whether several threads may run it at once, each by itself."""
+
     def settle(self) -> None:
         """
         Before its state is read with everything held: takes in what other threads have done for it. StateError if it can't.

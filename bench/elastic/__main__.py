@@ -108,7 +108,7 @@ def summary(found: Sequence[Outcome]) -> str:
     settled = [one.settled for one in found]
     quiet = sum(one.changes == 0 for one in found) / len(found)
     return (
-        f"{len(found)} graphs: {near:.0%} within 5 % of the best (aim {GRAPHS_NEAR:.0%}), median "
+        f"{len(found)} graphs: {near:.0%} within 5% of the best (aim {GRAPHS_NEAR:.0%}), median "
         f"{statistics.median(shares):.3f} ({MEDIAN}), worst {shares[0]:.3f} ({WORST:.2f}), 10th percentile "
         f"{shares[len(shares) // 10]:.3f};\nlast change after {statistics.median(settled):.1f} s (median), "
         f"{max(settled):.1f} s (latest); nothing changed afterwards in {quiet:.0%} ({QUIET:.0%})"

@@ -62,10 +62,11 @@ SYSTEMS = {
     for system in (
         System("cpython"),
         System("numba"),
-        System("bytewax", ("bytewax==0.21.1",)),
+        System("numpy"),
+        System("bytewax", ("bytewax==0.21.1", "numpy==2.4.6")),
         System("pathway", ("pathway==0.33.0",)),
         System("polars", ("polars==2.1.0",)),
-        System("duckdb", ("duckdb==2.0.0",)),
+        System("duckdb", ("duckdb==2.0.0", "pyarrow==26.0.1")),
         System("spark"),
         System("ray_data"),
         System("rayelastic"),

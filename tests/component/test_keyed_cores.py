@@ -124,3 +124,49 @@ def test_a_sum_that_overflows_in_part_names_the_operator() -> None:
     keyed.aggregate("sums", total=rel.sum("value")).sink("out", rel.list())
     with pytest.raises(JobFailedError, match="operator 'sums'.*doesn't fit into int64"):
         rel.run(topology, config({"words": "manual", "sums": "dynamic"}))
+
+
+@pytest.mark.parametrize("lane", ["compiled", "python"])
+def test_elasticity_is_told_what_the_filler_of_a_queue_runs(lane: Any) -> None:
+    topology = rel.Topology("told")
+    numbers = topology.source("numbers", rel.sequence(1 << 60))
+    keyed = numbers.map("words", by_key, schema=Keyed, lane=lane).key_by("key")
+    keyed.aggregate("counts", n=rel.count()).sink("out", rel.list())
+    job = rel.start(topology, rel.JobConfig(adaptation_period=0.1))
+    try:
+        while not (passes := list(job.adaptations(every_pass=True))):
+            assert not job.status.state.is_final
+        job.cancel(drain=False)
+    finally:
+        job.close()
+    shared = {operator.name for operator in passes[0].observation.operators if operator.shared}
+    assert shared == ({"words", "counts"} if lane == "compiled" else {"counts"})
+
+
+def test_python_answers_in_either_thread_what_machine_code_refuses() -> None:
+    def scaled(t: Any) -> Keyed:
+        return Keyed(t.value * 3_000_000_000_000 % KEYS, t.value)  # beyond 64 bits from 3,074,458 on
+
+    many = 3_100_000
+    topology = rel.Topology("answered")
+    keyed = topology.source("numbers", rel.sequence(many)).map("words", scaled, schema=Keyed).key_by("key")
+    keyed.aggregate("counts", n=rel.count(), total=rel.sum("value")).sink("out", rel.list())
+    job = rel.start(topology, config({"words": "dynamic", "counts": "manual"}))
+    try:
+        rows = job.wait(PATIENCE)["out"]
+        assert job.metrics().operator("words").answered_by_python == many - 3_074_458
+    finally:
+        job.close()
+    assert sum(row.n for row in rows) == many
+    assert sum(row.total for row in rows) == many * (many - 1) // 2
+
+
+def test_two_streams_into_one_aggregate_are_counted() -> None:
+    topology = rel.Topology("union")
+    streams = [
+        topology.source(f"numbers{n}", rel.sequence(2_000_000)).map(f"words{n}", by_key, schema=Keyed) for n in "ab"
+    ]
+    keyed = streams[0].union(streams[1]).key_by("key")
+    keyed.aggregate("counts", n=rel.count()).sink("out", rel.list())
+    rows = rel.run(topology, config({"wordsa": "dynamic", "wordsb": "manual", "counts": "dynamic"}))["out"]
+    assert {row.key: row.n for row in rows} == dict.fromkeys(range(KEYS), 4000)

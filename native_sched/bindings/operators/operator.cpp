@@ -347,6 +347,12 @@ void bind_operator(nb::module_& module) {
             return store != nullptr ? std::optional(KeyedStateObject{.store = store}) : std::nullopt;
           },
           nb::sig("def state(self) -> KeyedState | None"), "What it keeps by key, whatever its lane; None if that is nothing.")
+      .def_prop_ro(
+          "has_part", [](const OperatorObject& self) { return self.spec.partial != nullptr; },
+          "Whether its producer may run it beside whoever does, where it finds the queue full.")
+      .def_prop_ro(
+          "reentrant", [](const OperatorObject& self) { return self.spec.reentrant; },
+          "Whether several threads may run it at once, each by itself.")
       .def(
           "settle",
           [](const OperatorObject& self) {

@@ -27,6 +27,7 @@ class OperatorObservation:
         samples: profiler samples in which a thread ran it, over the last full window (M02, E9).
         queue_fill: share of its queue that is full, 0..1; 0 without a queue.
         given: tuples/s that it gave; None: not told.
+        shared: whether whoever fills its queue runs it, too, at the same time, where it finds that full.
 
     >>> OperatorObservation("parse", ThreadingModel.MANUAL, rate=2e6, samples=40).as_dict()["model"]
     'manual'
@@ -39,6 +40,7 @@ class OperatorObservation:
     samples: int = 0
     queue_fill: float = 0.0
     given: float | None = None
+    shared: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as JSON values."""

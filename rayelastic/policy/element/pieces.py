@@ -37,6 +37,7 @@ class OperatorGraph:
         operators: their names.
         upstream: {operator: those that feed it}; None: a chain in the order of the names.
         given: {operator: tuples/s that it gives}, by which those that meet share the work there; None: equally.
+        shared: operators that whoever fills their queue runs, too: the work of both is divided evenly.
 
     >>> graph = OperatorGraph(["source", "a", "b", "c"])
     >>> graph.piece_costs({"source": 0.0, "a": 1.0, "b": 1.0, "c": 2.0}, frozenset({"c"}))
@@ -48,6 +49,7 @@ class OperatorGraph:
         operators: Sequence[str],
         upstream: Mapping[str, Sequence[str]] | None = None,
         given: Mapping[str, float] | None = None,
+        shared: frozenset[str] = frozenset(),
     ) -> None:
         self.operators = tuple(operators)
         if upstream is None:
@@ -59,6 +61,7 @@ class OperatorGraph:
         for name in self.operators:
             for up in self._upstream[name]:
                 self._downstream[up].append(name)
+        self.shared = shared
         self.sources = tuple(name for name in self.operators if not self._upstream[name])
         self.joins = frozenset(name for name in self.operators if len(self._upstream[name]) > 1)
         self._heads_of: tuple[frozenset[str], Mapping[str, Mapping[str, float]]] | None = None
@@ -81,12 +84,30 @@ class OperatorGraph:
         return heads
 
     def piece_costs(self, costs: Mapping[str, float], queued: frozenset[str]) -> dict[str, float]:
-        """Return {head: cost of the piece}."""
+        """Return {head: cost of the piece}.
+
+        >>> costs = {"source": 1.0, "parse": 2.0, "count": 3.0}
+        >>> OperatorGraph(list(costs)).piece_costs(costs, frozenset({"parse"}))
+        {'source': 1.0, 'parse': 5.0}
+        >>> OperatorGraph(list(costs), shared=frozenset({"parse", "count"})).piece_costs(costs, frozenset({"parse"}))
+        {'source': 3.0, 'parse': 3.0}
+        """
         pieces: dict[str, float] = {}
-        for name, heads in self.heads(queued).items():
+        every = self.heads(queued)
+        for name, heads in every.items():
             for head, part in heads.items():
                 pieces[head] = pieces.get(head, 0.0) + part * costs[name]
+        for name in self.operators:
+            if name in queued and name in self.shared and self._leads_straight(name, queued):
+                fillers = {head for up in self._upstream[name] for head in every[up]}
+                if len(fillers) == 1 and pieces[name] > pieces[filler := fillers.pop()]:
+                    pieces[name] = pieces[filler] = (pieces[name] + pieces[filler]) / 2
         return pieces
+
+    def _leads_straight(self, name: str, queued: frozenset[str]) -> bool:
+        """Tell whether what follows it and is shared has no queue."""
+        following = [down for down in self._downstream[name] if down in self.shared]
+        return all(down not in queued and self._leads_straight(down, queued) for down in following)
 
     def crossings(self, rates: Mapping[str, float], queued: frozenset[str]) -> dict[str, float]:
         """Return {head: tuples that its piece puts into queues or takes out of one}, each counted half on either side.

@@ -15,7 +15,7 @@ from rayelastic.runtime.element.sampling import ElementSampling
 from rayelastic.runtime.element.saving.holding import Holding
 from rayelastic.runtime.element.saving.marked import MarkedSaving, operators_with_state
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
-from rayelastic.runtime.element.wiring import connect_links, connect_operators
+from rayelastic.runtime.element.wiring import connect_links, connect_operators, shared_operators
 from rayelastic.runtime.loops.alarm import alarm_of
 from rayelastic.runtime.loops.channel_loop import channel_loop
 from rayelastic.runtime.loops.elasticity import adaptation_loop
@@ -96,7 +96,8 @@ class Running:
         self.holding = Holding(spec, self.scheduler, hosted, self.ids, skipped)
         self.marked = MarkedSaving(self.holding, routing.gathers)
         self.scheduler.stop_at_epochs(operators_with_state(hosted, self.ids))
-        self._adaptation = adaptation_loop(spec, self.scheduler, self.ids, frozenset(pinned))
+        shared = shared_operators(spec.operators, natives, spec.routing.routed)
+        self._adaptation = adaptation_loop(spec, self.scheduler, self.ids, frozenset(pinned), shared)
         self._channels = channel_loop(spec, self.scheduler.sample, self.ids, hosted.widths)
         hosted.wakes(self.scheduler.poke, self.ids)
         for name, source in hosted.sources.items():

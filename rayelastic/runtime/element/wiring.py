@@ -40,6 +40,33 @@ def connect_operators(
                     scheduler.connect(numbers[origin.name], numbers[operator.name], *ports, feedback)
 
 
+def shared_operators(
+    operators: Sequence[OperatorSpec], natives: Mapping[str, _native.Operator], routed: Collection[Edge] = ()
+) -> frozenset[str]:
+    """Tells which operators whoever fills their queue runs, too, where it finds that full.
+
+    Those that have a part of their own for that, and functions without state that alone give to one that has, and to
+    nobody else (native_sched/src/engine/context/operator_parts.cpp).
+
+    Args:
+        operators: of a scheduler, upstream before downstream.
+        natives: what they are there.
+        routed: edges that lead elsewhere.
+    """
+    takers: dict[str, list[str]] = {operator.name: [] for operator in operators}
+    for operator in operators:
+        edges = [*operator.edges, *operator.loop_edges]
+        for stream, end in edges:
+            alone = len(edges) == 1 and Edge(stream, end) not in routed
+            takers.setdefault(operator_of(stream), []).append(operator.name if alone else "")
+    shared: set[str] = set()
+    for operator in reversed(operators):
+        native, taken = natives[operator.name], takers[operator.name]
+        if native.has_part or (native.reentrant and len(taken) == 1 and taken[0] in shared):
+            shared.add(operator.name)
+    return frozenset(shared)
+
+
 def connect_links(
     scheduler: _native.Scheduler, spec: PESpec, numbers: Mapping[str, int], links: Mapping[str, _native.Link]
 ) -> None:

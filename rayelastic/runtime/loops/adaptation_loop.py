@@ -62,6 +62,7 @@ class LoopSettings:
         maximum_threads: the most.
         cpus: that the process may use.
         job: its name, for the log.
+        shared: operators that whoever fills their queue runs, too, where it finds that full.
     """
 
     pe: str
@@ -73,6 +74,7 @@ class LoopSettings:
     maximum_threads: int
     cpus: int
     job: str = ""
+    shared: frozenset[str] = frozenset()
 
 
 def observe(
@@ -118,6 +120,7 @@ def observe(
                 samples=round((now.cpu_seconds - then.cpu_seconds + asleep) * PROFILER_RATE),
                 queue_fill=min(1.0, now.queued / now.queue_capacity) if now.queue_capacity else 0.0,
                 given=(now.tuples_out - then.tuples_out) / seconds,
+                shared=name in settings.shared,
             )
         )
     # Who sleeps needs no CPU, and nobody can take it away: each such operator brings one of its own.

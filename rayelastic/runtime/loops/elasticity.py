@@ -51,7 +51,11 @@ def controller_for(
 
 
 def adaptation_loop(
-    spec: PESpec, scheduler: Scheduler, ids: Mapping[str, int], pinned: frozenset[str]
+    spec: PESpec,
+    scheduler: Scheduler,
+    ids: Mapping[str, int],
+    pinned: frozenset[str],
+    shared: frozenset[str] = frozenset(),
 ) -> AdaptationLoop | None:
     """Return the loop of a processing element; None if there is nothing left to find.
 
@@ -60,6 +64,7 @@ def adaptation_loop(
         scheduler: its scheduler.
         ids: {operator: its number in the scheduler}, upstream before downstream.
         pinned: operators whose threading model isn't to be found.
+        shared: operators that whoever fills their queue runs, too.
     """
     config = spec.config
     upstream = {operator.name: operator.upstream for operator in spec.operators}
@@ -80,6 +85,7 @@ def adaptation_loop(
         maximum_threads=config.threads or config.max_threads or cpus,
         cpus=cpus,
         job=spec.job,
+        shared=shared,
     )
     path = Path(config.journal.format(pe=spec.pe)) if config.journal is not None else None
     journal = Journal(Setting(elasticity, upstream, config.adaptation_period, earlier, config.paper), path)

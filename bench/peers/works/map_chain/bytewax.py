@@ -1,35 +1,40 @@
-"""A chain of maps in Bytewax: 100 map steps, batches of 1,000."""
+"""A chain of maps in Bytewax: 100 map steps over arrays of 1,000 rows: its fast form, arrays as items."""
 
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import bytewax.operators as op
+import numpy as np
 from bytewax.dataflow import Dataflow
 from bytewax.testing import TestingSink, TestingSource, run_main
 
 MAPS = 100
+ROWS = 1_000  # of an array
+
+Columns = tuple[Any, Any]
 
 
-def step(row: tuple[int, float]) -> tuple[int, float]:
-    return row[0] + 3, row[1] * 0.5 + 1.0
+def step(rows: Columns) -> Columns:
+    return rows[0] + 3, rows[1] * 0.5 + 1.0
 
 
-def prepare(path: str) -> Callable[[], list[tuple[int, float]]]:
-    lines = [line.split(",") for line in Path(path).read_text().splitlines()[1:]]
-    rows = [(int(a), float(b)) for a, b in lines]
-    out: list[tuple[int, float]] = []
+def prepare(path: str) -> Callable[[], list[Columns]]:
+    table = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
+    a, b = table[:, 0].astype(np.int64), table[:, 1].copy()
+    items = [(a[at : at + ROWS], b[at : at + ROWS]) for at in range(0, len(a), ROWS)]
+    out: list[Columns] = []
     flow = Dataflow("map_chain")
-    stream = op.input("rows", flow, TestingSource(rows, batch_size=1_000))
+    stream = op.input("rows", flow, TestingSource(items))
     for number in range(MAPS):
         stream = op.map(f"map{number}", stream, step)
     op.output("out", stream, TestingSink(out))
 
-    def run() -> list[tuple[int, float]]:
+    def run() -> list[Columns]:
         run_main(flow)
         return out
 
     return run
 
 
-def result(raw: list[tuple[int, float]]) -> dict[int, float]:
-    return dict(raw)
+def result(raw: list[Columns]) -> dict[int, float]:
+    return {key: value for a, b in raw for key, value in zip(a.tolist(), b.tolist(), strict=True)}

@@ -1,4 +1,4 @@
-"""A chain of maps in Polars, in batch: 100 selects. The yardstick."""
+"""A chain of maps in Polars, in batch, by its streaming engine: 100 selects. The yardstick."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ def prepare(path: str) -> Callable[[], pl.DataFrame]:
         rows = frame.lazy()
         for _ in range(MAPS):
             rows = rows.with_columns(a=pl.col("a") + 3, b=pl.col("b") * 0.5 + 1.0)
-        return rows.collect()
+        return rows.collect(engine="streaming")
 
     return run
 

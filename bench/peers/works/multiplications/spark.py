@@ -1,9 +1,10 @@
-"""10,000 multiplications in a Python function of Spark Structured Streaming."""
+"""10,000 multiplications in a pandas function of Spark Structured Streaming: of all numbers of a batch at once."""
 
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
@@ -12,10 +13,11 @@ from bench.peers.spark_session import session
 TIMES = 10_000
 
 
-def multiplied(x: float) -> float:
+def multiplied(x: pd.Series) -> pd.Series:
+    out = x.to_numpy().copy()
     for _ in range(TIMES):
-        x *= 1.0000001
-    return x
+        out *= 1.0000001
+    return pd.Series(out)
 
 
 def prepare(path: str) -> Callable[[], DataFrame]:
@@ -27,7 +29,7 @@ def prepare(path: str) -> Callable[[], DataFrame]:
     def run() -> DataFrame:
         numbers = spark.readStream.schema("x double").option("header", "true").csv(str(folder))
         query = (
-            numbers.select("x", f.udf(multiplied, "double")("x").alias("y"))
+            numbers.select("x", f.pandas_udf(multiplied, "double")("x").alias("y"))
             .writeStream.format("memory")
             .queryName(name)
         )

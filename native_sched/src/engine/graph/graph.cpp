@@ -62,7 +62,8 @@ void Graph::find_parts() {
   }
   for (auto id = order().rbegin(); id != order().rend(); ++id) {
     if (ports_[*id].size() != 1 || contexts_[*id]->junction() != nullptr) continue;
-    if (contexts_[*id]->run_in_parts(ways[*id] == 1 ? next[*id] : nullptr)) ports_[*id].front()->allow_partial();
+    const bool alone = ways[*id] == 1 && next[*id]->inputs() == 1;  // nobody else gives to the one that it gives to
+    if (contexts_[*id]->run_in_parts(alone ? next[*id] : nullptr)) ports_[*id].front()->allow_partial();
   }
 }
 

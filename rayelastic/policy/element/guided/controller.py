@@ -291,7 +291,7 @@ class GuidedMultiLevelElasticity:
     def _graph_of(self, observation: Observation) -> OperatorGraph:
         names = tuple(operator.name for operator in observation.operators)
         if self._graph is None or self._graph.operators != names:
-            self._graph = OperatorGraph(names, self._upstream)
+            self._graph = OperatorGraph(names, self._upstream, shared=_shared(observation))
         return self._graph
 
     def _remembered(self, best: Configuration, series: Series) -> Remembered:
@@ -304,9 +304,14 @@ class GuidedMultiLevelElasticity:
         estimate = None
         if self._profile.known and self._graph is not None and any(o.switchable for o in observation.operators):
             explanations = self._search.explanations if self._search is not None else ()
-            graph = OperatorGraph(self._graph.operators, self._upstream, self._profile.given)
+            shared = self._graph.shared
+            graph = OperatorGraph(self._graph.operators, self._upstream, self._profile.given, shared)
             estimate = Estimate(self._profile, graph, explanations[0] if explanations else None)
         return Bounds.of(observation, self._others.cpus, estimate)
+
+
+def _shared(observation: Observation) -> frozenset[str]:
+    return frozenset(operator.name for operator in observation.operators if operator.shared)
 
 
 def _in_force(observation: Observation) -> Configuration:

@@ -201,7 +201,8 @@ class Estimate:
         """Return queues from none to all, coarse to fine; each also with and without one wherever pieces may meet."""
         key = (min(len(self._graph.sources) + threads, max(1.0, cpus)), movable, fixed)
         if key not in self._cuts:
-            options = [fixed]
+            alone = sorted(self._graph.shared & movable, key=self._graph.operators.index)
+            options = [fixed, *(fixed | {name} for name in alone if name not in fixed)]
             joins = self.joins & movable
             ways = [(movable, fixed)] + ([(movable - joins, fixed), (movable, fixed | joins)] if joins else [])
             for factor in PIECES_PER_THREAD:
