@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rayelastic.plan.exec_plan import ExecPlan
-from rayelastic.policy.element.guided.estimate import Configuration, _dearest
+from rayelastic.policy.element.guided.estimate import Configuration, Profile, _dearest
 from rayelastic.policy.element.guided.levels import fewer_threads, peak_above
 from rayelastic.policy.element.guided.load import LoadThresholds, saturation_of
 from rayelastic.policy.element.guided.load_watch import TupleCost
@@ -96,3 +96,10 @@ def test_a_meeting_costs_what_it_calls_too() -> None:
     graph = OperatorGraph(["a", "b", "m", "d"], {"m": ["a", "b"], "d": ["m"]})
     (meeting,) = graph.meetings({"a": 1.0, "b": 1.0, "m": 2.0, "d": 3.0}, dict.fromkeys("abmd", 10.0), frozenset())
     assert (meeting.cost, meeting.pieces, meeting.queued) == (5.0, 2, False)
+
+
+def test_a_profile_of_nothing_says_nothing() -> None:
+    nothing = Profile()
+    assert (nothing.total, nothing.busy, nothing.reference, nothing.effort) == (0.0, 0.0, 0.0, 0.0)
+    assert not nothing.known
+    assert nothing.costs() == {}

@@ -70,3 +70,9 @@ def test_external_load_is_followed() -> None:
 
 def test_no_rate_is_no_crash() -> None:
     assert decide(PeakRateElasticity(), (0, 1), (0, 2), (0, 1)) == [2, 2, 1]
+
+
+def test_a_peak_that_is_only_reached_again_sinks() -> None:
+    """S07: by 1 % a period; 6 % less than it was two periods ago is no sign of a busy system then, before it is."""
+    assert decide(PeakRateElasticity(), (100.0, 1), (100.0, 1), (94.0, 1)) == [2, 2, 2]
+    assert decide(PeakRateElasticity(), (100.0, 1), (94.0, 1)) == [2, 1]

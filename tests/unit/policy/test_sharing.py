@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -73,9 +74,12 @@ def test_shares_that_there_can_not_be_are_refused(shares: tuple[int, ...]) -> No
         plan_of(2).with_shares("r0", (1,))
 
 
-def simulated(job: ClusterJob, load: float, nodes: list[SimulatedNode], most: int) -> ClusterSimulation:
+def simulated(
+    job: ClusterJob, load: float, nodes: list[SimulatedNode], most: int, payback: float = OrganicThresholds().payback
+) -> ClusterSimulation:
     can = Actuation.of_running_jobs(["r1"], processes=most)
-    policy = OrganicAdaptation(thresholds=OrganicThresholds.of_running_jobs(0.8, most), actuation=can)
+    thresholds = replace(OrganicThresholds.of_running_jobs(0.8, most), payback=payback)
+    policy = OrganicAdaptation(thresholds=thresholds, actuation=can)
     plant = ClusterPlant(job, nodes, ClusterConstants(visit=0.0))
     return ClusterSimulation(plant, policy, lambda _: {"r0": load}, period=5.0, noise=0.05)
 
@@ -102,3 +106,14 @@ def test_warm_keys_are_spread() -> None:
     simulation = simulated(ClusterJob.chain("warm", 1e-8, warm), 400e3, [SimulatedNode("a", 8)], most=4)
     simulation.run(80)
     assert simulation.trace[-1].throughput >= 0.9 * 4 / (20 * MICRO)
+
+
+def test_partitions_stay_where_their_move_costs_more_than_it_earns() -> None:
+    """A slow node, and 0.6 s in which 1 s of pause has to be earned: replicas do that three times, partitions half."""
+    nodes = [SimulatedNode("a", 1), SimulatedNode("b", 1), SimulatedNode("slow", 1, speed=0.5)]
+    simulation = simulated(ClusterJob.chain("three", 1e-8, [20 * MICRO]), 200e3, nodes, most=3, payback=0.6)
+    simulation.run(30)
+    told = [step.decision for step in simulation.trace]
+    assert simulation.trace[-1].plan.region("r1").replicas == 3
+    assert not any(isinstance(action, ShareRegion) for decision in told for action in decision.actions)
+    assert any("aren't equally busy" in d.reason and "cost 1.0 s, not worth it" in d.reason for d in told)
