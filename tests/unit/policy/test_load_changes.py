@@ -166,7 +166,7 @@ def beside(waiting: float | None, own: float = 2.0, host: float = 1.0) -> Observ
     )
 
 
-def test_way_is_given_to_others_only_once_threads_wait_for_a_cpu():
+def test_way_is_given_to_others_only_once_threads_wait_for_a_cpu() -> None:
     others, thresholds = OtherProcesses(), LoadThresholds()
     for _ in range(5):
         assert others.changed(beside(waiting=0.01), thresholds) is None
@@ -178,10 +178,10 @@ def test_way_is_given_to_others_only_once_threads_wait_for_a_cpu():
     assert others.changed(beside(waiting=0.0, host=0.5), thresholds) == "others use 0 of 4 CPUs, before 2"
 
 
-def test_what_others_want_is_told_by_how_long_the_own_threads_wait():
+def test_what_others_want_is_told_by_how_long_the_own_threads_wait() -> None:
     """And not by how many threads there are, which may be mostly idle."""
 
-    def left(waiting):
+    def left(waiting: float | None) -> int:
         seen = Observation(
             time=1,
             period=1,

@@ -98,14 +98,14 @@ def test_those_that_meet_share_the_work_by_what_they_give() -> None:
     assert given.cut(costs, 3.9, lambda name: name == "sink") == {"sink"}
 
 
-def test_a_queue_whose_filler_runs_what_is_behind_it_is_the_one_to_have():
+def test_a_queue_whose_filler_runs_what_is_behind_it_is_the_one_to_have() -> None:
     """Its two threads divide all work evenly, wherever it stands; without that queues have to stand in the middle."""
     names = ["lines", "words", "counts", "out"]
     samples = {"lines": 150.0, "words": 350.0, "counts": 500.0, "out": 0.0}
     profile = Profile(samples, {"lines": 1e6, "words": 1e6, "counts": 1e7, "out": 0.0}, 1000.0, 1.0, 1e6)
     movable = frozenset(names[1:])
 
-    def found(shared):
+    def found(shared: frozenset[str]) -> tuple[frozenset[str], float]:
         graph = OperatorGraph(names, shared=shared)
         estimate = Estimate(profile, graph, Explanation(0.005, 0.0))
         queued = estimate.place(1, 2.0, movable, frozenset())
@@ -118,7 +118,7 @@ def test_a_queue_whose_filler_runs_what_is_behind_it_is_the_one_to_have():
     assert found(frozenset()) == ({"words", "counts"}, 1.4)
 
 
-def test_what_has_another_queue_behind_it_is_run_by_its_own_threads_alone():
+def test_what_has_another_queue_behind_it_is_run_by_its_own_threads_alone() -> None:
     graph = OperatorGraph(["source", "parse", "count"], shared=frozenset({"parse", "count"}))
     costs = {"source": 1.0, "parse": 5.0, "count": 6.0}
     assert graph.piece_costs(costs, frozenset({"parse", "count"})) == {"source": 1.0, "parse": 5.5, "count": 5.5}

@@ -1,0 +1,114 @@
+// An aggregate that is run in part (OperatorSpec::partial): what it gives is what it gives without.
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "aggregated_rows.hpp"
+#include "check.hpp"
+#include "fake_context.hpp"
+#include "rayelastic/operators/aggregate/aggregate.hpp"
+
+using namespace rayelastic;
+
+// Rows go to the operator and to its part in turn, with marks between; what comes out is what it gives without parts.
+TEST(parts_give_what_one_table_gives) {
+  const auto output =
+      schema_of({field("word", Type::String), field("count", Type::Int64), field("notes", Type::Int64), field("sum", Type::Int64),
+                 field("min", Type::Int64), field("max", Type::Float64, true), field("least", Type::String, true),
+                 field("different", Type::Int64), field("top", Type::Int64, true), field("median", Type::Float64, true)});
+  const std::vector<Aggregate> wanted = {{AggregateFunction::Count, ""},
+                                         {AggregateFunction::Count, "note"},
+                                         {AggregateFunction::Sum, "n"},
+                                         {AggregateFunction::Min, "n"},
+                                         {AggregateFunction::Max, "x"},
+                                         {AggregateFunction::Min, "note"},
+                                         {AggregateFunction::Distinct, "note"},
+                                         {AggregateFunction::Largest, "n", "", 1, 3},
+                                         {AggregateFunction::Quantile, "x", "", 0.5, 0.01}};
+  const OperatorSpec whole = make_aggregate("whole", kInput, output, {"word"}, wanted, Emit::Final);
+  const OperatorSpec parted = make_aggregate("parted", kInput, output, {"word"}, wanted, Emit::Final);
+  CHECK(parted.partial != nullptr);
+  FakeContext one(whole);
+  FakeContext both(parted);
+  std::mt19937_64 random(5);
+  std::vector<std::string> texts;
+  for (int i = 0; i < 400; ++i) texts.push_back(std::string(static_cast<std::size_t>(i % 30), 't') + std::to_string(i));
+  std::string problem;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string& word = texts[random() % 300];
+    const std::string& note = texts[random() % texts.size()];
+    const Row each =
+        row(word, static_cast<std::int64_t>(random() % 1'000'000) - 500'000, static_cast<double>(random() % 977) - 400, note, random() % 4);
+    CHECK_EQ(one.call(&each, 1), 0);
+    if (random() % 2 == 0) {
+      CHECK_EQ(parted.partial(&each, 1, parted.state.get(), problem), 1);
+    } else {
+      CHECK_EQ(both.call(&each, 1), 0);
+    }
+    if (i % 3'000 == 0) CHECK(parted.marked(parted.state.get(), {MarkKind::Time, i}, &both));
+  }
+  CHECK(one.call(nullptr, 0) >= 0);
+  CHECK(both.call(nullptr, 0) >= 0);
+  CHECK_EQ(both.count(), one.count());
+  const auto rows_of = [](const FakeContext& of) {
+    std::map<std::string, std::string> rows;
+    for (std::size_t i = 0; i < of.count(); ++i) {
+      std::string& values = rows[of.text(i, "word")];
+      for (const char* name : {"count", "notes", "sum", "min", "different"}) values += std::to_string(of.get<std::int64_t>(i, name)) + " ";
+      for (const char* name : {"max", "median"}) values += of.is_null(i, name) ? "null " : std::to_string(of.get<double>(i, name)) + " ";
+      values += (of.is_null(i, "top") ? "null " : std::to_string(of.get<std::int64_t>(i, "top")) + " ");
+      values += of.is_null(i, "least") ? "null" : of.text(i, "least");
+    }
+    return rows;
+  };
+  CHECK(rows_of(both) == rows_of(one));
+}
+
+TEST(what_depends_on_the_order_has_no_parts) {
+  for (const Aggregate& each : {Aggregate{AggregateFunction::Mean, "n"}, Aggregate{AggregateFunction::Sum, "x"},
+                                Aggregate{AggregateFunction::First, "n"}, Aggregate{AggregateFunction::Stddev, "n", "", 1}}) {
+    const Type type = each.function == AggregateFunction::First ? Type::Int64 : Type::Float64;
+    const auto output = schema_of({field("word", Type::String), field("value", type, true)});
+    CHECK(make_aggregate("ordered", kInput, output, {"word"}, {each}, Emit::Final).partial == nullptr);
+  }
+  CHECK(make_aggregate("each", kInput, kCounts, {"word"}, kCount, Emit::Update).partial == nullptr);
+}
+
+TEST(a_part_takes_no_more_than_so_many_keys_until_a_mark) {
+  const OperatorSpec spec = make_aggregate("count", kInput, kCounts, {"word"}, kCount, Emit::Final);
+  FakeContext context(spec, 100'000);
+  std::string problem;
+  std::int64_t taken = 0;
+  const auto give = [&] {
+    const std::string word = std::to_string(taken);
+    const Row each = row(word, 0);
+    return spec.partial(&each, 1, spec.state.get(), problem);
+  };
+  for (; spec.has_partial_room(spec.state.get()); ++taken) CHECK_EQ(give(), 1);
+  CHECK_EQ(taken, 1 << 16);
+  CHECK_EQ(table_of_aggregate(spec).size(), 0U);
+  spec.settle(spec.state.get());
+  CHECK_EQ(table_of_aggregate(spec).size(), static_cast<std::size_t>(taken));
+  CHECK(spec.has_partial_room(spec.state.get()));
+  CHECK_EQ(give(), 1);
+  CHECK(context.call(nullptr, 0) >= 0);
+  CHECK_EQ(context.count(), static_cast<std::size_t>(taken + 1));
+}
+
+TEST(a_sum_of_parts_that_overflows_fails) {
+  const auto output = schema_of({field("word", Type::String), field("sum", Type::Int64)});
+  const OperatorSpec spec = make_aggregate("sum", kInput, output, {"word"}, {{AggregateFunction::Sum, "n"}}, Emit::Final);
+  FakeContext context(spec);
+  std::string problem;
+  const std::vector<Row> half = {row("a", std::numeric_limits<std::int64_t>::max() / 2 + 1)};
+  CHECK_EQ(context.call(half.data(), 1), 0);
+  CHECK_EQ(spec.partial(half.data(), 1, spec.state.get(), problem), 1);
+  CHECK_EQ(spec.partial(half.data(), 1, spec.state.get(), problem), REL_FAILED(0));
+  CHECK(problem.find("doesn't fit into int64") != std::string::npos);
+  CHECK(spec.marked(spec.state.get(), {MarkKind::Window}, &context));
+  CHECK(context.message.find("doesn't fit into int64") != std::string::npos);
+}
+
+REL_TEST_MAIN
