@@ -271,7 +271,8 @@ OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> inpu
   OperatorSpec spec;
   spec.name = std::move(name);
   spec.process = emit == Emit::Final ? update_final : emit == Emit::Update ? update_each : update_run;
-  spec.flags = emit == Emit::Final ? REL_ON_FINISH : emit == Emit::Update ? REL_ONE_TO_ONE : 0U;
+  if (emit == Emit::Final) spec.flags = REL_ON_FINISH;
+  if (emit == Emit::Update) spec.flags = REL_ONE_TO_ONE;
   if (emit == Emit::Final && state->groups->accumulators.in_any_order()) {
     spec.partial = update_partial;
     spec.has_partial_room = has_partial_room;
