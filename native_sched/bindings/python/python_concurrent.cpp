@@ -10,8 +10,8 @@
 #include <stdexcept>
 
 #include "python/gate/inside.hpp"
-#include "python/port_context.hpp"
 #include "python/gate/python_gate.hpp"
+#include "python/port_context.hpp"
 #include "record/object_ref.hpp"
 #include "record/record_codec.hpp"
 

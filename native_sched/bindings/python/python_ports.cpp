@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "python/gate/inside.hpp"
-#include "python/port_context.hpp"
 #include "python/gate/python_gate.hpp"
+#include "python/port_context.hpp"
 #include "python/python_lane.hpp"
 #include "rayelastic/operator/dead_letters.hpp"
 #include "rayelastic/record/key_extractor.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/scenarios.hpp"
 #include "checker/site.hpp"
+#include "scenarios/scenarios.hpp"
 
 namespace rayelastic::model {
 

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "checker/atom.hpp"
-#include "scenarios/faulty.hpp"
 #include "operator/deep_copy.hpp"
 #include "queue/basic_port.hpp"
 #include "rayelastic/queue/free_ports.hpp"
 #include "rayelastic/queue/notifier.hpp"
+#include "scenarios/faulty.hpp"
 
 namespace rayelastic::model {
 
