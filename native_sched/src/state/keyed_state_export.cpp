@@ -53,13 +53,13 @@ std::vector<std::byte> KeyedState::export_chunk(const KeySelection& keys, std::u
 }
 
 std::shared_ptr<StateCopy> KeyedState::begin_copy() {
-  return begin_copy({.magic = &kMagic,
-                     .layout = layout(),
-                     .write = [this, now = now_for_touches()](const StringView& key, const std::byte* state, StateWriter& writer) {
-                       writer.key(key);
-                       write_touch(state, writer, now);
-                       writer.record(state, {state_size_, text_offsets_, {}});
-                     }});
+  const auto write = [this, now = now_for_touches()](const StringView& key, const std::byte* state, StateWriter& writer) {
+    writer.key(key);
+    write_touch(state, writer, now);
+    writer.record(state, {state_size_, text_offsets_, {}});
+  };
+  const bool ages = lives_ != nullptr && lives_->clock;  // what is exported of a key that rests changes with the clock
+  return begin_copy({.magic = &kMagic, .layout = layout(), .write = write, .tells_all_changes = !ages});
 }
 
 std::size_t KeyedState::import_range(std::span<const std::byte> bytes) {

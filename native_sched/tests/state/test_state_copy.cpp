@@ -219,6 +219,18 @@ TEST(segments_that_have_not_changed_are_skipped) {
   CHECK(skipped > 20);
 }
 
+// How old a key is, is told as of the copy.
+TEST(keys_that_age_by_the_clock_are_given_each_time) {
+  for (const bool ages : {true, false}) {
+    const auto table = new_table(ages ? TimeToLive{.ticks = 3000, .clock = [] { return std::int64_t{7}; }} : TimeToLive{});
+    Changes(*table, 1).change(100);
+    (void)table->begin_copy();
+    const std::shared_ptr<StateCopy> copy = table->begin_copy();
+    CHECK_EQ(copy->number(), 2U);
+    CHECK(copy->changed_after() == std::vector<std::uint64_t>{ages ? 2U : 0U});
+  }
+}
+
 TEST(an_empty_table_gives_one_chunk) {
   const auto table = new_table();
   const std::shared_ptr<StateCopy> copy = table->begin_copy();

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rayelastic import _native
+from rayelastic.errors import StateError
 from rayelastic.runtime.snapshot import CHUNK_BYTES
 
 if TYPE_CHECKING:
-    from rayelastic import _native
     from rayelastic.runtime.snapshot import SnapshotFolder
 
 __all__ = ["OperatorCopies"]
@@ -71,6 +72,8 @@ class OperatorCopies:
                 name = f"{self._prefix}-{segment:06}-{len(files):03}.state"
                 files.append((name, folder.write(name, data)))
                 size += len(data)
+        except _native.StateError as error:
+            raise StateError(str(error)) from None
         finally:
             copy.abandon()
         self._folder, self._segments = folder, segments

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import StateError
 from rayelastic.runtime.element.saving.copies import OperatorCopies
-from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder
+from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder, state_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +47,11 @@ class MarkedSaving:
         self._hosted = holding.hosted
         self._names = {holding.ids[name]: name for name in holding.hosted.natives}
         self._stops = operators_with_state(holding.hosted, holding.ids)
-        self._copies = {name: OperatorCopies(holding.prefix(name)) for name in holding.hosted.natives}
+        self._copies = {
+            name: OperatorCopies(holding.prefix(name))
+            for name, spec in holding.hosted.by_name.items()
+            if state_form(spec) is not None
+        }
         self._abandoned = 0
         self._saving = threading.Lock()
 
@@ -110,7 +114,8 @@ class MarkedSaving:
                 for number in self._arrivals(epoch, until):
                     name = self._names[number]
                     if (copy := self._scheduler.take_copy(number, epoch)) is not None:
-                        copying.append(beside.submit(write, name, copy))
+                        if name in self._copies:
+                            copying.append(beside.submit(write, name, copy))
                         continue
                     since = time.monotonic()
                     note(name, self._holding.save_operator(name, snapshot))
