@@ -109,7 +109,7 @@ def test_a_replica_is_killed_by_default_settings(ray_cluster: None, tmp_path: Pa
 
 def test_what_the_source_counted_in_part_is_in_the_checkpoint(ray_cluster: None) -> None:
     """An aggregate at the end has two threads: those that take from its queue, and the one that finds it full."""
-    many = 100_000_000
+    many = 200_000_000
     topology = rel.Topology("parts")
     numbers = topology.source("numbers", rel.sequence(many))
     keyed = numbers.map("key", lambda t: (t.value % KEYS,), schema={"key": int}).key_by("key")

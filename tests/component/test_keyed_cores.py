@@ -16,7 +16,7 @@ from rayelastic.job.job import Job
 from rayelastic.policy.element.observation import Observation
 
 PATIENCE = 120.0
-MANY = 20_000_000  # numbers: a job is in the middle of them for as long as a test needs
+MANY = 60_000_000  # numbers: a job is in the middle of them for as long as a test needs
 KEYS = 1000
 SETTINGS = [
     {"words": "manual", "counts": "dynamic"},
