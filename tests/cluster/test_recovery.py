@@ -107,6 +107,19 @@ def test_a_replica_is_killed_by_default_settings(ray_cluster: None, tmp_path: Pa
     check(job, tmp_path)
 
 
+def test_what_the_source_counted_in_part_is_in_the_checkpoint(ray_cluster: None) -> None:
+    """An aggregate at the end has two threads: those that take from its queue, and the one that finds it full."""
+    many = 200_000_000
+    topology = rel.Topology("parts")
+    numbers = topology.source("numbers", rel.sequence(many))
+    keyed = numbers.map("key", lambda t: (t.value % KEYS,), schema={"key": int}).key_by("key")
+    keyed.aggregate("counts", n=rel.count()).sink("out", rel.list())
+    job = rel.submit(topology, rel.JobConfig(threading={"counts": "dynamic"}, checkpoint=rel.Checkpoint(every=0.5)))
+    wait_for_checkpoint(job)
+    kill(job, "pe0")
+    assert {t.key: t.n for t in job.wait(PATIENCE)["out"]} == {key: len(range(key, many, KEYS)) for key in range(KEYS)}
+
+
 def test_a_tuple_that_crashes_its_process_each_time_fails_the_job(ray_cluster: None, tmp_path: Path) -> None:
     def crash(t: Any) -> int:
         if t.value == 500:  # as native code that crashes, once the job has started

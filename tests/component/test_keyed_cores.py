@@ -16,7 +16,7 @@ from rayelastic.job.job import Job
 from rayelastic.policy.element.observation import Observation
 
 PATIENCE = 120.0
-MANY = 20_000_000  # numbers: a job is in the middle of them for as long as a test needs
+MANY = 60_000_000  # numbers: a job is in the middle of them for as long as a test needs
 KEYS = 1000
 SETTINGS = [
     {"words": "manual", "counts": "dynamic"},
@@ -140,9 +140,9 @@ def test_elasticity_is_told_what_the_filler_of_a_queue_runs(lane: Any) -> None:
         job.cancel(drain=False)
     finally:
         job.close()
-    observation = passes[0].observation
-    assert isinstance(observation, Observation)
-    shared = {operator.name for operator in observation.operators if operator.shared}
+    seen = passes[0].observation
+    assert isinstance(seen, Observation)
+    shared = {operator.name for operator in seen.operators if operator.shared}
     assert shared == ({"words", "counts"} if lane == "compiled" else {"counts"})
 
 

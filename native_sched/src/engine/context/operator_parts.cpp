@@ -13,7 +13,6 @@
 #include <atomic>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
