@@ -48,8 +48,8 @@ def decoded(kept: Mapping[str, Mapping[str, Any]]) -> dict[str, SinkResult]:
         if "table" in one:
             if one["table"] is None:
                 raise PELostError(
-                    f"the job has finished, but {counted(one['rows'], 'row')} that sink '{name}' kept in memory died "
-                    "with its coordinator",
+                    f"the job has finished, but the {counted(one['rows'], 'row')} that sink '{name}' kept in memory "
+                    "died with its coordinator",
                     way_out="Write them to files",
                 )
             value = _to_table(base64.b64decode(one["table"]))
