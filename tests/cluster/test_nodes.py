@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from tests.component.certificates import make_certificates
+
 NETNS = Path(__file__).parents[2] / "cluster" / "netns.py"
 JOB_TIMEOUT = 150.0
 
@@ -42,7 +44,7 @@ import json, socket, sys, threading
 import ray
 import rayelastic as rel
 from topologies import word_count
-text, output, secure = sys.argv[1:]
+text, output, secure, folder = sys.argv[1:]
 
 packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))  # all that passes the switch
 packets.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE: none is missed
@@ -59,7 +61,8 @@ def sniff():
 sniffing = threading.Thread(target=sniff, daemon=True)
 sniffing.start()
 
-config = rel.JobConfig(pes=2, secure=secure == "encrypted")
+tls = rel.TLS(f"{folder}/port.pem", f"{folder}/port.key", f"{folder}/ours.pem", links=True)
+config = rel.JobConfig(pes=2, secure=secure != "open", tls=tls if secure == "certificates" else None)
 job = rel.submit(word_count.build(input=text, output=output), config)
 coordinator = ray.get(job._control._actor.__ray_call__.remote(lambda _: socket.gethostname()))
 result = job.wait(timeout=120)
@@ -82,22 +85,24 @@ def nodes() -> Iterator[Any]:
         yield made
 
 
-@pytest.mark.parametrize("secure", ["encrypted", "open"])
+@pytest.mark.parametrize("secure", ["encrypted", "certificates", "open"])
 def test_word_count_over_two_nodes(nodes: Any, tmp_path: Path, secure: str) -> None:
     from pyarrow import parquet
 
     text, output = tmp_path / "text.txt", tmp_path / "counts"
     text.write_text("".join(f"word{n % 97} and a-longer-word-{n % 13}\n" for n in range(20_000)))
-    done = nodes.run(0, [sys.executable, "-c", COUNT, str(text), str(output), secure], timeout=JOB_TIMEOUT)
+    shown = make_certificates(tmp_path)
+    done = nodes.run(0, [sys.executable, "-c", COUNT, str(text), str(output), secure, str(shown)], timeout=JOB_TIMEOUT)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout.splitlines()[-1])
     assert report["nodes"] == ["rel-node0", "rel-node1"]
     assert report["coordinator"] == "rel-node0", "it is with its driver"
     assert report["records"] > 0
     assert report["seen"]["greetings"] > 0, "the names of the operators aren't hidden"
-    if secure == "encrypted":
+    if secure != "open":
         assert report["seen"]["words"] == 0
-        assert {each.partition(" on ")[0] for each in report["encryption"]} == {"TLSv1.3 TLS_AES_128_GCM_SHA256"}
+        suite = "TLSv1.3 TLS_AES_128_GCM_SHA256" + (" by certificates" if secure == "certificates" else "")
+        assert {each.partition(" on ")[0] for each in report["encryption"]} == {suite}
     else:
         assert report["seen"]["words"] > 1000, "nobody looked"
         assert set(report["encryption"]) == {"off; JobConfig(secure=True) has it"}
