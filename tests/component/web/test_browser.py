@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -290,30 +287,3 @@ def test_10000_operators_are_shown_as_fits_and_one_by_one(opened: Open) -> None:
         page.close()  # it would complain of a server that has left
     finally:
         served.close()
-
-
-@pytest.mark.timeout(300)
-def test_three_clicks_from_a_demo_to_why_it_added_a_queue(opened: Open, tmp_path: Path) -> None:
-    """As a new user: the address that `rayelastic demo vwap --web` prints, a marker, and there is the reason."""
-    command = [sys.executable, "-m", "rayelastic.cli", "demo", "vwap", "--web", "--days", "20000", "--threads", "2"]
-    with subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
-    ) as demo:
-        assert demo.stdout is not None
-        printed = next(line for line in demo.stdout if "the page of job" in line)
-        threading.Thread(target=demo.stdout.read, daemon=True).start()
-        try:
-            page = opened(printed.split()[-1])  # the first click
-            marker = page.locator(".mark.queues, .mark.threads").first
-            expect(marker).to_be_visible(timeout=90_000)
-            marker.click()  # the second
-            panel = page.locator("#detail-panel")
-            expect(panel.locator(".reason")).not_to_be_empty()
-            expect(panel).to_contain_text("What was seen")
-            expect(panel).to_contain_text("What came of it")
-            panel.get_by_role("button", name="Show the graph of that time").click()  # the third
-            expect(page.locator("#state")).to_contain_text("as of")
-            page.close()  # it would complain of a server that has left
-        finally:
-            demo.send_signal(signal.SIGINT)
-            demo.wait(30)
