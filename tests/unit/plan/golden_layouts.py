@@ -22,12 +22,16 @@ SEEDS = range(16)
 
 
 def layout_of(seed: int) -> dict[str, object]:
-    """A random graph with boxes of many sizes, as drawn: whole and half pixels."""
+    """A random graph with boxes of many sizes, as drawn: whole and half pixels; some nodes are joined to none."""
     dice = random.Random(seed)
     nodes = [f"n{number}" for number in range(3 + 2 * seed)]
+    nodes += [f"alone{number}" for number in range(seed % 4)]
     sizes = {node: (float(dice.randrange(40, 160)), float(dice.randrange(20, 90))) for node in nodes}
-    edges = [(nodes[dice.randrange(max(0, at - 6), at)], node) for at, node in enumerate(nodes) if at]
-    edges += [(dice.choice(nodes), dice.choice(nodes)) for _ in range(seed)]
+    joined = nodes[: 3 + 2 * seed]
+    edges = [
+        (nodes[dice.randrange(max(0, at - 6), at)], node) for at, node in enumerate(nodes) if at and node in joined
+    ]
+    edges += [(dice.choice(joined), dice.choice(joined)) for _ in range(seed)]
     drawn = layered(sizes, edges)
     return {
         "size": [round(drawn.width, 1), round(drawn.height, 1)],
