@@ -218,7 +218,6 @@ void KeyedState::remove(void* state) {
 std::uint32_t KeyedState::unlink(const Slot* slot) {
   std::size_t hole = bucket_of(slot);
   const std::uint32_t number = buckets_[hole].slot - 1;
-  before_change(number);
   for (std::size_t next = (hole + 1) & bucket_mask_; buckets_[next].slot != 0; next = (next + 1) & bucket_mask_) {
     const std::size_t home = slot_at(buckets_[next].slot - 1)->hash & bucket_mask_;
     if (((next - home) & bucket_mask_) < ((next - hole) & bucket_mask_)) continue;

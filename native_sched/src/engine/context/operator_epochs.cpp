@@ -68,7 +68,7 @@ std::shared_ptr<StateCopy> OperatorContext::take_copy(std::int64_t epoch) {
 
 void OperatorContext::let_go() noexcept {
   const std::lock_guard guard(held_mutex_);
-  held_at_.store(0, std::memory_order_relaxed);
+  if (copy_ == nullptr) held_at_.store(0, std::memory_order_relaxed);  // else it was held for something else
   safe_point_.release();
 }
 
