@@ -24,6 +24,7 @@ from rayelastic.runtime.ingest.frames import (
     receive_frame,
     send_frame,
 )
+from rayelastic.runtime.ingest.nullable import with_nullable_parts
 from rayelastic.runtime.port.dialling import dial
 
 if TYPE_CHECKING:
@@ -112,9 +113,10 @@ def _push(
 
 
 def _as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    pairs = zip(batch.columns, schema.types, strict=True)
+    """Of its types, but for what parts of them may be null: the receiver reads the bytes by its own schema."""
+    pairs = zip(batch.columns, map(with_nullable_parts, schema.types), strict=True)
     columns = [column if column.type == kind else column.cast(kind) for column, kind in pairs]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return pa.RecordBatch.from_arrays(columns, names=schema.names)
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
