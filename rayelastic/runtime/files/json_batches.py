@@ -10,9 +10,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.graph.edges.json_files import JsonSource, json_reader, reading_json
+from rayelastic.graph.records.conversion import with_nullable_parts
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, plain_form
-from rayelastic.runtime.ingest.nullable import with_nullable_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rayelastic.errors import LinkError
+from rayelastic.graph.records.conversion import with_nullable_parts
 from rayelastic.graph.records.limits import MOST_TEXT
 from rayelastic.runtime.ingest.frames import (
     CUT_FRAME,
@@ -24,7 +25,6 @@ from rayelastic.runtime.ingest.frames import (
     receive_frame,
     send_frame,
 )
-from rayelastic.runtime.ingest.nullable import with_nullable_parts
 from rayelastic.runtime.port.dialling import dial
 
 if TYPE_CHECKING:
