@@ -68,8 +68,8 @@ class SparkSink:
         return ParquetSink(self.path)
 
     def finish(self, rows: int, value: Any) -> DataFrame:  # noqa: ARG002 - the files say it all
-        """The DataFrame over what was written."""
-        return self.spark.read.parquet(self.path)
+        """The DataFrame over what was written, in the calendar of today."""
+        return self.spark.read.option("datetimeRebaseMode", "CORRECTED").parquet(self.path)
 
 
 def sink_stream(path: str, *, seconds: float = 5.0) -> GrowingSink:

@@ -7,7 +7,6 @@ import enum
 import os
 import secrets
 import threading
-import uuid
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
@@ -16,8 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 import rayelastic as rel
 from rayelastic import spark as bridge
@@ -27,7 +24,6 @@ from rayelastic.runtime.ingest.receiver import IngestServer
 from rayelastic.runtime.port.data_port import DataPort, derive_secret
 from rayelastic.runtime.values.specs import IngestAddress
 from tests.cluster.direct_feed import Direct
-from tests.component.values.kinds import JSON, KEYS, LEAVES, Kind, listed, optional, tupled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -149,38 +145,6 @@ def test_types_with_parts_arrive_and_go_back(spark: SparkSession) -> None:
     )
     out = sorted((tuple(t) for t in rel.run(topology)["out"]), key=lambda t: t[1].x)
     assert out == [(Side.BUY, Point(1, "x"), ["a", None]), (Side.SELL, Point(2, None), [])]
-
-
-WIDE = [kind for kind in LEAVES if kind[0] is not uuid.UUID]  # which Spark hasn't
-COLUMNS: list[Kind] = [
-    *WIDE,
-    *map(optional, WIDE),
-    *(listed(optional(kind)) for kind in WIDE),
-    *(tupled(listed(kind)) for kind in WIDE),
-    *(
-        (dict.__class_getitem__((key, int)), st.dictionaries(of_key, st.integers(0, 9), max_size=2))
-        for key, of_key in KEYS
-        if key is not uuid.UUID
-    ),
-    (rel.Json, JSON),
-]
-
-
-@settings(max_examples=2, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-@given(st.lists(st.tuples(*(values for _, values in COLUMNS)), min_size=1, max_size=20))
-def test_every_type_to_spark_and_back(spark: SparkSession, rows: list[tuple[Any, ...]]) -> None:
-    """By way of a sink, a DataFrame, a source that its workers push into, and once more."""
-    declared = {f"f{number}": kind for number, (kind, _) in enumerate(COLUMNS)}
-    topology = rel.Topology("to_spark")
-    topology.source("in", rel.rows(rows, schema=declared)).sink("out", bridge.sink(spark))
-    for _ in range(2):
-        frame = rel.run(topology)["out"]
-        topology = rel.Topology("and_back")
-        source = topology.source("in", bridge.source(frame, declared))
-        source.sink("rows", rel.list())
-        source.sink("out", bridge.sink(spark))
-    found = rel.run(topology)["rows"]
-    assert sorted(map(repr, map(tuple, found))) == sorted(map(repr, rows))
 
 
 class Side(enum.Enum):

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 import rayelastic as rel
 from rayelastic.errors import JobCancelledError
 from rayelastic.job import start
 from rayelastic.on_ray.java import ensure_java
 from rayelastic.spark.session import JAVA_OPTIONS, _end_java
+from tests.component.values.kinds import JSON, KEYS, LEAVES, Kind, listed, optional, tupled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,6 +58,38 @@ def test_rows_of_any_session_arrive_once_and_in_order(spark: SparkSession) -> No
     for quarter in range(4):
         ids = [row.id for row in found if row.id // 250 == quarter]
         assert ids == sorted(ids)
+
+
+WIDE = [kind for kind in LEAVES if kind[0] is not uuid.UUID]  # which Spark hasn't
+COLUMNS: list[Kind] = [
+    *WIDE,
+    *map(optional, WIDE),
+    *(listed(optional(kind)) for kind in WIDE),
+    *(tupled(listed(kind)) for kind in WIDE),
+    *(
+        (dict.__class_getitem__((key, int)), st.dictionaries(of_key, st.integers(0, 9), max_size=2))
+        for key, of_key in KEYS
+        if key is not uuid.UUID
+    ),
+    (rel.Json, JSON),
+]
+
+
+@settings(max_examples=2, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(st.lists(st.tuples(*(values for _, values in COLUMNS)), min_size=1, max_size=20))
+def test_every_type_to_spark_and_back(spark: SparkSession, rows: list[tuple[Any, ...]]) -> None:
+    """By way of a sink, a DataFrame, a source that its workers push into, and once more."""
+    declared = {f"f{number}": kind for number, (kind, _) in enumerate(COLUMNS)}
+    topology = rel.Topology("to_spark")
+    topology.source("in", rel.rows(rows, schema=declared)).sink("out", rel.spark.sink(spark))
+    for _ in range(2):
+        frame = rel.run(topology)["out"]
+        topology = rel.Topology("and_back")
+        source = topology.source("in", rel.spark.source(frame, declared))
+        source.sink("rows", rel.list())
+        source.sink("out", rel.spark.sink(spark))
+    found = rel.run(topology)["rows"]
+    assert sorted(map(repr, map(tuple, found))) == sorted(map(repr, rows))
 
 
 def test_a_stream_that_is_cancelled_ends_without_a_trace(

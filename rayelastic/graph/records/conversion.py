@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SchemaError
 from rayelastic.graph.records.annotations import form_of, numpy_form, optional_form
 from rayelastic.graph.records.data_type import HOLDS, Column
 from rayelastic.graph.records.shown import shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Columns = tuple[str, list[Column], type | None]  # name of the schema, its columns, and the class of its tuples
 
@@ -84,3 +87,33 @@ def _of_numpy(declared: Any, name: str) -> Columns:
             )
         columns.append((column, text, False))
     return name, columns, None
+
+
+def with_nullable_parts(
+    kind: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType] = lambda kind: kind
+) -> pa.DataType:
+    """The same type with nullable parts: where a struct is null so are its parts, whatever they take else.
+
+    Casts and readers of pyarrow know no such difference; the native reader, which gets the batches, does.
+
+    Args:
+        kind: any type.
+        leaf: what becomes of types without parts.
+
+    >>> import pyarrow as pa
+    >>> with_nullable_parts(pa.struct([pa.field("x", pa.int64(), nullable=False)]))
+    StructType(struct<x: int64>)
+    """
+    import pyarrow as pa
+
+    def inside(field: pa.Field) -> pa.Field:
+        return field.with_type(with_nullable_parts(field.type, leaf)).with_nullable(True)
+
+    if pa.types.is_list(kind):
+        return pa.list_(inside(kind.value_field))
+    if pa.types.is_struct(kind):
+        return pa.struct([inside(field) for field in kind])
+    if pa.types.is_map(kind):
+        key = kind.key_field.with_type(with_nullable_parts(kind.key_type, leaf))
+        return pa.map_(key, inside(kind.item_field))
+    return leaf(kind)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import json
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.graph.edges.json_files import JsonSource, json_reader, reading_json
+from rayelastic.graph.records.conversion import with_nullable_parts
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, plain_form
 
@@ -29,8 +30,11 @@ def json_batches(body: JsonSource) -> Iterator[pa.RecordBatch]:
     Raises:
         SourceError: a file can't be read, or has a value that isn't of the schema.
     """
-    wanted = _with_types(body.schema.to_arrow(), lambda kind: kind)
-    read = _with_types(wanted, _read_as)
+    import pyarrow as pa
+
+    fields = body.schema.to_arrow()
+    wanted = pa.schema([field.with_type(with_nullable_parts(field.type)) for field in fields])
+    read = pa.schema([field.with_type(with_nullable_parts(field.type, _read_as)) for field in fields])
     for path in body.paths:
         with reading_json(path), json_reader(path, read) as reader:
             for batch in reader:
@@ -42,23 +46,6 @@ def _read_as(kind: pa.DataType) -> pa.DataType:
     import pyarrow as pa
 
     return pa.string() if pa.types.is_date(kind) or pa.types.is_time(kind) else kind
-
-
-def _with_types(schema: pa.Schema, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
-    """With other types. What is inside of them may be null: the reader takes it for null where what it is in is."""
-    import pyarrow as pa
-
-    def made(kind: pa.DataType) -> pa.DataType:
-        if pa.types.is_list(kind):
-            return pa.list_(inside(kind.value_field))
-        if pa.types.is_struct(kind):
-            return pa.struct([inside(field) for field in kind])
-        return leaf(kind)
-
-    def inside(field: pa.Field) -> pa.Field:
-        return field.with_type(made(field.type)).with_nullable(True)
-
-    return pa.schema([field.with_type(made(field.type)) for field in schema])
 
 
 class JsonFormat:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rayelastic.errors import LinkError
+from rayelastic.graph.records.conversion import with_nullable_parts
 from rayelastic.graph.records.limits import MOST_TEXT
 from rayelastic.runtime.ingest.frames import (
     CUT_FRAME,
@@ -112,9 +113,10 @@ def _push(
 
 
 def _as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    pairs = zip(batch.columns, schema.types, strict=True)
+    """Of its types, but for what parts of them may be null: the receiver reads the bytes by its own schema."""
+    pairs = zip(batch.columns, map(with_nullable_parts, schema.types), strict=True)
     columns = [column if column.type == kind else column.cast(kind) for column, kind in pairs]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return pa.RecordBatch.from_arrays(columns, names=schema.names)
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
