@@ -51,15 +51,15 @@ def config(threading: dict[str, str], **more: Any) -> rel.JobConfig:
     return rel.JobConfig(elasticity="off", threads=2, threading=threading, queue_records=256, **more)
 
 
-def numbers() -> rel.Topology:
+def numbers(many: int = MANY) -> rel.Topology:
     topology = rel.Topology("numbers")
-    keyed = topology.source("numbers", rel.sequence(MANY)).map("words", by_key, schema=Keyed).key_by("key")
+    keyed = topology.source("numbers", rel.sequence(many)).map("words", by_key, schema=Keyed).key_by("key")
     keyed.aggregate("counts", n=rel.count(), least=rel.min("value"), total=rel.sum("value")).sink("out", rel.list())
     return topology
 
 
-def check(rows: Any) -> None:
-    each = MANY // KEYS
+def check(rows: Any, many: int = MANY) -> None:
+    each = many // KEYS
     found = {row.key: (row.n, row.least, row.total) for row in rows}
     assert found == {key: (each, key, each * key + KEYS * each * (each - 1) // 2) for key in range(KEYS)}
 
@@ -114,6 +114,19 @@ def test_a_checkpoint_has_what_was_counted_in_part(threading: dict[str, str], tm
     finally:
         job.close()
     check(rel.run(numbers(), config(threading), restore=tmp_path)["out"])
+
+
+def test_keys_move_to_a_replica_and_back_while_they_are_counted_in_part() -> None:
+    many = 3 * MANY
+    job = rel.start(numbers(many), config({"words": "manual", "counts": "dynamic"}, regions="manual"))
+    try:
+        flows(job, MANY // 20)
+        region = job.plan().region_of("counts").region.name
+        assert job.rescale(region, 2).region(region).replicas == 2
+        assert job.rescale(region, 1).region(region).replicas == 1
+        check(job.wait(PATIENCE)["out"], many)
+    finally:
+        job.close()
 
 
 def test_a_sum_that_overflows_in_part_names_the_operator() -> None:
