@@ -71,10 +71,12 @@ class Story:
         if number == self.updates.number and not self._closed:
             waits = asyncio.get_running_loop().create_future()
             self._waiting.add(waits)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await waits
-            self._waiting.discard(waits)
+            try:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(seconds):
+                        await waits
+            finally:
+                self._waiting.discard(waits)
         return number != self.updates.number
 
     def close(self) -> None:

@@ -160,6 +160,8 @@ def test_who_comes_late_or_misses_messages_sees_what_the_others_see(opened: Open
         for part in seen[0]:
             assert seen[1][part] == seen[0][part], part
             assert seen[2][part] == seen[0][part], part
+        for page in pages:  # they would complain of a server that has left
+            page.close()
     finally:
         job.close()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
+import re
+import secrets
 import subprocess
 import sys
 import threading
@@ -94,7 +95,9 @@ def test_behind_a_path_prefix_it_is_followed_and_acted_on(opened: Open) -> None:
     job = start(running(), rel.JobConfig(regions="manual", web_port=0))
     proxy = Proxy(job.web_url or "", "/user/ann/proxy/8080/")
     try:
-        acted_on(opened(proxy.url), proxy.url.partition("?")[0])
+        page = opened(proxy.url)
+        acted_on(page, proxy.url.partition("?")[0])
+        page.close()  # it would complain of a server that has left
     finally:
         job.close()
         proxy.close()
@@ -103,24 +106,25 @@ def test_behind_a_path_prefix_it_is_followed_and_acted_on(opened: Open) -> None:
 @pytest.fixture
 def jupyter(tmp_path: Path) -> Iterator[str]:
     """The address of a Jupyter server, with its token: http://127.0.0.1:8888/user/ann/?token=..."""
+    secret = secrets.token_hex(16)
     folders = {f"JUPYTER_{name}_DIR": str(tmp_path / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
     settings = ["port=0", "open_browser=False", "allow_root=True", f"base_url={BASE}", f"root_dir={tmp_path}"]
     command = [sys.executable, "-m", "jupyter_server", *(f"--ServerApp.{setting}" for setting in settings)]
+    environment = {**os.environ, **folders, "JUPYTER_TOKEN": secret}
     with subprocess.Popen(
-        command, cwd=tmp_path, env=os.environ | folders, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as server:
         assert server.stdout is not None
+        said = []
         try:
-            said = []
             for line in server.stdout:
                 said.append(line)
-                if "is running at" in line:
+                if (found := re.search(rf"http://127\.0\.0\.1:\d+{BASE}", line)) is not None:
                     break
             else:
                 pytest.fail("".join(said))
             threading.Thread(target=server.stdout.read, daemon=True).start()
-            told = json.loads(next((tmp_path / "runtime").glob("jpserver-*.json")).read_text())
-            yield f"{told['url']}?token={told['token']}"
+            yield f"{found[0]}?token={secret}"
         finally:
             server.terminate()
             server.wait(30)
@@ -137,5 +141,6 @@ def test_below_jupyters_path_it_is_followed_and_acted_on(opened: Open, jupyter: 
         page.locator("#cancel button").click()
         page.locator("#confirm-yes").click()
         expect(page.locator("#state")).to_have_text("cancelled")
+        page.close()
     finally:
         job.close()
