@@ -32,7 +32,10 @@ RUN python3 -m venv /opt/python && pip install --no-cache-dir 'ray[default]=={ve
 """
 RUN = """
 set -e
-cd $(mktemp -d) && python -m zipfile -e /opt/rayelastic.zip . && command -v java && ! command -v g++
+if command -v g++; then exit 1; fi
+command -v java
+cd $(mktemp -d)
+python -m zipfile -e /opt/rayelastic.zip .
 RAY_USAGE_STATS_ENABLED=0 python examples/word_count_job.py
 """
 

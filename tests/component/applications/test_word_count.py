@@ -67,6 +67,15 @@ def test_counts_equal_the_reference(text: Path, tmp_path: Path, pes: int, thread
     )
 
 
+def test_without_a_folder_the_counts_come_back_as_a_table(text: Path) -> None:
+    result = rel.run(word_count.build(input=str(text / "*.txt"), output=None))
+    expected = reference(text)
+    assert dict(zip(*result["out"].to_pydict().values(), strict=True)) == expected
+    said = word_count.report(result, output=None)
+    assert f"{sum(expected.values()):,} words, {len(expected):,} distinct\n" in said
+    assert "all counts" not in said
+
+
 def test_default_input_is_counted_right(tmp_path: Path) -> None:
     expected: Counter[str] = Counter()
     for path in word_count.default_input():
