@@ -283,8 +283,9 @@ class RateAdaptation:
         if good:
             for name in (*trial.shapes, PARTINGS) if trial.grows else ():
                 self._rejected.kept(name)
-            if trial.grows or sizing.carried >= self._t.carried * self._paid_at:  # as much with less is learned, too
-                self.learned = self.learned.kept(trial.shapes, apart)
+            less = 0 < self._t.carried * self._paid_at <= sizing.carried  # as much with fewer is learned, too
+            if trial.grows or less:
+                self.learned = self.learned.kept(trial.shapes, apart if trial.grows else ())
                 self._paid_at = max(self._paid_at, sizing.carried)
             for name in trial.shared:
                 self._sharings[name] = self._sharings.get(name, 0) + 1
