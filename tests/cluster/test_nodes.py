@@ -85,7 +85,7 @@ def nodes() -> Iterator[Any]:
         yield made
 
 
-@pytest.mark.parametrize("secure", ["encrypted", "certificates", "open"])
+@pytest.mark.parametrize("secure", ["encrypted", pytest.param("certificates", marks=pytest.mark.nightly), "open"])
 def test_word_count_over_two_nodes(nodes: Any, tmp_path: Path, secure: str) -> None:
     from pyarrow import parquet
 
