@@ -22,6 +22,7 @@ PROGRAMS = {"debootstrap": "debootstrap", "slirp4netns": "slirp4netns", "rsync":
 PACKAGES = ("ca-certificates", "openssh-client", "openssh-server", "procps", "python3", "rsync", "sudo")
 USER = "ubuntu"
 AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
+INIT = "import signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); print('ready', flush=True); sys.stdin.read()"
 GATEWAY, NAMES = f"{netns.NETWORK}.2", f"{netns.NETWORK}.3"  # slirp4netns has them so
 
 
@@ -123,7 +124,7 @@ class Machines(netns.Nodes):  # type: ignore[misc]
             mount --rbind /dev dev && mount -t tmpfs tmpfs dev/shm
             mount --rbind /sys sys && mount -t proc proc proc && mount -t tmpfs tmpfs run && mkdir run/sshd
             ip link set lo up
-            exec chroot . sh -ec '/usr/sbin/sshd -o UsePAM=no; echo ready; exec cat'
+            exec chroot . sh -ec '/usr/sbin/sshd -o UsePAM=no; exec python3 -c "$0"' "{INIT}"
         """
 
     def _inside(self, number: int, command: Sequence[str]) -> list[str]:

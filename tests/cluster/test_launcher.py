@@ -70,5 +70,7 @@ def test_the_launchers_file_brings_a_cluster_up_runs_a_job_and_takes_it_down(tmp
         (counted,) = [output for command, output in said.items() if command.startswith("ray submit ")]
         assert re.search(r"\d+ words", counted), counted
         for number in names.values():
+            # A worker looks for its head for a minute before it ends.
+            made_of.run(number, ["timeout", "150", "pidwait", "raylet|gcs_server"])
             left = made_of.run(number, ["pgrep", "--list-name", "raylet|gcs_server"])
             assert left.stdout == "", f"machine {number}"
