@@ -51,10 +51,10 @@ TEST(parts_give_what_one_table_gives) {
   }
   CHECK(one.call(nullptr, 0) >= 0);
   CHECK(both.call(nullptr, 0) >= 0);
-  CHECK_EQ(both.count(), one.count());
+  CHECK_EQ(both.size(), one.size());
   const auto rows_of = [](const FakeContext& of) {
     std::map<std::string, std::string> rows;
-    for (std::size_t i = 0; i < of.count(); ++i) {
+    for (std::size_t i = 0; i < of.size(); ++i) {
       std::string& values = rows[of.text(i, "word")];
       for (const char* name : {"count", "notes", "sum", "min", "different"}) values += std::to_string(of.get<std::int64_t>(i, name)) + " ";
       for (const char* name : {"max", "median"}) values += of.is_null(i, name) ? "null " : std::to_string(of.get<double>(i, name)) + " ";
@@ -94,7 +94,7 @@ TEST(a_part_takes_no_more_than_so_many_keys_until_a_mark) {
   CHECK(spec.has_partial_room(spec.state.get()));
   CHECK_EQ(give(), 1);
   CHECK(context.call(nullptr, 0) >= 0);
-  CHECK_EQ(context.count(), static_cast<std::size_t>(taken + 1));
+  CHECK_EQ(context.size(), static_cast<std::size_t>(taken + 1));
 }
 
 TEST(a_sum_of_parts_that_overflows_fails) {

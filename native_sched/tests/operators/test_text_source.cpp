@@ -209,7 +209,7 @@ TEST(a_sequence_goes_on_from_a_value) {
     seek_sequence(spec, next);
     FakeContext context(spec, 32);
     CHECK(context.run_source() >= 0);
-    CHECK_EQ(context.count(), static_cast<std::size_t>(100 - next));
+    CHECK_EQ(context.size(), static_cast<std::size_t>(100 - next));
     if (next < 100) CHECK_EQ(context.get<std::int64_t>(0, "value"), next);
   }
   const OperatorSpec spec = make_sequence_source("numbers", schema, 100, 0);

@@ -1,10 +1,10 @@
 """Stability, accuracy, settling, no overshoot (R14): over drawn curves and graphs, and over a thousand noisy runs."""
 
+import random
 import statistics
 from dataclasses import dataclass
 from typing import Any
 
-import hypothesis
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -105,7 +105,6 @@ def test_the_oscillation_of_the_papers_is_none_here() -> None:
 rising = st.floats(0.0, 0.15)
 bending = st.floats(0.0, 0.004)
 tops = st.integers(1, 100)
-falls = st.floats(0.0, 2.0)
 maxima = st.integers(1, 200)
 seeds = st.integers(0, 10_000)
 
@@ -119,15 +118,14 @@ def test_any_scalability_is_found_without_noise(contention: Any, coherence: Any,
     assert one.accuracy >= 0.9
 
 
-@hypothesis.seed(1)  # of other draws one or two in a hundred are as below
-@given(tops, falls, maxima, seeds)
-def test_any_peak_is_found_without_noise(top: int, fall: Any, maximum: int, seed: int) -> None:
-    one = run(peak(top, fall), maximum, 0.0, seed, after=20)
-    assert one.settled is not None
-    assert one.settled <= 60
-    assert one.quiet
-    assert not one.overshoot
-    assert one.accuracy >= 0.85
+def test_peaks_are_found_without_noise() -> None:
+    """All settle, quietly; two in a hundred are below 85 % of the best, and are such as those of the next test."""
+    dice = random.Random(1)
+    drawn = [(dice.randint(1, 100), dice.uniform(0.0, 2.0), dice.randint(1, 200)) for _ in range(500)]
+    runs = [run(peak(top, fall), maximum, 0.0, number, after=20) for number, (top, fall, maximum) in enumerate(drawn)]
+    assert all(one.settled is not None and one.settled <= 60 and one.quiet and not one.overshoot for one in runs)
+    assert sum(one.accuracy >= 0.85 for one in runs) >= 0.98 * len(runs)
+    assert min(one.accuracy for one in runs) >= 0.6
 
 
 @pytest.mark.xfail(
