@@ -66,6 +66,7 @@ def test_a_first_tour(tmp_path: Path) -> None:
     assert "rows<table>" in shown(notebook, "on_ray = ", "text/html")
 
 
+@pytest.mark.nightly  # changes take their time: a minute and a half
 def test_watching_elasticity(tmp_path: Path) -> None:
     notebook = executed("watching_elasticity", tmp_path)
     last = shown(notebook, "job.watch(", "text/html")
