@@ -13,7 +13,10 @@ from playwright.sync_api import expect, sync_playwright
 
 from tests.component.web.in_browser import CHROMIUM
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: ./dev programs installs it")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: ./dev programs installs it"),
+]
 
 
 @pytest.mark.timeout(300)

@@ -123,7 +123,7 @@ def check_words_and_prices(job: rel.Job, folder: Path) -> None:
 
 def killed_at_random(job: rel.Job, operators: list[str], dice: random.Random) -> None:
     for number in range(KILLS):
-        job.pause(dice.uniform(0.0, 2.0))
+        job.pause(dice.uniform(0.0, 1.2))
         changing = None
         if number % CHANGING == 0:
             changing = threading.Thread(target=changed, args=(job, dice.choice(operators), dice.randint(1, 3)))

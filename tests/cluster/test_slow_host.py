@@ -14,6 +14,7 @@ from tests.cluster.test_nodes import load_netns
 
 netns = load_netns()
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.cluster,
     pytest.mark.netns,
     pytest.mark.nightly,

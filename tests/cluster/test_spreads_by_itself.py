@@ -14,7 +14,7 @@ import rayelastic as rel
 from rayelastic.job import Job
 from tests.cluster.conftest import CPUS
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(240)]
 
 ANSWER = 0.004  # seconds that each tuple waits for its answer
 LULL = 0.05  # seconds between two tuples when there is little to do
