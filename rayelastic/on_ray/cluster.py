@@ -24,6 +24,13 @@ def cpu_count() -> float:
     return float(ray.cluster_resources().get("CPU", 0))
 
 
+def free_cpus() -> str:
+    """How many CPUs of the cluster Ray counts as free, in words."""
+    import ray
+
+    return f"{ray.available_resources().get('CPU', 0.0):g} of its {cpu_count():g} CPUs are free"
+
+
 def has_java() -> bool:
     """Whether Ray's worker processes find `java` on PATH, as the raylet did that started them."""
     import ray

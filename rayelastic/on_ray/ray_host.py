@@ -8,8 +8,9 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from rayelastic.errors import PELostError
+from rayelastic.errors import PELostError, UnavailableError
 from rayelastic.on_ray.calls import answer
+from rayelastic.on_ray.cluster import free_cpus
 from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.lease import LEASE
 from rayelastic.on_ray.pe_actor import PE_CLASS, PEActor
@@ -69,12 +70,20 @@ class RayHandle:
         """Returns the processing element, whose methods wait for its answer; the death of its process ends the wait.
 
         They raise PELostError if its process is gone, TimeoutError if there is no answer in time (it may have run or
-        not), and what the method raised.
+        not; UnavailableError if Ray hasn't found a place for it yet), and what the method raised.
         """
 
         def send(call: Call) -> Any:
-            reference = self.actor.call.remote(call)
-            return answer(reference, f"processing element {self._pe!r}", call.method, timeout)
+            who = f"processing element {self._pe!r}"
+            try:
+                return answer(self.actor.call.remote(call), who, call.method, timeout)
+            except TimeoutError as error:
+                if isinstance(error, UnavailableError) or not adapter.actor_has_no_place(self.actor):
+                    raise
+                raise UnavailableError(
+                    f"Ray found no place for {who} within {timeout:g} s: {free_cpus()}",
+                    way_out="End other jobs and actors, add nodes, or ask for a smaller JobConfig(cpus_per_pe=...)",
+                ) from error
 
         return cast("ElementApi", Remote(send))
 

@@ -13,7 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from rayelastic.errors import JobExistsError, JobNotFoundError, LinkError, PELostError, RayUnreachableError
+from rayelastic.errors import (
+    JobExistsError,
+    JobNotFoundError,
+    LinkError,
+    PELostError,
+    RayUnreachableError,
+    UnavailableError,
+)
 from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.connect import ensure_ray
 from rayelastic.on_ray.jobs import (
@@ -105,6 +112,13 @@ def test_element_that_cannot_be_made_says_why(ray_cluster: str) -> None:
     with pytest.raises(PELostError, match="it can't be made"):
         element_at(handle, START).about()
     handle.kill()
+
+
+def test_element_without_a_place_says_what_there_is(ray_cluster: str) -> None:
+    handle = RayHost(PlacementSettings(64, pe_class=PE_PATH)).start_pe(PlainSpec("wide"))  # type: ignore[arg-type]
+    with pytest.raises(UnavailableError, match=r"found no place for .* 'wide' within .* of its 4 CPUs are free\. End"):
+        element_at(handle, 2.0).about()
+    handle.kill(at_once=True)
 
 
 def test_killed_process_is_noticed(control: RayControl) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
+    "actor_has_no_place",
     "actor_is_dead",
     "asks_for_token",
     "cluster_here",
@@ -33,13 +34,21 @@ __all__ = [
 
 def actor_is_dead(handle: Any) -> bool:
     """Whether Ray has an actor's process for dead, for good; False while Ray itself can't be asked."""
+    return _actor_state(handle) == "DEAD"
+
+
+def actor_has_no_place(handle: Any) -> bool:
+    """Whether an actor waits for a node with what it asks for; False while Ray itself can't be asked."""
+    return _actor_state(handle) in ("DEPENDENCIES_UNREADY", "PENDING_CREATION")
+
+
+def _actor_state(handle: Any) -> str:
     from ray._private import state
 
     try:
-        held = state.actors(handle._actor_id.hex())
-    except Exception:  # Ray's RPC errors have no public base
-        return False
-    return bool(held) and bool(held["State"] == "DEAD")
+        return str(state.actors(handle._actor_id.hex())["State"])
+    except Exception:  # Ray's RPC errors have no public base; it may know nothing of the actor yet
+        return ""
 
 
 def driver_is_dead(job_id: str) -> bool:
