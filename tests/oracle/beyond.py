@@ -67,6 +67,15 @@ class _Watched(ast.NodeTransformer):
         look.ctx = ast.Load()
         return [node, ast.Expr(_seen(look))]  # type: ignore[return-value]
 
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        """What a function that is given as `key=` gives is looked at, too."""
+        node.value = self.visit(node.value)
+        if node.arg == "key":
+            given = ast.arguments([], [], ast.arg("rel_given"), [], [], None, [])
+            each = ast.Starred(ast.Name("rel_given", ast.Load()), ast.Load())
+            node.value = ast.Lambda(given, _seen(ast.Call(node.value, [each], [])))
+        return node
+
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
         plain = isinstance(

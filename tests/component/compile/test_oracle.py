@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rayelastic.compile import Compiler
+from tests.oracle.beyond import watched
 from tests.oracle.compare import Difference, Python, rows_of
 from tests.oracle.generate import program
 from tests.oracle.known import known
@@ -74,6 +75,13 @@ def test_a_difference_is_shrunk_to_what_shows_it():
     assert small.fields == ["s"]
     assert found.rows == (("b",),)
     compile(text_of_test(1, 2, small, found), "pasted", "exec")
+
+
+@pytest.mark.parametrize(("number", "beyond"), [(-(2**63), True), (-(2**62), False)])
+def test_what_a_key_function_makes_may_be_beyond_64_bits(number: int, beyond: bool):
+    made = Program("def f(t):\n    return (min(t.i, 2, key=abs),)")
+    python = Python(made, made.module("keyed"))
+    assert watched(made, python.names, python.arguments((number,), None)).beyond is beyond
 
 
 @pytest.mark.timeout(900)  # a quarter of a minute on a core of its own

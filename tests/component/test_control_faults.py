@@ -1,0 +1,47 @@
+"""Calls of the coordinator are lost, their answers are, whom they go to dies, or who made them (R1, R2); at random.
+
+Checkpoints are taken and replicas come and go meanwhile. Who reads the sink finds each tuple once, in order, with the
+state that its key had to have, and the job ends. Which call goes wrong depends on the seed, and on how threads meet.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rayelastic.runtime.values.status import State
+from tests.component.faulty_control import PATIENCE, FaultyJob, Paced, World
+from tests.component.rescaling import check
+
+CHANGES = 6
+RATES = (0.03, 0.1)  # of calls that go wrong
+KEYS, ROWS = 50, 30_000
+IN_THE_GATE, NIGHTLY = 10, 500
+
+
+def survives(seed: int, folder: Path) -> None:
+    world, feed = World(seed, RATES[seed % len(RATES)]), Paced(KEYS, ROWS)
+    faulty = FaultyJob(world, feed, folder)
+    try:
+        world.armed = True
+        for _ in range(CHANGES):
+            faulty.rescales(world.dice.randint(1, 3))
+            faulty.does(lambda: faulty.job.pause(0.1))
+        faulty.rests()
+        feed.fast.set()
+        status = faulty.job.status
+        assert not status.state.is_final or status.state is State.FINISHED, status
+        check(list(faulty.job.wait(PATIENCE)["out"]), feed)
+    finally:
+        feed.fast.set()
+        faulty.close()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # how threads of the dead end
+@pytest.mark.parametrize(
+    "seed", [*range(IN_THE_GATE), *(pytest.param(n, marks=pytest.mark.nightly) for n in range(IN_THE_GATE, NIGHTLY))]
+)
+def test_nothing_is_lost_or_doubled_whatever_becomes_of_calls(seed: int, tmp_path: Path) -> None:
+    survives(seed, tmp_path)
