@@ -6,6 +6,7 @@ Owns the stores once they are there. What goes over the connection is `state_tra
 from __future__ import annotations
 
 import logging
+import threading
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import RayelasticError
@@ -62,6 +63,13 @@ class StateExchange:
         kept = [operator for operator in operators if operator in self._stores]
         connection = self._dial(STATE_CHANNEL, to_pe, address, epoch)
         return send_state(connection, self._key(self._spec.pe, to_pe, epoch), self._stores, kept, ranges)
+
+    def arrives(self, connection: socket.socket, hello: Hello) -> bool:
+        """Takes a connection that brings keys, in a thread of its own; tells whether it is one."""
+        if hello.channel.partition(":")[0] != STATE_CHANNEL:
+            return False
+        threading.Thread(target=self.receive, args=(connection, hello), daemon=True).start()
+        return True
 
     def receive(self, connection: socket.socket, hello: Hello) -> None:
         """Takes the state of keys that come here; the sender hears of any failure by the end of the connection."""
