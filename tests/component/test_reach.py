@@ -135,9 +135,7 @@ def test_a_link_of_somebody_else_is_none_that_is_awaited(
         assert not entrance.counters["accepted"]
     assert receiving.by_name == {}
     monkeypatch.setattr(links, "ARRIVAL_TIMEOUT", 0.0)
-    with pytest.raises(
-        LinkError, match=r"pe1 still waits for words->counts from pe0, lines->.*firewall"
-    ):
+    with pytest.raises(LinkError, match=r"pe1 still waits for words->counts from pe0, lines->.*firewall"):
         receiving.wait_arrived()
     made.close()
 
