@@ -23,7 +23,6 @@ from rayelastic.runtime.element.reach.links import StandingLinks
 from rayelastic.runtime.element.routing import Routing
 from rayelastic.runtime.element.running import Running
 from rayelastic.runtime.element.saving.live_state import SavedState
-from rayelastic.runtime.element.state_exchange import StateExchange
 from rayelastic.runtime.element.state_transfer import Ranges
 from rayelastic.runtime.files.local_checkpoints import discard_local, keep_local
 from rayelastic.runtime.ingest.addressing import ingest_address
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from rayelastic import _native
     from rayelastic.runtime.element.saving.holding import Holding
     from rayelastic.runtime.ingest.frames import Epoch
-    from rayelastic.runtime.port.data_port import PortAddress
+    from rayelastic.runtime.port.data_port import Hello, PortAddress
     from rayelastic.runtime.values.specs import IngestAddress
 
 
@@ -57,12 +56,11 @@ class ProcessingElement:
         self._life = ElementLife()
         self._hosted = HostedOperators(spec)
         self._saved = SavedState(spec)
-        dialler = Dialler(spec)
-        self._links = StandingLinks(spec, dialler.link)
-        self._routing = Routing(spec, dialler.link)
-        self._state_exchange = StateExchange(spec, dialler.channel)
-        takers = (self._hosted, self._state_exchange, self._routing, self._links)
-        self._entrance = Entrance(spec, host, tuple(part.arrives for part in takers))
+        self._dialler = Dialler(spec)
+        self._links = StandingLinks(spec, self._dialler.link)
+        self._routing = Routing(spec, self._dialler.link)
+        takers = self._hosted.arrives, self._state_arrives, self._routing.arrives, self._links.arrives
+        self._entrance = Entrance(spec, host, takers)
         self._running: Running | None = None  # once it has been started
 
     def open(self) -> PortAddress | None:
@@ -101,7 +99,7 @@ class ProcessingElement:
             StateError: the snapshot that it goes on from is damaged or doesn't fit.
         """
         self._links.wait_arrived()
-        parts = self._hosted, self._saved, self._routing, self._state_exchange
+        parts = self._hosted, self._saved, self._routing, self._dialler
         self._running = Running(self.spec, *parts, self._links.by_name)
         self._life.begins()
         self._running.begin()
@@ -199,19 +197,19 @@ class ProcessingElement:
         self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int
     ) -> tuple[int, int]:
         """Copies the state of some keys to another processing element; it stays here too. See StateExchange.send."""
-        return self._state_exchange.send(operators, ranges, to_pe, address, epoch)
+        return self._started().states.send(operators, ranges, to_pe, address, epoch)
 
     def drop_state(self, operators: Sequence[str], ranges: Ranges) -> int:
         """Forgets the state of some keys; returns how many there were."""
-        return self._state_exchange.drop(operators, ranges)
+        return self._running.states.drop(operators, ranges) if self._running is not None else 0
 
     def state_size(self, operators: Sequence[str]) -> tuple[int, int]:
         """Returns how many keys some operators have, and bytes."""
-        return self._state_exchange.size(operators)
+        return self._started().states.size(operators)
 
     def read_state(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
         """Exports of the keys of an operator in some hash ranges, about so many, read while it runs."""
-        return self._state_exchange.look(operator, ranges, most)
+        return self._running.states.look(operator, ranges, most) if self._running is not None else []
 
     def stop(self, drain: bool) -> None:
         """Stops this PE.
@@ -308,11 +306,14 @@ class ProcessingElement:
 
     def _started(self) -> Running:
         if self._running is None:
-            raise StateError(f"{self.spec.pe} hasn't been started: there is nothing to save")
+            raise StateError(f"{self.spec.pe} hasn't been started: it has no state yet")
         return self._running
 
     def _held(self) -> Holding:
         return self._started().holding
+
+    def _state_arrives(self, connection: socket.socket, hello: Hello) -> bool:
+        return self._running is not None and self._running.states.arrives(connection, hello)
 
     def _all_links(self) -> dict[str, _native.Link]:
         return {**self._links.by_name, **self._routing.links}
