@@ -18,6 +18,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import DeclarationError
+from rayelastic.graph.edges import csv_files
 from tests.component.readers.reading import refused, rows
 
 Read = Callable[..., Any]
@@ -217,3 +218,11 @@ def test_read_with_care_is_read_alike(csv: Read) -> None:
     careful = rows(csv(heading + "too,few\n" + content.replace('""', ""), kinds, on_bad_row="skip"))
     assert len(fast) == 3000
     assert [repr(t) for t in careful] == [repr(t) for t in fast]
+
+
+def test_a_row_may_be_as_long_as_is_said(csv: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read at once to infer types grows until there is a whole row in it, to the longest row at most."""
+    monkeypatch.setattr(csv_files, "SAMPLE_BYTES", 16)
+    monkeypatch.setattr(csv_files, "LONGEST_ROW", 16 * 16)
+    assert [len(t.a) for t in rows(csv("a,b\n" + "x" * 200 + ",1\n"))] == [200]
+    assert "a row at the start of" in refused(csv("a,b\n" + "x" * 1000 + ",1\n"))

@@ -128,3 +128,37 @@ def test_a_sink_of_postgres_names_a_table() -> None:
 
 def test_a_growing_table_grows_once_a_day_at_least() -> None:
     assert dt.timedelta(days=1).total_seconds() == sinks.LONGEST_PERIOD
+
+
+def test_streams_whose_times_are_in_different_units_arent_joined_by_time() -> None:
+    topology = Topology("test", compiler=FakeCompiler())
+    fast, slow = (
+        topology.source(name, sources.rows([], schema={"k": str, "at": int, f"of_{name}": int}))
+        .event_time(f"times_of_{name}", "at", unit=unit)
+        .key_by("k")
+        for name, unit in (("fast", "ms"), ("slow", "s"))
+    )
+    with pytest.raises(GraphError, match=r"'both'.*the event times are in ms and in s. Map one to the unit"):
+        fast.join("both", slow, within=3)
+
+
+@pytest.mark.parametrize("row", [("a",), ("a", 1, 2), "ab", 7])
+def test_a_row_of_another_length_is_named(row: Any) -> None:
+    with pytest.raises(DeclarationError, match=r"'rows'.*row 1 is .*, which is no tuple of the 2 fields of"):
+        sources.rows([("a", 1), row], schema={"k": str, "n": int}).check("rows")
+
+
+def test_feedback_is_closed_once() -> None:
+    topology = Topology("test", compiler=FakeCompiler())
+    start = topology.source("rows", sources.rows([("a", 1)], schema={"k": str, "n": int}))
+    again = topology.feedback("again", like=start)
+    parts = start.union(again).split("parts", 2)
+    again.close(parts[0])
+    with pytest.raises(GraphError, match=r"'again'.*this feedback is closed already"):
+        again.close(parts[1])
+
+
+@pytest.mark.parametrize("ways", [0, 1001, True, 2.0])
+def test_a_stream_is_split_into_few(ways: Any) -> None:
+    with pytest.raises(GraphError, match=r"split into .* streams. Give a whole number from 1 to \d+"):
+        rows().split("parts", ways)
