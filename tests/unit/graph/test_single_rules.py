@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rayelastic.errors import DeclarationError, GraphError, SinkError
 from rayelastic.graph import Stream, Topology
-from rayelastic.graph.edges import polled, postgres, sinks, sources
+from rayelastic.graph.edges import files, json_files, polled, postgres, sinks, sources
 from rayelastic.graph.operators.gathering.gathered import Bounds, Shown, Top
 from rayelastic.graph.operators.pacing import LONGEST_DELAY
 from rayelastic.graph.records.data_type import DataType
@@ -162,3 +163,24 @@ def test_feedback_is_closed_once() -> None:
 def test_a_stream_is_split_into_few(ways: Any) -> None:
     with pytest.raises(GraphError, match=r"split into .* streams. Give a whole number from 1 to \d+"):
         rows().split("parts", ways)
+
+
+@pytest.mark.parametrize("sink", [files.csv, json_files.json, files.parquet])
+def test_a_sink_that_cant_be_written_is_refused_where_it_is_declared(sink: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SinkError, match=r"'out'.*file is no directory. Choose another path"):
+        rows().sink("out", sink(str(tmp_path / "file" / "rows")))
+
+
+@pytest.mark.parametrize(("within", "bounds"), [(3, (3, 0)), ((3, 2), (3, 2)), ((0, 1), (0, 1))])
+def test_within_looks_back_and_forward_only_if_it_says_so(within: Any, bounds: tuple[int, int]) -> None:
+    topology = Topology("test", compiler=FakeCompiler())
+    left, right = (
+        topology.source(name, sources.rows([], schema={"k": str, "at": int, f"of_{name}": int}))
+        .event_time(f"times_of_{name}", "at", unit="s")
+        .key_by("k")
+        for name in ("left", "right")
+    )
+    left.join("both", right, within=within)
+    body: Any = topology.operators["both"].body
+    assert (body.before, body.after) == bounds
