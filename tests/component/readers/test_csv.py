@@ -106,6 +106,7 @@ WRONG: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "too many fields": ("a,b\n1,2\n3,4,5\n", {}, "row 3: it has 3 fields, not 2: '3,4,5'. Mend the file, declare other types, or give on_bad_row='skip' or 'divert'"),
     "too few fields": ("a,b\n1,2\n\n3\n", {}, "row 3: it has 1 fields, not 2: '3'"),
     "a quote that is never closed": ('a,b\n1,"x\n2,y\n3,z\n', {}, "the quote in front of the last field of row 2 is never closed: it is the rest of the file. Close it, or give quote=None"),
+    "such a quote behind one that stands alone": ('a,b\n1,z"\n2,"x\n3,y\n', {}, "the quote in front of the last field of row 3 is never closed"),
     "such a quote in a long file": ('a,b\n1,"x\n' + "2,y\n" * 600_000, {}, "the quote in front of the last field of row 2 is never closed"),
     "such a quote in another column": ('a,b,c\n1,2,3\n4,"x\n5,6,7\n', {}, "a quote that opens in row 3 is never closed"),
     "such a quote in a column that isn't read": ('a,b\n1,"x\n2,y\n', {"columns": ["a"]}, "the quote in front of the last field of row 2 is never closed"),

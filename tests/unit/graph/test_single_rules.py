@@ -11,6 +11,8 @@ import pytest
 from rayelastic.errors import DeclarationError, GraphError, SinkError
 from rayelastic.graph import Stream, Topology
 from rayelastic.graph.edges import files, json_files, polled, postgres, sinks, sources
+from rayelastic.graph.operators import aggregates
+from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.operators.gathering.gathered import Bounds, Shown, Top
 from rayelastic.graph.operators.pacing import LONGEST_DELAY
 from rayelastic.graph.records.data_type import DataType
@@ -184,3 +186,23 @@ def test_within_looks_back_and_forward_only_if_it_says_so(within: Any, bounds: t
     left.join("both", right, within=within)
     body: Any = topology.operators["both"].body
     assert (body.before, body.after) == bounds
+
+
+@pytest.mark.parametrize(
+    ("declare", "could"),
+    [
+        (lambda s: s.aggregate("it", n=aggregates.count()), True),
+        (lambda s: s.aggregate("it", n=aggregates.sum("n"), last=aggregates.last("n")), True),
+        (lambda s: s.aggregate("it", n=aggregates.mean("n")), False),
+        (lambda s: s.aggregate("it", n=aggregates.count(), emit="update"), False),
+        (lambda s: s.aggregate("it", n=aggregates.count(), two_steps=True), False),
+        (lambda s: s.map("it", lambda t: t), False),
+    ],
+)
+def test_what_could_have_two_steps_and_hasnt(declare: Any, could: bool) -> None:
+    stream = rows()
+    declare(stream.key_by("k"))
+    operators = stream.topology.operators
+    assert {name: can_have_two_steps(spec, operators) for name, spec in operators.items() if name != "rows"} == (
+        dict.fromkeys((name for name in operators if name != "rows"), could)
+    )
