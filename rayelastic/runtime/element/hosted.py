@@ -71,7 +71,7 @@ class HostedOperators:
         """What they are."""
         return {operator.name: operator for operator in self._spec.operators}
 
-    def open(self, outputs: Mapping[str, Output], store: BlobStore | None = None, *, by_epoch: bool = False) -> None:
+    def open(self, outputs: Mapping[str, Output], store: BlobStore | None, *, by_epoch: bool) -> None:
         """Makes the sources and sinks.
 
         Args:
