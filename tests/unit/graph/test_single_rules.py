@@ -6,6 +6,7 @@ import datetime as dt
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from rayelastic.errors import DeclarationError, GraphError, SinkError
@@ -16,6 +17,9 @@ from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.operators.gathering.gathered import Bounds, Shown, Top
 from rayelastic.graph.operators.pacing import LONGEST_DELAY
 from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import list_form, plain_form
+from rayelastic.graph.records.from_arrow import reader_of
+from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 from rayelastic.graph.spec.routed import to
 from tests.unit.graph.fakes import FakeCompiler
@@ -135,11 +139,12 @@ def test_a_growing_table_grows_once_a_day_at_least() -> None:
 
 def test_streams_whose_times_are_in_different_units_arent_joined_by_time() -> None:
     topology = Topology("test", compiler=FakeCompiler())
+    units: Any = {"fast": "ms", "slow": "s"}
     fast, slow = (
         topology.source(name, sources.rows([], schema={"k": str, "at": int, f"of_{name}": int}))
         .event_time(f"times_of_{name}", "at", unit=unit)
         .key_by("k")
-        for name, unit in (("fast", "ms"), ("slow", "s"))
+        for name, unit in units.items()
     )
     with pytest.raises(GraphError, match=r"'both'.*the event times are in ms and in s. Map one to the unit"):
         fast.join("both", slow, within=3)
@@ -206,3 +211,31 @@ def test_what_could_have_two_steps_and_hasnt(declare: Any, could: bool) -> None:
     assert {name: can_have_two_steps(spec, operators) for name, spec in operators.items() if name != "rows"} == (
         dict.fromkeys((name for name in operators if name != "rows"), could)
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "held"),
+    [
+        (pa.list_(pa.int64()), DataType.LIST),
+        (pa.large_list(pa.int64()), DataType.LIST),
+        (pa.list_(pa.int64(), 3), DataType.LIST),
+        (pa.struct([("n", pa.int64())]), DataType.STRUCT),
+        (pa.map_(pa.string(), pa.int64()), DataType.MAP),
+        (pa.int64(), DataType.INT64),
+    ],
+)
+def test_types_with_parts_that_arrow_has(kind: pa.DataType, held: DataType) -> None:
+    assert Schema.of(pa.schema([pa.field("it", kind, nullable=False)])).field("it").type is held
+
+
+def test_lists_are_read_as_what_was_declared() -> None:
+    numbers, days = plain_form("l"), list_form(plain_form("l"), of=tuple)
+    as_list, as_tuple, nested = (
+        reader_of(form, lambda _name, _fields: tuple) for form in (list_form(numbers), days, list_form(days))
+    )
+    assert as_list is None, "it is a list already"
+    assert as_tuple is not None
+    assert as_tuple([1, 2]) == (1, 2)
+    assert as_tuple(None) is None
+    assert nested is not None
+    assert nested([[1], []]) == [(1,), ()]
