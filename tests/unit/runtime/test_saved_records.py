@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rayelastic.graph.records.schema import Schema
@@ -28,6 +28,7 @@ cells = st.tuples(
 )  # of texts up to 12 bytes stand in the record, the others behind it
 
 
+@example((b"a" * 20, b"\1", b"b" * 25, None, b"c" * 14))
 @given(cells)
 def test_a_record_has_what_it_was_made_of(made: tuple[bytes | None, ...]) -> None:
     schema = Schema.of(Row)
