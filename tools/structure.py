@@ -21,6 +21,13 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "rayelastic"
 NATIVE = "native_sched"
 NATIVE_SUFFIXES = {".h", ".hpp", ".cpp"}
+SOURCE_SUFFIXES = {".py", ".c", *NATIVE_SUFFIXES}  # of files that people write: stubs (.pyi) are generated
+SCRIPTS = {"dev"}  # sources without a suffix
+MADE = {
+    "build",
+    "dist",
+    "environments",
+}  # folders of what was built or installed, as those whose names begin with a dot
 LONG = 400  # lines
 
 # What a user may not have installed, or what is started on demand alone. A module that needs one may be imported inside
@@ -53,7 +60,7 @@ def measured(root: Path) -> list[Number]:
         circles("folders-in-circles", between_siblings(found), folders(known)),
         counted("imports-in-functions", late_imports(root, known, (one for one in found if one not in spared))),
         counted("optional-imports-in-functions", late_imports(root, known, spared)),
-        counted("long-files", long_files(root, [*trees, *native_files(root)])),
+        counted("long-files", long_files(root, sources(root))),
         counted("string-calls", (f"{path.relative_to(root)}:{seam}" for path in trees for seam in seams(trees[path]))),
         counted("modules-without-types", without_types(root)),
     ]
@@ -88,6 +95,16 @@ def largest_folder(name: str, root: Path, files: Iterable[Path]) -> Number:
 
 def native_files(root: Path) -> list[Path]:
     return [path for path in sorted((root / NATIVE).rglob("*")) if path.suffix in NATIVE_SUFFIXES]
+
+
+def sources(folder: Path) -> Iterator[Path]:
+    """Every Python and native file, those of tests, tools and benchmarks too."""
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            if not path.name.startswith(".") and path.name not in MADE:
+                yield from sources(path)
+        elif path.suffix in SOURCE_SUFFIXES or path.name in SCRIPTS:
+            yield path
 
 
 def long_files(root: Path, files: Iterable[Path]) -> Iterator[str]:

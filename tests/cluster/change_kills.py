@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -29,7 +29,7 @@ from rayelastic.on_ray.ray_host import RayHandle
 from rayelastic.runtime.element.api import ElementApi
 from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.values.status import State
-from tests.cluster.killing import BATCH, MOVING
+from tests.cluster.killing import BATCH, MOVING, Row
 from tests.cluster.mortal import ITSELF, MortalCoordinator, Shot
 
 ROWS, KEYS = 100_000, 97
@@ -191,29 +191,6 @@ def changed(job: Job, change: Change) -> None:
             job.change(plan.with_split(of_next.region.name, "next", plan.fresh_pes(1)))
 
 
-@dataclass(slots=True)
-class Row:
-    """What became of the kills of one victim at one step.
-
-    Args:
-        victim: who died, and in which change.
-        step: at which.
-        outcomes: {what: how often}.
-        longest: seconds until rows came through again.
-        wrong: what wasn't as it must be.
-    """
-
-    victim: str
-    step: str
-    outcomes: dict[str, int] = field(default_factory=dict)
-    longest: float = 0.0
-    wrong: list[str] = field(default_factory=list)
-
-    @property
-    def kills(self) -> int:
-        return sum(self.outcomes.values())
-
-
 def kill(job: Job, change: Change, victim: str, step: str, folder: Path) -> tuple[str, float] | None:
     """Kills in a change; whether it was completed, and seconds until rows came again. None: it never came to the step.
 
@@ -255,8 +232,7 @@ def series(change: Change, victim: str, step: str, times: int, folder: Path) -> 
                     if done is None:
                         row.wrong.append("a change didn't come to this step")
                         break
-                    row.outcomes[done[0]] = row.outcomes.get(done[0], 0) + 1
-                    row.longest = max(row.longest, done[1])
+                    row.add(*done)
         except (AssertionError, RayelasticError, TimeoutError) as error:
             row.wrong.append(f"{type(error).__name__}: {error}"[:500])
     return row

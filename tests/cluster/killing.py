@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any, cast
@@ -92,6 +92,35 @@ class Outcome:
     what: What
     seconds: float
     wrong: str = ""
+
+
+@dataclass(slots=True)
+class Row:
+    """What became of the kills of one victim at one step.
+
+    Args:
+        victim: who died, and in which change.
+        step: at which.
+        outcomes: {what: how often}.
+        longest: seconds until one was settled.
+        wrong: what wasn't as it must be.
+    """
+
+    victim: str
+    step: str
+    outcomes: dict[str, int] = field(default_factory=dict)
+    longest: float = 0.0
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def kills(self) -> int:
+        return sum(self.outcomes.values())
+
+    def add(self, what: str, seconds: float, wrong: str = "") -> None:
+        self.outcomes[what] = self.outcomes.get(what, 0) + 1
+        self.longest = max(self.longest, seconds)
+        if wrong:
+            self.wrong.append(wrong)
 
 
 @contextmanager

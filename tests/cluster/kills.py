@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from rayelastic.on_ray.cluster import node_count
 from rayelastic.on_ray.connect import ensure_ray
 from tests.cluster import change_kills
 from tests.cluster.change_kills import Change
-from tests.cluster.killing import MOVING, PATIENCE, Outcome, Victim, What, kill, running
+from tests.cluster.killing import MOVING, PATIENCE, Row, Victim, What, kill, running
 from tests.cluster.mortal import LOOK
 from tests.cluster.oracle import Load, finish
 from tests.cluster.test_nodes import load_netns
@@ -47,35 +47,6 @@ DETECTION = {  # of a host that died, as in cluster/launcher.yaml: in 1.5 second
 }
 MODULE = "tests.cluster.kills"
 ROOT = Path(__file__).parents[2]
-
-
-@dataclass(slots=True)
-class Row:
-    """What became of the kills of one victim at one step.
-
-    Args:
-        victim: who died.
-        step: at which.
-        outcomes: {what: how often}.
-        longest: seconds until one was settled.
-        wrong: what wasn't as it must be.
-    """
-
-    victim: str
-    step: str
-    outcomes: dict[str, int] = field(default_factory=dict)
-    longest: float = 0.0
-    wrong: list[str] = field(default_factory=list)
-
-    @property
-    def kills(self) -> int:
-        return sum(self.outcomes.values())
-
-    def add(self, outcome: Outcome) -> None:
-        self.outcomes[outcome.what.value] = self.outcomes.get(outcome.what.value, 0) + 1
-        self.longest = max(self.longest, outcome.seconds)
-        if outcome.wrong:
-            self.wrong.append(outcome.wrong)
 
 
 def tell(text: str) -> None:
@@ -104,7 +75,7 @@ def series(victim: Victim, step: str, times: int, folder: Path) -> Row:
                     tries += 1
                     continue
                 tries = 0
-                row.add(outcome)
+                row.add(outcome.what.value, outcome.seconds, outcome.wrong)
                 said = f": {outcome.wrong}" if outcome.wrong else ""
                 tell(
                     f"{victim.value}, {step}, {row.kills} of {times}: "
@@ -187,7 +158,7 @@ def switch_off(nodes: Any, folder: Path, over: threading.Event) -> None:
 # --- other changes ---------------------------------------------------------------------------------------------------
 
 
-def of_changes(changes: Sequence[Change], steps: list[str], times: int, folder: Path) -> Iterator[change_kills.Row]:
+def of_changes(changes: Sequence[Change], steps: list[str], times: int, folder: Path) -> Iterator[Row]:
     """Kills on the cluster that this process is connected to."""
     for change in changes:
         for victim in change.victims:
@@ -198,7 +169,7 @@ def of_changes(changes: Sequence[Change], steps: list[str], times: int, folder: 
                     yield row
 
 
-def leaving(steps: list[str], times: int, folder: Path) -> Iterator[change_kills.Row]:
+def leaving(steps: list[str], times: int, folder: Path) -> Iterator[Row]:
     """The same of jobs that leave hosts of their own."""
     netns = load_netns()
     if netns.missing():
@@ -210,7 +181,7 @@ def leaving(steps: list[str], times: int, folder: Path) -> Iterator[change_kills
             process = nodes.start(0, command + [f"--steps={step}" for step in steps])
             for line in process.stdout:
                 if line.startswith("{"):
-                    yield change_kills.Row(**json.loads(line))
+                    yield Row(**json.loads(line))
             if status := process.wait(PATIENCE):
                 raise RuntimeError(f"the driver on the hosts ended with {status}")
 
@@ -225,7 +196,7 @@ def inside(rows: Iterator[Any]) -> int:
 
 def changes_of_jobs(given: argparse.Namespace) -> int:
     changes = [Change(name) for name in given.changes]
-    rows: list[change_kills.Row] = []
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         if here := [change for change in changes if change is not Change.LEAVE]:
             import ray

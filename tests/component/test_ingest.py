@@ -364,3 +364,16 @@ def test_a_row_larger_than_a_cut_frame_passes_and_one_beyond_the_limit_is_told_b
     with pytest.raises(PushError, match=r"row 1 of partition 1 has 3\d{7} bytes, .* cut it into several rows"):
         ingest.push(1, [batch(0, 1), batch(1, 1, "y" * 30_000_000)])
     assert ingest.rows.ids[:2] == [0, 1]
+
+
+@pytest.mark.parametrize("given", [20, 12])
+def test_what_was_given_whole_is_at_its_end_when_it_goes_on(given: int) -> None:
+    first, again = Ingest(), Ingest()
+    try:
+        first.push(0, batches(0, 2))
+        first.server.finish({0: 20})
+        again.server.restore(first.server.position(given))
+        assert (again.server.finished, again.rows.finished) == (given == 20, given == 20)
+    finally:
+        first.close()
+        again.close()

@@ -37,8 +37,7 @@ def test_texts_of_megabytes_pass_between_processing_elements_as_inside_one() -> 
 
 
 def test_a_tuple_that_is_too_large_is_told_where_it_was_to_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("processing_element", "routing"):
-        monkeypatch.setattr(f"rayelastic.runtime.element.{module}.MOST_TEXT", 25_000_000)
+    monkeypatch.setattr("rayelastic.runtime.element.reach.dialling.MOST_TEXT", 25_000_000)
     with pytest.raises(
         JobFailedError, match=r"operator 'texts->hash'.*more text than can go .*25000000 bytes.*Cut it"
     ) as failed:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import SchemaError, SourceError
+from rayelastic.errors import SchemaError
 from rayelastic.graph.edges.byte_streams import content_of
-from rayelastic.graph.edges.locations import LocationError, shown_location
+from rayelastic.graph.edges.locations import reading
 from rayelastic.graph.edges.paths import Paths, expanded, single
 from rayelastic.graph.edges.sinks import JsonSink
 from rayelastic.graph.records.data_type import DataType
@@ -134,17 +133,6 @@ def json_reader(path: str, schema: pa.Schema | None) -> Any:
     return reader.open_json(content_of(None)(path), reader.ReadOptions(block_size=BLOCK_BYTES), options)
 
 
-@contextmanager
-def reading_json(path: str) -> Iterator[None]:
+def reading_json(path: str) -> AbstractContextManager[None]:
     """Tell which file can't be read."""
-    from pyarrow import ArrowException
-
-    try:
-        yield
-    except LocationError as error:
-        raise SourceError(error.problem, way_out=error.way_out) from error
-    except (ArrowException, ValueError, OSError) as error:
-        raise SourceError(
-            f"{shown_location(path)!r} can't be read as JSON: {error}",
-            way_out="Give one object a line, and check what schema= says of their fields",
-        ) from error
+    return reading(path, lambda: "as JSON", "Give one object a line, and check what schema= says of their fields")

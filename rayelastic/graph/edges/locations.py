@@ -8,9 +8,13 @@ from __future__ import annotations
 import fnmatch
 import re
 import urllib.parse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["LocationError", "file_system", "is_uri", "local_path", "matching", "readable", "shown_location"]
+from rayelastic.errors import SourceError
+
+__all__ = ["LocationError", "file_system", "is_uri", "local_path", "matching", "readable", "reading", "shown_location"]
 
 _URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]+://|file:/)")
 _COLLAPSED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/[^/]")  # what pathlib makes of a URI
@@ -134,6 +138,30 @@ def readable(location: str) -> Any:
     path = local_path(location)
     files, path = (fs.LocalFileSystem(), path) if path is not None else file_system(location)
     return files.open_input_file(path)
+
+
+@contextmanager
+def reading(path: str, how: Callable[[], str], way_out: str, operator: str | None = None) -> Iterator[None]:
+    """Tell which file can't be read, and how, in place of what pyarrow and file systems say.
+
+    Args:
+        path: of the file.
+        how: it was read when that failed: "as JSON", "behind row 7".
+        way_out: what is to be checked.
+        operator: the source, where that is known.
+
+    Raises:
+        SourceError: the file can't be read, or what it has can't be used.
+    """
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except LocationError as error:
+        raise SourceError(error.problem, operator=operator, way_out=error.way_out) from error
+    except (ArrowException, ValueError, OSError) as error:
+        problem = f"{shown_location(path)!r} can't be read {how()}: {error}"
+        raise SourceError(problem, operator=operator, way_out=way_out) from error
 
 
 def _pattern(glob: str) -> re.Pattern[str]:

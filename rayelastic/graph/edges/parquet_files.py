@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import SchemaError, SourceError
-from rayelastic.graph.edges.locations import LocationError, is_uri, readable, shown_location
+from rayelastic.errors import SchemaError
+from rayelastic.graph.edges.locations import is_uri, readable, reading, shown_location
 from rayelastic.graph.edges.paths import expanded
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
@@ -108,18 +108,11 @@ def check_columns(declared: Schema, names: Iterable[str], path: str, operator: s
 
 
 def _columns(path: str, operator: str) -> pa.Schema:
-    from pyarrow import ArrowException
     from pyarrow.parquet import read_schema
 
-    shown = shown_location(path)
-    try:
-        with readable(path) as file:
-            return read_schema(file)
-    except LocationError as error:
-        raise SourceError(error.problem, operator=operator, way_out=error.way_out) from error
-    except (ArrowException, ValueError, OSError) as error:
-        way_out = "Check that it is a Parquet file"
-        raise SourceError(f"{shown!r} can't be read as Parquet: {error}", operator=operator, way_out=way_out) from error
+    told = reading(path, lambda: "as Parquet", "Check that it is a Parquet file", operator)
+    with told, readable(path) as file:
+        return read_schema(file)
 
 
 def _first(path: str, columns: pa.Schema, named: pa.Schema) -> pa.Schema:

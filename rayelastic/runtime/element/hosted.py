@@ -27,12 +27,14 @@ from rayelastic.runtime.operators.timed import TIMED_OPERATORS
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Collection, Mapping
 
     from rayelastic.graph.spec.concurrency import Concurrency
     from rayelastic.runtime.files.inputs import Input
     from rayelastic.runtime.files.outputs import BlobStore, Output
     from rayelastic.runtime.ingest.receiver import IngestServer
+    from rayelastic.runtime.port.data_port import Hello
     from rayelastic.runtime.values.specs import PESpec
 
 MARK_PERIOD = 0.1  # seconds between two marks by which a source has its latency sampled
@@ -69,7 +71,7 @@ class HostedOperators:
         """What they are."""
         return {operator.name: operator for operator in self._spec.operators}
 
-    def open(self, outputs: Mapping[str, Output], store: BlobStore | None = None, *, by_epoch: bool = False) -> None:
+    def open(self, outputs: Mapping[str, Output], store: BlobStore | None, *, by_epoch: bool) -> None:
         """Makes the sources and sinks.
 
         Args:
@@ -89,6 +91,20 @@ class HostedOperators:
                 self.sources[operator.name] = source_operator(operator)
             elif operator.kind is OperatorKind.SINK:
                 self.sinks[operator.name] = sink_operator(operator, past, f"{self._spec.pe}-{number:04}")
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether rows of a source come from outside, by connections."""
+        return any(source.ingest is not None for source in self.sources.values())
+
+    def arrives(self, connection: socket.socket, hello: Hello) -> bool:
+        """Takes a connection that brings rows of a source; tells whether it is one."""
+        kind, _, name = hello.channel.partition(":")
+        source = self.sources.get(name) if kind == "ingest" else None
+        if source is None or source.ingest is None:
+            return False
+        source.ingest.serve(connection)
+        return True
 
     def ingest(self, source: str) -> IngestServer:
         """What takes the rows of a source that is fed from outside."""

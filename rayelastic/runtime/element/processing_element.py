@@ -10,40 +10,37 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from rayelastic import _native
-from rayelastic.errors import LinkError, StateError
-from rayelastic.graph.records.limits import MOST_TEXT
+from rayelastic.errors import StateError
 from rayelastic.runtime.element.failures import explain_failure
 from rayelastic.runtime.element.hosted import HostedOperators
-from rayelastic.runtime.element.routing import Routing, address_of
+from rayelastic.runtime.element.life import ElementLife
+from rayelastic.runtime.element.reach.dialling import Dialler
+from rayelastic.runtime.element.reach.entrance import Entrance
+from rayelastic.runtime.element.reach.links import StandingLinks
+from rayelastic.runtime.element.routing import Routing
 from rayelastic.runtime.element.running import Running
 from rayelastic.runtime.element.saving.live_state import SavedState
-from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchange
 from rayelastic.runtime.element.state_transfer import Ranges
 from rayelastic.runtime.files.local_checkpoints import discard_local, keep_local
 from rayelastic.runtime.ingest.addressing import ingest_address
-from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, dial
-from rayelastic.runtime.port.secure_socket import encryption_of, tls_of
+from rayelastic.runtime.port.secure_socket import encryption_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.specs import PESpec
-from rayelastic.runtime.values.status import Failure, PESample, PEStatus, SinkResult, State
+from rayelastic.runtime.values.status import Failure, PESample, PEStatus, SinkResult
 from rayelastic.runtime.watch.machine_load import resident_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rayelastic.plan.exec_plan import PlanLink
+    from rayelastic import _native
     from rayelastic.runtime.element.saving.holding import Holding
     from rayelastic.runtime.ingest.frames import Epoch
+    from rayelastic.runtime.port.data_port import Hello, PortAddress
     from rayelastic.runtime.values.specs import IngestAddress
-
-LINK_TIMEOUT = 60.0  # seconds for the producers of the links to connect; they may still be compiling
-DIAL_TIMEOUT = 6.0  # seconds for one handshake on a busy machine; a change is undone within 10 (R11)
 
 
 class ProcessingElement:
@@ -56,20 +53,15 @@ class ProcessingElement:
 
     def __init__(self, spec: PESpec, *, host: str = "127.0.0.1") -> None:
         self.spec = spec
-        self._host = host
-        self._port: DataPort | None = None
+        self._life = ElementLife()
         self._hosted = HostedOperators(spec)
         self._saved = SavedState(spec)
-        self._links: dict[str, _native.Link] = {}
-        self._expected = {link.name: link for link in spec.links_in}
-        self._arrived = threading.Condition()
-        self._routing = Routing(spec, self._dial)
-        self._state_exchange = StateExchange(spec, self._dial_channel)
+        self._dialler = Dialler(spec)
+        self._links = StandingLinks(spec, self._dialler.link)
+        self._routing = Routing(spec, self._dialler.link)
+        takers = self._hosted.arrives, self._state_arrives, self._routing.arrives, self._links.arrives
+        self._entrance = Entrance(spec, host, takers)
         self._running: Running | None = None  # once it has been started
-        self._stop_lock = threading.Lock()
-        self._state = State.CREATED
-        self._failure: Failure | None = None
-        self._made_at = time.monotonic()
 
     def open(self) -> PortAddress | None:
         """Makes sources and sinks, and opens the data port if anybody has to reach this PE.
@@ -82,16 +74,9 @@ class ProcessingElement:
         """
         outputs = self._saved.read()
         self._hosted.open(outputs, self._saved.rows, by_epoch=self.spec.by_epoch)
-        if (
-            self._expected
-            or self.spec.routing.taps
-            or self.spec.routing.gathers
-            or any(source.ingest for source in self._hosted.sources.values())
-        ):
-            spec = self.spec
-            names = spec.job_id, spec.pe, spec.secret, self._host
-            secure, shown = spec.config.secure, spec.config.link_certificates
-            self._port = DataPort(*names, self._on_connection, spec.epoch, secure=secure, certificates=shown)
+        spec = self.spec
+        if spec.links_in or spec.routing.taps or spec.routing.gathers or self._hosted.is_fed:
+            self._entrance.open()
         return self.address()
 
     def connect(self, peers: Mapping[str, PortAddress | None]) -> None:
@@ -103,9 +88,7 @@ class ProcessingElement:
         Raises:
             LinkError: a peer doesn't listen, or refuses.
         """
-        for link in self.spec.links_out:
-            connection = self._dial(link, address_of(peers, link), self.spec.epoch)
-            self._links[link.name] = self._link(link.name, connection, link.to_pe)
+        self._links.connect(peers)
         self._routing.connect(peers)
 
     def start(self) -> None:
@@ -115,19 +98,15 @@ class ProcessingElement:
             LinkError: a link that should arrive didn't.
             StateError: the snapshot that it goes on from is damaged or doesn't fit.
         """
-        with self._arrived:
-            if not self._arrived.wait_for(lambda: not self._expected, LINK_TIMEOUT):
-                missing = ", ".join(f"{link.name} from {link.from_pe}" for link in self._expected.values())
-                raise LinkError(
-                    f"{self.spec.pe} still waits for {missing}", way_out="Is there a firewall between the nodes?"
-                )
-        self._running = Running(self.spec, self._hosted, self._saved, self._routing, self._state_exchange, self._links)
-        self._state = State.RUNNING
+        self._links.wait_arrived()
+        parts = self._hosted, self._saved, self._routing, self._dialler
+        self._running = Running(self.spec, *parts, self._links.by_name)
+        self._life.begins()
         self._running.begin()
 
     def wait(self, timeout: float) -> PEStatus:
         """Waits until this PE is final, so many seconds at most, and returns the status then."""
-        if self._running is not None and not self._state.is_final and self._running.scheduler.wait(timeout):
+        if self._running is not None and not self._life.state.is_final and self._running.scheduler.wait(timeout):
             self._conclude(self._running.scheduler.failure())
         return self.status()
 
@@ -135,8 +114,8 @@ class ProcessingElement:
         """Where this PE is in its life, and why it failed if it did."""
         return PEStatus(
             self.spec.pe,
-            self._state,
-            self._failure,
+            self._life.state,
+            self._life.failure,
             socket.gethostname(),
             os.getpid(),
             self._routing.lost_peers(),
@@ -146,16 +125,16 @@ class ProcessingElement:
     def sample(self) -> PESample:
         """Counters so far."""
         running = self._running
-        links = {name: link.counters() for name, link in {**self._links, **self._routing.links}.items()}
-        port = self._port.counters if self._port is not None else {}
+        links = {name: link.counters() for name, link in self._all_links().items()}
+        port = self._entrance.counters
         if running is None:
-            seconds = time.monotonic() - self._made_at
-            return PESample(self.spec.pe, seconds, 0, 0.0, (), links, port, rss_bytes=resident_bytes())
+            return PESample(self.spec.pe, self._life.age, 0, 0.0, (), links, port, rss_bytes=resident_bytes())
+        failure = self._life.failure
         natives = self._hosted.natives
         return running.sampling.sample(
             running.scheduler.sample(),
             seconds=time.monotonic() - running.started_at,
-            failed=self._failure.operator if self._failure is not None else None,
+            failed=failure.operator if failure is not None else None,
             links=links,
             port=port,
             latencies={name: tuple(marks) for name in self._hosted.sinks if (marks := natives[name].latency)},
@@ -175,8 +154,9 @@ class ProcessingElement:
 
     def ingest_address(self, source: str) -> IngestAddress:
         """Where the rows of a source that is fed from outside are to be pushed to."""
-        assert self._port is not None
-        return ingest_address(self.spec, self._port.address, source, complete=self._hosted.ingest(source).finished)
+        address = self._entrance.address
+        assert address is not None
+        return ingest_address(self.spec, address, source, complete=self._hosted.ingest(source).finished)
 
     def finish_source(self, source: str, rows: dict[int, int]) -> None:
         """Ends a source that is fed from outside; see IngestServer.finish."""
@@ -197,7 +177,7 @@ class ProcessingElement:
 
     def address(self) -> PortAddress | None:
         """Where it listens, as `open` told; `None` if nobody connects to it."""
-        return self._port.address if self._port is not None else None
+        return self._entrance.address
 
     def hold_levels(self, held: bool) -> None:
         """Has its adaptation loop hold still while regions change, or begin anew (architecture, section 1)."""
@@ -211,26 +191,25 @@ class ProcessingElement:
 
     def advance(self, epoch: int) -> None:
         """Refuses links of older epochs from now on: they come from elements that were replaced."""
-        if self._port is not None:
-            self._port.advance(epoch)
+        self._entrance.advance(epoch)
 
     def send_state(
         self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int
     ) -> tuple[int, int]:
         """Copies the state of some keys to another processing element; it stays here too. See StateExchange.send."""
-        return self._state_exchange.send(operators, ranges, to_pe, address, epoch)
+        return self._started().states.send(operators, ranges, to_pe, address, epoch)
 
     def drop_state(self, operators: Sequence[str], ranges: Ranges) -> int:
         """Forgets the state of some keys; returns how many there were."""
-        return self._state_exchange.drop(operators, ranges)
+        return self._running.states.drop(operators, ranges) if self._running is not None else 0
 
     def state_size(self, operators: Sequence[str]) -> tuple[int, int]:
         """Returns how many keys some operators have, and bytes."""
-        return self._state_exchange.size(operators)
+        return self._started().states.size(operators)
 
     def read_state(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
         """Exports of the keys of an operator in some hash ranges, about so many, read while it runs."""
-        return self._state_exchange.look(operator, ranges, most)
+        return self._running.states.look(operator, ranges, most) if self._running is not None else []
 
     def stop(self, drain: bool) -> None:
         """Stops this PE.
@@ -261,7 +240,7 @@ class ProcessingElement:
 
     def flow(self) -> dict[str, tuple[int, int]]:
         """{link: (records and marks that were put into it here, those that were given on from it here)}."""
-        links = {name: link.flow for name, link in {**self._links, **self._routing.links}.items()}
+        links = {name: link.flow for name, link in self._all_links().items()}
         return links | self._routing.flow()
 
     def save(self, snapshot: Snapshot, epoch: int = 0, alone: bool = False) -> Part:
@@ -312,88 +291,52 @@ class ProcessingElement:
 
     def close(self) -> None:
         """Ends everything that this PE holds; safe to repeat."""
-        with self._stop_lock:
+        with self._life.ending:
             if self._running is not None:
                 self._running.end_loops()
-            if self._port is not None:
-                self._port.close()
+            self._entrance.close()
             if self._running is not None:
                 self._running.stop(drain=False)
             self._hosted.close(self.left_behind)
-            if not self._state.is_final:
-                self._state = State.CANCELLED
-            for link in self._links.values():
-                link.interrupt()
+            self._life.cancelled()
+            self._links.close()
             self._routing.close()
-
-    def _encryption(self) -> str:
-        links = [link.encryption for link in (*self._links.values(), *self._routing.links.values())]
-        return encryption_of(links, secure=self.spec.config.secure) if links or self._port is not None else ""
 
     # -- how it is done -------------------------------------------------------------------------------------------
 
     def _started(self) -> Running:
         if self._running is None:
-            raise StateError(f"{self.spec.pe} hasn't been started: there is nothing to save")
+            raise StateError(f"{self.spec.pe} hasn't been started: it has no state yet")
         return self._running
 
     def _held(self) -> Holding:
         return self._started().holding
 
-    def _dial(self, link: PlanLink, address: PortAddress, epoch: int) -> socket.socket:
-        return self._dial_channel(f"link:{link.name}", link.to_pe, address, epoch)
+    def _state_arrives(self, connection: socket.socket, hello: Hello) -> bool:
+        return self._running is not None and self._running.states.arrives(connection, hello)
 
-    def _dial_channel(self, channel: str, to_pe: str, address: PortAddress, epoch: int) -> socket.socket:
-        return dial(
-            address,
-            job_id=self.spec.job_id,
-            sender=self.spec.pe,
-            receiver=to_pe,
-            channel=channel,
-            epoch=epoch,
-            secret=self.spec.secret,
-            timeout=DIAL_TIMEOUT,
-        )
+    def _all_links(self) -> dict[str, _native.Link]:
+        return {**self._links.by_name, **self._routing.links}
 
-    def _link(self, name: str, connection: socket.socket, peer: str) -> _native.Link:
-        patience = self.spec.config.patience
-        tls, fd = tls_of(connection), connection.detach()
-        return _native.Link(fd, name=name, peer=peer, most_text=MOST_TEXT, silence=patience, tls=tls)
+    def _encryption(self) -> str:
+        links = [link.encryption for link in self._all_links().values()]
+        if not links and self._entrance.address is None:
+            return ""
+        return encryption_of(links, secure=self.spec.config.secure)
 
-    def _on_connection(self, connection: socket.socket, hello: Hello) -> None:
-        """Takes a connection whose handshake succeeded; raises if it has no place here, and the port closes it."""
-        kind, _, name = hello.channel.partition(":")
-        sources = self._hosted.sources
-        if kind == "ingest" and name in sources and (ingest := sources[name].ingest) is not None:
-            ingest.serve(connection)
-            return
-        if kind == STATE_CHANNEL:
-            receiving = threading.Thread(target=self._state_exchange.receive, args=(connection, hello), daemon=True)
-            receiving.start()
-            return
-        if self._routing.arrives(connection, hello):
-            return
-        with self._arrived:
-            link: PlanLink | None = self._expected.get(name) if kind == "link" else None
-            if link is None or link.from_pe != hello.sender:
-                raise LinkError(f"nobody waits for {hello.channel!r} from {hello.sender!r}")
-            self._links[name] = self._link(name, connection, hello.sender)
-            del self._expected[name]
-            self._arrived.notify_all()
-
-    def _conclude(self, failure: dict[str, Any] | None) -> None:
+    def _conclude(self, failed: dict[str, Any] | None) -> None:
         """Makes the state final once the scheduler has ended by itself, with a failure or without."""
-        with self._stop_lock:
-            if self._state.is_final:
+        with self._life.ending:
+            if self._life.state.is_final:
                 return
-            if failure is None:
-                try:
-                    self._hosted.complete()
-                except Exception as error:
-                    self._failure = Failure(f"a sink could not be completed: {error}")
-            else:
-                self._failure = explain_failure(failure, self._hosted.by_name)
-            self._state = State.FINISHED if self._failure is None else State.FAILED
-        if self._failure is not None:
+            self._life.ends(self._completed() if failed is None else explain_failure(failed, self._hosted.by_name))
+        if self._life.failure is not None:
             with contextlib.suppress(Exception):
                 self.close()
+
+    def _completed(self) -> Failure | None:
+        try:
+            self._hosted.complete()
+        except Exception as error:
+            return Failure(f"a sink could not be completed: {error}")
+        return None

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from rayelastic import _native
 from rayelastic._native import RouterAnswer
 from rayelastic.errors import LinkError
-from rayelastic.graph.records.limits import MOST_TEXT
 from rayelastic.graph.spec.ports import IN, OUT, port_of
 from rayelastic.plan.routing import Edge, routed_link
+from rayelastic.runtime.element.reach.dialling import address_of, native_link
 from rayelastic.runtime.element.wiring import input_number, output_number
 from rayelastic.runtime.operators.native_schema import native_schema
-from rayelastic.runtime.port.secure_socket import tls_of
 
 if TYPE_CHECKING:
     import socket
@@ -31,18 +30,6 @@ if TYPE_CHECKING:
 LINK_FRAME_BYTES = 32 << 10  # of links to and from replicas
 LINK_WINDOW_BYTES = 256 << 10  # of these: what is under way has to arrive before a key can move, so it is little
 COMMAND_TIMEOUT = 20.0  # seconds for a router to carry out a command; it may have to wait for room downstream first
-
-
-def address_of(peers: Mapping[str, PortAddress | None], link: PlanLink) -> PortAddress:
-    """Returns where the end of a link listens.
-
-    Raises:
-        LinkError: it doesn't.
-    """
-    address = peers[link.to_pe]
-    if address is None:
-        raise LinkError(f"{link.to_pe} has no data port", link=link.name)
-    return address
 
 
 def _is_home(plan: GatherPlan, last: str) -> bool:
@@ -256,16 +243,8 @@ class Routing:
         return self._routers[edge].wait(ticket, COMMAND_TIMEOUT)
 
     def _keep(self, link: PlanLink, connection: socket.socket, peer: str) -> _native.Link:
-        kept = _native.Link(
-            connection.detach(),
-            name=link.name,
-            peer=peer,
-            frame_bytes=LINK_FRAME_BYTES,
-            window_bytes=LINK_WINDOW_BYTES,
-            most_text=MOST_TEXT,
-            silence=self._spec.config.patience,
-            tls=tls_of(connection),
-        )
+        patience = self._spec.config.patience
+        kept = native_link(connection, link.name, peer, patience, LINK_FRAME_BYTES, LINK_WINDOW_BYTES)
         with self._lock:
             self._links[link.name] = kept
             self._peers[link.name] = peer

@@ -14,6 +14,7 @@ from rayelastic.runtime.element.ending import end_scheduler
 from rayelastic.runtime.element.sampling import ElementSampling
 from rayelastic.runtime.element.saving.holding import Holding
 from rayelastic.runtime.element.saving.marked import MarkedSaving, operators_with_state
+from rayelastic.runtime.element.state_exchange import StateExchange
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
 from rayelastic.runtime.element.wiring import connect_links, connect_operators, shared_operators
 from rayelastic.runtime.loops.alarm import alarm_of
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rayelastic.runtime.element.hosted import HostedOperators
+    from rayelastic.runtime.element.reach.dialling import Dialler
     from rayelastic.runtime.element.routing import Routing
     from rayelastic.runtime.element.saving.live_state import SavedState
-    from rayelastic.runtime.element.state_exchange import StateExchange
     from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop
     from rayelastic.runtime.loops.alarm import Alarm
     from rayelastic.runtime.loops.channel_loop import ChannelLoop
@@ -46,7 +47,7 @@ class Running:
         hosted: its operators, opened.
         saved: what it goes on from, which has been read.
         routing: its routers, gathers and taps.
-        exchange: gets at the state of the operators.
+        dialler: opens connections to other elements.
         links: that enter and leave it, by name.
 
     Raises:
@@ -59,7 +60,7 @@ class Running:
         hosted: HostedOperators,
         saved: SavedState,
         routing: Routing,
-        exchange: StateExchange,
+        dialler: Dialler,
         links: Mapping[str, _native.Link],
     ) -> None:
         config = spec.config
@@ -79,15 +80,12 @@ class Running:
         skipped = saved.restore(hosted.natives)
         natives, skips = hosted.natives, hosted.seek(skipped, saved.inputs)
         self.ids = {name: self.scheduler.add(native, skip=skips.get(name, 0)) for name, native in natives.items()}
-        exchange.opens(
-            StateStores(
-                {
-                    name: (native.state, self.scheduler.pause(self.ids[name], PAUSE_TIMEOUT))
-                    for name, native in natives.items()
-                    if native.state is not None
-                }
-            )
-        )
+        stores = {
+            name: (native.state, self.scheduler.pause(self.ids[name], PAUSE_TIMEOUT))
+            for name, native in natives.items()
+            if native.state is not None
+        }
+        self.states = StateExchange(spec, dialler.channel, StateStores(stores))
         connect_operators(self.scheduler, spec.operators, self.ids, spec.routing.routed)
         routing.wire(self.scheduler, self.ids)
         connect_links(self.scheduler, spec, self.ids, links)

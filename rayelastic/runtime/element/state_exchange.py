@@ -1,11 +1,12 @@
 """The keyed state of a processing element, as others give it and get it while keys move (J16).
 
-Owns the stores once they are there. What goes over the connection is `state_transfer`'s; who moves what, nobody's here.
+Owns the stores of its operators. What goes over the connection is `state_transfer`'s; who moves what, nobody's here.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import RayelasticError
@@ -24,20 +25,19 @@ STATE_CHANNEL = "state"
 
 
 class StateExchange:
-    """The keyed state of one processing element.
+    """The keyed state of one processing element, whose operators have been built.
 
     Args:
         spec: of the processing element.
         dial: opens a connection: by the channel, to an element, which listens at an address, in an epoch.
+        stores: of the operators.
     """
 
-    def __init__(self, spec: PESpec, dial: Callable[[str, str, PortAddress, int], socket.socket]) -> None:
+    def __init__(
+        self, spec: PESpec, dial: Callable[[str, str, PortAddress, int], socket.socket], stores: StateStores
+    ) -> None:
         self._spec = spec
         self._dial = dial
-        self._stores: StateStores | None = None
-
-    def opens(self, stores: StateStores) -> None:
-        """Takes the stores of the operators, which have been built."""
         self._stores = stores
 
     def send(
@@ -58,14 +58,19 @@ class StateExchange:
         Raises:
             LinkError: it is lost, or refused.
         """
-        assert self._stores is not None
         kept = [operator for operator in operators if operator in self._stores]
         connection = self._dial(STATE_CHANNEL, to_pe, address, epoch)
         return send_state(connection, self._key(self._spec.pe, to_pe, epoch), self._stores, kept, ranges)
 
+    def arrives(self, connection: socket.socket, hello: Hello) -> bool:
+        """Takes a connection that brings keys, in a thread of its own; tells whether it is one."""
+        if hello.channel.partition(":")[0] != STATE_CHANNEL:
+            return False
+        threading.Thread(target=self.receive, args=(connection, hello), daemon=True).start()
+        return True
+
     def receive(self, connection: socket.socket, hello: Hello) -> None:
         """Takes the state of keys that come here; the sender hears of any failure by the end of the connection."""
-        assert self._stores is not None
         key = self._key(hello.sender, self._spec.pe, hello.epoch)
         try:
             receive_state(connection, key, self._stores)
@@ -74,18 +79,15 @@ class StateExchange:
 
     def drop(self, operators: Sequence[str], ranges: Ranges) -> int:
         """Forgets the state of some keys; returns how many there were."""
-        if self._stores is None:  # the element couldn't be started
-            return 0
         return sum(self._stores.drop(operator, ranges) for operator in operators if operator in self._stores)
 
     def size(self, operators: Sequence[str]) -> tuple[int, int]:
         """Returns how many keys some operators have, and bytes."""
-        assert self._stores is not None
         return self._stores.size([operator for operator in operators if operator in self._stores])
 
     def look(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
         """Exports of some keys, while the operator runs; see StateStores.look."""
-        if self._stores is None or operator not in self._stores:
+        if operator not in self._stores:
             return []
         return self._stores.look(operator, ranges, most)
 

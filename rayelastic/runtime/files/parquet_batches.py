@@ -5,12 +5,11 @@ Everything that is wrong with a file is a SourceError with its name and the row.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import SourceError
-from rayelastic.graph.edges.locations import LocationError, readable, shown_location
+from rayelastic.graph.edges.locations import readable, reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,20 +78,9 @@ def _file_batches(
                 yield _of_schema(new, body, constants)
 
 
-@contextlib.contextmanager
-def _reading(path: str, rows: Callable[[], int]) -> Iterator[None]:
+def _reading(path: str, rows: Callable[[], int]) -> AbstractContextManager[None]:
     """Tells what is wrong with a file, and behind which row."""
-    from pyarrow import ArrowException
-
-    try:
-        yield
-    except LocationError as error:
-        raise SourceError(error.problem, way_out=error.way_out) from error
-    except (ArrowException, ValueError, OSError) as error:
-        raise SourceError(
-            f"{shown_location(path)!r} can't be read behind row {rows():,}: {error}",
-            way_out="Check the file, and what schema= says of its columns",
-        ) from error
+    return reading(path, lambda: f"behind row {rows():,}", "Check the file, and what schema= says of its columns")
 
 
 def _of_schema(batch: pa.RecordBatch, body: ParquetSource, constants: dict[str, str | None]) -> pa.RecordBatch:

@@ -243,5 +243,12 @@ def python_result(code: OperatorCode, rows: list[tuple[Any, ...]], keys: list[An
     )
 
 
+def same_as_python(runner: Runner, row: tuple[Any, ...]) -> None:
+    """Compiled and Python's function give the same of a row, to the letter (-0.0, nan), or both refuse it."""
+    ours, wanted = runner([row]), python_result(runner.code, [row])
+    if (ours.failed, repr(ours.items)) != (wanted.failed, repr(wanted.items)):
+        raise AssertionError(f"{row}: {ours} where Python gives {wanted}")
+
+
 def request(function: Any, schema: Any, kind: OperatorKind = MAP, **options: Any) -> FunctionRequest:
     return FunctionRequest("op", kind, function, Schema.of(schema), location="test.py:1", **options)

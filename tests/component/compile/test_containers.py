@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pytest
-from harness import FLAT_MAP, MAP, python_result, request
+from harness import FLAT_MAP, MAP, request, same_as_python
 
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
@@ -292,8 +292,7 @@ CASES = [
 def test_compiled_equals_python(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row, FLAT_MAP if function is each else MAP)
     for row in ROWS:
-        wanted, ours = python_result(runner.code, [row]), runner([row])
-        assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
+        same_as_python(runner, row)
 
 
 def numbered_twice(t):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
-from harness import FLAT_MAP, MAP, python_result, request
+from harness import FLAT_MAP, MAP, request, same_as_python
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -171,8 +171,7 @@ def test_compiled_equals_python(compiled: Any, function: Any, kind: Any) -> None
     @given(st.lists(events, min_size=1, max_size=4))
     def equal(rows: list[Any]) -> None:
         for row in rows:
-            wanted, ours = python_result(runner.code, [tuple(row)]), runner([tuple(row)])
-            assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
+            same_as_python(runner, tuple(row))
 
     equal()
 

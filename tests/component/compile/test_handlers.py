@@ -9,9 +9,8 @@ import math
 from typing import Any, NamedTuple
 
 import pytest
-from harness import MAP, python_result, request
+from harness import MAP, request, same_as_python
 
-from rayelastic.errors import LaneError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
 
@@ -251,8 +250,7 @@ CASES = [
 def test_handlers_catch_what_pythons_catch(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row, MAP)
     for row in ROWS:
-        wanted, ours = python_result(runner.code, [row]), runner([row])
-        assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
+        same_as_python(runner, row)
 
 
 def test_what_none_would_raise_is_not_guessed(compiled: Any) -> None:
@@ -382,104 +380,4 @@ OF_TIMES = [later, earlier, shared_out, helped, whole, stepped]
 def test_a_handler_of_another_class_lets_it_pass(compiled: Any, function: Any) -> None:
     runner = compiled(function, Moment, MAP)
     for row in MOMENTS:
-        ours, wanted = runner([row]), python_result(runner.code, [row])
-        assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
-
-
-def behind_finally(t):
-    try:
-        n = 6 // t.i
-    except ZeroDivisionError:
-        n = 0
-    finally:
-        done = True
-    words = t.s.split("x")
-    return n, done, words[t.i], {"te": n}[words[0]]
-
-
-def finally_in_try(t):
-    try:
-        try:
-            n = 6 // t.i
-        except ValueError:
-            n = 0
-        finally:
-            done = 1
-        word = t.s.split("x")[t.i]
-    except IndexError:
-        return -1, ""
-    except ZeroDivisionError:
-        return -2, ""
-    return n + done + 3 // (t.i - 1), word
-
-
-def finally_in_a_loop(t):
-    total = 0
-    for k in range(3):
-        try:
-            if k == t.i:
-                continue
-            total += 6 // (k - t.i - 1)
-        except ZeroDivisionError:
-            total -= 100
-            if t.i < 0:
-                break
-        finally:
-            total += 1
-    return total, t.s[total]
-
-
-def finally_that_returns_late(t):
-    try:
-        n = int(t.s[t.i])
-    except ValueError:
-        n = 7
-    else:
-        n = 8
-    finally:
-        last = t.i
-    try:
-        n += 4 // (t.i - 31)
-    finally:
-        last += 1
-    return n, last
-
-
-def behind_a_handler_that_returns(t):
-    b, c, d = 1, t.i, len(t.s)
-    try:
-        b = 6 // d
-    except ZeroDivisionError:
-        if d:
-            if c:
-                return b, d
-            d = -1
-        else:
-            raise IndexError from None
-        b = d
-    c -= {2: 6}[c]
-    return b, c
-
-
-BEHIND = [
-    behind_finally,
-    finally_in_try,
-    finally_that_returns_late,
-]
-
-
-@pytest.mark.parametrize("function", BEHIND, ids=[f.__name__ for f in BEHIND])
-def test_behind_finally_is_outside_of_try(compiled: Any, function: Any) -> None:
-    runner = compiled(function, Moment, MAP)
-    for number in (-2, -1, 0, 1, 2, 3, 31):
-        for text in ("text", "tex", "1x2x3", "4321"):
-            row = (number, 0.0, text, dt.datetime(2020, 1, 1), dt.timedelta())
-            ours, wanted = runner([row]), python_result(runner.code, [row])
-            assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
-
-
-@pytest.mark.parametrize("function", [behind_a_handler_that_returns, finally_in_a_loop])
-def test_ways_that_cannot_be_told_apart_run_as_python(compiler: Any, function: Any) -> None:
-    """Compiled, what is raised behind the try statement was lost."""
-    with pytest.raises(LaneError, match="its try statements can't be followed"):
-        compiler.compile(request(function, Moment, MAP, lane=Lane.COMPILED))
+        same_as_python(runner, row)

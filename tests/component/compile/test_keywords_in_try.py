@@ -8,7 +8,7 @@ import datetime as dt
 from typing import Any, NamedTuple
 
 import pytest
-from harness import python_result
+from harness import same_as_python
 
 
 class Row(NamedTuple):
@@ -72,5 +72,4 @@ ROWS = [("7", dt.datetime(2020, 1, 17)), ("x y z", dt.datetime(2021, 2, 3, 4)), 
 def test_compiled_equals_python(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row)
     for row in ROWS:
-        wanted, ours = python_result(runner.code, [row]), runner([row])
-        assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
+        same_as_python(runner, row)

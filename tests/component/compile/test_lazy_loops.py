@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
-from harness import FLAT_MAP, MAP, python_result, request
+from harness import FLAT_MAP, MAP, request, same_as_python
 
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
@@ -145,8 +145,7 @@ def test_compiled_equals_python(compiled: Any, function: Any) -> None:
     flat = function in (yields_until_one_fails, all_or_none, all_words_or_none)
     runner = compiled(function, Row, FLAT_MAP if flat else MAP)
     for row in ROWS:
-        wanted, ours = python_result(runner.code, [row]), runner([row])
-        assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
+        same_as_python(runner, row)
 
 
 def of_several(t):

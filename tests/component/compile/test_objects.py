@@ -1,5 +1,5 @@
 """Methods, partials and objects that are called, and objects, Enum members, NamedTuples and dataclasses that functions
-use, give what CPython gives; what they read is in the code's key."""
+use, give what CPython gives."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ import dataclasses
 import enum
 import functools
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from harness import FILTER, FLAT_MAP, MAP, python_result, request
+from harness import FILTER, FLAT_MAP, MAP, request, same_as_python
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rayelastic as rel
-from rayelastic.compile.reading.identity import Identity
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
 
@@ -261,8 +258,7 @@ def test_compiled_equals_python(compiled: Any, function: Any, kind: Any) -> None
     @given(st.lists(events, min_size=1, max_size=4))
     def equal(rows: list[Any]) -> None:
         for row in rows:
-            wanted, ours = python_result(runner.code, [tuple(row)]), runner([tuple(row)])
-            assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
+            same_as_python(runner, tuple(row))
 
     equal()
 
@@ -325,65 +321,6 @@ def test_functions_without_source_are_refused_where_they_need_it(compiler: Any) 
     code = compiler.compile(request(space["A"]().f, Event, output=Schema.of(int)))
     assert code.lane is Lane.PYTHON
     assert "the source of A.f isn't known" in code.reason
-
-
-def test_what_is_frozen_is_in_the_identity() -> None:
-    def of(function: Any) -> str:
-        found = Identity(function, Event)
-        assert found.known
-        return found.digest
-
-    assert of(Scorer(2.5).score) == of(Scorer(2.5).score)
-    assert of(Scorer(2.5).score) != of(Scorer(2.0).score)
-    other = Scorer(2.5)
-    other.limits = Limits(-2.0)
-    assert of(other.score) != of(SCORER.score)  # what a method that it calls reads
-    other = Scorer(2.5)
-    other.unread = object()  # type: ignore[attr-defined]
-    assert of(other.score) == of(SCORER.score)
-    assert of(functools.partial(scaled, 3)) != of(functools.partial(scaled, 4))
-    one, two = enum.Enum("Name", {"A": "x"}), enum.Enum("Name", {"A": "y"})
-    assert of(_reads(one)) != of(_reads(two))
-    assert Identity(of_the_tuple, Event).digest != Identity(of_the_tuple, Point).digest
-
-
-def _reads(names: Any) -> Any:
-    return lambda t: t.kind == names.A.value
-
-
-PROGRAM = """
-import sys
-from typing import NamedTuple
-import rayelastic as rel
-
-class Event(NamedTuple):
-    count: int
-
-class Scale:
-    def __init__(self, by): self.by = by
-    def __call__(self, t): return t.count * self.by
-
-topology = rel.Topology("t")
-source = topology.source("rows", rel.rows([Event(2), Event(3)]))
-for by in (5, 7):
-    source.map(f"scaled_{by}", Scale(by), lane="compiled").sink(f"out_{by}", rel.list())
-results = rel.run(topology)
-print([t.value for by in (5, 7) for t in results[f"out_{by}"]], "numba" in sys.modules)
-"""
-
-
-def test_objects_of_other_attributes_get_other_code_in_other_processes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-
-    def run() -> str:
-        done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=True)
-        return done.stdout.strip()
-
-    assert [run(), run()] == ["[10, 15, 14, 21] True", "[10, 15, 14, 21] False"]
 
 
 def test_reports_say_what_is_taken_as_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

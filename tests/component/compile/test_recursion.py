@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
-from harness import MAP, python_result
+from harness import MAP, python_result, same_as_python
 
 
 class Row(NamedTuple):
@@ -83,8 +83,7 @@ def test_recursion_gives_what_python_gives(compiled: Any, function: Any) -> None
     runner = compiled(function, Row, MAP)
     for number in (0, 1, 5, 12, 100, 600):
         row = (number, "abcdefghijklmn")
-        ours, wanted = runner([row]), python_result(runner.code, [row])
-        assert (ours.failed, ours.items) == (wanted.failed, wanted.items), row
+        same_as_python(runner, row)
 
 
 @pytest.mark.parametrize("number", [-1, 1999, 10**6 + 1, -(10**12) + 1])

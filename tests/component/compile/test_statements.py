@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
-from harness import MAP, python_result, request
+from harness import MAP, request, same_as_python
 
 from rayelastic.compile.reading.identity import Identity
 from rayelastic.graph.records.schema import Schema
@@ -135,8 +135,7 @@ CASES = [
 def test_compiled_equals_python(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row, MAP)
     for row in ROWS:
-        wanted, ours = python_result(runner.code, [row]), runner([row])
-        assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
+        same_as_python(runner, row)
 
 
 def test_defaults_are_part_of_a_function() -> None:

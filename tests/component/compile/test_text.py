@@ -137,9 +137,8 @@ def same(runner: Any, items: list[tuple[Any, ...]]) -> None:
     assert (ours.failed, ours.items) == (theirs.failed, theirs.items)
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_methods_of_str(compiled: Any, name: str) -> None:
-    runner = compiled(METHODS[name], Pair, MAP)
+def same_of_texts(runner: Any) -> None:
+    """The same of drawn rows, and of rows whose texts are made of one another."""
 
     @quick
     @given(rows)
@@ -148,19 +147,16 @@ def test_methods_of_str(compiled: Any, name: str) -> None:
         same(runner, related(items))
 
     check()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_str(compiled: Any, name: str) -> None:
+    same_of_texts(compiled(METHODS[name], Pair, MAP))
 
 
 @pytest.mark.parametrize("name", GENERATORS)
 def test_iteration_over_str(compiled: Any, name: str) -> None:
-    runner = compiled(GENERATORS[name], Pair, FLAT_MAP)
-
-    @quick
-    @given(rows)
-    def check(items: Any) -> None:
-        same(runner, items)
-        same(runner, related(items))
-
-    check()
+    same_of_texts(compiled(GENERATORS[name], Pair, FLAT_MAP))
 
 
 @pytest.mark.parametrize("name", BYTES)

@@ -12,7 +12,7 @@ import pytest
 from harness import FLAT_MAP, MAP
 from hypothesis import given
 from hypothesis import strategies as st
-from test_text import Pair, Raw, numbers, quick, related, rows, same, texts  # type: ignore[import-not-found]
+from test_text import Pair, Raw, numbers, quick, related, same, same_of_texts, texts  # type: ignore[import-not-found]
 
 from rayelastic.errors import LaneError
 
@@ -152,15 +152,7 @@ digits = st.text(st.sampled_from("0123456789abcdefxXoObBzZ_+- \x1c\u0661"), max_
 
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_of_str(compiled: Any, name: str) -> None:
-    runner = compiled(METHODS[name], Pair, MAP)
-
-    @quick
-    @given(rows)
-    def check(items: Any) -> None:
-        same(runner, items)
-        same(runner, related(items))
-
-    check()
+    same_of_texts(compiled(METHODS[name], Pair, MAP))
 
 
 @pytest.mark.parametrize("function", [cut_from_right, lines])

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
-from harness import FLAT_MAP, MAP, python_result
+from harness import FLAT_MAP, MAP, same_as_python
 
 from rayelastic.errors import LaneError
 
@@ -203,15 +203,13 @@ ROWS = [(0, ""), (1, "b c"), (2, "7"), (4, "error e d"), (9, "a"), (6, "-3"), (5
 def test_a_name_without_a_value_is_an_error(compiled: Any, function: Any) -> None:
     for row in ROWS:
         runner = compiled(function, Row, MAP)
-        ours, wanted = runner([row]), python_result(runner.code, [row])
-        assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
+        same_as_python(runner, row)
 
 
 def test_what_was_yielded_before_is_kept(compiled: Any) -> None:
     for row in ROWS:
         runner = compiled(yielded, Row, FLAT_MAP)
-        ours, wanted = runner([row]), python_result(runner.code, [row])
-        assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
+        same_as_python(runner, row)
 
 
 def test_a_handler_sees_it_in_python_alone(compiled: Any) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import DeclarationError
+from rayelastic.graph.edges import csv_files
 from tests.component.readers.reading import refused, rows
 
 Read = Callable[..., Any]
@@ -105,6 +106,7 @@ WRONG: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "too many fields": ("a,b\n1,2\n3,4,5\n", {}, "row 3: it has 3 fields, not 2: '3,4,5'. Mend the file, declare other types, or give on_bad_row='skip' or 'divert'"),
     "too few fields": ("a,b\n1,2\n\n3\n", {}, "row 3: it has 1 fields, not 2: '3'"),
     "a quote that is never closed": ('a,b\n1,"x\n2,y\n3,z\n', {}, "the quote in front of the last field of row 2 is never closed: it is the rest of the file. Close it, or give quote=None"),
+    "such a quote behind one that stands alone": ('a,b\n1,z"\n2,"x\n3,y\n', {}, "the quote in front of the last field of row 3 is never closed"),
     "such a quote in a long file": ('a,b\n1,"x\n' + "2,y\n" * 600_000, {}, "the quote in front of the last field of row 2 is never closed"),
     "such a quote in another column": ('a,b,c\n1,2,3\n4,"x\n5,6,7\n', {}, "a quote that opens in row 3 is never closed"),
     "such a quote in a column that isn't read": ('a,b\n1,"x\n2,y\n', {"columns": ["a"]}, "the quote in front of the last field of row 2 is never closed"),
@@ -217,3 +219,11 @@ def test_read_with_care_is_read_alike(csv: Read) -> None:
     careful = rows(csv(heading + "too,few\n" + content.replace('""', ""), kinds, on_bad_row="skip"))
     assert len(fast) == 3000
     assert [repr(t) for t in careful] == [repr(t) for t in fast]
+
+
+def test_a_row_may_be_as_long_as_is_said(csv: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read at once to infer types grows until there is a whole row in it, to the longest row at most."""
+    monkeypatch.setattr(csv_files, "SAMPLE_BYTES", 16)
+    monkeypatch.setattr(csv_files, "LONGEST_ROW", 16 * 16)
+    assert [len(t.a) for t in rows(csv("a,b\n" + "x" * 200 + ",1\n"))] == [200]
+    assert "a row at the start of" in refused(csv("a,b\n" + "x" * 1000 + ",1\n"))

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from rayelastic.errors import DeclarationError, GraphError, SinkError
 from rayelastic.graph import Stream, Topology
-from rayelastic.graph.edges import polled, postgres, sinks, sources
+from rayelastic.graph.edges import files, json_files, polled, postgres, sinks, sources
+from rayelastic.graph.operators import aggregates
+from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.operators.gathering.gathered import Bounds, Shown, Top
 from rayelastic.graph.operators.pacing import LONGEST_DELAY
 from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import list_form, plain_form
+from rayelastic.graph.records.from_arrow import reader_of
+from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 from rayelastic.graph.spec.routed import to
 from tests.unit.graph.fakes import FakeCompiler
@@ -128,3 +135,107 @@ def test_a_sink_of_postgres_names_a_table() -> None:
 
 def test_a_growing_table_grows_once_a_day_at_least() -> None:
     assert dt.timedelta(days=1).total_seconds() == sinks.LONGEST_PERIOD
+
+
+def test_streams_whose_times_are_in_different_units_arent_joined_by_time() -> None:
+    topology = Topology("test", compiler=FakeCompiler())
+    units: Any = {"fast": "ms", "slow": "s"}
+    fast, slow = (
+        topology.source(name, sources.rows([], schema={"k": str, "at": int, f"of_{name}": int}))
+        .event_time(f"times_of_{name}", "at", unit=unit)
+        .key_by("k")
+        for name, unit in units.items()
+    )
+    with pytest.raises(GraphError, match=r"'both'.*the event times are in ms and in s. Map one to the unit"):
+        fast.join("both", slow, within=3)
+
+
+@pytest.mark.parametrize("row", [("a",), ("a", 1, 2), "ab", 7])
+def test_a_row_of_another_length_is_named(row: Any) -> None:
+    with pytest.raises(DeclarationError, match=r"'rows'.*row 1 is .*, which is no tuple of the 2 fields of"):
+        sources.rows([("a", 1), row], schema={"k": str, "n": int}).check("rows")
+
+
+def test_feedback_is_closed_once() -> None:
+    topology = Topology("test", compiler=FakeCompiler())
+    start = topology.source("rows", sources.rows([("a", 1)], schema={"k": str, "n": int}))
+    again = topology.feedback("again", like=start)
+    parts = start.union(again).split("parts", 2)
+    again.close(parts[0])
+    with pytest.raises(GraphError, match=r"'again'.*this feedback is closed already"):
+        again.close(parts[1])
+
+
+@pytest.mark.parametrize("ways", [0, 1001, True, 2.0])
+def test_a_stream_is_split_into_few(ways: Any) -> None:
+    with pytest.raises(GraphError, match=r"split into .* streams. Give a whole number from 1 to \d+"):
+        rows().split("parts", ways)
+
+
+@pytest.mark.parametrize("sink", [files.csv, json_files.json, files.parquet])
+def test_a_sink_that_cant_be_written_is_refused_where_it_is_declared(sink: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SinkError, match=r"'out'.*file is no directory. Choose another path"):
+        rows().sink("out", sink(str(tmp_path / "file" / "rows")))
+
+
+@pytest.mark.parametrize(("within", "bounds"), [(3, (3, 0)), ((3, 2), (3, 2)), ((0, 1), (0, 1))])
+def test_within_looks_back_and_forward_only_if_it_says_so(within: Any, bounds: tuple[int, int]) -> None:
+    topology = Topology("test", compiler=FakeCompiler())
+    left, right = (
+        topology.source(name, sources.rows([], schema={"k": str, "at": int, f"of_{name}": int}))
+        .event_time(f"times_of_{name}", "at", unit="s")
+        .key_by("k")
+        for name in ("left", "right")
+    )
+    left.join("both", right, within=within)
+    body: Any = topology.operators["both"].body
+    assert (body.before, body.after) == bounds
+
+
+@pytest.mark.parametrize(
+    ("declare", "could"),
+    [
+        (lambda s: s.aggregate("it", n=aggregates.count()), True),
+        (lambda s: s.aggregate("it", n=aggregates.sum("n"), last=aggregates.last("n")), True),
+        (lambda s: s.aggregate("it", n=aggregates.mean("n")), False),
+        (lambda s: s.aggregate("it", n=aggregates.count(), emit="update"), False),
+        (lambda s: s.aggregate("it", n=aggregates.count(), two_steps=True), False),
+        (lambda s: s.map("it", lambda t: t), False),
+    ],
+)
+def test_what_could_have_two_steps_and_hasnt(declare: Any, could: bool) -> None:
+    stream = rows()
+    declare(stream.key_by("k"))
+    operators = stream.topology.operators
+    assert {name: can_have_two_steps(spec, operators) for name, spec in operators.items() if name != "rows"} == (
+        dict.fromkeys((name for name in operators if name != "rows"), could)
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "held"),
+    [
+        (pa.list_(pa.int64()), DataType.LIST),
+        (pa.large_list(pa.int64()), DataType.LIST),
+        (pa.list_(pa.int64(), 3), DataType.LIST),
+        (pa.struct([("n", pa.int64())]), DataType.STRUCT),
+        (pa.map_(pa.string(), pa.int64()), DataType.MAP),
+        (pa.int64(), DataType.INT64),
+    ],
+)
+def test_types_with_parts_that_arrow_has(kind: pa.DataType, held: DataType) -> None:
+    assert Schema.of(pa.schema([pa.field("it", kind, nullable=False)])).field("it").type is held
+
+
+def test_lists_are_read_as_what_was_declared() -> None:
+    numbers, days = plain_form("l"), list_form(plain_form("l"), of=tuple)
+    as_list, as_tuple, nested = (
+        reader_of(form, lambda _name, _fields: tuple) for form in (list_form(numbers), days, list_form(days))
+    )
+    assert as_list is None, "it is a list already"
+    assert as_tuple is not None
+    assert as_tuple([1, 2]) == (1, 2)
+    assert as_tuple(None) is None
+    assert nested is not None
+    assert nested([[1], []]) == [(1,), ()]

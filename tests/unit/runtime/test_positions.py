@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rayelastic.errors import StateError
-from rayelastic.runtime.ingest.accepted import Accepted, Partition
+from rayelastic.errors import SourceError, StateError
+from rayelastic.runtime.ingest.accepted import KEPT_EPOCHS, Accepted, Partition
 from rayelastic.runtime.ingest.frames import Epoch
 
 PARTS, ROWS = 3, 40
@@ -70,3 +70,12 @@ def test_of_a_repeat_after_a_restart_the_last_checksums_are_known() -> None:
 def test_a_position_that_is_none_is_refused(damaged: Any) -> None:
     with pytest.raises(StateError, match="'rows'.*is damaged"):
         Accepted("rows").restore(damaged)
+
+
+def test_the_last_epochs_of_a_query_may_come_again() -> None:
+    accepted = Accepted("rows")
+    for number in (5, 5 - KEPT_EPOCHS + 1, 5):
+        accepted.partition(Epoch("q", number), 0)
+    with pytest.raises(SourceError, match=r"'rows'.*epoch 3 of its query comes again after epoch 5"):
+        accepted.partition(Epoch("q", 5 - KEPT_EPOCHS), 0)
+    accepted.partition(Epoch("other", 0), 0)

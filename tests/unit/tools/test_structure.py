@@ -53,6 +53,9 @@ FAULTS: list[tuple[str, Mapping[str, str], int]] = [
     ),
     ("long-files", {"rayelastic/low/values.py": "x = 1\n" * (LONG + 1)}, 1),
     ("long-files", {"native_sched/src/queue.cpp": "\n" * (LONG + 1)}, 1),
+    ("long-files", {"tests/unit/test_values.py": "x = 1\n" * (LONG + 1)}, 1),
+    ("long-files", {"bench/queue.cpp": "\n" * (LONG + 1), "tools/values.py": "\n" * (LONG + 1)}, 2),
+    ("long-files", {"dev": "x = 1\n" * (LONG + 1)}, 1),
     ("string-calls", {"rayelastic/job.py": "def call(self, name: str, *arguments: Any) -> Any: ...\n"}, 1),
     ("string-calls", {"rayelastic/job.py": "def call(self, name: str, arguments: tuple[Any, ...]) -> Any: ...\n"}, 1),
     (
@@ -85,7 +88,9 @@ def test_each_fault_is_found(name: str, files: Mapping[str, str], value: int, tm
 
 
 def test_what_a_long_file_is(tmp_path: Path) -> None:
-    files = {"rayelastic/low/values.py": "x = 1\n" * LONG}
+    files = {"rayelastic/low/values.py": "x = 1\n" * LONG} | dict.fromkeys(
+        ["build/made.py", ".venv/lib/installed.py", "rayelastic/_native.pyi", "docs/values.txt"], "x = 1\n" * (LONG + 1)
+    )
     assert {one.name: one.value for one in measured(written(tmp_path, SOUND | files))}["long-files"] == 0
 
 

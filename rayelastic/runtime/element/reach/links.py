@@ -1,0 +1,94 @@
+"""The links of a processing element that stay from its start to its end; those of replicas come and go (routing).
+
+Owns them, and knows which ones that others open haven't come yet.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import LinkError
+from rayelastic.runtime.element.reach.dialling import address_of, native_link
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Mapping
+
+    from rayelastic import _native
+    from rayelastic.plan.exec_plan import PlanLink
+    from rayelastic.runtime.port.data_port import Hello, PortAddress
+    from rayelastic.runtime.values.specs import PESpec
+
+__all__ = ["StandingLinks"]
+
+ARRIVAL_TIMEOUT = 60.0  # seconds for the producers of the links to connect; they may still be compiling
+
+
+class StandingLinks:
+    """The links that enter and leave one processing element.
+
+    Args:
+        spec: of the processing element.
+        dial: opens an authenticated connection to another one, for a link.
+    """
+
+    def __init__(self, spec: PESpec, dial: Callable[[PlanLink, PortAddress, int], socket.socket]) -> None:
+        self._spec = spec
+        self._dial = dial
+        self._links: dict[str, _native.Link] = {}
+        self._awaited = {link.name: link for link in spec.links_in}
+        self._changed = threading.Condition()
+
+    @property
+    def by_name(self) -> dict[str, _native.Link]:
+        """Those that there are."""
+        with self._changed:
+            return dict(self._links)
+
+    def connect(self, peers: Mapping[str, PortAddress | None]) -> None:
+        """Opens those that leave.
+
+        Args:
+            peers: where each processing element listens.
+
+        Raises:
+            LinkError: a peer doesn't listen, or refuses.
+        """
+        for link in self._spec.links_out:
+            self._keep(link.name, self._dial(link, address_of(peers, link), self._spec.epoch), link.to_pe)
+
+    def arrives(self, connection: socket.socket, hello: Hello) -> bool:
+        """Takes a link that another processing element has opened; tells whether it is one that is awaited."""
+        kind, _, name = hello.channel.partition(":")
+        with self._changed:
+            link = self._awaited.get(name) if kind == "link" else None
+            if link is None or link.from_pe != hello.sender:
+                return False
+            self._keep(name, connection, hello.sender)
+            del self._awaited[name]
+            self._changed.notify_all()
+            return True
+
+    def wait_arrived(self) -> None:
+        """Waits until all those have come that enter.
+
+        Raises:
+            LinkError: one didn't.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._awaited, ARRIVAL_TIMEOUT):
+                missing = ", ".join(f"{link.name} from {link.from_pe}" for link in self._awaited.values())
+                raise LinkError(
+                    f"{self._spec.pe} still waits for {missing}", way_out="Is there a firewall between the nodes?"
+                )
+
+    def close(self) -> None:
+        """Unblocks whoever waits in a link."""
+        for link in self.by_name.values():
+            link.interrupt()
+
+    def _keep(self, name: str, connection: socket.socket, peer: str) -> None:
+        made = native_link(connection, name, peer, self._spec.config.patience)
+        with self._changed:
+            self._links[name] = made

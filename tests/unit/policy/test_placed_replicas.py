@@ -1,0 +1,111 @@
+"""Organic adaptation knows nodes and the token: where replicas go, who asks for a node, what a lost one had."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.plant.cluster.job import ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
+from rayelastic.policy.regions.actions import Verdict
+from rayelastic.policy.regions.thresholds import OrganicThresholds
+from tests.unit.policy.clusters import MICRO, ONE, simulation
+
+
+def test_native_replicas_fill_the_process_before_another_one_starts() -> None:
+    nodes = [SimulatedNode("a", 4), SimulatedNode("b", 4), SimulatedNode("c", 4)]
+    sim = simulation(ONE, 500e3, nodes)
+    sim.run(12)
+    planned = sim.plan.region("r1")
+    assert planned.pipelines[0].pes == ("pe0",) * 4 + ("pe1",) * 3  # 0.71 CPUs each, and 3.2 of each node by choice
+    assert sim.plan.nodes["pe1"] == "b"
+    assert sim.trace[-1].throughput == pytest.approx(500e3)
+
+
+def test_token_bound_replicas_are_processes() -> None:
+    region = SimulatedRegion((SimulatedOperator("python", 10 * MICRO, token=True),))
+    sim = simulation(ClusterJob.chain("python", 0.05 * MICRO, region), 250e3)
+    sim.run(12)
+    assert sim.plan.region("r1").pipelines[0].pes == ("pe0", "pe1", "pe2", "pe3")
+    assert sim.trace[-1].throughput == pytest.approx(250e3)
+
+
+@pytest.mark.parametrize("token", [False, True])
+@pytest.mark.parametrize("target", [0.2, 0.8])
+def test_busy_replicas_go_where_cpus_are_free(target: float, token: bool) -> None:
+    """Three hosts of one CPU: beside the first, a second replica would have no CPU of its own, nor room for bursts."""
+    region = SimulatedRegion((SimulatedOperator("count", 10 * MICRO, token=token),))
+    nodes, job = [SimulatedNode(name, 1) for name in "abc"], ClusterJob.chain("words", 0.05 * MICRO, region)
+    most = target * 100e3  # tuples/s of one replica
+    sim = simulation(
+        job, lambda time: most * (0.9 + time / 200), nodes, None, OrganicThresholds.of_running_jobs(target)
+    )
+    while sim.plan.region("r1").replicas < 3:
+        sim.step()
+    assert [step.decision.plan.region("r1").replicas for step in sim.changes()] == [2, 3]
+    assert [sim.plan.nodes[pe] for pe in sim.plan.region("r1").pipelines[0].pes] == ["a", "b", "c"]
+
+
+def test_beyond_that_nodes_are_filled_up() -> None:
+    """Two nodes of one CPU and a target of a fifth: the third replica has to share, as there is nothing else."""
+    nodes = [SimulatedNode(name, 1) for name in "ab"]
+    sim = simulation(ONE, 50e3, nodes, thresholds=OrganicThresholds.of_running_jobs(0.2))
+    sim.run(12)
+    assert sim.plan.region("r1").replicas == 3
+    assert [sim.plan.nodes[pe] for pe in sim.plan.region("r1").pipelines[0].pes] == ["a", "b", "a"]
+    assert sim.trace[-1].decision.request is None
+
+
+def test_two_token_bound_regions_in_one_process_part() -> None:
+    """Neither needs a replica, but they have one token: one of them moves to a process of its own."""
+    python = [SimulatedRegion((SimulatedOperator(f"python{i}", 10 * MICRO, token=True),)) for i in range(2)]
+    sim = simulation(ClusterJob.chain("tokens", 0.05 * MICRO, *python), 75e3)
+    sim.run(12)
+    assert [p.pipelines[0].pes for p in sim.plan.regions] == [("pe0",), ("pe0",), ("pe1",)]
+    assert sim.changes()[0].decision.actions[0].text() == "move replicas of r2 to pe1"
+    assert sim.trace[-1].throughput == pytest.approx(75e3)
+
+
+def test_no_room_asks_for_a_node() -> None:
+    sim = simulation(ONE, 700e3, [SimulatedNode("a", 2), SimulatedNode("b", 2)])
+    sim.run(30)
+    request = sim.trace[-1].decision.request
+    assert request is not None
+    assert 2.0 < request.cpus < 5.0
+    assert "CPUs" in request.reason
+    assert sim.trace[-1].throughput > 300e3
+    enough = simulation(ONE, 150e3, [SimulatedNode("a", 4)])
+    enough.run(12)
+    assert enough.trace[-1].decision.request is None
+
+
+def test_what_was_on_a_lost_node_goes_elsewhere_at_once() -> None:
+    nodes = [SimulatedNode(name, 4) for name in "abc"]
+    sim = simulation(ONE, 500e3, nodes)
+    sim.run(12)
+    sim.plant.fail("b")
+    step = sim.step()
+    assert step.throughput == 0.0
+    assert step.decision.verdict is Verdict.PLACE
+    assert step.decision.reason == "b is gone: pe1 to c"
+    assert sim.step().throughput == pytest.approx(500e3)
+
+
+def test_nodes_that_are_left_are_shared_until_there_are_more() -> None:
+    nodes = [SimulatedNode("a", 4), SimulatedNode("b", 4)]
+    sim = simulation(ONE, 500e3, nodes)
+    sim.run(12)
+    sim.plant.fail("b")
+    step = sim.step()
+    assert step.decision.reason == "b is gone: pe1 to a"
+    assert step.decision.request is not None
+    assert step.decision.request.cpus == pytest.approx(5.0 - 3.8, abs=0.1)
+    assert sim.step().throughput > 350e3
+
+
+def test_what_fits_nowhere_is_over_booked_rather_than_left_out() -> None:
+    """Four replicas of 0.8 CPUs were on the lost node; the two that are left have 1.2 free each at full load."""
+    sim = simulation(ONE, 640e3, [SimulatedNode("a", 4), SimulatedNode("b", 2), SimulatedNode("c", 2)])
+    sim.run(12)
+    assert sim.plan.region("r1").pipelines[0].pes == ("pe0",) * 3 + ("pe1",) * 2 + ("pe2",) * 2 + ("pe0",)
+    sim.plant.fail("a")
+    assert sim.step().decision.reason in ("a is gone: pe0 to b", "a is gone: pe0 to c")
+    assert sim.step().throughput > 200e3
