@@ -261,8 +261,7 @@ class ProcessingElement:
 
     def flow(self) -> dict[str, tuple[int, int]]:
         """{link: (records and marks that were put into it here, those that were given on from it here)}."""
-        links = {name: link.flow for name, link in {**self._links, **self._routing.links}.items()}
-        return links | self._routing.flow()
+        return {name: link.flow for name, link in {**self._links, **self._routing.links}.items()} | self._routing.flow()
 
     def save(self, snapshot: Snapshot, epoch: int = 0, alone: bool = False) -> Part:
         """Writes the state of its operators, which are all held. See Holding.save."""
@@ -281,6 +280,8 @@ class ProcessingElement:
         """Shows what its sinks had prepared for a checkpoint, which is complete. Safe to repeat; see ElementApi."""
         if kept is not None:
             keep_local(self.spec.job_id, [place.rstrip("/").rpartition("/")[2] for place in kept])
+        if self._running is not None:
+            self._running.marked.commit(epoch)
         self._hosted.commit(epoch)
 
     @property

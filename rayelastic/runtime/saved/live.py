@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.errors import ConfigError, StateError
 from rayelastic.runtime.saved.chunks import keys_in
+from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.saved.keys import key_bytes
 from rayelastic.runtime.saved.shapes import Shape, required, shape_of
-from rayelastic.runtime.snapshot import state_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
