@@ -212,7 +212,9 @@ def test_where_a_host_is_switched_off_the_job_goes_back_and_on_without_it(tmp_pa
         driver = Driver(own.start(0, [sys.executable, "-c", FLOWS, str(tmp_path / "checkpoints")]))
         assert driver.answer() == {"nodes": ["rel-node0", "rel-node1"]}
         own.kill(1)
-        assert driver.ask("goes back") == {"restarts": 1, "nodes": ["rel-node0"]}
+        answer = driver.ask("goes back")
+        assert answer["nodes"] == ["rel-node0"]
+        assert answer["restarts"] in (1, 2), "it may go back once to a host that Ray doesn't know to be gone yet"
         driver.close()
 
 
