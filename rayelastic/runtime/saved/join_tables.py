@@ -1,4 +1,7 @@
-"""What joins keep, as a table: the tuples of either side that may meet others yet. See native_sched/src/operators/time/join.cpp."""
+"""What joins keep, as a table: the tuples of either side that may meet others yet.
+
+The exports are laid out as native_sched/src/operators/time/join.cpp and src/state/timed_state.hpp say.
+"""
 
 from __future__ import annotations
 
