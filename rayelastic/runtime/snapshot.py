@@ -15,19 +15,13 @@ import json
 import os
 import re
 import stat
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import ConfigError, DamagedError, StateError
 from rayelastic.graph.edges.locations import is_uri
-from rayelastic.graph.operators.event_time import EventTime
-from rayelastic.graph.operators.joins.by_key import Join
-from rayelastic.graph.operators.joins.merge import Merge
-from rayelastic.graph.operators.patterns import Matching
-from rayelastic.graph.operators.windows import Windowing
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.runtime.files.inputs import Input
 from rayelastic.runtime.files.outputs import Output
 from rayelastic.runtime.manifest import Manifest, Part
@@ -35,9 +29,7 @@ from rayelastic.runtime.manifest import Manifest, Part
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
-    from rayelastic.graph.records.schema import Schema
-
-__all__ = ["FORMAT", "PICKLED", "Manifest", "Part", "Snapshot", "SnapshotFolder", "rows_folder", "state_form"]
+__all__ = ["FORMAT", "Manifest", "Part", "Snapshot", "SnapshotFolder", "rows_folder"]
 
 FORMAT = 2  # of the manifest; a reader takes no other
 MANIFEST = "manifest.json"
@@ -45,7 +37,6 @@ CHUNK_BYTES = 4 << 20  # of one file of state
 CHECKPOINT_NAME = re.compile(r"\d{8,}")  # of the folder of a checkpoint
 SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # of a file in the folder: no way out of it
 FILE_MODE, FOLDER_MODE = 0o600, 0o700  # of local files, reliability rule D7
-PICKLED = "python values"  # what the manifest calls the form of state that is pickled
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,48 +87,6 @@ class Snapshot:
 
 
 SHORTEST_KEY = 16  # bytes
-
-
-def state_form(spec: OperatorSpec) -> str | None:
-    """What an operator's state looks like, for people and to compare; None if it keeps none."""
-    if spec.kind in (OperatorKind.SOURCE, OperatorKind.SINK) or spec.kind.is_passage:
-        return None
-    if spec.state_kind is StateKind.STATELESS:
-        return None
-    of = f"by key ({_fields(spec.input_schema, spec.keys)})"
-    if spec.ttl is not None:
-        of += f", {spec.ttl.form}"
-    body = spec.body
-    match body:
-        case Windowing():
-            time = f" of {body.window.time.field}" if body.window.time is not None else ""
-            return f"{of}, {body.window}{time}, {_aggregates(body)}"
-        case EventTime():
-            return f"the latest {body.time.field} in {body.time.unit}"
-        case Join():
-            sides = " and ".join(f"({_fields(port.schema)})" for port in spec.inputs)
-            return f"{of}, {sides} joined {body.reason}"
-        case Matching():
-            return f"{of}, ({_fields(spec.input_schema)}), {', then '.join(map(str, body.steps))}"
-        case Merge():
-            return f"{len(spec.inputs)} streams of ({_fields(spec.input_schema)}) by {body.time.field}"
-    if spec.kind is OperatorKind.AGGREGATE:
-        return f"{of}, {_aggregates(body)}"
-    schema = getattr(body, "state_schema", None)
-    return f"{of}, {PICKLED}" if schema is None else f"{of}, record ({_fields(schema)})"
-
-
-def _fields(schema: Schema | None, names: Container[str] | None = None) -> str:
-    fields = () if schema is None else schema.fields
-    return ", ".join(f"{f.name}: {f.format}" for f in fields if names is None or f.name in names)
-
-
-def _aggregates(body: object) -> str:
-    own = getattr(body, "own", None)
-    if own is not None:
-        return f"record ({_fields(own.state_schema)})"
-    made = (f"{one.function.value}({one.field or ''})" for _, one in getattr(body, "aggregates", ()))
-    return f"aggregates {', '.join(made)}"
 
 
 class SnapshotFolder:

@@ -107,6 +107,38 @@ def test_a_replica_is_killed_by_default_settings(ray_cluster: None, tmp_path: Pa
     check(job, tmp_path)
 
 
+def test_what_waits_and_what_a_class_keeps_is_in_the_checkpoint(ray_cluster: None, tmp_path: Path) -> None:
+    """Of a job with default settings: its class counts on, and no tuple of its delay and its switch is lost."""
+    go = tmp_path / "go"
+
+    def numbers() -> Iterator[tuple[int]]:
+        nobody = threading.Event()
+        for n in range(2000):
+            while n == 1500 and not go.exists():
+                nobody.wait(0.02)
+            yield (n,)
+
+    @rel.operator(outputs={"out": {"n": int, "number": int}})
+    class Numbered:
+        def initialize(self) -> None:
+            self.lock, self.seen = threading.Lock(), 0
+
+        def invoke(self, t: Any) -> Iterator[tuple[int, int]]:
+            with self.lock:
+                self.seen += 1
+            yield t.n, self.seen
+
+    topology = rel.Topology("keeps")
+    numbered = topology.source("numbers", rel.callable(numbers, schema={"n": int})).apply("numbered", Numbered())
+    last = numbered.filter("last", lambda t: t.n == 1999)
+    numbered.delay("late", 0.2).switch("open", last, lambda t: True, start=False).sink("out", rel.list())
+    job = rel.submit(topology, rel.JobConfig(pins={"numbers": 0, "numbered": 1}))
+    wait_for_checkpoint(job)
+    kill(job, "pe1")
+    go.touch()
+    assert sorted((t.n, t.number) for t in job.wait(PATIENCE)["out"]) == [(n, n + 1) for n in range(2000)]
+
+
 def test_what_the_source_counted_in_part_is_in_the_checkpoint(ray_cluster: None) -> None:
     """An aggregate at the end has two threads: those that take from its queue, and the one that finds it full."""
     many = 200_000_000

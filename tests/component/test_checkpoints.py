@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 import rayelastic as rel
 from rayelastic import testing
-from rayelastic.errors import JobCancelledError, JobFailedError, StateError
+from rayelastic.errors import JobCancelledError, JobFailedError
 from rayelastic.job import LocalControl, prepare
 from rayelastic.job.job import Job
 from rayelastic.runtime.checkpoint.standstill import is_empty
@@ -211,13 +211,6 @@ def test_a_job_that_is_cancelled_while_it_goes_back_ends(losing: tuple[Losing, F
     gates[0].open()
     with pytest.raises((JobCancelledError, JobFailedError)):
         made.job.wait(PATIENCE)
-
-
-def test_what_cannot_be_saved_is_refused_where_checkpoints_are_asked_for(tmp_path: Path) -> None:
-    topology = rel.Topology("delayed")
-    topology.source("numbers", rel.sequence(10)).delay("late", seconds=0.01).sink("out", rel.count())
-    with pytest.raises(StateError, match="operator 'late'.*the tuples that it delays can't be saved"):
-        rel.run(topology, rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path)))
 
 
 def test_a_link_that_one_side_alone_knows_is_left_out() -> None:

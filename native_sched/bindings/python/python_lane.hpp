@@ -11,6 +11,7 @@
 
 #include "python/gate/python_failure.hpp"
 #include "rayelastic/operator/operator.hpp"
+#include "rayelastic/state/keyless_state.hpp"
 #include "record/object_states.hpp"
 
 namespace rayelastic::python {
@@ -53,6 +54,7 @@ struct PythonPorts {
   std::vector<Demand> demands;
   std::shared_ptr<ObjectStates> states;        // null: no keyed state; it has the keys of the first port
   std::vector<std::vector<std::string>> keys;  // of further input ports, where there are states
+  std::shared_ptr<KeylessState> own;           // what its object keeps; null: nothing, or by key
   bool letters = false;                        // the last output port takes dead letters: (number of the input, error) pairs
 };
 

@@ -7,6 +7,7 @@
 #include "python/port_context.hpp"
 #include "python/python_lane.hpp"
 #include "rayelastic/operator/dead_letters.hpp"
+#include "rayelastic/operator/stages.hpp"
 #include "rayelastic/record/key_extractor.hpp"
 #include "record/object_ref.hpp"
 #include "record/run_view.hpp"
@@ -234,6 +235,7 @@ OperatorSpec make_python_ports(const PythonPorts& function, std::shared_ptr<Pyth
     refuse("is told of times: it needs an output port, and no demands");
   if (function.states != nullptr && (!function.demands.empty() || function.view != View::Tuples))
     refuse("keyed state needs view='tuples' and no demands");
+  if (function.own != nullptr && function.states != nullptr) refuse("keeps either state of keys or state of its own");
   if (function.letters && (function.inputs.size() != 1 || function.outputs.size() < 2 || !function.demands.empty()))
     refuse("has dead letters: it needs a single input port without demand, and another output port");
   if (function.states != nullptr && function.states->table().is_mortal() && function.inputs.size() > 1)
@@ -281,6 +283,8 @@ OperatorSpec make_python_ports(const PythonPorts& function, std::shared_ptr<Pyth
     spec.further_outputs.assign(function.outputs.begin() + 1, function.outputs.end());
   }
   spec.demands = function.demands;
+  if (function.own != nullptr) spec.store = function.own;
+  if (!function.demands.empty()) keep_stages(spec, function.own);
   if (function.poked) {
     spec.commanded = true;
     spec.marked = marked;

@@ -1,4 +1,5 @@
-// What the papers' engine does with every tuple that it queues, for benchmarks alone: copies texts too, each run into one fresh chunk.
+// Copies records with their texts, which go into one fresh chunk: what the papers' engine does with every tuple that it queues (for benchmarks
+// alone), and what a buffer of records is restored with.
 #pragma once
 
 #include <cstddef>

@@ -8,12 +8,14 @@
 
 #include "rayelastic/record/hash.hpp"
 #include "rayelastic/record/key_extractor.hpp"
+#include "rayelastic/state/keyless_state.hpp"
 
 namespace rayelastic {
 
 namespace {
 
-struct Split {
+// Of what it has only the turn goes from one run of a job to the next.
+struct Split final : KeylessState {
   std::size_t stride = 0;
   std::vector<std::vector<std::byte>> runs;  // by port
   std::uint64_t next = 0;                    // in turn
@@ -21,6 +23,17 @@ struct Split {
   std::vector<StringView> keys;
   OperatorSpec choice;  // by function
   std::vector<std::int64_t> chosen;
+
+  [[nodiscard]] std::uint64_t form() const noexcept override {
+    constexpr std::uint64_t kSplit = 0x74696c7073;  // "split"
+    return hash_of(runs.size() ^ kSplit);
+  }
+  void write(StateWriter& writer) const override { writer.number(next); }
+  void read(StateReader& reader, bool restored) override {
+    const auto turn = reader.number<std::uint64_t>();
+    if (turn >= runs.size()) throw StateError("exported state has the turn of an output that there isn't");
+    if (restored) next = turn;
+  }
 };
 
 std::int64_t give(Split& self, rel_context* context) {
@@ -94,7 +107,10 @@ OperatorSpec make(std::string name, std::shared_ptr<const Schema> schema, std::s
 }  // namespace
 
 OperatorSpec make_round_robin(std::string name, std::shared_ptr<const Schema> schema, std::size_t ports) {
-  return make(std::move(name), std::move(schema), ports, in_turn, std::make_shared<Split>());
+  auto self = std::make_shared<Split>();
+  OperatorSpec spec = make(std::move(name), std::move(schema), ports, in_turn, self);
+  spec.store = std::move(self);
+  return spec;
 }
 
 OperatorSpec make_hash_split(std::string name, std::shared_ptr<const Schema> schema, std::span<const std::string> keys, std::size_t ports) {

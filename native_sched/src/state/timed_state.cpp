@@ -4,6 +4,7 @@
 
 #include "rayelastic/record/hash.hpp"
 #include "record/time_field.hpp"
+#include "state/copy/written_copy.hpp"
 #include "state/waiting_records.hpp"
 
 namespace rayelastic {
@@ -58,7 +59,6 @@ std::vector<std::byte> TimedState::export_chunk(const KeySelection& keys, std::u
 
 // Records that wait are read at once, in the order in which they are due: there are as many as the watermark is behind.
 std::shared_ptr<StateCopy> TimedState::begin_copy() {
-  if (keys_ == nullptr) return nullptr;
   StateWriter preamble(kMagic, layout(), 0);
   write_preamble(true, preamble);
   std::vector<std::vector<std::byte>> rest;
@@ -68,6 +68,10 @@ std::shared_ptr<StateCopy> TimedState::begin_copy() {
     write_preamble(true, writer);
     more = waiting_->write(writer, HashRanges(), place, kWaitingBytes);
     rest.push_back(writer.finish());
+  }
+  if (keys_ == nullptr) {
+    if (rest.empty()) rest.push_back(preamble.finish());
+    return std::make_shared<WrittenCopy>(++copies_, std::move(rest));
   }
   return keys_->begin_copy({.magic = &kMagic,
                             .layout = layout(),

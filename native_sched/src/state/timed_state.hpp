@@ -37,7 +37,7 @@ class TimedState : public StateTable {
   [[nodiscard]] std::uint64_t layout() const noexcept override;
   void select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const override;
   [[nodiscard]] std::vector<std::byte> export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) override;
-  // Kinds tell their table of keys whatever they change by time (KeyedState::will_change). Null without such a table.
+  // Kinds tell their table of keys whatever they change by time (KeyedState::will_change). What belongs to no key is written at once.
   [[nodiscard]] std::shared_ptr<StateCopy> begin_copy() override;
   std::size_t import_range(std::span<const std::byte> bytes) override;
   std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) override;
@@ -74,6 +74,7 @@ class TimedState : public StateTable {
 
   KeyedState* keys_ = nullptr;
   WaitingRecords* waiting_ = nullptr;
+  std::uint64_t copies_ = 0;                // of an operator without a table of keys
   std::atomic<std::size_t> kept_bytes_{0};  // relaxed: a figure for other threads, nothing is published by it
 };
 

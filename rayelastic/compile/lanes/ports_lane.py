@@ -13,6 +13,7 @@ from typing import Any
 
 from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.compile.lanes.frames import frame_of, run_of
+from rayelastic.compile.lanes.kept_object import KeptObject
 from rayelastic.compile.lanes.python_lane import error_text, marked, position
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import Lane
@@ -96,6 +97,7 @@ class PortsFunction:
 
     Attributes:
         call: the per-run callable.
+        kept: what the instance keeps, for those who save it.
         checks: for each output port, raises for what isn't a record of its schema; where failing tuples are tolerated.
     """
 
@@ -105,13 +107,15 @@ class PortsFunction:
         self.checks: Sequence[Callable[[object], None]] = ()
         self._ended = False
         self._initialized = False
+        self.kept = KeptObject(self._instance)
         self.call: Callable[..., list[Any] | None] = self._made(code)
 
     def initialize(self) -> None:
         """Calls the user's `initialize`, if there is one."""
         initialize = getattr(self._instance, "initialize", None)
         if initialize is not None:
-            initialize()
+            with self.kept.opening():
+                initialize()
         self._initialized = True
 
     def close(self) -> None:

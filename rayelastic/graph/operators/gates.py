@@ -45,6 +45,12 @@ class _Switch:
         waiting, self._waiting = self._waiting, []
         return waiting
 
+    def snapshot(self) -> tuple[bool, list[Any]]:
+        return self._on, self._waiting
+
+    def restore(self, kept: tuple[bool, list[Any]]) -> None:
+        self._on, self._waiting = kept
+
 
 @operator(inputs={DATA: None, CONTROL: None}, outputs={"out": DATA}, lane="python")
 class _Gate:
@@ -64,6 +70,12 @@ class _Gate:
 
     def shutdown(self) -> Iterable[Any]:
         return self._waiting
+
+    def snapshot(self) -> tuple[int, list[Any]]:
+        return self._may_pass, list(self._waiting)
+
+    def restore(self, kept: tuple[int, list[Any]]) -> None:
+        self._may_pass, self._waiting = kept[0], deque(kept[1])
 
 
 def switch(

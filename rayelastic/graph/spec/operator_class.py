@@ -126,6 +126,10 @@ def operator(
     `shutdown(self)` is called after the last tuple, and what it yields goes out; also when the job is stopped, but then
     nothing goes out any more.
 
+    `snapshot(self)` returns what the object keeps, to be pickled into checkpoints and savepoints, and `restore(self,
+    kept)` takes that back, after `initialize`. Without the pair all of its attributes are saved, but for those that
+    `initialize` sets and that can't be pickled (files, locks, connections). With `state` or `stateless` neither is.
+
     `output_schemas(self, inputs)` tells, where `outputs` isn't given, {output port: schema} from {input port: Schema}.
 
     Args:
@@ -286,6 +290,7 @@ def _check_methods(cls: type, wanted: Mapping[str, Wanted], conjunctive: bool, k
     else:
         takes = (*(("port",) if len(wanted) > 1 else ()), "t", *(("s",) if keyed else ()))
     methods = {"invoke": takes, "drain": takes, "initialize": (), "shutdown": (), "output_schemas": ("inputs",)}
+    methods |= {"snapshot": (), "restore": ("kept",)}
     for name, arguments in methods.items():
         method = getattr(cls, name, None)
         if method is None:
@@ -301,6 +306,9 @@ def _check_methods(cls: type, wanted: Mapping[str, Wanted], conjunctive: bool, k
                 f"{name} is called as {name}({shown_arguments}), but takes {inspect.signature(method)}",
                 way_out="Change its parameters",
             )
+    if hasattr(cls, "snapshot") != hasattr(cls, "restore"):
+        there, lacks = ("snapshot", "restore") if hasattr(cls, "snapshot") else ("restore", "snapshot")
+        raise GraphError(f"it has {there}, but no {lacks}", way_out="Write both: what one returns the other takes")
     if hasattr(cls, "drain") and not conjunctive:
         raise GraphError(
             "it has drain, but takes tuples as they come: nothing is ever left",

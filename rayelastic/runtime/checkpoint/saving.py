@@ -16,8 +16,9 @@ from rayelastic.errors import PELostError, SinkError, StateError
 from rayelastic.runtime.checkpoint.alignment import why_standstill
 from rayelastic.runtime.checkpoint.standstill import Standstill, ask_all
 from rayelastic.runtime.rescale.change_journal import SavedAt
+from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.saved.shapes import shapes_of
-from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, state_form
+from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
 from rayelastic.runtime.values.status import State
 from rayelastic.runtime.watch.event_log import tell

@@ -260,6 +260,8 @@ class ProcessingElement:
         """Shows what its sinks had prepared for a checkpoint, which is complete. Safe to repeat; see ElementApi."""
         if kept is not None:
             keep_local(self.spec.job_id, [place.rstrip("/").rpartition("/")[2] for place in kept])
+        if self._running is not None:
+            self._running.marked.commit(epoch)
         self._hosted.commit(epoch)
 
     @property

@@ -74,7 +74,7 @@ class Coordinator:
         self._journal = journal or ChangeJournal()
         self._plan = PlanInForce(job, self._journal)
         self._life = JobLife(job.name, self._plan.now.pes, self._ending, clock)
-        settings = settings_of(job, host, self._life)
+        settings = settings_of(job, host)
         self._cluster = JobCluster(job, host, lambda handle: self._begins(handle), by_epoch=settings is not None)
         self._telemetry = JobTelemetry(job.name, self._cluster, self._life)
         self._watchers = Watchers(self._cluster, self._life, self._plan, self._telemetry, self._lose)

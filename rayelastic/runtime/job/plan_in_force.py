@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rayelastic.runtime.rescale.batches import has_given_all
-from rayelastic.runtime.snapshot import state_form
+from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.values.status import Failure
 
 if TYPE_CHECKING:

@@ -6,13 +6,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ChangeError, PELostError, StateError
+from rayelastic.errors import ChangeError, PELostError
 from rayelastic.graph.edges.sources import CallableSource
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.alignment import why_standstill
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.saving import Taken, take_checkpoint
-from rayelastic.runtime.element.saving.live_state import check_exportable
 from rayelastic.runtime.feeding.fed_sources import is_streamed
 from rayelastic.runtime.files.local_checkpoints import discard_local, local_folder
 from rayelastic.runtime.job.job_cluster import in_threads
@@ -160,25 +159,13 @@ DISCARD_TIMEOUT = 2.0  # seconds for an element to remove files
 SPARES = 1  # processes that wait for an element that is lost
 
 
-def settings_of(job: JobSpec, host: PEHost, life: JobLife) -> Checkpoint | None:
-    """How a job takes checkpoints; None: not at all, and `life` says why, if it can't.
+def settings_of(job: JobSpec, host: PEHost) -> Checkpoint | None:
+    """How a job takes checkpoints; None: not at all.
 
     Without a word of the user a job does that can lose an element, and one that a stream is pushed into from outside:
     whoever pushes forgets what a checkpoint has.
-
-    Raises:
-        StateError: it is to, and can't; names the operator.
     """
     settings = job.config.checkpoint
     if settings is None and (host.can_lose or any(map(is_streamed, job.operators.values()))):
-        try:
-            check_exportable(job.operators.values())
-        except StateError as error:
-            life.checkpoints = replace(life.checkpoints, problem=f"no checkpoints: {error}")
-            tell("no checkpoints", job=job.name, reason=str(error))
-            return None
         return Checkpoint()
-    if not isinstance(settings, Checkpoint):
-        return None
-    check_exportable(job.operators.values())
-    return settings
+    return settings if isinstance(settings, Checkpoint) else None

@@ -12,6 +12,7 @@ from rayelastic.compile import Flags, OperatorCode, PortsCode, PortsFunction
 from rayelastic.compile.code.operator_code import SET_UP
 from rayelastic.errors import JobFailedError
 from rayelastic.graph.spec.dead_letters import OnError
+from rayelastic.graph.spec.operator_spec import StateKind
 from rayelastic.runtime.operators.native_schema import native_schema
 
 if TYPE_CHECKING:
@@ -80,4 +81,5 @@ def class_operator(spec: OperatorSpec, function: PortsFunction, job: str) -> _na
         keyed=keyed,
         keys=[list(port.keys) for port in code.inputs[1:]] if keyed is not None else [],
         letters=code.on_error is OnError.DIVERT,
+        own=(function.kept.snapshot, function.kept.restore) if spec.state_kind is StateKind.STATEFUL else None,
     )

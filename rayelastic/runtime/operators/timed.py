@@ -9,7 +9,7 @@ from rayelastic.graph.operators.event_time import EventTime
 from rayelastic.graph.operators.joins.by_key import Join
 from rayelastic.graph.operators.joins.merge import Merge
 from rayelastic.graph.operators.pacing import Delay, Throttle
-from rayelastic.graph.operators.windows import Windowing
+from rayelastic.graph.operators.windows import Window, Windowing
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.runtime.operators.functions import match_operator, native_aggregates
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rayelastic.graph.spec.operator_spec import OperatorSpec
+
+
+NativeWindow = tuple[str, int, int, str, int, bool, int]  # kind, size, slide, time field, its shift, rest, lateness
+
+
+def native_window(window: Window) -> NativeWindow:
+    """A window as the native layer takes it."""
+    field, shift = ("", 0) if window.time is None else (window.time.field, window.time.shift)
+    return window.kind.value, window.size, window.slide, field, shift, window.rest, window.lateness
 
 
 def _event_time(spec: OperatorSpec) -> _native.Operator:
@@ -41,19 +50,12 @@ def _window(spec: OperatorSpec) -> _native.Operator:
     assert isinstance(body, Windowing)
     assert spec.input_schema is not None
     assert spec.output_schema is not None
-    window = body.window
     return _native.Operator.window(
         spec.name,
         native_schema(spec.input_schema),
         native_schema(spec.output_schema),
         list(spec.keys),
-        window.kind.value,
-        window.size,
-        window.slide,
-        window.time.field if window.time is not None else "",
-        window.time.shift if window.time is not None else 0,
-        window.rest,
-        window.lateness,
+        *native_window(body.window),
         native_aggregates(body.aggregates),
         own_aggregate(spec.name, body.own),
     )

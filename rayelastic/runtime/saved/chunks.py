@@ -31,12 +31,16 @@ __all__ = [
     "HEADER",
     "Cell",
     "Entry",
+    "Reader",
+    "column_of",
     "entries",
+    "exported_record",
     "keys_in",
     "pairs_of",
     "record_bytes",
     "record_cells",
     "table_of",
+    "turned",
 ]
 
 HEADER = struct.Struct("<8sQQQ")  # magic, layout, keys, bytes that follow
@@ -59,7 +63,7 @@ class Entry(NamedTuple):
     payload: bytes
 
 
-class _Reader:
+class Reader:
     """Bytes that are taken one after the other."""
 
     def __init__(self, data: bytes) -> None:
@@ -67,6 +71,7 @@ class _Reader:
         self.at = 0
 
     def take(self, size: int) -> bytes:
+        """The next bytes, so many; raises DamagedError where there are fewer."""
         end = self.at + size
         if end > len(self.data):
             raise DamagedError("exported state ends in the middle of a key", way_out="Use an earlier snapshot")
@@ -74,6 +79,7 @@ class _Reader:
         return taken
 
     def number(self) -> int:
+        """The next number of 4 bytes."""
         (number,) = _LENGTH.unpack(self.take(_LENGTH.size))
         return int(number)
 
@@ -89,7 +95,7 @@ def entries(chunk: bytes, shape: Shape) -> Iterator[Entry]:
     Raises:
         StateError: these bytes are no such export.
     """
-    reader = _Reader(chunk)
+    reader = Reader(chunk)
     magic, _, keys, size = HEADER.unpack(reader.take(HEADER.size))
     expected = b"RELKEYS1" if shape.kind is StateKindOf.RECORD else b"RELPICK1"
     if magic != expected or size != len(chunk) - HEADER.size:
@@ -99,11 +105,12 @@ def entries(chunk: bytes, shape: Shape) -> Iterator[Entry]:
         length, null = _KEY.unpack(reader.take(_KEY.size))
         key = reader.take(length)
         touch = reader.take(_TOUCH_BYTES if shape.ttl[0] else 0)
-        payload = reader.take(reader.number()) if schema is None else _record(reader, schema)
+        payload = reader.take(reader.number()) if schema is None else exported_record(reader, schema)
         yield Entry(key, bool(null), touch, payload)
 
 
-def _record(reader: _Reader, schema: Schema) -> bytes:
+def exported_record(reader: Reader, schema: Schema) -> bytes:
+    """The bytes of a record, with its long texts, as record_cells takes them."""
     record = reader.take(schema.record_size)
     lengths = (_LENGTH.unpack_from(record, field.offset)[0] for field in schema.fields if field.type.is_variable)
     return record + b"".join(reader.take(length) for length in lengths if length > _INLINE)
@@ -152,7 +159,7 @@ def record_bytes(cells: Sequence[Cell], schema: Schema) -> bytes:
 def _key_cells(entry: Entry, keys: Sequence[Column]) -> list[Cell]:
     if len(keys) == 1:
         return [None if entry.is_null else entry.key]
-    reader, cells = _Reader(entry.key), []
+    reader, cells = Reader(entry.key), []
     for _, text, _ in keys:
         kind, valid = plain_form(text).kind, reader.take(1) == b"\1"
         cells.append(None if not valid else reader.take(reader.number() if kind.is_variable else kind.size))
@@ -173,20 +180,20 @@ def table_of(chunks: Iterable[bytes], shape: Shape, *, trusted: bool) -> pa.Tabl
     Raises:
         StateError: a chunk is damaged, holds Python values of a class that isn't here, or isn't to be trusted.
     """
-    if shape.kind is StateKindOf.AGGREGATE:
+    if shape.kind in (StateKindOf.AGGREGATE, StateKindOf.WINDOW):
         return _results(chunks, shape)
     import pyarrow as pa
 
     found = [entry for chunk in chunks for entry in entries(chunk, shape)]
     keys = [_key_cells(entry, shape.keys) for entry in found]
     columns = [
-        _column(cells, text) for cells, (_, text, _) in zip(_turned(keys, len(shape.keys)), shape.keys, strict=True)
+        column_of(cells, text) for cells, (_, text, _) in zip(turned(keys, len(shape.keys)), shape.keys, strict=True)
     ]
     names = [name for name, _, _ in shape.keys]
     if shape.kind is StateKindOf.RECORD:
         schema = shape.value_schema
-        values = _turned([record_cells(entry.payload, schema) for entry in found], len(shape.values))
-        columns += [_column(cells, text) for cells, (_, text, _) in zip(values, shape.values, strict=True)]
+        values = turned([record_cells(entry.payload, schema) for entry in found], len(shape.values))
+        columns += [column_of(cells, text) for cells, (_, text, _) in zip(values, shape.values, strict=True)]
         return pa.table(columns, [*names, *(name if name not in names else f"state_{name}" for name in schema.names)])
     if not trusted and found:
         raise StateError(
@@ -202,11 +209,13 @@ def table_of(chunks: Iterable[bytes], shape: Shape, *, trusted: bool) -> pa.Tabl
     return pa.table([*columns, values], [*names, title])
 
 
-def _turned(rows: Sequence[Sequence[Cell]], width: int) -> list[list[Cell]]:
+def turned(rows: Sequence[Sequence[Cell]], width: int) -> list[list[Cell]]:
+    """Rows of so many values as columns."""
     return [[row[column] for row in rows] for column in range(width)]
 
 
-def _column(cells: Sequence[Cell], text: str) -> pa.Array:
+def column_of(cells: Sequence[Cell], text: str) -> pa.Array:
+    """The values of a field of that type, as an Arrow array."""
     import numpy as np
     import pyarrow as pa
 
@@ -262,15 +271,20 @@ def _plain(value: Any) -> Any:
 
 
 def _results(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
-    """What aggregates would give now, by the very operator that keeps them."""
+    """What aggregates, or windows that are open, would give now, by the very operator that keeps them."""
     import pyarrow as pa
 
     takes, gives = laid_out("Takes", shape.takes), laid_out("Gives", shape.values)
-    keys = [name for name, _, _ in shape.keys]
+    keys, made = [name for name, _, _ in shape.keys], list(shape.aggregates)
     batches: list[pa.RecordBatch] = []
-    final = _native.Operator.aggregate(
-        "state", native_schema(takes), native_schema(gives), keys, list(shape.aggregates)
-    )
+    if shape.window is None:
+        final = _native.Operator.aggregate("state", native_schema(takes), native_schema(gives), keys, made)
+    else:
+        kind, size, slide, field, shift, _, late = shape.window
+        rest = True  # of windows by count also those that aren't full
+        final = _native.Operator.window(
+            "state", native_schema(takes), native_schema(gives), keys, kind, size, slide, field, shift, rest, late, made
+        )
     state = final.state
     assert state is not None
     try:
@@ -322,8 +336,8 @@ def pairs_of(chunks: Sequence[bytes], shape: Shape) -> Iterator[tuple[Any, Any]]
     keys = [name for name, _, _ in shape.keys]
     if shape.kind in (StateKindOf.VALUE, StateKindOf.TIMERS):
         found = [entry for chunk in chunks for entry in entries(chunk, shape)]
-        cells = _turned([_key_cells(entry, shape.keys) for entry in found], len(keys))
-        columns = [_listed(_column(some, text), text) for some, (_, text, _) in zip(cells, shape.keys, strict=True)]
+        cells = turned([_key_cells(entry, shape.keys) for entry in found], len(keys))
+        columns = [_listed(column_of(some, text), text) for some, (_, text, _) in zip(cells, shape.keys, strict=True)]
         objects = (_unpickled(entry.payload) for entry in found)
         values = [one.state if shape.kind is StateKindOf.TIMERS else one for one in objects]
     else:

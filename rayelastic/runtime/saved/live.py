@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.errors import ConfigError, StateError
 from rayelastic.runtime.saved.chunks import keys_in
+from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.saved.keys import key_bytes
 from rayelastic.runtime.saved.shapes import Shape, required, shape_of
-from rayelastic.runtime.snapshot import state_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -52,10 +52,10 @@ def read_state(
         raise ConfigError(f"a limit of {most!r} keys", way_out="Give a whole number, 1 or more")
     spec = operators.get(operator)
     if spec is None:
-        keeping = ", ".join(repr(name) for name, one in operators.items() if shape_of(one) is not None)
+        keeping = ", ".join(repr(name) for name, one in operators.items() if _looked_up(one) is not None)
         way_out = f"Those that keep state that can be looked at are {keeping}" if keeping else "None keeps state"
         raise StateError("the job has no such operator", operator=operator, way_out=way_out)
-    shape = required(shape_of(spec), operator, state_form(spec))
+    shape = required(_looked_up(spec), operator, state_form(spec))
     ranges = EVERYTHING
     if key is not None:
         known, null = key_bytes(key, shape, operator)
@@ -68,3 +68,9 @@ def read_state(
             chunks += ask(operator, ranges, most - found)
             found = sum(keys_in(chunk) for chunk in chunks)
     return shape, chunks
+
+
+def _looked_up(spec: OperatorSpec) -> Shape | None:
+    """How its state is laid out; None if there is nothing to be looked up by key."""
+    shape = shape_of(spec)
+    return shape if shape is not None and shape.is_by_key else None

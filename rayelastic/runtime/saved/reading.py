@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import DamagedError, StateError
 from rayelastic.runtime.saved.chunks import table_of
+from rayelastic.runtime.saved.join_tables import join_table
 from rayelastic.runtime.saved.restoring import checked, newest
-from rayelastic.runtime.saved.shapes import Shape, required
+from rayelastic.runtime.saved.shapes import Shape, StateKindOf, required
 from rayelastic.runtime.snapshot import SnapshotFolder
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class SavedStates(Mapping[str, "pa.Table"]):
             held = self._manifest.shapes.get(operator)
             shape = required(None if held is None else Shape.from_json(held), operator, self.forms[operator])
             chunks = SnapshotFolder(self._snapshot).chunks(self._manifest.files.get(operator, ()))
+            if shape.kind is StateKindOf.JOIN:
+                return join_table(chunks, shape)
             return table_of(chunks, shape, trusted=self._manifest.signed)
         except StateError as error:
             raise error.at(operator, "") from None
@@ -83,11 +86,12 @@ def read_snapshot(snapshot: Snapshot | Checkpoint | str | Path) -> SavedStates:
         {operator: a table with a row for each key}: the key fields, then those of its state; of aggregates what they
         would give now; of Python values a column `value`, or `value_as_text`, as `repr` writes them, if Arrow has no
         type for all of them; of operators with timers also `timers`, as ticks of their event time, or microseconds
-        since 1970.
+        since 1970. Of windows and sessions a row for each that is open, as it would be given now. Of joins a row for
+        each tuple that is kept: `side`, 'left' or 'right', and the fields of both sides, null on the other.
 
     Raises:
         StateError: it is damaged, of another format, or not signed with the key; asked for an operator: its state
-            can't be shown as a table (windows, joins), or holds Python values and isn't signed.
+            can't be shown as a table (patterns, cross joins), or holds Python values and isn't signed.
 
     >>> import tempfile
     >>> import rayelastic as rel

@@ -14,8 +14,9 @@ from rayelastic.errors import ConfigError, DamagedError, StateError
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.runtime.saved.forms import PICKLED, state_form
 from rayelastic.runtime.saved.widening import Widening
-from rayelastic.runtime.snapshot import PICKLED, Manifest, Snapshot, SnapshotFolder, rows_folder, state_form
+from rayelastic.runtime.snapshot import Manifest, Snapshot, SnapshotFolder, rows_folder
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:

@@ -14,10 +14,13 @@ from rayelastic.compile.code.aggregate_code import AggregateCode
 from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.errors import StateError
 from rayelastic.graph.operators.aggregates import Aggregation
+from rayelastic.graph.operators.joins.by_key import Join, JoinKind
 from rayelastic.graph.operators.processes import KeyedProcess
+from rayelastic.graph.operators.windows import Windowing
 from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.runtime.operators.functions import NativeAggregate, native_aggregates
+from rayelastic.runtime.operators.timed import NativeWindow, native_window
 
 if TYPE_CHECKING:
     from rayelastic.graph.records.data_type import Column
@@ -36,6 +39,8 @@ class StateKindOf(Enum):
     VALUE = "value"  # any Python value, pickled
     TIMERS = "timers"  # the same, with timers
     AGGREGATE = "aggregate"  # what aggregates need, whose results are shown
+    WINDOW = "window"  # the same of windows that are open
+    JOIN = "join"  # tuples of either side
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +52,11 @@ class Shape:
         keys: the key fields.
         values: of a record its fields, of aggregates what they give.
         ttl: time to live, as the native layer takes it; zeros: none.
-        takes: of aggregates, the fields of the tuples.
+        takes: of aggregates, the fields of the tuples; of joins, those of the left side, `values` being of the right.
         aggregates: as the native layer takes them.
         emit: when aggregates give their results.
+        window: of windows, which; as the native layer takes it.
+        flags: of joins, what is kept besides right tuples: 'symmetric', left ones, too; 'right', who had a match.
     """
 
     kind: StateKindOf
@@ -59,6 +66,13 @@ class Shape:
     takes: Columns = ()
     aggregates: tuple[NativeAggregate, ...] = ()
     emit: str = ""
+    window: NativeWindow | None = None
+    flags: tuple[str, ...] = ()
+
+    @property
+    def is_by_key(self) -> bool:
+        """Whether there is one thing of each key, to be looked up by it."""
+        return self.kind not in (StateKindOf.WINDOW, StateKindOf.JOIN)
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON has it."""
@@ -70,6 +84,8 @@ class Shape:
             "takes": self.takes,
             "aggregates": self.aggregates,
             "emit": self.emit,
+            "window": self.window,
+            "flags": self.flags,
         }
 
     @staticmethod
@@ -83,6 +99,8 @@ class Shape:
             _columns(held["takes"]),
             tuple((str(f), str(a), str(w), float(x), float(y)) for f, a, w, x, y in held["aggregates"]),
             str(held["emit"]),
+            _window(held.get("window")),
+            tuple(map(str, held.get("flags", ()))),
         )
 
     @property
@@ -99,6 +117,13 @@ class Shape:
     def value_schema(self) -> Schema:
         """Of a state record."""
         return laid_out("State", self.values)
+
+
+def _window(held: Sequence[Any] | None) -> NativeWindow | None:
+    if held is None:
+        return None
+    kind, size, slide, field, shift, rest, lateness = held
+    return str(kind), int(size), int(slide), str(field), int(shift), bool(rest), int(lateness)
 
 
 def _columns(held: Iterable[Sequence[Any]]) -> Columns:
@@ -149,6 +174,14 @@ def _shape_of(spec: OperatorSpec) -> Shape | None:
             taken = {name for _, one in body.aggregates for name in (one.field, one.weight) if name is not None}
             takes = columns_of(schema, [name for name in schema.names if name in taken.union(spec.keys)])
             return Shape(StateKindOf.AGGREGATE, keys, gives, ttl, takes, made, body.emit.value)
+        case Windowing(own=None) if spec.output_schema is not None:
+            made, at = tuple(native_aggregates(body.aggregates)), native_window(body.window)
+            gives = columns_of(spec.output_schema)
+            return Shape(StateKindOf.WINDOW, keys, gives, ttl, columns_of(schema), made, window=at)
+        case Join() if body.kind is not JoinKind.CROSS:
+            flags = (*(("symmetric",) if body.symmetric else ()), *(("right",) if body.how.of_right else ()))
+            left, right = (columns_of(port.schema) for port in spec.inputs)
+            return Shape(StateKindOf.JOIN, keys, right, ttl, left, flags=flags)
     return None
 
 

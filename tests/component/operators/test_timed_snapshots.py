@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -139,24 +139,3 @@ def test_a_window_of_another_size_is_refused(tmp_path: Path) -> None:
         StateError, match=r"operator 'sums'.*its state was .*windows of 12 s, one every 4 s of at.*every 6 s"
     ):
         testing.collect(other_size, rows_of(1), Row, restore=tmp_path / "saved")
-
-
-def delayed(stream: Stream) -> Stream:
-    return stream.delay("wait", seconds=0.001)
-
-
-def gated(stream: Stream) -> Stream:
-    return stream.gate("wait", stream.filter("control", lambda t: t.x < 2), most=1)
-
-
-@pytest.mark.parametrize(("held", "way_out"), [(delayed, "lets them out"), (gated, "Keep it in state by key")])
-def test_what_cannot_be_saved_is_refused_and_the_job_goes_on(
-    held: Callable[[Stream], Stream], way_out: str, tmp_path: Path
-) -> None:
-    rows, gate = rows_of(2)[:100], testing.Gate()
-    job = rel.start(topology_of(held, testing.script([*rows[:50], gate, *rows[50:]], Row)))
-    assert gate.wait_reached(PATIENCE)
-    with pytest.raises(StateError, match=rf"operator 'wait'.*can't be saved.*{way_out}"):
-        job.stop(tmp_path / "saved")
-    gate.open()
-    assert len(job.wait(PATIENCE)["collected"]) == len(rows)

@@ -50,6 +50,7 @@ enum class ThreadingModel : std::uint8_t { Manual, Dynamic, Dedicated };
 
 class KeyedState;  // keyed_state.hpp
 class StateCopy;   // state_copy.hpp
+class Stages;      // stages.hpp
 class StateTable;  // state_table.hpp
 class Recovery;    // recovery.hpp
 
@@ -100,6 +101,7 @@ struct OperatorSpec {
   // The firing rule. Empty: disjunctive, called with a run of any port (rel_port). Else conjunctive, one demand for each input port:
   // called when all have what they want (rel_staged). Such an operator always has queues, and passes on no marks but the final one.
   std::vector<Demand> demands = {};
+  std::shared_ptr<Stages> stages = {};  // where they wait; null: in the engine's own
 };
 
 }  // namespace rayelastic

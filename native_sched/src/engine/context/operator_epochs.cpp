@@ -45,14 +45,23 @@ bool OperatorContext::align() {
 }
 
 // From when it leaves its safe point. Whoever gives epochs up, or stops, has said so before it comes here.
+// The copy is begun without the lock: that may take the GIL, and whoever has that may want the lock.
 void OperatorContext::hold_here() {
-  const std::lock_guard guard(held_mutex_);
-  if (engine_.stopping.load(std::memory_order_seq_cst) || epoch_ <= engine_.abandoned.load(std::memory_order_seq_cst)) return;
+  const auto is_vain = [this] {
+    return engine_.stopping.load(std::memory_order_seq_cst) || epoch_ <= engine_.abandoned.load(std::memory_order_seq_cst);
+  };
+  std::shared_ptr<StateCopy> begun;
   try {
-    copy_ = spec_.store == nullptr ? nullptr : spec_.store->begin_copy();
+    if (spec_.store != nullptr && !is_vain()) begun = spec_.store->begin_copy();
   } catch (const std::bad_alloc&) {
-    copy_ = nullptr;  // reading it where it is takes less memory
+    begun = nullptr;  // reading it where it is takes less memory
   }
+  const std::lock_guard guard(held_mutex_);
+  if (is_vain()) {
+    if (begun != nullptr) begun->abandon();
+    return;
+  }
+  copy_ = std::move(begun);
   copies_.store(copy_ != nullptr, std::memory_order_relaxed);
   held_at_.store(epoch_, std::memory_order_release);
   if (copy_ == nullptr) safe_point_.hold();

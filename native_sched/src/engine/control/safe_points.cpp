@@ -55,6 +55,8 @@ std::string SafePoints::hold(const std::vector<OperatorId>& ids, bool drain, std
     }
     return kNone;
   };
+  if (const OperatorId at = drain ? open_stages(deadline, engine) : kNone; at != kNone)
+    return give_up(at, "is still in a call of its function");
   const char* const busy = "doesn't come to its safe point in time: its function is still at work, or waits for an operator downstream";
   if (const OperatorId at = hold_all([&](OperatorId id) { return drain && root[id]; }); at != kNone) return give_up(at, busy);
   if (drain && !wait_quiet(drained, deadline, engine)) {
@@ -67,7 +69,23 @@ std::string SafePoints::hold(const std::vector<OperatorId>& ids, bool drain, std
 }
 
 void SafePoints::release() noexcept {
-  for (const auto& context : contexts_) context->safe_point().release();
+  for (const auto& context : contexts_) {
+    context->safe_point().release();
+    if (Junction* const junction = context->junction(); junction != nullptr) junction->open(false);
+  }
+}
+
+// What is in front of operators that wait for several inputs comes to no end by itself: it is saved where it waits. The one that is busy, if so.
+OperatorId SafePoints::open_stages(Clock::time_point deadline, const Engine& engine) {
+  for (OperatorId id = 0; id < contexts_.size(); ++id) {
+    Junction* const junction = contexts_[id]->junction();
+    if (junction == nullptr || contexts_[id]->spec().stages == nullptr || junction->is_open()) continue;
+    junction->open(true);
+    if (!wait_until(deadline, engine, [junction] { return junction->gate.try_enter(); })) return id;
+    junction->gate.release();
+    junction->gate.leave();
+  }
+  return kNone;
 }
 
 bool SafePoints::settle(OperatorId id, Clock::time_point deadline, const Engine& engine) {

@@ -40,6 +40,7 @@ class SafePoints {
   [[nodiscard]] OperatorId first_busy(const Some& drained) const noexcept;
   [[nodiscard]] std::uint64_t taken(const Some& drained) const noexcept;
   [[nodiscard]] bool settle(OperatorId id, Clock::time_point deadline, const Engine& engine);
+  [[nodiscard]] OperatorId open_stages(Clock::time_point deadline, const Engine& engine);
   [[nodiscard]] bool wait_quiet(const Some& drained, Clock::time_point deadline, const Engine& engine) const;
 
   const Contexts& contexts_;

@@ -13,9 +13,11 @@ Junction::Junction(const OperatorSpec& spec, std::vector<Input> inputs, std::siz
       spare_bytes_(spare_bytes),
       inputs_(std::move(inputs)),
       relatives_(demands_.size()),
+      kept_(spec.stages),
+      stages_(kept_ == nullptr ? own_ : kept_->buffers()),
       limits_(demands_.size(), stage_records),
       counts_(demands_.size(), 0) {
-  for (std::size_t port = 0; port < demands_.size(); ++port) stages_.emplace_back(inputs_[port].stride);
+  for (std::size_t port = 0; kept_ == nullptr && port < demands_.size(); ++port) own_.emplace_back(inputs_[port].stride);
 }
 
 bool Junction::end_edge(std::size_t input) {
@@ -26,7 +28,7 @@ bool Junction::end_edge(std::size_t input) {
 
 std::size_t Junction::stage(std::size_t input, const Run& run) {
   const std::size_t size = stages_[input].size();
-  const std::size_t count = std::min(run.count, limits_[input] - std::min(limits_[input], size));
+  const std::size_t count = is_open() ? run.count : std::min(run.count, limits_[input] - std::min(limits_[input], size));
   stages_[input].append(run, count);
   return count;
 }

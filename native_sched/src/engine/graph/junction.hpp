@@ -3,12 +3,15 @@
 // the gate is touched by whoever is inside the gate.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "operator/record_buffer.hpp"
+#include "operator/stages.hpp"
 #include "queue/gate.hpp"
 #include "rayelastic/operator/operator.hpp"
 
@@ -39,7 +42,11 @@ class Junction {
 
   // Copies what there is room for into the stage of the input.
   [[nodiscard]] std::size_t stage(std::size_t input, const Run& run);
-  [[nodiscard]] bool has_room(std::size_t input) const noexcept { return stages_[input].size() < limits_[input]; }
+  [[nodiscard]] bool has_room(std::size_t input) const noexcept { return is_open() || stages_[input].size() < limits_[input]; }
+  // Open, the stages take all that comes: what waits in front of them is to be saved with them. Any thread; whoever opens them has to release
+  // the gate, for others may wait there.
+  void open(bool is_open) noexcept { open_.store(is_open, std::memory_order_relaxed); }
+  [[nodiscard]] bool is_open() const noexcept { return open_.load(std::memory_order_relaxed); }
 
   enum class Widened : std::uint8_t { No, Yes, Beyond };
   // The stage of `input` is full. Yes: it has more room now, for it is short of records at a related port, whose records may be
@@ -67,7 +74,10 @@ class Junction {
   const std::size_t spare_bytes_;
   std::vector<Input> inputs_;
   std::vector<std::vector<std::size_t>> relatives_;  // by port
-  std::vector<RecordBuffer> stages_;                 // by port
+  const std::shared_ptr<Stages> kept_;               // by the operator; null: own_
+  std::vector<RecordBuffer> own_;                    // stages
+  std::vector<RecordBuffer>& stages_;                // by port
+  std::atomic<bool> open_{false};                    // relaxed: the gate's lock orders who stages behind who opened
   std::vector<std::size_t> limits_;                  // of the stages, in records
   std::int64_t firings_ = -1;
   std::vector<std::size_t> counts_;

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import StateError
-from rayelastic.runtime.element.saving.live_state import check_exportable, save, save_operator
+from rayelastic.runtime.element.saving.live_state import save, save_operator
 from rayelastic.runtime.files.inputs import Input, Place, input_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder
 
@@ -77,9 +77,8 @@ class Holding:
         """Holds its sources at their positions.
 
         Raises:
-            StateError: an operator's state, or a source's position, can't be saved; names it.
+            StateError: they don't come to a hold in time.
         """
-        check_exportable(self.spec.operators)
         if not self.scheduler.wait_sent(HOLD_TIMEOUT):  # whoever sends marks lets the sources go
             raise StateError(f"{self.spec.pe} is still busy with the marks of the checkpoint before")
         busy = self._hold([self.ids[name] for name in self.hosted.sources], self._releases, HOLD_TIMEOUT)

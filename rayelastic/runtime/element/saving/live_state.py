@@ -6,22 +6,22 @@ Knows the native operators and a snapshot's folder, neither threads nor other pr
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.errors import StateError
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.runtime.files.inputs import Input, check_input
+from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.saved.widening import Widening
-from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, rows_folder, state_form
+from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, rows_folder
 
 if TYPE_CHECKING:
     from rayelastic._native import KeyedState
     from rayelastic.runtime.files.outputs import Output
     from rayelastic.runtime.values.specs import PESpec
 
-USERS_CODE = (OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP, OperatorKind.OPERATOR)
 EVERYTHING = ((0, (1 << 64) - 1),)  # all hashes
 
 
@@ -40,34 +40,6 @@ def export_chunks(state: KeyedState, max_bytes: int = CHUNK_BYTES) -> Iterator[b
         yield chunk
         if at == 0:
             return
-
-
-def check_exportable(operators: Iterable[OperatorSpec]) -> None:
-    """Raises StateError, naming the operator, if there is one whose state or position can't be had."""
-    for spec in operators:
-        problem, way_out = _why_not_exportable(spec)
-        if problem:
-            raise StateError(problem, operator=spec.name, location=spec.location, way_out=way_out)
-
-
-def _why_not_exportable(spec: OperatorSpec) -> tuple[str, str]:
-    if spec.kind in (OperatorKind.SOURCE, OperatorKind.SINK) or spec.kind.is_passage:
-        return "", ""
-    if spec.state_kind is StateKind.STATELESS:
-        return "", ""
-    if spec.kind is OperatorKind.DELAY:
-        return (
-            "the tuples that it delays can't be saved",
-            "Stop the job with job.cancel(), which lets them out, or leave the delay out",
-        )
-    body: Any = spec.body
-    of_users = spec.kind in USERS_CODE and getattr(body, "state_schema", None) is None and body.state is None
-    if of_users or any(port.demand is not None for port in spec.inputs):
-        return (
-            "what it keeps can't be saved: only the state of keys, aggregates, windows and joins can",
-            "Keep it in state by key, declare the operator stateless, or stop the job with job.cancel()",
-        )
-    return "", ""
 
 
 def save(
@@ -148,7 +120,10 @@ def save_operator(
             size += len(data)
     except _native.StateError as error:
         raise StateError(
-            str(error), operator=spec.name, location=spec.location, way_out="Keep values that can be pickled"
+            str(error),
+            operator=spec.name,
+            location=spec.location,
+            way_out="Keep values that can be pickled, or write snapshot() and restore() where it is a class",
         ) from None
     return files, size
 

@@ -13,8 +13,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import StateError
+from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.element.saving.copies import OperatorCopies
-from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder, state_form
+from rayelastic.runtime.saved.forms import state_form
+from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,8 +49,10 @@ class MarkedSaving:
         self._hosted = holding.hosted
         self._names = {holding.ids[name]: name for name in holding.hosted.natives}
         self._stops = operators_with_state(holding.hosted, holding.ids)
+        settings = holding.spec.config.checkpoint
+        keep = settings.keep if isinstance(settings, Checkpoint) else Checkpoint().keep
         self._copies = {
-            name: OperatorCopies(holding.prefix(name))
+            name: OperatorCopies(holding.prefix(name), keep)
             for name, spec in holding.hosted.by_name.items()
             if state_form(spec) is not None
         }
@@ -81,6 +85,12 @@ class MarkedSaving:
         finally:
             self._saving.release()
 
+    def commit(self, epoch: int) -> None:
+        """The checkpoint of an epoch is complete: others may count on its files. Safe to repeat."""
+        with self._saving:
+            for copies in self._copies.values():
+                copies.complete(epoch)
+
     def abandon(self, epoch: int) -> None:
         """Has marks up to that of an epoch mean nothing any more: whoever is held at one, or waits for it, goes on."""
         self._abandoned = max(self._abandoned, epoch)
@@ -106,7 +116,7 @@ class MarkedSaving:
                 costs[name] = (size, time.monotonic() - began)
 
         def write(name: str, copy: _native.StateCopy) -> None:
-            note(name, self._copies[name].write(copy, folder, lambda: self._check_wanted(epoch)))
+            note(name, self._copies[name].write(copy, folder, epoch, lambda: self._check_wanted(epoch)))
 
         with ThreadPoolExecutor(1, f"copies-{self._holding.spec.pe}") as beside:
             copying: list[Future[None]] = []

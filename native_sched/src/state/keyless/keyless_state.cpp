@@ -1,0 +1,45 @@
+#include "rayelastic/state/keyless_state.hpp"
+
+#include "state/copy/written_copy.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+constexpr StateMagic kMagic = {'R', 'E', 'L', 'W', 'H', 'O', 'L', '1'};
+
+}  // namespace
+
+std::vector<std::byte> KeylessState::written() const {
+  StateWriter writer(kMagic, layout(), 0);
+  write(writer);
+  return writer.finish();
+}
+
+std::vector<std::byte> KeylessState::export_chunk(const KeySelection& /*keys*/, std::uint64_t& at, std::size_t /*max_bytes*/) {
+  at = 0;
+  return written();
+}
+
+std::shared_ptr<StateCopy> KeylessState::begin_copy() {
+  std::vector<std::vector<std::byte>> chunks;
+  try {
+    chunks.push_back(written());
+  } catch (const StateError&) {
+    return nullptr;
+  }
+  return std::make_shared<WrittenCopy>(++copies_, std::move(chunks));
+}
+
+std::size_t KeylessState::import_range(std::span<const std::byte> bytes) {
+  StateReader reader(bytes, kMagic, layout());
+  if (reader.keys() > 0) throw StateError("exported state has keys, and this operator has none");
+  const StateReader start = reader;
+  read(reader, false);
+  if (!reader.empty()) throw StateError("exported state has bytes after its end");
+  reader = start;
+  read(reader, true);
+  return 0;
+}
+
+}  // namespace rayelastic

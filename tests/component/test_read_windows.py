@@ -1,0 +1,92 @@
+"""`rel.read_snapshot` of windows, sessions and joins, against what was put in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import rayelastic as rel
+from rayelastic import testing
+from rayelastic.errors import StateError
+
+PATIENCE = 60.0
+
+
+class Row(NamedTuple):
+    key: str | None
+    at: int
+    n: int
+
+
+ROWS = [Row(None if n % 5 == 0 else f"key number {n % 3}", n, n) for n in range(100)]
+
+
+def saved(declare: Any, folder: Path) -> rel.SavedStates:
+    """What a job has when it has taken all rows, and its stream hasn't ended."""
+    gate, topology = testing.Gate(), rel.Topology("reads")
+    declare(topology.source("rows", testing.script([*ROWS, gate], Row)))
+    job = rel.start(topology)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        return rel.read_snapshot(job.snapshot(folder / "saved"))
+    finally:
+        gate.open()
+        job.close()
+
+
+def by_time(rows: Any) -> None:
+    timed = rows.event_time("time", "at").key_by("key")
+    timed.window(seconds=40).aggregate("panes", n=rel.sum("n"), least=rel.min("at")).sink("a", rel.list())
+    timed.session(gap=10).aggregate("sessions", n=rel.count()).sink("b", rel.list())
+    rows.key_by("key").window(count=1000).aggregate("counted", n=rel.sum("n")).sink("c", rel.list())
+
+
+def test_open_windows_are_shown_as_they_would_be_given(tmp_path: Path) -> None:
+    states = saved(by_time, tmp_path)
+    keys = {row.key for row in ROWS}
+    expected = {(key, 80): [r.n for r in ROWS if r.key == key and r.at >= 80] for key in keys}
+    panes = {(row["key"], row["start"]): (row["n"], row["least"]) for row in states["panes"].to_pylist()}
+    assert panes == {at: (sum(each), min(each)) for at, each in expected.items()}
+    sessions = {row["key"]: row["n"] for row in states["sessions"].to_pylist()}
+    assert sessions == {key: sum(row.key == key for row in ROWS) for key in keys}
+    counted = {row["key"]: row["n"] for row in states["counted"].to_pylist()}
+    assert counted == {key: sum(row.n for row in ROWS if row.key == key) for key in keys}
+
+
+def joined(rows: Any) -> None:
+    timed = rows.event_time("time", "at").key_by("key")
+    other = rows.filter("odd", lambda t: t.n % 2 == 1).event_time("odd_time", "at").key_by("key")
+    timed.join("interval", other, within=(20, 5), how="full").sink("a", rel.list())
+    rows.key_by("key").join("latest", rows.filter("even", lambda t: t.n % 2 == 0).key_by("key"), keep="latest").sink(
+        "b", rel.list()
+    )
+
+
+def test_tuples_that_a_join_keeps_are_shown_by_side(tmp_path: Path) -> None:
+    states = saved(joined, tmp_path)
+    kept = states["interval"]
+    assert kept.column_names[:4] == ["side", "key", "at", "n"]
+    lefts = [row for row in kept.to_pylist() if row["side"] == "left"]
+    rights = [row for row in kept.to_pylist() if row["side"] == "right"]
+    watermark = 98
+    waiting = [(row.key, row.at, None) for row in ROWS if row.at + 5 > watermark]
+    assert [(row["key"], row["at"], row["right_n"]) for row in lefts] == waiting
+    assert {row["right_at"] for row in rights} == {at for at in range(100) if at % 2 and at + 20 + 5 > watermark}
+    assert all(row["n"] is None for row in rights)
+    latest = {row["right_key"]: row["right_n"] for row in states["latest"].to_pylist() if row["side"] == "right"}
+    assert latest == {row.key: row.n for row in ROWS if row.n % 2 == 0}
+
+
+def test_windows_of_a_running_job_are_not_looked_up_by_key() -> None:
+    gate, topology = testing.Gate(), rel.Topology("looks")
+    by_time(topology.source("rows", testing.script([*ROWS, gate], Row)))
+    job = rel.start(topology)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        with pytest.raises(StateError, match="can't be looked at"):
+            job.state("panes").get("key number 1")
+    finally:
+        gate.open()
+        job.close()
