@@ -139,11 +139,12 @@ def expected() -> dict[str, list[list[Any]]]:
 
 
 def go_on(folder: str, address: str) -> None:
-    """Goes on from the snapshot in a folder, and prints what it left and whether anything was compiled here."""
+    """Goes on from the snapshot in a folder, and writes `told.json`: what is left, and whether it compiled."""
     snapshot = rel.Snapshot(Path(folder) / "stopped", key=KEY)
     job = rel.submit(declared("again", Path(folder)), rel.JobConfig(pins=PES), restore=snapshot, address=address)
     try:
         result = job.wait(120)
     finally:
         job.close()
-    print(json.dumps({"left": left(Path(folder), result), "compiled": "numba" in sys.modules}))
+    told = {"left": left(Path(folder), result), "compiled": "numba" in sys.modules}
+    (Path(folder) / "told.json").write_text(json.dumps(told))

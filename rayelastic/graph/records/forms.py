@@ -12,7 +12,7 @@ import enum
 import json
 import typing
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from urllib.parse import quote, unquote
 
 from rayelastic.errors import SchemaError
@@ -39,19 +39,23 @@ _ENUM = "+e<"  # what the text of an enum begins with
 Known = tuple[Any, ...] | None  # what the native codec knows of a form's values, see value_codec.hpp
 
 
-class Json:
-    """The type of a field that holds any JSON value: None, bool, int, float, str, list, dict.
+if TYPE_CHECKING:
+    Json: TypeAlias = Any  # for checkers of types: whatever json.loads makes
+else:
 
-    It travels as text. What Python functions get is what `json.loads` makes of it.
+    class Json:
+        """The type of a field that holds any JSON value: None, bool, int, float, str, list, dict.
 
-    >>> import rayelastic as rel
-    >>> topology = rel.Topology("json")
-    >>> rows = rel.rows([({"user": {"name": "ada"}},)], schema={"payload": rel.Json})
-    >>> topology.source("in", rows).sink("out", rel.list())
-    <sink out>
-    >>> rel.run(topology)["out"]
-    [Record(payload={'user': {'name': 'ada'}})]
-    """
+        It travels as text. What Python functions get is what `json.loads` makes of it.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("json")
+        >>> rows = rel.rows([({"user": {"name": "ada"}},)], schema={"payload": rel.Json})
+        >>> topology.source("in", rows).sink("out", rel.list())
+        <sink out>
+        >>> rel.run(topology)["out"]
+        [Record(payload={'user': {'name': 'ada'}})]
+        """
 
 
 class Form(str):
