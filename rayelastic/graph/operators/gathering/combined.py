@@ -122,18 +122,18 @@ class Combined:
 
     def new(self) -> Any:
         """The state of nothing: of a NamedTuple, an object with the same fields that can be assigned."""
-        first = self._called("init", self.instance.init)
+        first = self.instance.init()
         return MutableState(**first._asdict()) if _is_record(first) else first
 
     def add(self, gathered: Any, t: Any) -> Any:
         """Takes a tuple in."""
-        if self._called("add", self.instance.add, t, gathered) is not None:
+        if self._called(self.instance.add, t, gathered) is not None:
             raise TypeError(f"{type(self.instance).__name__}.add gives something: it has to change the state instead")
         return gathered
 
     def asked(self, gathered: Any, t: Any) -> Any:  # noqa: ARG002
         """The result."""
-        return self._called("result", self.instance.result, gathered)
+        return self._called(self.instance.result, gathered)
 
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: Any) -> Iterable[Any]:
         """Key, bounds, and the result."""
@@ -141,7 +141,7 @@ class Combined:
 
     def values(self, gathered: Any) -> tuple[Any, ...]:
         """The result, as the fields of a tuple."""
-        made = self._called("result", self.instance.result, gathered)
+        made = self._called(self.instance.result, gathered)
         values = made if isinstance(made, tuple) else (made,)
         if len(values) != self.columns:
             raise TypeError(
@@ -150,12 +150,12 @@ class Combined:
             )
         return values
 
-    def _called(self, name: str, method: Callable[..., Any], *given: Any) -> Any:
+    def _called(self, method: Callable[..., Any], *given: Any) -> Any:
         """Calls a method; what it raises says which it was."""
         try:
             return method(*given)
         except Exception as error:
-            error.add_note(f"in {name} of {type(self.instance).__name__}")
+            error.add_note(f"in {method.__name__} of {type(self.instance).__name__}")
             raise
 
 
