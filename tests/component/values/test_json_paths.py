@@ -184,6 +184,15 @@ def test_what_fails_in_python_fails_so(text: str | None, says: str) -> None:
             given_by(a_of, texts_of('{"a": 1}', text), lane, schema=rel.Json)
 
 
+def test_null_is_none_wherever_it_stands() -> None:
+    """Nothing else is asked of it, where machine code would give up and Python answer."""
+    given = texts_of("null", None, " null ", '{"a": null}', '{"a": 0}')
+    whole = given_by(lambda t: t.payload is None, given, schema=bool)
+    assert whole == [(True,), (True,), (True,), (False,), (False,)]
+    given = texts_of('{"a": null}', '{"a": 0}')
+    assert given_by(lambda t: t.payload["a"] is None, given, schema=bool) == [(True,), (False,)]
+
+
 def test_a_value_of_another_type_is_told() -> None:
     for lane in ("compiled", "python"):
         assert given_by(a_of, texts_of('{"a": 7}'), lane, schema=int) == [(7,)]
