@@ -72,5 +72,6 @@ TARGETS = {
     "log.filter": Target(Of.OURS, least=10),
     "timer": Target(Of.OURS, most=100),
     "timers_program": Target(Of.RATIO, most=1 / 20),
+    "waiting": Target(Of.OURS, most=0.5),
     "stage.elastic": Target(Of.RATIO, least=1.7),
 }

@@ -107,6 +107,7 @@ def main() -> None:
     nanoseconds = {
         lane: [(both - without) / (keys * timers) * 1e9 for both, without in times] for lane, times in found.items()
     }
+    rates = {lane: [keys * timers / both for both, _ in times] for lane, times in found.items()}
     whole = {lane: [both / keys * 1e9 for both, _ in times] for lane, times in found.items()}
     memory = {lane: [-resident(table, 0, lane) + resident(table, timers, lane)] for lane in found}
     each = {lane: [taken / (keys * timers) for taken in values] for lane, values in memory.items()}
@@ -116,6 +117,8 @@ def main() -> None:
     }
     for key, (values, what) in rows.items():
         Row(key, what, "ns", values["compiled"], values["python"], "the Python lane").print()
+    of_python = (rates["python"], "the Python lane")
+    Row("timers_rate", f"{keys * timers:,} timers in {keys:,} keys", "timers/s", rates["compiled"], *of_python).print()
     Row("timer_bytes", "memory of a timer", "B", each["compiled"], each["python"], "the Python lane").print()
 
 

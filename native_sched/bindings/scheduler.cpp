@@ -131,14 +131,16 @@ class SchedulerObject {
     result["index"] = failed->index >= 0 ? nb::cast(failed->index) : nb::none();
     result["port"] = failed->port;
     result["record"] = nb::none();
+    nb::object unreadable = nb::none();
     if (!failed->record.empty() && id < inputs_.size() && failed->port < inputs_[id].size()) {
       const RecordCodec codec(failed->operator_name, inputs_[id][failed->port], nullptr);
       PyObject* record = codec.decode_one(failed->record.data());
-      if (record == nullptr) PyErr_Clear();  // e.g. nanoseconds that no datetime holds: the failure counts more
       if (record != nullptr) result["record"] = nb::steal(record);
+      if (record == nullptr) unreadable = nb::borrow(nb::python_error().value());  // nanoseconds that no datetime holds, what isn't JSON
     }
     PyObject* exception = id < failures_.size() && failures_[id] != nullptr ? failures_[id]->exception() : nullptr;
-    result["exception"] = exception != nullptr ? nb::borrow(exception) : nb::none();
+    const nb::object otherwise = failed->message.empty() ? unreadable : nb::none();  // what the failure itself says counts more
+    result["exception"] = exception != nullptr ? nb::borrow(exception) : otherwise;
     return result;
   }
 

@@ -4,6 +4,7 @@
 
 #include "rayelastic/abi.h"
 #include "rayelastic/pattern/pattern.h"
+#include "rayelastic/text/json.h"
 #include "rayelastic/text/number_text.h"
 #include "rayelastic/text/span.h"
 #include "rayelastic/text/text.h"
@@ -49,6 +50,19 @@ void bind_symbols(nb::module_& module) {
   add("rel_text_hex", &rel_text_hex);
   add("rel_text_is_valid", &rel_text_is_valid);
   add("rel_text_repair", &rel_text_repair);
+  add("rel_json_is_null", &rel_json_is_null);
+  add("rel_json_member", &rel_json_member);
+  add("rel_json_element", &rel_json_element);
+  add("rel_json_contains", &rel_json_contains);
+  add("rel_json_length", &rel_json_length);
+  add("rel_json_is_true", &rel_json_is_true);
+  add("rel_json_to_int", &rel_json_to_int);
+  add("rel_json_to_float", &rel_json_to_float);
+  add("rel_json_to_bool", &rel_json_to_bool);
+  add("rel_json_to_text", &rel_json_to_text);
+  add("rel_json_is_text", &rel_json_is_text);
+  add("rel_json_order_int", &rel_json_order_int);
+  add("rel_json_order_float", &rel_json_order_float);
   add("rel_text_of_float", &rel_text_of_float);
   add("rel_rounded", &rel_rounded);
   add("rel_span_times", &rel_span_times);

@@ -38,8 +38,11 @@ def test_every_type_between_processes(ray_cluster: str) -> None:
     schema = {**SCHEMA, "thing": Any}
     rows = topology.source("rows", rel.generate(lambda n: (*row(n), {n}), 500, schema=schema))
     rows.map("same", lambda t: t, schema=schema, lane="python").sink("out", rel.list())
-    job = rel.submit(topology, rel.JobConfig(pins={"rows": 0, "same": 1}), address=ray_cluster)
+    rows.map("read", lambda t: t.payload["n"][0], schema=int, lane="compiled").sink("numbers", rel.list())
+    job = rel.submit(topology, rel.JobConfig(pins={"rows": 0, "same": 1, "read": 1}), address=ray_cluster)
     try:
-        assert [tuple(t) for t in job.wait()["out"]] == [(*row(n), {n}) for n in range(500)]
+        result = job.wait()
+        assert [tuple(t) for t in result["out"]] == [(*row(n), {n}) for n in range(500)]
+        assert [t.value for t in result["numbers"]] == list(range(500))
     finally:
         job.close()

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import enum
 import json
+import re
 import typing
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from urllib.parse import quote, unquote
 
 from rayelastic.errors import SchemaError
@@ -39,19 +40,23 @@ _ENUM = "+e<"  # what the text of an enum begins with
 Known = tuple[Any, ...] | None  # what the native codec knows of a form's values, see value_codec.hpp
 
 
-class Json:
-    """The type of a field that holds any JSON value: None, bool, int, float, str, list, dict.
+if TYPE_CHECKING:
+    Json: TypeAlias = Any  # for checkers of types: whatever json.loads makes
+else:
 
-    It travels as text. What Python functions get is what `json.loads` makes of it.
+    class Json:
+        """The type of a field that holds any JSON value: None, bool, int, float, str, list, dict.
 
-    >>> import rayelastic as rel
-    >>> topology = rel.Topology("json")
-    >>> rows = rel.rows([({"user": {"name": "ada"}},)], schema={"payload": rel.Json})
-    >>> topology.source("in", rows).sink("out", rel.list())
-    <sink out>
-    >>> rel.run(topology)["out"]
-    [Record(payload={'user': {'name': 'ada'}})]
-    """
+        It travels as text. What Python functions get is what `json.loads` makes of it.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("json")
+        >>> rows = rel.rows([({"user": {"name": "ada"}},)], schema={"payload": rel.Json})
+        >>> topology.source("in", rows).sink("out", rel.list())
+        <sink out>
+        >>> rel.run(topology)["out"]
+        [Record(payload={'user': {'name': 'ada'}})]
+        """
 
 
 class Form(str):
@@ -141,20 +146,78 @@ class Form(str):
 
 
 def plain_form(text: str) -> Form:
-    """The form of an Arrow format string of one plain value; or the text of an enum's, whose class isn't known then.
+    """The form that a text says. Of a text alone classes of values aren't known, nor the seal of objects.
 
     Raises:
-        KeyError: there is none.
+        KeyError: it says none.
     """
     if isinstance(text, Form):
         return text
+    form, end = _read(text, 0)
+    if end != len(text):
+        raise KeyError(text)
+    return form
+
+
+_WORD = re.compile(r"[^;<>=?]*")
+_WITHOUT_PARTS = {"o": DataType.OBJECT, "j": DataType.JSON, "e": DataType.ENUM}
+_WITH_PARTS: dict[str, tuple[DataType, type | None]] = {
+    "l": (DataType.LIST, list),
+    "t": (DataType.LIST, tuple),
+    "m": (DataType.MAP, dict),
+    "s": (DataType.STRUCT, None),
+}
+_NAMES = {DataType.LIST: ("item",), DataType.MAP: ("key", "value")}
+
+
+def _read(text: str, begin: int) -> tuple[Form, int]:
+    """The form that begins at a place of a text, and where it ends."""
+    if text[begin : begin + 1] != "+":
+        word = _word(text, begin)
+        return _of_arrow(word), begin + len(word)
+    letter, at = text[begin + 1 : begin + 2], begin + 2
+    if (plain := _WITHOUT_PARTS.get(letter)) is not None:
+        end = at if letter != "e" else text.find(">", at) + 1
+        return Form(text[begin:end], plain), end
+    kind, of = _WITH_PARTS[letter]
+    at = _behind(text, at, "<")
+    parts: list[Part] = []
+    if kind is DataType.STRUCT:
+        at = _behind(text, at + len(_word(text, at)), ";")  # its class
+    names = _NAMES.get(kind, ())  # of a struct they are in the text
+    while True:
+        if not names:
+            name = _word(text, at)
+            at = _behind(text, at + len(name), "=")
+        elif len(parts) < len(names):
+            name = names[len(parts)]
+        else:
+            raise KeyError(text)
+        form, at = _read(text, at)
+        optional = text.startswith("?", at)
+        parts.append((name, form, optional))
+        at += optional
+        if text.startswith(">", at) and len(parts) >= len(names):
+            return Form(text[begin : at + 1], kind, parts, of), at + 1
+        at = _behind(text, at, ";")
+
+
+def _word(text: str, at: int) -> str:
+    found = _WORD.match(text, at)
+    return "" if found is None else found.group()
+
+
+def _behind(text: str, at: int, letter: str) -> int:
+    if not text.startswith(letter, at):
+        raise KeyError(text)
+    return at + 1
+
+
+def _of_arrow(text: str) -> Form:
+    """The form of an Arrow format string of one plain value."""
     if text.startswith("d:"):
         return decimal_form(*map(int, text[2:].split(",")))
-    if text == "w:16":
-        return Form(text, DataType.UUID)
-    if text.startswith(_ENUM):
-        return Form(text, DataType.ENUM)
-    return Form(text, parsed_format(text)[0])
+    return Form(text, DataType.UUID if text == "w:16" else parsed_format(text)[0])
 
 
 def decimal_form(precision: int, scale: int) -> Form:

@@ -43,7 +43,7 @@ def _why_add(code: AggregateCode, record: tuple[Any, ...]) -> str:
     """What add raises in Python for a tuple, and a state that is new."""
     made: Any = code.request.input_schema.tuple_type
     t = made._make(record)
-    combined = Combined(code.request.instance, Shown())
+    combined = Combined(code.request.instance, Shown(), len(code.output_schema.fields))
     return f"{_raised(lambda: combined.add(combined.new(), t))}; the tuple was {t!r}"
 
 
@@ -57,5 +57,5 @@ def _raised(call: Callable[[], Any]) -> str:
     try:
         call()
     except Exception as error:
-        return "".join(traceback.format_exception_only(error)).strip()
+        return traceback.format_exception_only(error)[0].strip()
     return "it failed in another state, or went beyond 64 bits; lane='python' tells more"

@@ -114,6 +114,11 @@ class Shape:
         return (*self.keys, *self.values, *self.takes)
 
     @property
+    def holds_objects(self) -> bool:
+        """Whether objects of Python's, under the seal of the job's topology, are in what aggregates keep."""
+        return any(plain_form(text).holds_objects for _, text, _ in self.every_column)
+
+    @property
     def value_schema(self) -> Schema:
         """Of a state record."""
         return laid_out("State", self.values)
@@ -137,24 +142,7 @@ def columns_of(schema: Schema, names: Sequence[str] | None = None) -> Columns:
 
 
 def shape_of(spec: OperatorSpec) -> Shape | None:
-    """How the state of an operator is laid out; None if it keeps none by key, or none that can be shown.
-
-    What has a field of a type with parts of its own (lists, structs, JSON, ...) isn't shown.
-    """
-    shape = _shape_of(spec)
-    if shape is None or any(_has_parts(text) for _, text, _ in shape.every_column):
-        return None
-    return shape
-
-
-def _has_parts(text: str) -> bool:
-    try:
-        return plain_form(text).kind.is_made
-    except KeyError:
-        return True
-
-
-def _shape_of(spec: OperatorSpec) -> Shape | None:
+    """How the state of an operator is laid out; None if it keeps none by key, or none that can be shown."""
     body, schema = spec.body, spec.input_schema
     if schema is None:
         return None
@@ -186,9 +174,9 @@ def _shape_of(spec: OperatorSpec) -> Shape | None:
 
 
 def shapes_of(operators: Iterable[OperatorSpec]) -> dict[str, dict[str, Any]]:
-    """Those of all operators that have one, for a manifest."""
+    """Those of all operators that have one, for a manifest; not with objects, which only their job opens."""
     shapes = {spec.name: shape_of(spec) for spec in operators}
-    return {name: shape.to_json() for name, shape in shapes.items() if shape is not None}
+    return {name: shape.to_json() for name, shape in shapes.items() if shape is not None and not shape.holds_objects}
 
 
 def required(shape: Shape | None, operator: str, form: str | None) -> Shape:
@@ -202,7 +190,7 @@ def required(shape: Shape | None, operator: str, form: str | None) -> Shape:
     if form is None:
         raise StateError("it keeps no state", operator=operator, way_out="Name an operator that keeps state by key")
     raise StateError(
-        f"what it keeps ({form}) can't be looked at: only the state of keys and aggregates can",
+        f"what it keeps ({form}) can't be looked at: only the state of keys and aggregates can, objects while it runs",
         operator=operator,
         way_out="Look at what it gives",
     )

@@ -269,6 +269,8 @@ def test_what_raises_is_told(lane: Any, n: int, problem: str, windowed: bool) ->
     with pytest.raises(JobFailedError, match=problem) as failed:
         run([Row("a", 0, n, "x")], declare)
     assert "failing" in str(failed.value)
+    method = "add" if n == 0 else "result"
+    assert (f"{method}: " if lane == "compiled" else f"in {method} of Failing") in str(failed.value)
 
 
 def test_a_state_that_is_too_large_fails() -> None:
@@ -333,6 +335,39 @@ def test_bad_aggregates_are_refused() -> None:
     assert found == [("a", 0, 5, 4)]
     with pytest.raises(JobFailedError, match="it has to change the state"):
         run([Row("a", 0, 4, "x")], lambda s: s.combine("e", Forgetful))
+
+
+def test_a_result_of_another_width_is_told() -> None:
+    class Wider(Listed):
+        def result(self, state: Any) -> Any:
+            return 1, 2, 3
+
+    with pytest.raises(JobFailedError, match=r"Wider\.result gives \(1, 2, 3\), and its schema has 2 fields"):
+        run([Row("a", 0, 4, "x")], lambda s: s.combine("e", Wider, schema={"x": int, "y": int}))
+
+
+SHARED: list[int] = []
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (lambda: 1 // 0, "init of Own raises ZeroDivisionError: integer division"),
+        (lambda: None, "init of Own gives None, which add can't change"),
+        (lambda: 0, "init of Own gives 0, which add can't change"),
+        (lambda: SHARED, "init of Own gives the same list for each key"),
+    ],
+)
+def test_a_state_of_nothing_that_is_none_is_refused(made: Callable[[], Any], says: str) -> None:
+    class Own(Listed):
+        def init(self) -> Any:
+            return made()
+
+    keyed = rel.Topology("bad").source("rows", rel.rows([Row("a", 0, 1, "x")], Row)).key_by("key")
+    with pytest.raises(GraphError, match=says) as refused:
+        keyed.combine("own", Own)
+    assert "operator 'own'" in str(refused.value)
+    assert "a NamedTuple, an object, a list or a dict" in str(refused.value)
 
 
 def test_a_key_is_forgotten() -> None:

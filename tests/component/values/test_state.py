@@ -100,19 +100,39 @@ def test_a_snapshot_has_them(tmp_path: Path) -> None:
         again.close()
 
 
-def test_what_cant_be_shown_of_a_state_is_told() -> None:
+def test_state_of_all_types_is_shown(tmp_path: Path) -> None:
     gate = testing.Gate()
     topology = rel.Topology("shown")
-    latest(topology.source("in", testing.script([*ROWS, gate], Row)), "side").sink("out", rel.list())
-    job = rel.start(topology)
+    rows = topology.source("in", testing.script([*ROWS, gate], Row))
+    latest(rows, "side").sink("out", rel.list())
+    plain = rows.key_by("id").aggregate(
+        "plain", at=rel.last("at"), leg=rel.first("leg"), names=rel.last("names"), scores=rel.first("scores")
+    )
+    plain.sink("also", rel.list())
+    job, folder = rel.start(topology), rel.Snapshot(tmp_path / "saved", key=b"k" * 32)
     try:
         assert gate.wait_reached(PATIENCE)
-        with pytest.raises(StateError, match="can't be looked at"):
-            job.state("latest").get(Side.BUY)
+        while any(job.metrics().operator(name).tuples_in < len(ROWS) for name in ("latest", "plain")):
+            assert not job.status.state.is_final
+        state = job.state("latest")
+        assert {(side,): tuple(found) for side, found in state.items()} == expected(ROWS, "side")
+        assert tuple(state.get(Side.BUY)) == expected(ROWS, "side")[(Side.BUY,)]
+        job.stop(folder)
     finally:
         gate.open()
-        job.cancel()
         job.close()
+    saved = rel.read_snapshot(folder)
+    with pytest.raises(StateError, match=r"what it keeps .* can't be looked at"):
+        saved["latest"]
+    found = {one.pop("id"): one for one in saved["plain"].to_pylist()}
+    groups = {number: [one for one in ROWS if one.id == number] for number in found}
+    assert sum(map(len, groups.values())) == len(ROWS)
+    for number, group in groups.items():
+        legs = [one.leg for one in group if one.leg is not None]
+        leg = {"side": legs[0].side.value, "price": legs[0].price, "at": None} if legs else None
+        assert found[number] == {
+            "at": group[-1].at._asdict(), "leg": leg, "names": group[-1].names, "scores": [*group[0].scores.items()],
+        }  # fmt: skip
 
 
 KEYED: dict[str, Callable[[Any], Any]] = {

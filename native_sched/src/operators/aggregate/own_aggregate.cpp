@@ -78,7 +78,8 @@ bool OwnAggregate::keep_text(void* field, const char* text, std::uint32_t bytes)
 }
 
 bool OwnAggregate::failed(std::string_view method, const Explain& why, const std::byte* record) {
-  if (problem_.empty()) problem_ = std::string(method) + ": " + (why ? why(record) : "it raised, or went beyond 64 bits");
+  if (problem_.empty())
+    problem_ = std::string(method) + ": " + (why ? why(record) : "it raised, or went beyond 64 bits; lane='python' needs no merge");
   return false;
 }
 

@@ -25,7 +25,8 @@ from rayelastic.compile.lowering.base.moment_types import DAY, MomentType, Point
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import BYTES, TEXT, ViewType, load_view, parts, store_view
 from rayelastic.compile.lowering.numbers import halves
-from rayelastic.compile.lowering.records.values import ValueType, value_type
+from rayelastic.compile.lowering.records.json_values import is_present, is_stored, stored
+from rayelastic.compile.lowering.records.values import JsonType, ValueType, value_type
 from rayelastic.graph.records.schema import DataType, Field, Schema
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
@@ -148,6 +149,8 @@ def problem_storing(field: Field, kind: Any) -> str:
 
 
 def _converts(kind: Any, field: Field) -> bool:
+    if isinstance(kind, JsonType):
+        return is_stored(field.type)
     if field.type.is_integer:
         return isinstance(kind, types.Integer | types.Boolean)
     if field.type.is_float:
@@ -207,6 +210,8 @@ def load(context: Any, builder: Any, schema: Schema, field: Field, record: Any) 
     byte, bit = _validity(builder, schema, field, record)
     helper = context.make_helper(builder, loaded_type(field))
     helper.valid = builder.icmp_unsigned("!=", builder.and_(builder.load(byte), I8(bit)), I8(0))
+    if field.type is DataType.JSON:  # null is a text of it, too
+        helper.valid = builder.and_(helper.valid, is_present(context, builder, value))
     helper.data = value
     return helper._getvalue()
 
@@ -295,6 +300,8 @@ def _clear(builder: Any, field: Field, record: Any) -> None:
 def _store_plain(context: Any, builder: Any, field: Field, record: Any, kind: Any, value: Any, fail: Fail) -> None:
     target, place = field.type, _at(builder, record, field.offset)
     plain = plain_type(field)
+    if isinstance(kind, JsonType) and target is not DataType.JSON:
+        kind, value = stored(context, builder, target, value)
     if target.is_variable:
         store_view(context, builder, plain, value, place)
         return

@@ -23,6 +23,7 @@ from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.rows import count, item, reads
 from rayelastic.compile.lowering.base.views import make_view
 from rayelastic.compile.lowering.records import fields
+from rayelastic.compile.lowering.records.json_values import is_present
 from rayelastic.compile.lowering.records.values import SequenceType, StructType, part_field
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Field
@@ -66,6 +67,8 @@ def _optional(context: Any, builder: Any, field: Field, value: Any, data: Any, b
     helper = context.make_helper(builder, fields.loaded_type(field))
     bits = builder.zext(builder.load(builder.gep(data, [byte])), I64)
     helper.valid = builder.trunc(builder.lshr(bits, bit), ir.IntType(1))
+    if field.type is DataType.JSON:
+        helper.valid = builder.and_(helper.valid, is_present(context, builder, value))
     helper.data = value
     return helper._getvalue()
 

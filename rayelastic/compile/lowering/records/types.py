@@ -28,6 +28,7 @@ from rayelastic.compile.lowering.base.plan import Plan
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import ViewType, parts
 from rayelastic.compile.lowering.records import fields
+from rayelastic.compile.lowering.records.values import JsonType
 from rayelastic.graph.records.schema import DataType, Field, Schema
 from rayelastic.graph.spec.operator_spec import OperatorKind
 
@@ -202,6 +203,9 @@ def _set_field(typingctx: Any, record: Any, name: Any, value: Any) -> Any:
         raise TypingError(plan.refuse(f"state field '{attribute}' of {record.schema.name} {problem}"))
     if isinstance(value, types.Boolean) and field.type.is_integer:
         problem = "is an int and is given a bool: write int(..)"
+        raise TypingError(plan.refuse(f"state field '{attribute}' of {record.schema.name} {problem}"))
+    if isinstance(value.type if isinstance(value, types.Optional) else value, JsonType):
+        problem = "is given a JSON value: write str(..), int(..) or float(..)"
         raise TypingError(plan.refuse(f"state field '{attribute}' of {record.schema.name} {problem}"))
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:

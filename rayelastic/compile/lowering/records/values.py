@@ -28,6 +28,7 @@ from rayelastic.graph.records.schema import Field
 
 __all__ = [
     "FixedType",
+    "JsonType",
     "Member",
     "SequenceType",
     "StructType",
@@ -60,6 +61,10 @@ class FixedType(ValueType):
 
 class VariableType(ValueType):
     """A list, struct, map, JSON value or object."""
+
+
+class JsonType(VariableType):
+    """A JSON value that isn't null."""
 
 
 class StructType(VariableType):
@@ -106,6 +111,7 @@ class VariableModel(models.StructModel):
 
 
 register_model(StructType)(VariableModel)
+register_model(JsonType)(VariableModel)
 register_model(SequenceType)(VariableModel)
 
 
@@ -123,6 +129,8 @@ def value_type(field: Field, loaded: Callable[[Field], Any]) -> ValueType | None
         return SequenceType(form, loaded(part_field(form.parts[0])))
     if form.kind is DataType.STRUCT:
         return StructType(form)
+    if form.kind is DataType.JSON:
+        return JsonType(form)
     return VariableType(form) if form.kind.is_made else None
 
 

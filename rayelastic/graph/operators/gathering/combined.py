@@ -20,7 +20,7 @@ from rayelastic.graph.operators.processes import KeyedProcess, instance_of
 from rayelastic.graph.operators.windows import Window, Windowing, WindowKind
 from rayelastic.graph.records.mutable_state import MutableState
 from rayelastic.graph.records.schema import Schema, laid_out
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.records.time_info import Lifetime
 from rayelastic.graph.spec.concurrency import is_async
 from rayelastic.graph.spec.declaration import NewOperator, binds, lane_of
@@ -40,6 +40,7 @@ __all__ = ["combine", "window_combine"]
 
 _METHODS = {"init": "", "add": "t, state", "result": "state", "merge": "other, state"}
 _OPTIONAL = ("merge",)
+_UNCHANGING = (bool, int, float, complex, str, bytes, tuple, frozenset)
 _NO_MERGE = "it has no method merge, which windows need"
 
 
@@ -64,7 +65,7 @@ def combine(
                 raise GraphError("each tuple changes an aggregate", way_out="Use since='last', or 'first'")
             body = Aggregation((), when, code)
             return up.operator(name, OperatorKind.AGGREGATE, kind, body, location, outputs, keys=up.keys, ttl=lives)
-        made = Combined(request.instance, Shown())
+        made = Combined(request.instance, Shown(), len(gives.fields) - len(up.keys))
         if when is Emit.FINAL:
             what = f"an object of class {type(request.instance).__name__}"
             ends = KeyedProcess(_AtEnd(made), made.new, up.schema, up.keys, None, why=code, what=what)
@@ -100,7 +101,9 @@ def window_combine(
         early = checked(up, window, when)
         shown_too = shown_of(window, early)
         gives = window_schema(up, window, name, shown_too, columns)
-        return declared(up, window, name, location, Combined(request.instance, shown_too), early, gives, why=code)
+        return declared(
+            up, window, name, location, Combined(request.instance, shown_too, len(columns)), early, gives, why=code
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +113,12 @@ class Combined:
     Args:
         instance: the user's.
         shown: what a result says of its window.
+        columns: that a result has.
     """
 
     instance: Any
     shown: Shown
+    columns: int
 
     def new(self) -> Any:
         """The state of nothing: of a NamedTuple, an object with the same fields that can be assigned."""
@@ -122,13 +127,13 @@ class Combined:
 
     def add(self, gathered: Any, t: Any) -> Any:
         """Takes a tuple in."""
-        if self.instance.add(t, gathered) is not None:
+        if self._called(self.instance.add, t, gathered) is not None:
             raise TypeError(f"{type(self.instance).__name__}.add gives something: it has to change the state instead")
         return gathered
 
     def asked(self, gathered: Any, t: Any) -> Any:  # noqa: ARG002
         """The result."""
-        return self.instance.result(gathered)
+        return self._called(self.instance.result, gathered)
 
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: Any) -> Iterable[Any]:
         """Key, bounds, and the result."""
@@ -136,8 +141,22 @@ class Combined:
 
     def values(self, gathered: Any) -> tuple[Any, ...]:
         """The result, as the fields of a tuple."""
-        made = self.instance.result(gathered)
-        return made if isinstance(made, tuple) else (made,)
+        made = self._called(self.instance.result, gathered)
+        values = made if isinstance(made, tuple) else (made,)
+        if len(values) != self.columns:
+            raise TypeError(
+                f"{type(self.instance).__name__}.result gives {made!r}, and its schema has "
+                f"{counted(self.columns, 'field')}: change one of both"
+            )
+        return values
+
+    def _called(self, method: Callable[..., Any], *given: Any) -> Any:
+        """Calls a method; what it raises says which it was."""
+        try:
+            return method(*given)
+        except Exception as error:
+            error.add_note(f"in {method.__name__} of {type(self.instance).__name__}")
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +209,22 @@ def _request(up: Upstream, name: str, own: object, schema: object, location: str
                 way_out=f"Write def {called}(self{', ' if takes else ''}{takes})",
             )
     output = None if schema is None else Schema.of(schema)
-    return AggregateRequest(name, instance, instance.init(), up.schema, output, location)
+    return AggregateRequest(name, instance, _first(instance), up.schema, output, location)
+
+
+def _first(instance: Any) -> Any:
+    """The state of nothing; refuses what can't be one."""
+    cls = type(instance).__name__
+    way_out = "Give what add can change, new each time: a NamedTuple, an object, a list or a dict"
+    try:
+        first, second = instance.init(), instance.init()
+    except Exception as error:
+        raise GraphError(f"init of {cls} raises {type(error).__name__}: {error}", way_out=way_out) from error
+    if first is None or (isinstance(first, _UNCHANGING) and not _is_record(first)):
+        raise GraphError(f"init of {cls} gives {shown(first)}, which add can't change", way_out=way_out)
+    if first is second and not _is_record(first):
+        raise GraphError(f"init of {cls} gives the same {type(first).__name__} for each key", way_out=way_out)
+    return first
 
 
 def _code(up: Upstream, request: AggregateRequest, lane: object, refusal: str) -> CompiledAggregate | str:

@@ -1,0 +1,50 @@
+"""JSON values in records: whether they are null, and as fields of other types take them (json.h)."""
+
+# mypy: allow-untyped-calls, no-warn-return-any
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from rayelastic.compile.lowering.base import services
+from rayelastic.compile.lowering.base.views import TEXT
+from rayelastic.graph.records.data_type import DataType
+
+__all__ = ["is_present", "is_stored", "stored"]
+
+
+def is_present(context: Any, builder: Any, value: Any) -> Any:
+    """Whether the view of a value isn't that of null."""
+    return builder.not_(_called(context, builder, "rel_json_is_null", types.boolean(TEXT), value))
+
+
+_STORED = {
+    DataType.STRING: ("rel_json_to_text", TEXT),
+    DataType.BOOL: ("rel_json_to_bool", types.boolean),
+}
+
+
+def stored(context: Any, builder: Any, kind: DataType, value: Any) -> tuple[Any, Any]:
+    """A value as a field of another type takes it: its type and itself, a text, a number or a bool.
+
+    Args:
+        context: Numba's.
+        builder: Numba's.
+        kind: of the field, see `is_stored`.
+        value: that is stored.
+    """
+    name, result = _STORED.get(kind) or (
+        ("rel_json_to_float", types.float64) if kind.is_float else ("rel_json_to_int", types.int64)
+    )
+    return result, _called(context, builder, name, result(TEXT), value)
+
+
+def is_stored(kind: DataType) -> bool:
+    """Whether a field of this type takes JSON values, if they are of its type."""
+    return kind in _STORED or kind.is_integer or kind.is_float
+
+
+def _called(context: Any, builder: Any, name: str, signature: Any, value: Any) -> Any:
+    return services.call(context, builder, name, signature, [value], (), ())
