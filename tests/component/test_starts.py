@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import topologies
 from tests.component.starts import ROOT, TOPOLOGIES, examples
 
 PROGRAM = Path(__file__).parent / "starts.py"
@@ -56,5 +57,6 @@ def test_all_give_the_same_at_each_start(tmp_path: Path) -> None:
 
 
 def test_all_applications_are_examples() -> None:
-    modules = {path.stem for path in (ROOT / "topologies").glob("*.py") if "def build(" in path.read_text()}
+    folder = Path(topologies.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py") if "def build(" in path.read_text()}
     assert modules == set(TOPOLOGIES)
