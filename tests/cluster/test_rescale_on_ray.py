@@ -1,4 +1,7 @@
-"""Word count goes from one to two replicas and back while it runs, each replica in an actor of its own."""
+"""Word count goes from one to two replicas and back while it runs, each replica in an actor of its own.
+
+And such actors share the CPUs of their host fairly, as their coordinator tells them.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import rayelastic as rel
+from rayelastic.runtime.values.adaptation import Adaptation
+from tests.component.test_cpu_budgets import numbers
 from topologies.word_count import Line, Word, words
 
 pytestmark = pytest.mark.timeout(180)
@@ -67,4 +72,23 @@ def test_word_count_goes_to_two_replicas_and_back(ray_cluster: str, tmp_path: Pa
         assert {t.word: t.n for t in rows} == expected(3, count, made)
     finally:
         enough.touch()
+        job.close()
+
+
+def test_two_elements_share_their_host_as_their_coordinator_says(ray_cluster: str) -> None:
+    """With all defaults but the period, which would be five seconds, and two processes in place of one."""
+    job = rel.submit(numbers(), rel.JobConfig(pes=2, adaptation_period=0.2), address=ray_cluster)
+    try:
+        for done in job.adaptations(follow=True, every_pass=True):
+            if isinstance(done, Adaptation) and done.observation.budget is not None:
+                break
+        assert done.decision.reason.startswith("its part of the host is ")
+        while None in (budgets := [pe.budget for pe in job.status.pes]):  # it is asked for every two seconds
+            job.pause(0.2)
+        first, second = (budget for budget in budgets if budget is not None)
+        assert first.of == second.of
+        assert first.cpus + second.cpus >= first.of
+        assert not first.one_process
+    finally:
+        job.cancel(drain=False)
         job.close()

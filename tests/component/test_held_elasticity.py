@@ -110,8 +110,7 @@ def test_the_next_coordinator_keeps_the_pause(tmp_path: Path) -> None:
     try:
         job._start()
         job.pause_elasticity()
-        assert first._regions is not None
-        first._regions.stop()
+        first._loops.stop()
         first._life.end = lambda *_: None  # type: ignore[method-assign]  # it is dead
         first._journal.close()
         second = Coordinator(spec, host, journal=ChangeJournal(FileStore(store)))

@@ -76,6 +76,8 @@ class Observation:
         waiting_cpu: CPUs that threads of this process were ready for, and others had; None: not told.
         thread_stuck: threads that are stuck in user code (P25).
         adapted: whether what was asked for last is in force.
+        budget: CPUs that the coordinator leaves to this element of several on one host, which `cpu_count` is made of;
+            None: it isn't bounded.
 
     >>> seen = Observation(time=5.0, period=5.0, throughput=1e6, thread_count=2, maximum_threads=8, cpu_count=8,
     ...                    operators=(OperatorObservation("numbers", switchable=False), OperatorObservation("square")))
@@ -101,6 +103,7 @@ class Observation:
     waiting_cpu: float | None = None
     thread_stuck: int = 0
     adapted: bool = True
+    budget: int | None = None
 
     @property
     def queued(self) -> frozenset[str]:

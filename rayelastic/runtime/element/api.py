@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
     from rayelastic._native import RouterAnswer
     from rayelastic.plan.exec_plan import PlanLink
+    from rayelastic.policy.element.cpu_budgets import CpuBudget
     from rayelastic.runtime.element.state_transfer import Ranges
     from rayelastic.runtime.ingest.frames import Epoch
     from rayelastic.runtime.port.data_port import PortAddress
     from rayelastic.runtime.snapshot import Part, Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
+    from rayelastic.runtime.values.host_use import HostUse
     from rayelastic.runtime.values.specs import IngestAddress
     from rayelastic.runtime.values.status import PESample, PEStatus, SinkResult
 
@@ -136,6 +138,10 @@ class ElementApi(Protocol):
 
     def pause_levels(self, paused: bool, /) -> None:
         """Has its loops decide nothing, or decide again."""
+        ...
+
+    def share_host(self, budget: CpuBudget | None, /) -> HostUse:
+        """Has it keep to its part of the host from now on (None: it has that alone); returns what it used so far."""
         ...
 
     def send_state(

@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rayelastic import _native
+    from rayelastic.policy.element.cpu_budgets import CpuBudget
     from rayelastic.runtime.element.saving.holding import Holding
     from rayelastic.runtime.ingest.frames import Epoch
     from rayelastic.runtime.port.data_port import Hello, PortAddress
+    from rayelastic.runtime.values.host_use import HostUse
     from rayelastic.runtime.values.specs import IngestAddress
 
 
@@ -112,15 +114,10 @@ class ProcessingElement:
 
     def status(self) -> PEStatus:
         """Where this PE is in its life, and why it failed if it did."""
-        return PEStatus(
-            self.spec.pe,
-            self._life.state,
-            self._life.failure,
-            socket.gethostname(),
-            os.getpid(),
-            self._routing.lost_peers(),
-            self._encryption(),
-        )
+        lost, secured = self._routing.lost_peers(), self._encryption()
+        budget = self._running.budget if self._running is not None else None
+        host, pid, life = socket.gethostname(), os.getpid(), self._life
+        return PEStatus(self.spec.pe, life.state, life.failure, host, pid, lost, secured, budget)
 
     def sample(self) -> PESample:
         """Counters so far."""
@@ -188,6 +185,10 @@ class ProcessingElement:
         """Has its loops decide nothing on threads, queues and channels, or decide again."""
         if self._running is not None:
             self._running.pause_levels(paused)
+
+    def share_host(self, budget: CpuBudget | None) -> HostUse:
+        """Keeps to its part of the host from now on. See ElementApi."""
+        return self._started().share_host(budget)
 
     def advance(self, epoch: int) -> None:
         """Refuses links of older epochs from now on: they come from elements that were replaced."""

@@ -17,15 +17,18 @@ from rayelastic.runtime.element.saving.marked import MarkedSaving, operators_wit
 from rayelastic.runtime.element.state_exchange import StateExchange
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
 from rayelastic.runtime.element.wiring import connect_links, connect_operators, shared_operators
+from rayelastic.runtime.loops.adaptation_loop import cpu_seconds
 from rayelastic.runtime.loops.alarm import alarm_of
 from rayelastic.runtime.loops.channel_loop import channel_loop
 from rayelastic.runtime.loops.elasticity import adaptation_loop
 from rayelastic.runtime.operators.channels import pinned_models
-from rayelastic.runtime.watch.machine_load import cpus_by_node
+from rayelastic.runtime.values.host_use import HostUse
+from rayelastic.runtime.watch.machine_load import available_cpus, cpus_by_node, waited_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rayelastic.policy.element.cpu_budgets import CpuBudget
     from rayelastic.runtime.element.hosted import HostedOperators
     from rayelastic.runtime.element.reach.dialling import Dialler
     from rayelastic.runtime.element.routing import Routing
@@ -130,6 +133,17 @@ class Running:
         for loop in (self._adaptation, self._channels):
             if loop is not None:
                 loop.pause(paused)
+
+    @property
+    def budget(self) -> CpuBudget | None:
+        """CPUs of its host that it may keep busy; None: it isn't bounded."""
+        return self._adaptation.budget if self._adaptation is not None else None
+
+    def share_host(self, budget: CpuBudget | None) -> HostUse:
+        """Keeps to its part of the host from now on. See ElementApi."""
+        if self._adaptation is not None:
+            self._adaptation.budget = budget
+        return HostUse(cpu_seconds(self.scheduler.sample()), waited_seconds(), available_cpus())
 
     def stop(self, drain: bool) -> None:
         """Stops its sources alone (drain), or all of its threads."""

@@ -2,9 +2,9 @@
 
 The coordinator decides and never touches tuples. It is put together from parts that own one state each: the cluster
 (its elements), the life (their states and the job's), the plan in force, the telemetry (what was counted and left), the
-watchers (a thread for each element), the rescaling, and the loop over regions. It knows processing elements only by
-their handles (host.py), so that the same object runs in the calling process and in a detached Ray actor. A processing
-element that fails or dies fails the job, with the reason; the others are ended then, so that nothing hangs.
+watchers (a thread for each element), the rescaling, and the loops over regions and hosts. It knows processing elements
+only by their handles (host.py), so that the same object runs in the calling process and in a detached Ray actor. A
+processing element that fails or dies fails the job, with the reason; the others are ended then, so that nothing hangs.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from rayelastic.runtime.checkpoint.saving import check_savable, end_stop, save_j
 from rayelastic.runtime.feeding.fed_sources import FedSources
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT, JobCluster
 from rayelastic.runtime.job.kept_results import decoded, encoded
+from rayelastic.runtime.job.levels.budget_loop import budget_loop
+from rayelastic.runtime.job.levels.job_loops import JobLoops
 from rayelastic.runtime.job.life import JobLife
 from rayelastic.runtime.job.plan_in_force import PlanInForce
 from rayelastic.runtime.job.recovery import Recovery
@@ -124,7 +126,7 @@ class Coordinator:
             self._safety.change if self._safety is not None else None,
             lambda: self._life.checkpoints.problem,
         )
-        self._regions = region_level(
+        regions = region_level(
             job,
             self._cluster,
             host,
@@ -135,6 +137,7 @@ class Coordinator:
             self._changes.change,
             saves=settings is not None,
         )
+        self._loops = JobLoops(regions, budget_loop(job.name, job.config, self._life.elements, self._cluster.element))
 
     # --- the life of the job --------------------------------------------------------------------------------------
 
@@ -244,8 +247,7 @@ class Coordinator:
     def close(self) -> None:
         """Ends whatever still runs, and the threads that watch it; safe to repeat."""
         self._life.end(State.CANCELLED)
-        if self._regions is not None:
-            self._regions.stop()
+        self._loops.stop()
         self._watchers.join()
         self._journal.close()
 
@@ -271,8 +273,7 @@ class Coordinator:
         """Has nothing be decided on threads, queues, channels and regions from now on, or be decided again."""
         self._journal.pauses(paused)
         self._life.paused = paused
-        if self._regions is not None:
-            self._regions.pause(paused)
+        self._loops.pause(paused)
         for handle in self._cluster.handles.values():
             self._pause(handle)
 
@@ -297,8 +298,7 @@ class Coordinator:
             since: {processing element: number of the first pass wanted}; 0 for those that aren't named.
         """
         found: list[Adaptation | RegionAdaptation] = list(self._telemetry.adaptations(since))
-        if self._regions is not None:
-            found += self._regions.journal.since(since.get(REGIONS, 0))
+        found += self._loops.adaptations(since.get(REGIONS, 0))
         return tuple(sorted(found, key=lambda adaptation: (adaptation.observation.time, adaptation.pe)))
 
     def results(self) -> dict[str, SinkResult]:
@@ -363,9 +363,8 @@ class Coordinator:
     def _runs(self) -> None:
         self._rescaling.make_ready()
         self._life.paused = self._journal.paused
-        if self._regions is not None:
-            self._regions.pause(self._journal.paused)
-            self._regions.start()
+        self._loops.pause(self._journal.paused)
+        self._loops.start()
         self._life.runs(self._journal.began)
         if self._safety is not None:
             self._safety.start()
@@ -381,8 +380,7 @@ class Coordinator:
         """Notes that the job is over, and ends every processing element."""
         if self._safety is not None:
             self._safety.halt()
-        if self._regions is not None:
-            self._regions.halt()
+        self._loops.halt()
         reason, operator = (failure.reason, failure.operator) if failure is not None else ("", None)
         level = logging.INFO if failure is None else logging.ERROR
         try:

@@ -11,10 +11,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.plan.config import ThreadingModel
+from rayelastic.policy.element.cpu_budgets import CpuBudget, within_budget
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.runtime.values.adaptation import Adaptation, Journal
@@ -24,7 +25,7 @@ from rayelastic.runtime.watch.machine_load import CpuUse, MachineLoad
 if TYPE_CHECKING:
     from rayelastic import _native
 
-__all__ = ["AdaptationLoop", "LoopSettings", "Scheduler", "observe"]
+__all__ = ["AdaptationLoop", "LoopSettings", "Scheduler", "cpu_seconds", "observe"]
 
 log = logging.getLogger(__name__)
 
@@ -149,6 +150,11 @@ def observe(
     )
 
 
+def cpu_seconds(sample: _native.Sample) -> float:
+    """Seconds for which CPUs ran the threads of a scheduler, in operators and outside."""
+    return sample.engine_cpu_seconds + sum(operator.cpu_seconds for operator in sample.operators)
+
+
 def _asleep(before: _native.OperatorSample, after: _native.OperatorSample) -> float:
     """Seconds that an operator slept inside its function, if that is what it mostly does: it calls a service, say.
 
@@ -231,6 +237,7 @@ class AdaptationLoop:
         self._number = 0
         self._wanted: Decision | None = None
         self._late: dict[str, int] = {}  # {operator: periods for which it should have switched}
+        self.budget: CpuBudget | None = None  # whoever shares out the host writes here
 
     def start(self) -> None:
         """Start its thread."""
@@ -295,17 +302,21 @@ class AdaptationLoop:
         if fresh:
             self._outdated.clear()
             self._controller.reset()
-        pending = self._pending(after)
+        pending, budget, cpu = self._pending(after), self.budget, self._load.use()
+        if budget is not None and budget.one_process:  # what the process used is that of all of them
+            cpu = replace(cpu, own=(cpu_seconds(after) - cpu_seconds(before)) / max(seconds, 1e-9))
         observation = observe(
             settings,
             before,
             after,
             seconds,
             at=at,
-            cpu=self._load.use(),
+            cpu=cpu,
             adapted=not pending and (self._wanted is None or after.thread_count == self._wanted.thread_count),
             reluctant=frozenset(name for name, periods in self._late.items() if periods >= PATIENCE),
         )
+        if budget is not None:
+            observation = within_budget(observation, budget)
         decision = self._controller.step(observation)
         changes = decision.changes(observation)
         threads, models = observation.thread_count, {}

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rayelastic.policy.element.cpu_budgets import CpuBudget
 from rayelastic.runtime.values.checkpoint_record import MOST_RECORDS, CheckpointRecord
 
 
@@ -198,6 +199,7 @@ class PEStatus:
         pid: its operating system process.
         lost_peers: {processing element: why}, where a link of an elastic region broke.
         encryption: what is in force on its links; empty if it has neither links nor a port.
+        budget: CPUs of its host that it may keep busy beside other elements of the job there; None: it isn't bounded.
     """
 
     pe: str
@@ -207,6 +209,7 @@ class PEStatus:
     pid: int = 0
     lost_peers: Mapping[str, str] = field(default_factory=dict)
     encryption: str = ""
+    budget: CpuBudget | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["CpuUse", "MachineLoad", "available_cpus", "cpus_by_node", "resident_bytes"]
+__all__ = ["CpuUse", "MachineLoad", "available_cpus", "cpus_by_node", "resident_bytes", "waited_seconds"]
 
 TASKS = Path("/proc/self/task")  # Linux: Documentation/scheduler/sched-stats.rst, /proc/<pid>/schedstat
 SYSTEM = Path("/sys/devices/system")  # Linux: Documentation/ABI/stable/sysfs-devices-node and sysfs-devices-system-cpu
@@ -50,6 +50,11 @@ def resident_bytes() -> int:
     """Return how much memory of this process is in use."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def waited_seconds() -> float:
+    """Return for how long threads of this process that are there now were ready to run, and something else ran."""
+    return sum(_waited(TASKS).values()) / 1e9
 
 
 @dataclass(frozen=True, slots=True)

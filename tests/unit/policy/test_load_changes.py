@@ -124,9 +124,9 @@ def test_a_series_that_grows_is_remembered_as_it_is_now() -> None:
     memory, series = Memory(), Series([math.log(100.0)])
     best = Configuration(2, frozenset())
     memory.keep(Remembered(best, series, 0))
-    assert memory.met(best, Series([math.log(105.0)]), 0, tolerance=0.1)
+    assert memory.met(Remembered(best, Series([math.log(105.0)]), 0), tolerance=0.1)
     series.values.extend([math.log(150.0)] * 9)
-    assert not memory.met(best, Series([math.log(105.0)]), 0, tolerance=0.1)
+    assert not memory.met(Remembered(best, Series([math.log(105.0)]), 0), tolerance=0.1)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import math
 import random
 from typing import Any
 
-from rayelastic.policy.element.guided.levels import fewer_threads, more_threads, peak_above
+from rayelastic.policy.element.guided.levels import fewer_threads, hidden_peak, more_threads
 from rayelastic.policy.element.guided.measurement import (
     Expected,
     Margin,
@@ -124,9 +124,9 @@ def test_levels_go_where_lines_meet() -> None:
     assert more_threads({2: 1.0, 4: 1.9}, 2, 8, 2) is None
     assert more_threads({8: 1.0}, 8, 8, 2) is None
     assert more_threads({6: 1.0}, 6, 8, 2).threads == 8  # type: ignore[union-attr]
-    assert peak_above({64: 64.0}, 64, 0.05) is None
-    assert peak_above({8: 8.0, 9: 7.0}, 8, 0.05) is None
-    assert peak_above({8: 10.0, 16: 9.0, 4: 10.0}, 8, 0.05) is None
+    assert hidden_peak({64: 64.0}, 64, 0.05) is None
+    assert hidden_peak({8: 8.0, 9: 7.0}, 8, 0.05) is None
+    assert hidden_peak({8: 10.0, 16: 9.0, 4: 10.0}, 8, 0.05) is None
 
 
 def test_saving_goes_by_the_line_below_or_by_idle_threads() -> None:

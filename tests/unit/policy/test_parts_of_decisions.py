@@ -6,7 +6,7 @@ import pytest
 
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.policy.element.guided.estimate import Configuration, Profile, _dearest
-from rayelastic.policy.element.guided.levels import fewer_threads, peak_above
+from rayelastic.policy.element.guided.levels import fewer_threads, hidden_peak
 from rayelastic.policy.element.guided.load import LoadThresholds, saturation_of
 from rayelastic.policy.element.guided.load_watch import TupleCost
 from rayelastic.policy.element.observation import Observation, OperatorObservation
@@ -24,7 +24,7 @@ def test_fewer_threads_go_by_what_a_thread_gave_where_the_line_promises_more() -
 
 
 def test_a_peak_is_looked_for_below_the_level_that_is_known_above() -> None:
-    tried = peak_above({8: 8.0, 16: 15.0}, 8, gain=0.05)
+    tried = hidden_peak({8: 8.0, 16: 15.0}, 8, gain=0.05)
     assert tried is not None
     assert tried.threads == 15
 

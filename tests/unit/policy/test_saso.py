@@ -119,18 +119,14 @@ def test_any_scalability_is_found_without_noise(contention: Any, coherence: Any,
 
 
 def test_peaks_are_found_without_noise() -> None:
-    """All settle, quietly; two in a hundred are below 85 % of the best, and are such as those of the next test."""
+    """All settle, quietly, near the best."""
     dice = random.Random(1)
     drawn = [(dice.randint(1, 100), dice.uniform(0.0, 2.0), dice.randint(1, 200)) for _ in range(500)]
     runs = [run(peak(top, fall), maximum, 0.0, number, after=20) for number, (top, fall, maximum) in enumerate(drawn)]
     assert all(one.settled is not None and one.settled <= 60 and one.quiet and not one.overshoot for one in runs)
-    assert sum(one.accuracy >= 0.85 for one in runs) >= 0.98 * len(runs)
-    assert min(one.accuracy for one in runs) >= 0.6
+    assert min(one.accuracy for one in runs) >= 0.85
 
 
-@pytest.mark.xfail(
-    reason="two levels beside a peak may be alike, far below it; nobody looks between them", strict=False
-)
 @pytest.mark.parametrize(("top", "fall", "maximum"), [(52, 1.59375, 62), (14, 2.68, 30), (108, 1.23, 146)])
 def test_a_peak_with_a_steep_fall_between_two_levels_is_found(top: int, fall: float, maximum: int) -> None:
     assert run(peak(top, fall), maximum, 0.0, seed=0, after=20).accuracy >= 0.85

@@ -84,6 +84,7 @@ class GuidedMultiLevelElasticity:
     ) -> None:
         self._upstream = upstream
         self._thresholds = thresholds or GuidedThresholds()
+        self._budget: int | None = None  # a bound, and nothing that was learned
         self.reset()
         self._earlier: Configuration | None = earlier
 
@@ -117,14 +118,26 @@ class GuidedMultiLevelElasticity:
         graph = self._graph_of(observation)
         self._profile.add(observation, graph.sources)
         self._recent.add(observation, graph.sources)
-        decision = self._make_room(observation) or self._follow(observation, graph)
+        decision = self._keep_to_budget(observation) or self._make_room(observation)
+        decision = decision or self._follow(observation, graph)
         if decision is None:
             decision = self._search_step(observation) if self._settled is None else self._watch(observation)
         if not (self._shift.suspicious or self._cost.leaning):
             self._recent = Profile()
         return decision
 
-    # --- what bounds the threads: CPUs that others use, and demand ---
+    # --- what bounds the threads: the budget, CPUs that others use, and demand ---
+
+    def _keep_to_budget(self, observation: Observation) -> Decision | None:
+        """Search anew within other CPUs than before; siblings that were taken for others have their own parts now."""
+        budget, before = observation.budget, self._budget
+        if budget == before:
+            return None
+        self._budget, self._others = budget, OtherProcesses()
+        now = _in_force(observation)
+        start = Configuration(min(now.threads, self._limits(observation)[1]), now.queued)
+        part = f"its part of the host is {counted(budget, 'CPU')}" if budget is not None else "it has the host alone"
+        return self._begin(observation, start, f"{part} now", "fair shares")
 
     def _make_room(self, observation: Observation) -> Decision | None:
         """Give way to other processes, and come back (P32, C004-3; instead of a stop at 80 % of the host)."""
@@ -246,8 +259,8 @@ class GuidedMultiLevelElasticity:
         return periods < first or (few and periods < 2 * first)
 
     def _met_again(self, search: ConfigurationSearch) -> bool:
-        series, others = search.measured[search.best], self._others.cpus
-        return self._memory.met(search.best, series, others, self._thresholds.recalled)
+        now = self._remembered(search.best, search.measured[search.best])
+        return self._memory.met(now, self._thresholds.recalled)
 
     def _settle(self, observation: Observation, search: ConfigurationSearch, why: str) -> Decision:
         self._settled = Series(list(search.measured[search.best].values))
@@ -295,7 +308,7 @@ class GuidedMultiLevelElasticity:
         return self._graph
 
     def _remembered(self, best: Configuration, series: Series) -> Remembered:
-        return Remembered.of(best, series, self._others.cpus, self._profile)
+        return Remembered.of(best, series, self._others.cpus, self._profile, self._budget)
 
     def _limits(self, observation: Observation) -> tuple[int, int]:
         return thread_limits(observation, self._others.cpus)

@@ -14,10 +14,11 @@ from enum import Enum
 
 from rayelastic.plan.plan_text import counted, short
 
-__all__ = ["LevelTry", "Purpose", "fewer_threads", "more_threads", "peak_above"]
+__all__ = ["LevelTry", "Purpose", "fewer_threads", "hidden_peak", "more_threads"]
 
 STILL_RISING = 0.5  # gain per thread, as a share of the mean one so far, at which a peak isn't reached yet
-STEEP = 0.1  # gain up to which a peak as steep on either side isn't believed
+STEEP = 0.1  # gain up to which a peak by such lines isn't believed
+WIDE = 0.3  # gain by the line that led up, from which a peak far beyond that isn't ruled out by what lies behind
 LEAST_SAVING = 0.9  # a smaller thread count is worth a try from a tenth fewer on
 
 
@@ -51,44 +52,51 @@ def more_threads(known: Mapping[int, float], level: int, maximum: int, factor: i
     return LevelTry(min(maximum, level * factor), Purpose.GROWTH, f"nothing is known above {counted(level, 'thread')}")
 
 
-def peak_above(known: Mapping[int, float], level: int, gain: float) -> LevelTry | None:
-    """Return where a peak may hide between the level and the next known one above it.
+def hidden_peak(known: Mapping[int, float], level: int, gain: float) -> LevelTry | None:
+    """Return where a peak may hide between the level and the next known one above it, or else the one below it.
 
-    The line that led up to the level and the one that leads down from the level above meet where the peak would be.
+    The line that led up to such a gap and the one that leads down from it meet where the peak would be.
 
     Args:
         known: throughput by thread count.
         level: the best thread count so far.
         gain: relative gain from which a peak is worth a try.
 
-    >>> peak_above({32: 32.0, 64: 64.0, 128: 32.0}, 64, gain=0.05).threads
+    >>> hidden_peak({32: 32.0, 64: 64.0, 128: 32.0}, 64, gain=0.05).threads
     80
-    >>> peak_above({2: 2.0, 4: 4.0, 7: 1.0}, 4, gain=0.05).threads
+    >>> hidden_peak({2: 2.0, 4: 4.0, 7: 1.0}, 4, gain=0.05).threads
     5
-    >>> peak_above({8: 8.0, 10: 10.0, 16: 10.0, 32: 10.0}, 10, gain=0.05) is None
+    >>> hidden_peak({16: 16.0, 32: 32.0, 62: 36.0}, 62, gain=0.05).threads
+    49
+    >>> hidden_peak({8: 8.0, 10: 10.0, 16: 10.0, 32: 10.0}, 10, gain=0.05) is None
     True
     """
-    higher = sorted(n for n in known if n > level)
-    if not higher or higher[0] - level < 2:
+    above = min((n for n in known if n > level), default=level)
+    below = max((n for n in known if n < level), default=level)
+    return _peak_between(known, level, level, above, gain) or _peak_between(known, level, below, level, gain)
+
+
+def _peak_between(known: Mapping[int, float], level: int, low: int, high: int, gain: float) -> LevelTry | None:
+    if high - low < 2:
         return None
-    lower = max((n for n in known if n < level), default=0)
-    rise = (known[level] - known.get(lower, 0.0)) / (level - lower)
-    above = higher[0]
-    fall = -rise  # of a peak of which only one side is known
-    if len(higher) > 1:
-        fall = (known[higher[1]] - known[above]) / (higher[1] - above)
-    if rise <= max(fall, 0.0):
+    before = max((n for n in known if n < low), default=0)
+    beyond = min((n for n in known if n > high), default=None)
+    rise = (known[low] - known.get(before, 0.0)) / (low - before)
+    fall = -rise if beyond is None else (known[beyond] - known[high]) / (beyond - high)  # only one side is known
+    still_rising = rise >= STILL_RISING * known[low] / low
+    if rise <= max(fall, 0.0) or (level == high and not (before and still_rising)):
         return None
-    meet = (known[above] - known[level] + rise * level - fall * above) / (rise - fall)
-    promise = known[level] + rise * (meet - level)
-    target = min(max(round(meet), level + 1), above - 1)
-    one_side = len(higher) == 1 and rise >= STILL_RISING * known[level] / level
-    if one_side and promise < known[level] * (1 + STEEP):
-        middle = round(math.sqrt(level * above))  # of a steep fall nothing is known but where it has happened
-        return LevelTry(middle, Purpose.GROWTH, f"it rose up to {counted(level, 'thread')}, and fell before {above}")
+    meet = (known[high] - known[low] + rise * low - fall * high) / (rise - fall)
+    promise = known[low] + rise * (meet - low)
+    # of a steep fall nothing is known but where it has happened, whatever a line beyond it says
+    wide = beyond is None or rise * (high - low) >= WIDE * known[low]
+    if level == low and fall < 0 and still_rising and wide and promise < known[low] * (1 + STEEP):
+        why = f"it rose up to {counted(low, 'thread')}, and fell before {high}"
+        return LevelTry(round(math.sqrt(low * high)), Purpose.GROWTH, why)
     if promise < known[level] * (1 + gain):
         return None
-    return LevelTry(target, Purpose.GROWTH, f"up to {short(promise)} may be had between {level} and {above} threads")
+    target = min(max(round(meet), low + 1), high - 1)
+    return LevelTry(target, Purpose.GROWTH, f"up to {short(promise)} may be had between {low} and {high} threads")
 
 
 def fewer_threads(

@@ -31,6 +31,7 @@ class Remembered:
         costs: share of each operator in all work; empty without a profile.
         samples: of the profiler, that tell so.
         effort: samples per tuple; 0 without a profile.
+        budget: CPUs that its coordinator left to this element; None: all.
     """
 
     best: Configuration
@@ -39,12 +40,19 @@ class Remembered:
     costs: Mapping[str, float] = field(default_factory=dict)
     samples: float = 0.0
     effort: float = 0.0
+    budget: int | None = None
 
     @classmethod
-    def of(cls, best: Configuration, series: Series, others: int, profile: Profile) -> Remembered:
+    def of(
+        cls, best: Configuration, series: Series, others: int, profile: Profile, budget: int | None = None
+    ) -> Remembered:
         """Return a load with what the profiler tells of it."""
         costs = profile.costs() if profile.known else {}
-        return cls(best, series, others, costs, profile.total, profile.effort)
+        return cls(best, series, others, costs, profile.total, profile.effort, budget)
+
+    def had_as_much(self, other: Remembered) -> bool:
+        """Return whether the same CPUs were there for it."""
+        return (self.others, self.budget) == (other.others, other.budget)
 
     def gave(self, series: Series, tolerance: float) -> bool:
         """Return whether a throughput is the same, but for a relative difference."""
@@ -83,12 +91,12 @@ class Memory:
 
     def keep(self, load: Remembered) -> None:
         """Remember a load, in place of those like it."""
-        others = [one for one in self.loads if one.others != load.others or one.distance(load) >= ALIKE / 2]
+        others = [one for one in self.loads if not one.had_as_much(load) or one.distance(load) >= ALIKE / 2]
         self.loads = [*others, load][-LOADS:]
 
     def like(self, now: Remembered, maximum: int) -> Remembered | None:
         """Return the load most alike, if its configuration is another one that is allowed; the latest of equals."""
-        alike = [(one.distance(now), -at, one) for at, one in enumerate(self.loads) if one.others == now.others]
+        alike = [(one.distance(now), -at, one) for at, one in enumerate(self.loads) if one.had_as_much(now)]
         if not alike:
             return None
         distance, _, found = min(alike, key=lambda one: one[:2])
@@ -96,6 +104,8 @@ class Memory:
             return None
         return found
 
-    def met(self, best: Configuration, series: Series, others: int, tolerance: float) -> bool:
+    def met(self, now: Remembered, tolerance: float) -> bool:
         """Return whether a configuration was the best of a load before, and gave the same."""
-        return any(one.best == best and one.others == others and one.gave(series, tolerance) for one in self.loads)
+        return any(
+            one.best == now.best and one.had_as_much(now) and one.gave(now.series, tolerance) for one in self.loads
+        )

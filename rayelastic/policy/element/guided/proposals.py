@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from rayelastic.plan.plan_text import counted
 from rayelastic.policy.element.guided.estimate import NEARLY_BEST, Configuration, Estimate
 from rayelastic.policy.element.guided.explanation import Explanation
-from rayelastic.policy.element.guided.levels import LevelTry, Purpose, fewer_threads, more_threads, peak_above
+from rayelastic.policy.element.guided.levels import LevelTry, Purpose, fewer_threads, hidden_peak, more_threads
 from rayelastic.policy.element.guided.measurement import Series
 from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
 
@@ -96,7 +96,7 @@ class _Proposal:
         return self._at(level)
 
     def peak(self) -> Trial | None:
-        level = peak_above(self.known.levels(), self.known.best.threads, self.thresholds.peak)
+        level = hidden_peak(self.known.levels(), self.known.best.threads, self.thresholds.peak)
         if level is None or self.bounds.estimate is None:
             return self._at(level)
         queued = self._placed(self.bounds.estimate, level.threads)

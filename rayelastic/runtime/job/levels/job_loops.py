@@ -1,0 +1,50 @@
+"""The loops of a coordinator, as one: over regions, and over hosts. Elements have loops of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rayelastic.runtime.job.levels.budget_loop import BudgetLoop
+    from rayelastic.runtime.loops.region_loop import RegionLoop
+    from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+
+__all__ = ["JobLoops"]
+
+
+class JobLoops:
+    """Those of one job.
+
+    Args:
+        regions: adapts its plan; None: nobody does.
+        budgets: shares out its hosts; None: nobody does.
+    """
+
+    def __init__(self, regions: RegionLoop | None, budgets: BudgetLoop | None) -> None:
+        self._regions = regions
+        self._all: tuple[RegionLoop | BudgetLoop, ...] = tuple(loop for loop in (regions, budgets) if loop is not None)
+
+    def start(self) -> None:
+        """Starts their threads."""
+        for loop in self._all:
+            loop.start()
+
+    def pause(self, paused: bool) -> None:
+        """Has them decide nothing from now on, or decide again."""
+        for loop in self._all:
+            loop.pause(paused)
+
+    def halt(self) -> None:
+        """Has them end with the pass that they are in; returns at once."""
+        for loop in self._all:
+            loop.halt()
+
+    def stop(self) -> None:
+        """Ends them; what is in force stays."""
+        for loop in self._all:
+            loop.stop()
+
+    def adaptations(self, since: int) -> Sequence[RegionAdaptation]:
+        """What was adapted of the plan, from a pass on."""
+        return self._regions.journal.since(since) if self._regions is not None else ()

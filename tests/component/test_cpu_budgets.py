@@ -1,0 +1,132 @@
+"""Elements of one job on one host get parts of its CPUs from their coordinator, keep to them, and say so."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.job import Job, LocalControl, prepare
+from rayelastic.runtime.element.host import InProcessHost
+from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.loops.elasticity import replay
+from rayelastic.runtime.values.adaptation import Adaptation
+
+PERIOD = 0.2  # seconds between two decisions, and between two looks of the coordinator
+PATIENCE = 100  # periods
+
+
+class Number(NamedTuple):
+    value: int
+
+
+def dear(t: Number) -> int:
+    x = t.value * 1.0
+    for _ in range(2000):
+        x = x * 1.0000001
+    return int(x) % 1000003
+
+
+@pytest.fixture
+def two_cpus() -> Iterator[None]:
+    """Has threads that are started from here use two CPUs, whatever the machine has: two elements fill them."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(before)[:2])
+    yield
+    os.sched_setaffinity(0, before)
+
+
+def numbers() -> rel.Topology:
+    topology = rel.Topology("numbers")
+    stream = topology.source("numbers", rel.sequence(10**12))
+    for index in range(8):
+        stream = stream.map(f"map{index}", dear, schema=Number)
+    stream.sink("count", rel.count())
+    return topology
+
+
+def config(**settings: object) -> rel.JobConfig:
+    return rel.JobConfig(pes=2, adaptation_period=PERIOD, **settings)  # type: ignore[arg-type]
+
+
+def of_elements(job: Job) -> list[Adaptation]:
+    return [done for done in job.adaptations(every_pass=True) if isinstance(done, Adaptation)]
+
+
+def await_parts(job: Job) -> None:
+    for _ in range(PATIENCE):
+        if all(pe.budget is not None for pe in job.status.pes):
+            return
+        job.pause(PERIOD)
+    raise AssertionError("\n".join(map(str, of_elements(job))))
+
+
+def await_passes(job: Job, wanted: int) -> list[Adaptation]:
+    """Passes of elements that have parts, of each so many."""
+    for _ in range(PATIENCE):
+        found = [done for done in of_elements(job) if done.observation.budget is not None]
+        if all(sum(done.pe == pe.pe for done in found) >= wanted for pe in job.status.pes):
+            return found
+        job.pause(PERIOD)
+    raise AssertionError("\n".join(map(str, of_elements(job))))
+
+
+@pytest.mark.usefixtures("two_cpus")
+def test_two_elements_that_fill_a_host_get_half_of_it_each(tmp_path: Path) -> None:
+    job = rel.start(numbers(), config(journal=str(tmp_path / "{pe}.jsonl")))
+    try:
+        await_parts(job)
+        assert [(pe.budget.cpus, pe.budget.of) for pe in job.status.pes if pe.budget is not None] == [(1, 2), (1, 2)]
+        seen = await_passes(job, 4)
+    finally:
+        job.cancel(drain=False)
+        job.close()
+    first = {pe.pe: next(done for done in seen if done.pe == pe.pe) for pe in job.status.pes}
+    for done in first.values():
+        assert done.decision.reason.startswith("its part of the host is 1 CPU now")
+    for done in seen:
+        assert (done.observation.cpu_count, done.observation.maximum_threads) == (1, 1)
+        assert done.decision.thread_count == 1
+        assert done.observation.own_cpu < 1.9, "what its sibling in this process uses isn't its own"
+    for pe in job.status.pes:
+        assert [again for _, again in replay(tmp_path / f"{pe.pe}.jsonl")]
+        assert all(done.decision == again for done, again in replay(tmp_path / f"{pe.pe}.jsonl"))
+
+
+@pytest.mark.usefixtures("two_cpus")
+def test_the_next_coordinator_goes_on_with_the_parts_that_were_given() -> None:
+    spec, host = prepare(numbers(), config()), InProcessHost()
+    first = Coordinator(spec, host)
+    job = Job("numbers", LocalControl(first), numbers())
+    try:
+        job._start()
+        await_parts(job)
+        first._loops.stop()
+        second = Coordinator(spec, host, journal=first._journal)
+        second.resume()
+        job = Job("numbers", LocalControl(second), numbers())
+        searches = sum("its part of the host" in done.decision.reason for done in of_elements(job))
+        await_passes(job, len(of_elements(job)) // 2 + 6)
+        assert all(pe.budget is not None and pe.budget.cpus == 1 for pe in job.status.pes)
+        assert sum("its part of the host" in done.decision.reason for done in of_elements(job)) == searches
+    finally:
+        job.cancel(drain=False)
+        job.close()
+        first.close()
+
+
+@pytest.mark.parametrize("settings", [{"elasticity": "off"}, {"elasticity": "paper"}, {"threads": 2}])
+@pytest.mark.usefixtures("two_cpus")
+def test_nothing_is_shared_out_where_threads_are_chosen_otherwise(settings: dict[str, object]) -> None:
+    job = rel.start(numbers(), config(**settings))
+    try:
+        for _ in range(12):
+            job.pause(PERIOD)
+        assert all(pe.budget is None for pe in job.status.pes)
+    finally:
+        job.cancel(drain=False)
+        job.close()
