@@ -233,6 +233,7 @@ def test_lists_are_read_as_what_was_declared() -> None:
     as_list, as_tuple, nested = (
         reader_of(form, lambda _name, _fields: tuple) for form in (list_form(numbers), days, list_form(days))
     )
+    assert (str(list_form(numbers)), str(days)) == ("+l<l>", "+t<l>")
     assert as_list is None, "it is a list already"
     assert as_tuple is not None
     assert as_tuple([1, 2]) == (1, 2)
