@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pytest
@@ -16,6 +16,7 @@ from rayelastic.graph.operators import aggregates
 from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.operators.gathering.gathered import Bounds, Shown, Top
 from rayelastic.graph.operators.pacing import LONGEST_DELAY
+from rayelastic.graph.records.annotations import form_of
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import list_form, plain_form
 from rayelastic.graph.records.from_arrow import reader_of
@@ -233,9 +234,15 @@ def test_lists_are_read_as_what_was_declared() -> None:
     as_list, as_tuple, nested = (
         reader_of(form, lambda _name, _fields: tuple) for form in (list_form(numbers), days, list_form(days))
     )
+    assert (str(list_form(numbers)), str(days)) == ("+l<l>", "+t<l>")
     assert as_list is None, "it is a list already"
     assert as_tuple is not None
     assert as_tuple([1, 2]) == (1, 2)
     assert as_tuple(None) is None
     assert nested is not None
     assert nested([[1], []]) == [(1,), ()]
+
+
+def test_what_is_said_beside_a_type_counts_if_it_is_one() -> None:
+    assert str(form_of(Annotated[int, "so many"])) == str(form_of(int)) == "l"
+    assert str(form_of(Annotated[int, "so many", pa.int32()])) == "i"
