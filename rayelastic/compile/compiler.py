@@ -17,7 +17,7 @@ from typing import Any
 
 from rayelastic.compile.aggregate_compiler import compile_aggregate
 from rayelastic.compile.cache.code_cache import CacheEntry, CodeCache
-from rayelastic.compile.cache.environment import environment, layout
+from rayelastic.compile.cache.keys import code_key, refusal_key
 from rayelastic.compile.cache.loader import host_target
 from rayelastic.compile.code.aggregate_code import AggregateCode
 from rayelastic.compile.code.operator_code import SET_UP, MachineCode, OperatorCode, View
@@ -31,7 +31,7 @@ from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.identity import Identity, frozen_digest
 from rayelastic.compile.reading.signatures import annotated_library, annotated_output, unknown_name
 from rayelastic.compile.reading.syntax import NotRewrittenError, rewritten
-from rayelastic.compile.reasons import compiled_reason, plain_reason
+from rayelastic.compile.reasons import NotCompiledError, compiled_reason, plain_reason
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form
@@ -49,10 +49,6 @@ from rayelastic.graph.spec.operator_spec import (
 __all__ = ["Compiler", "is_cached", "machine_code"]
 
 _VIEWS = {"numpy": View.NUMPY, "pyarrow": View.ARROW, "pandas": View.ARROW, "polars": View.ARROW}
-
-
-class NotCompiledError(Exception):
-    """Why a function isn't compiled, one sentence without a full stop."""
 
 
 class Compiler:
@@ -282,16 +278,32 @@ def machine_code(request: FunctionRequest, state_schema: Schema | None, cache: C
         SchemaError: a field is misspelt.
     """
     identity = _identity(request)
-    key = _key(request, state_schema, identity)
+    key = code_key(request, state_schema, identity)
     entry = cache.get(key) if identity.known else None
     output = None if entry is None else _output_of(entry, request, identity)
     if entry is None or output is None:
-        entry, output = _compile_now(request, state_schema)
+        entry, output = _compiled_once(
+            request, state_schema, cache, refusal_key(key, request) if identity.known else ""
+        )
         if identity.known:
             cache.put(key, entry)
         else:
             key = hashlib.sha256(entry.image).hexdigest()
     return MachineCode(entry.entry, entry.image, entry.imports, host_target(), key, entry.in_place), output
+
+
+def _compiled_once(
+    request: FunctionRequest, state_schema: Schema | None, cache: CodeCache, refusal: str
+) -> tuple[CacheEntry, Schema]:
+    """Compiles now, unless an earlier process found that it can't be; `refusal` is the key of that, empty: none."""
+    if refusal and (known := cache.get(refusal)) is not None:
+        raise NotCompiledError(known.output)
+    try:
+        return _compile_now(request, state_schema)
+    except NotCompiledError as error:
+        if refusal and error.lasting:
+            cache.put(refusal, CacheEntry("", b"", (), False, str(error)))
+        raise
 
 
 def _identity(request: FunctionRequest) -> Identity:
@@ -339,7 +351,8 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
     except Exception as error:
         if plan.mistake is not None:
             raise _with_line(plan.mistake, error, user) from None
-        raise NotCompiledError(plain_reason(error, user, plan.problem)) from None
+        passing = isinstance(error, MemoryError | OSError | ImportError | RecursionError)
+        raise NotCompiledError(plain_reason(error, user, plan.problem), lasting=not passing) from None
     described = _described_output(made.output, request)
     return CacheEntry(made.entry, made.image, made.imports, made.in_place, described), made.output
 
@@ -382,16 +395,4 @@ def is_cached(request: FunctionRequest) -> bool:
     except NotCompiledError:
         return False
     identity = _identity(request)
-    return identity.known and user_cache().get(_key(request, state_schema, identity)) is not None
-
-
-def _key(request: FunctionRequest, state_schema: Schema | None, identity: Identity) -> str:
-    parts = (
-        environment(),
-        request.kind.value,
-        layout(request.input_schema),
-        layout(request.output),
-        layout(state_schema),
-        identity.digest,
-    )
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+    return identity.known and user_cache().get(code_key(request, state_schema, identity)) is not None

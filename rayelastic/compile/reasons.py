@@ -12,7 +12,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-__all__ = ["compiled_reason", "plain_reason", "source_line"]
+__all__ = ["NotCompiledError", "compiled_reason", "plain_reason", "source_line"]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PLACES = (re.compile(r'File "([^"]+)", line (\d+)'), re.compile(r"at (\S+) \((\d+)\)"), re.compile(r"\((\S+):(\d+)\)"))
@@ -69,6 +69,19 @@ _PATTERNS = tuple((re.compile(said), meant) for said, meant in _WORDS.items())
 _NOISE = re.compile(
     r"^(Failed in \w+ mode pipeline.*|- Resolution failure.*|During: .*|There (is|are) \d+ candidate.*|None|)$"
 )
+
+
+class NotCompiledError(Exception):
+    """Why a function isn't compiled.
+
+    Args:
+        reason: one sentence without a full stop.
+        lasting: whether it would be so another time as well.
+    """
+
+    def __init__(self, reason: str, *, lasting: bool = True) -> None:
+        super().__init__(reason)
+        self.lasting = lasting
 
 
 def plain_reason(error: BaseException, function: Callable[..., Any], problem: str = "") -> str:

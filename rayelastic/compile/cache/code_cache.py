@@ -22,7 +22,7 @@ _MAGIC = "rayelastic-code-1"
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """What is kept of one compiled function.
+    """What is kept of one compiled function, or of one that can't be: all is empty then but `output`, which says why.
 
     Args:
         entry: symbol of its rel_process function.

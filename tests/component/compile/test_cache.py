@@ -58,6 +58,38 @@ def test_the_second_process_needs_no_numba(tmp_path: Path) -> None:
     assert [p.suffix for p in folder.iterdir()] == [".rel"]
 
 
+REFUSED = """
+import sys
+from rayelastic.compile import Compiler
+from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind
+from rayelastic.graph.records.schema import Schema
+
+def shown(t):
+    return __import__("json").dumps(t.n)
+
+given, made = Schema.of({"n": int}), Schema.of({"s": str})
+code = Compiler().compile(FunctionRequest("shown", OperatorKind.MAP, shown, given, made))
+print("numba" in sys.modules, code.lane.value, code.reason)
+"""
+
+
+def test_the_second_process_knows_what_cannot_be_compiled_by_its_lines(tmp_path: Path) -> None:
+    program = tmp_path / "shows.py"
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+    told = []
+    for text in (REFUSED, REFUSED, "\n" + REFUSED):  # the last one a line below
+        program.write_text(text)
+        told.append(
+            subprocess.run(
+                [sys.executable, program], env=environment, capture_output=True, text=True, check=True
+            ).stdout
+        )
+    first, second, moved = (one.split(maxsplit=2) for one in told)
+    assert (first[:2], second[:2], moved[:2]) == (["True", "python"], ["False", "python"], ["True", "python"])
+    assert first[2] == second[2] == moved[2].replace("shows.py:9", "shows.py:8")
+    assert "shows.py:8" in first[2]
+
+
 class Word(NamedTuple):
     word: str
     count: int = 1  # type: ignore[assignment]
