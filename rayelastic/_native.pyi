@@ -751,6 +751,10 @@ class OperatorSample:
         """Tuples that it failed on and left out."""
 
     @property
+    def repaired(self) -> int:
+        """Lines of text with bytes that aren't UTF-8."""
+
+    @property
     def untaken(self) -> list[int]:
         """Records of output ports 1, 2, ... that nobody takes, by port."""
 
@@ -775,7 +779,7 @@ class Sample:
     @property
     def table(self) -> bytes:
         """
-        The same as float64, a row an operator: tuples_in, tuples_out, queued, queue_capacity, cpu_seconds, inside_seconds, waited_seconds, blocked_seconds, state_keys, state_bytes, answered, model, skipped, and all untaken ones.
+        The same as float64, a row an operator: tuples_in, tuples_out, queued, queue_capacity, cpu_seconds, inside_seconds, waited_seconds, blocked_seconds, state_keys, state_bytes, answered, model, skipped, all untaken ones, and repaired.
         """
 
     @property

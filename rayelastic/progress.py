@@ -65,7 +65,7 @@ def summary_line(now: JobMetrics) -> str:
 
 
 def told(now: JobMetrics) -> list[str]:
-    """What a user is to know of tuples that went nowhere, and of those that machine code refused; a line each."""
+    """What a user is to know of tuples that went nowhere, were refused by machine code, or mended; a line each."""
     lines = []
     for name in dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators):
         operator = now.operator(name)
@@ -76,6 +76,11 @@ def told(now: JobMetrics) -> list[str]:
         if operator.answered_by_python:
             lines.append(
                 f"{name}: {counted(operator.answered_by_python, 'tuple')} refused by compiled code, answered by Python"
+            )
+        if operator.lines_repaired:
+            lines.append(
+                f"{name}: {counted(operator.lines_repaired, 'line')} with bytes that aren't UTF-8, "
+                "which became U+FFFD: encoding= says what they are"
             )
     return lines
 

@@ -68,6 +68,7 @@ void bind_operator_sample(nb::module_& module) {
       .def_prop_ro("final", number<&One::final, OperatorSampleObject>, "Whether it has seen all its final marks.")
       .def_prop_ro("answered", number<&One::answered, OperatorSampleObject>, "Tuples for which Python answered where machine code failed.")
       .def_prop_ro("skipped", number<&One::skipped, OperatorSampleObject>, "Tuples that it failed on and left out.")
+      .def_prop_ro("repaired", number<&One::repaired, OperatorSampleObject>, "Lines of text with bytes that aren't UTF-8.")
       .def_prop_ro("untaken", number<&One::untaken, OperatorSampleObject>, "Records of output ports 1, 2, ... that nobody takes, by port.")
       .def_prop_ro("state_keys", number<&One::state_keys, OperatorSampleObject>)
       .def_prop_ro("state_bytes", number<&One::state_bytes, OperatorSampleObject>);
@@ -76,15 +77,16 @@ void bind_operator_sample(nb::module_& module) {
 // A row an operator, so that thousands of them needn't become objects of Python first.
 nb::bytes table_of(const SampleObject& self) {
   std::vector<double> rows;
-  rows.reserve(nb::len(self.operators) * 14);
+  rows.reserve(nb::len(self.operators) * 15);
   for (nb::handle each : self.operators) {
     const OperatorSample& one = nb::cast<const OperatorSampleObject&>(each).counted;
     const auto untaken = std::accumulate(one.untaken.begin(), one.untaken.end(), std::uint64_t{0});
     for (const auto count : {one.tuples_in, one.tuples_out, std::uint64_t{one.queued}, std::uint64_t{one.queue_capacity}})
       rows.push_back(static_cast<double>(count));
     for (const auto time : {one.cpu_ns, one.time_ns, one.waited_ns, one.blocked_ns}) rows.push_back(seconds(time));
-    for (const auto count : {std::uint64_t{one.state_keys}, std::uint64_t{one.state_bytes}, std::uint64_t{one.answered},
-                             std::uint64_t{static_cast<unsigned>(one.model)}, std::uint64_t{one.skipped}, untaken})
+    for (const auto count :
+         {std::uint64_t{one.state_keys}, std::uint64_t{one.state_bytes}, std::uint64_t{one.answered},
+          std::uint64_t{static_cast<unsigned>(one.model)}, std::uint64_t{one.skipped}, untaken, std::uint64_t{one.repaired}})
       rows.push_back(static_cast<double>(count));
   }
   return nb::bytes(rows.data(), rows.size() * sizeof(double));
@@ -116,7 +118,7 @@ void bind_sample(nb::module_& module) {
           nb::sig("def operators(self) -> tuple[OperatorSample, ...]"), "By number.")
       .def_prop_ro("table", table_of,
                    "The same as float64, a row an operator: tuples_in, tuples_out, queued, queue_capacity, cpu_seconds, inside_seconds, "
-                   "waited_seconds, blocked_seconds, state_keys, state_bytes, answered, model, skipped, and all untaken ones.")
+                   "waited_seconds, blocked_seconds, state_keys, state_bytes, answered, model, skipped, all untaken ones, and repaired.")
       .def_prop_ro("thread_count", number<&Sample::thread_count, SampleObject>, "Scheduler threads that aren't suspended.")
       .def_prop_ro("threads_idle", number<&Sample::threads_idle, SampleObject>, "Of these, asleep for want of work.")
       .def_prop_ro("token_wait_seconds", time<&Sample::token_wait_ns, SampleObject>)

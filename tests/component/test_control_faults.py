@@ -17,7 +17,7 @@ from tests.component.rescaling import check
 CHANGES = 6
 RATES = (0.03, 0.1)  # of calls that go wrong
 KEYS, ROWS = 50, 30_000
-IN_THE_GATE, NIGHTLY = 10, 500
+IN_THE_GATE, NIGHTLY = 5, 500
 
 
 def survives(seed: int, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.job import Job, LocalControl, prepare
+from rayelastic.policy.element.cpu_budgets import BudgetThresholds, CpuBudgets
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.job.levels import budget_loop
 from rayelastic.runtime.loops.elasticity import replay
 from rayelastic.runtime.values.adaptation import Adaptation
 
@@ -32,8 +35,13 @@ def dear(t: Number) -> int:
 
 
 @pytest.fixture
-def two_cpus() -> Iterator[None]:
-    """Has threads that are started from here use two CPUs, whatever the machine has: two elements fill them."""
+def two_cpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Has threads that are started from here use two CPUs, whatever the machine has: two elements fill them.
+
+    Other tests may take some of that: a fifth of it counts as full, and nobody's part becomes less for it.
+    """
+    kept = BudgetThresholds(full=0.2, patience=10_000)
+    monkeypatch.setattr(budget_loop, "CpuBudgets", functools.partial(CpuBudgets, thresholds=kept))
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(before)[:2])
     yield

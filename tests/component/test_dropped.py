@@ -12,6 +12,7 @@ from rich.console import Console
 import rayelastic as rel
 from rayelastic.cli import main
 from rayelastic.job import Job, start
+from rayelastic.progress import told
 from rayelastic.runtime.watch.metric_table import MetricsReader
 from rayelastic.top import picture, view
 
@@ -92,6 +93,22 @@ def finished(on_error: Any) -> Job:
     job = start(topology)
     job.wait()
     return job
+
+
+def test_lines_that_are_not_utf_8_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_bytes("gr\u00fcn\nrot".encode("latin-1") + b"\r\xff\r\n\xe2\x82\xac\nlast\xe9")
+    topology = rel.Topology("repaired")
+    topology.source("lines", rel.text(str(tmp_path / "lines.txt"))).sink("out", rel.list())
+    job = start(topology)
+    rows = job.wait()["out"]
+    assert [row.line for row in rows] == ["gr\ufffdn", "rot", "\ufffd", "\u20ac", "last\ufffd"]
+    metrics = job.metrics()
+    assert metrics.operator("lines").lines_repaired == 3
+    assert told(metrics) == [
+        "lines: 3 lines with bytes that aren't UTF-8, which became U+FFFD: encoding= says what they are"
+    ]
+    readings = {(r.metric, r.labels[2:]): r.value for r in MetricsReader().read(metrics, job.plan())}
+    assert readings["rayelastic_operator_lines_repaired_total", ("lines",)] == 3
 
 
 def test_top_and_prometheus_show_them() -> None:

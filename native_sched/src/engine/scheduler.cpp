@@ -123,6 +123,7 @@ class Scheduler::State {
                                                                           .final = context.is_final(),
                                                                           .answered = context.counted(Tally::Answered),
                                                                           .skipped = context.counted(Tally::Skipped),
+                                                                          .repaired = context.counted(Tally::Repaired),
                                                                           .untaken = context.untaken()});
       for (const auto& port : graph_->ports()[id]) {
         each.queued += port->queued();

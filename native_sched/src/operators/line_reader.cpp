@@ -160,7 +160,23 @@ std::size_t LineReader::read_some(char* target, std::size_t bytes) {
   }
 }
 
+namespace {
+
+// Lines with bytes that aren't UTF-8.
+std::int64_t ill_formed(std::string_view text) noexcept {
+  std::int64_t count = 0;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+    count += rel_text_is_valid(line.data(), static_cast<std::int64_t>(line.size())) == 0 ? 1 : 0;
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  return count;
+}
+
+}  // namespace
+
 ChunkRef LineReader::give(ChunkRef chunk, std::size_t bytes) {
+  repaired_ = 0;
   const auto length = static_cast<std::int64_t>(bytes);
   if (rel_text_is_valid(chunk->data(), length) != 0) {
     if (bytes < chunk->size() / 4) {  // a small file or a trickling pipe: queues would count a chunk full of nothing
@@ -170,6 +186,7 @@ ChunkRef LineReader::give(ChunkRef chunk, std::size_t bytes) {
     text_ = {chunk->data(), bytes};
     return chunk;
   }
+  repaired_ = ill_formed({chunk->data(), bytes});
   ChunkRef repaired = Chunk::allocate(3 * bytes);
   text_ = {repaired->data(), static_cast<std::size_t>(rel_text_repair(chunk->data(), length, repaired->data()))};
   return repaired;

@@ -26,6 +26,8 @@ class LineReader {
   // std::runtime_error naming a file that can't be read or has a line of 1 GiB. A byte order mark in front of a file is left out.
   [[nodiscard]] ChunkRef next();
   [[nodiscard]] std::string_view text() const noexcept { return text_; }  // of the last chunk; \r\n never split
+  // How many of its lines had bytes that aren't UTF-8.
+  [[nodiscard]] std::int64_t repaired() const noexcept { return repaired_; }
 
   // Of the last chunk's text: the number of its file, whether that can be sought in, and where in it the text begins.
   [[nodiscard]] std::size_t file() const noexcept { return next_path_ - 1; }
@@ -60,6 +62,7 @@ class LineReader {
   ChunkRef rest_;                       // the chunk that ends with the beginning of an unfinished line
   std::string_view carry_;              // that beginning
   std::string_view text_;
+  std::int64_t repaired_ = 0;
 };
 
 }  // namespace rayelastic

@@ -58,6 +58,7 @@ std::int64_t read_lines(const void*, std::int64_t, void* out, std::int64_t capac
     } else if (source.reader.file() != source.place.file) {
       source.place = {.file = source.reader.file(), .byte = 0, .lines = source.lines};
     }
+    if (source.reader.repaired() > 0) context->count(Tally::Repaired, source.reader.repaired());
     source.at = source.reader.text().data();
     source.end = source.at + source.reader.text().size();
     source.newline = source.find('\n', source.at);

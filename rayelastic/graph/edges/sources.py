@@ -79,7 +79,7 @@ def text(paths: Paths, *, encoding: str | None = None) -> Text:
     Args:
         paths: a file, a glob, a directory (all files below it), a URI such as `s3://bucket/logs/*.gz`, or several.
         encoding: of the files; what isn't of it fails the job. By default UTF-8, in which bytes that aren't UTF-8
-            become U+FFFD.
+            become U+FFFD; how many lines had such bytes is counted (`lines_repaired` of the metrics).
 
     Raises:
         SourceError: when the source is declared, if nothing is there, or there is no such encoding.

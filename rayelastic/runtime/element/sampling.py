@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ElementSampling"]
 
-LOST = 2  # columns of the native table behind COUNTERS: tuples left out, and those that no port took
+LOST = 3  # columns of the native table behind COUNTERS: tuples left out, those that no port took, lines repaired
 
 
 class ElementSampling:
@@ -75,7 +75,8 @@ class ElementSampling:
         lossy = {self._names[row] for row in np.flatnonzero(mine[:, len(COUNTERS) :].any(axis=1))}
         for name in lossy | {name for name, count in bad_rows.items() if count and name in self._rows}:
             one = native.operators[int(self._ids[self._rows[name]])]
-            self._note(more, name, dropped=_dropped(self._specs.get(name), one, bad_rows.get(name, 0)))
+            dropped = _dropped(self._specs.get(name), one, bad_rows.get(name, 0))
+            self._note(more, name, dropped=dropped, lines_repaired=one.repaired)
         return PESample(
             pe=self._pe,
             seconds=seconds,

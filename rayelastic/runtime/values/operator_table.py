@@ -32,7 +32,8 @@ class OperatorTable(Sequence[OperatorSample]):
         names: of the operators, in topological order.
         lanes: how each runs; empty where it isn't known.
         numbers: a row an operator with COUNTERS, float64.
-        more: {row: other fields of its sample}, of those that have any: errors, latency, channels, dropped.
+        more: {row: other fields of its sample}, of those that have any: errors, latency, channels, dropped,
+            lines_repaired.
 
     >>> table = OperatorTable(("a", "b"), ("", "python"), np.arange(24.0).reshape(2, 12) % 12 % 3, {1: {"errors": 1}})
     >>> len(table), table[1].name, table[1].lane, table[1].model, table[1].errors
@@ -66,8 +67,9 @@ class OperatorTable(Sequence[OperatorSample]):
         numbers = np.array(rows, dtype=np.float64).reshape(-1, len(COUNTERS))
         more = {
             row: {"errors": one.errors, "latency": one.latency, "channels": one.channels, "dropped": one.dropped}
+            | {"lines_repaired": one.lines_repaired}
             for row, one in enumerate(samples)
-            if one.errors or one.latency or one.channels or one.dropped
+            if one.errors or one.latency or one.channels or one.dropped or one.lines_repaired
         }
         return cls(tuple(one.name for one in samples), tuple(one.lane for one in samples), numbers, more)
 

@@ -111,6 +111,7 @@ class OperatorSample:
             that went on with what the Python function gives.
         dropped: {reason: tuples that went nowhere}: by the output port that nobody takes, such as `late`, and `failed`
             where on_error='skip' left them out, `bad_row` where on_bad_row='skip' left out rows of a file.
+        lines_repaired: of a text source: lines with bytes that aren't UTF-8, which became U+FFFD.
     """
 
     name: str
@@ -131,6 +132,7 @@ class OperatorSample:
     channels: int = 0
     answered_by_python: int = 0
     dropped: Mapping[str, int] = field(default_factory=dict)
+    lines_repaired: int = 0
 
     def latency_quantile(self, quantile: float) -> float | None:
         """The latency that this share of the marks stayed below, in seconds: a power of two of microseconds.
@@ -369,6 +371,7 @@ class JobMetrics:
             channels=sum(sample.channels for sample in found),
             answered_by_python=sum(sample.answered_by_python for sample in found),
             dropped=_summed([sample.dropped for sample in found]),
+            lines_repaired=sum(sample.lines_repaired for sample in found),
         )
 
 

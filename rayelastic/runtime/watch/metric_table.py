@@ -108,6 +108,11 @@ _ALL = (
         _OPERATOR,
     ),
     _counter(
+        "operator_lines_repaired",
+        "Lines that a text source read with bytes that aren't UTF-8, which became U+FFFD.",
+        _OPERATOR,
+    ),
+    _counter(
         "operator_tuples_dropped",
         "Tuples that went nowhere: by the output port that nobody takes, such as `late`, `failed` (on_error='skip'), "
         "or `bad_row` (on_bad_row='skip').",
@@ -166,6 +171,7 @@ _OF_OPERATOR = {
     "rayelastic_operator_state_bytes": "state_bytes",
     "rayelastic_operator_errors_total": "errors",
     "rayelastic_operator_tuples_answered_by_python_total": "answered_by_python",
+    "rayelastic_operator_lines_repaired_total": "lines_repaired",
     "rayelastic_operator_channels": "channels",
 }
 _OF_REGION = {

@@ -73,6 +73,7 @@ struct OperatorSample {
   bool final = false;                             // has seen all its final marks
   std::uint64_t answered = 0;                     // Tally::Answered
   std::uint64_t skipped = 0;                      // Tally::Skipped
+  std::uint64_t repaired = 0;                     // Tally::Repaired
   std::vector<std::uint64_t> untaken = {};        // records of output ports 1, 2, ... that nobody takes, by port
   std::size_t state_keys = 0;                     // of its store
   std::size_t state_bytes = 0;                    // memory of its store

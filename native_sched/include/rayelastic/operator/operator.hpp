@@ -58,6 +58,7 @@ class Recovery;    // recovery.hpp
 enum class Tally : std::uint8_t {
   Answered,  // compiled code refused them, Python answered
   Skipped,   // left out, because the function failed on them
+  Repaired,  // of a text source: lines with bytes that aren't UTF-8
 };
 
 // How many records a conjunctive operator wants of an input port at each firing (J02).

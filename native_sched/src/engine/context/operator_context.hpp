@@ -240,7 +240,7 @@ class alignas(64) OperatorContext final : public rel_context {
 
   OperatorContext* also_untidy_ = nullptr;  // of a chain that a run goes down
   std::int64_t kept_ = 0;                   // what rel_kept said
-  Counter tallies_[2];                      // by Tally
+  Counter tallies_[3];                      // by Tally
   bool refused_ = false;                    // flush said stop
   bool finished_ = false;
   bool in_mark_ = false;  // a source has entered its safe point for a mark
