@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from rayelastic.errors import ChangeError, JobExistsError, JobFailedError, LinkE
 from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime.element.host import InProcessHandle, InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.job.job_cluster import RETIRE_TIMEOUT
 from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.rescale import performer
 from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
@@ -236,6 +238,20 @@ def test_a_change_is_undone_by_another_coordinator_too(step: str) -> None:
         assert run.coordinator.recover().region("r1").replicas == 1
         run.flows()
         run.finish()
+
+
+def test_a_replica_that_nobody_attached_is_not_waited_for() -> None:
+    """Who was to tell it the end died, or had ended, before it was told of it."""
+    with running() as run:
+        run.at("attach", 1, die)
+        with pytest.raises(Died):
+            run.job.rescale("r1", 2)
+        cluster = run.coordinator._cluster
+        assert cluster.is_running("pe1")
+        before = time.monotonic()
+        cluster.retire("pe1")
+        assert time.monotonic() - before < RETIRE_TIMEOUT / 2
+        assert "pe1" not in cluster.handles
 
 
 def test_keys_that_died_with_their_replica_fail_the_job_and_say_so() -> None:

@@ -41,6 +41,16 @@ RETIRE_LOOK = 1.0  # seconds between two questions whether it has
 ANSWER_TIMEOUT = 3.0  # seconds for its answer, as a link waits; Ray may take a minute to know that a host is gone
 
 
+def has_nothing_to_end(handle: PEHandle) -> bool:
+    """Tells whether no link leads to an element, and it has never had a tuple: nobody is there to tell it the end.
+
+    A coordinator died before it attached it, and who was to send it tuples has ended or is lost.
+    """
+    sample = handle.within(ANSWER_TIMEOUT).sample()
+    is_fed = any(name.endswith(f">{handle.pe}") for name in sample.links)
+    return not is_fed and not any(operator.tuples_in or operator.queued for operator in sample.operators)
+
+
 class JobCluster:
     """The processing elements of a job.
 
@@ -188,6 +198,9 @@ class JobCluster:
                 status = handle.within(RETIRE_LOOK + ANSWER_TIMEOUT).wait(RETIRE_LOOK)
                 if status.state.is_final:
                     break
+                if has_nothing_to_end(handle):
+                    self.give_up(pe)
+                    return
         except (PELostError, TimeoutError):
             self.give_up(pe)
         else:
