@@ -319,6 +319,8 @@ def test_rays_prometheus_port_shows_every_metric(ray_cluster: str, text: Path) -
     topology = rel.Topology("measured")
     numbers = topology.source("numbers", rel.generate(lambda n: n, None, schema={"n": int}))
     numbers.map("same", lambda t: t.n, schema={"n": int}).sink("out", rel.count())
+    text.write_bytes(b"caf\xe9\nplain\n")  # one line that isn't UTF-8: repaired, and counted
+    topology.source("lines", rel.text(text)).sink("shown", rel.count())
     job = rel.submit(topology, rel.JobConfig(pins={"out": 1}))
     try:
         node = next(node for node in ray.nodes() if node["Alive"])
