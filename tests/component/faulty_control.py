@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.processing_element import ProcessingElement
 
 PATIENCE = 60.0  # seconds for whatever the job has to come to
-BURST, PAUSE = 1024, 0.02  # events at a time, and seconds between two bursts
-WORK = 5_000  # rounds of arithmetic for each: a burst is under way most of the time until the next one comes
+BURST, PAUSE = 1024, 0.04  # events at a time, and seconds between two bursts
+WORK = 10_000  # rounds of arithmetic for each: a burst is under way most of the time until the next one comes
 WATCHING = ("wait",)  # where a call stays for long: what it waits for is the fault
 
 
@@ -274,6 +274,19 @@ class FaultyJob:
         self._world.armed = False
         if self.tower.died.is_set():
             self._follow()
+
+    def changes_still(self) -> None:
+        """Replicas come and go as if nothing had gone wrong, unless the job ends meanwhile.
+
+        Raises:
+            RayelasticError: they don't.
+        """
+        for replicas in (1, 3, 1):
+            try:
+                self.job.rescale("r1", replicas)
+            except RayelasticError:
+                if not self.job.status.state.is_final:
+                    raise
 
     def close(self) -> None:
         """Ends the job, and what dead coordinators had under way."""
