@@ -144,9 +144,12 @@ class Nodes:
     def _add_node(self, number: int) -> None:
         own = self._folder / "t"
         own.mkdir(exist_ok=True)
+        checkpoints = Path.home() / ".cache" / "rayelastic" / "checkpoints"
+        checkpoints.mkdir(parents=True, exist_ok=True)
         set_up = f"""
             hostname rel-node{number}
-            mount -t tmpfs tmpfs /dev/shm && mount -t tmpfs tmpfs {own} && ip link set lo up && echo ready && exec cat
+            for disk in /dev/shm {own} {checkpoints}; do mount -t tmpfs tmpfs $disk; done
+            ip link set lo up && echo ready && exec cat
         """
         namespaces = ["--net", "--mount", "--pid", "--uts", "--fork", "--mount-proc", "--kill-child"]
         holder = subprocess.Popen(

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rayelastic.graph.edges.files import arrow as arrow
     from rayelastic.graph.edges.files import csv as csv
     from rayelastic.graph.edges.files import parquet as parquet
+    from rayelastic.graph.edges.polled import polled as polled
+    from rayelastic.graph.edges.postgres import postgres as postgres
     from rayelastic.graph.edges.sinks import call as call
     from rayelastic.graph.edges.sinks import list as list
     from rayelastic.graph.edges.sources import callable as callable
@@ -38,7 +40,9 @@ if TYPE_CHECKING:
     from rayelastic.graph.operators.aggregates import sum as sum
     from rayelastic.graph.operators.aggregates import top_k as top_k
     from rayelastic.graph.operators.aggregates import weighted_mean as weighted_mean
+    from rayelastic.graph.operators.patterns import Pattern as Pattern
     from rayelastic.graph.records.schema import Schema as Schema
+    from rayelastic.graph.records.time_info import Ttl as Ttl
     from rayelastic.graph.spec.concurrency import concurrent as concurrent
     from rayelastic.graph.spec.operator_class import at_least as at_least
     from rayelastic.graph.spec.operator_class import exactly as exactly
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
     from rayelastic.on_ray.dataset import dataset as dataset
     from rayelastic.plan.checkpoint import Checkpoint as Checkpoint
     from rayelastic.plan.config import JobConfig as JobConfig
+    from rayelastic.runtime.saved.reading import read_snapshot as read_snapshot
     from rayelastic.runtime.snapshot import Snapshot as Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
     from rayelastic.topology import Topology as Topology
@@ -78,11 +83,15 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "weighted_mean",
     ),
     "rayelastic.graph.edges.files": ("arrow", "csv", "parquet"),
+    "rayelastic.graph.operators.patterns": ("Pattern",),
     "rayelastic.graph.spec.concurrency": ("concurrent",),
     "rayelastic.graph.spec.operator_class": ("at_least", "exactly", "operator"),
     "rayelastic.graph.spec.operator_spec": ("Lane",),
     "rayelastic.graph.spec.routed": ("to",),
     "rayelastic.graph.records.schema": ("Schema",),
+    "rayelastic.graph.edges.polled": ("polled",),
+    "rayelastic.graph.edges.postgres": ("postgres",),
+    "rayelastic.graph.records.time_info": ("Ttl",),
     "rayelastic.graph.edges.sinks": ("call", "list"),
     "rayelastic.graph.edges.sources": ("callable", "generate", "rows", "sequence", "text"),
     "rayelastic.graph.fluent.stream": ("Stream",),
@@ -91,6 +100,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.plan.checkpoint": ("Checkpoint",),
     "rayelastic.plan.config": ("JobConfig",),
     "rayelastic.runtime.values.adaptation": ("Adaptation",),
+    "rayelastic.runtime.saved.reading": ("read_snapshot",),
     "rayelastic.runtime.snapshot": ("Snapshot",),
     "rayelastic.topology": ("Topology",),
 }

@@ -49,6 +49,14 @@ class OperatorPause:
     Has an operator at its safe point for the time of one work on its state; TimeoutError if it doesn't come there.
     """
 
+def key_hash(key: bytes) -> int:
+    """
+    The hash by which routers and state tables know a key, given by its bytes (key_extractor.hpp).
+    """
+
+def null_key_hash() -> int:
+    """The hash of the key whose one field is null."""
+
 class KeySelection:
     """Some keys of a KeyedState, by their hashes."""
 
@@ -62,7 +70,7 @@ class KeyedState:
     The state of a keyed operator. Exported, imported and removed from only while the operator isn't running (Scheduler.hold); size at any time.
     """
 
-    def __init__(self, schema: Schema, keys: Sequence[str], state_size: int, initial: bytes, text_offsets: Sequence[int] = (), ttl: tuple[int, str, int] = (0, '', 0), binary: Sequence[int] = ()) -> None:
+    def __init__(self, schema: Schema, keys: Sequence[str], state_size: int, initial: bytes, text_offsets: Sequence[int] = (), ttl: tuple[int, str, int, str] = (0, '', 0, 'last'), binary: Sequence[int] = ()) -> None:
         """
         State records of state_size bytes, a copy of initial for a new key; text_offsets: where string views are in them. ttl: a key that isn't
         touched for so many ticks of a time field, with a shift, is forgotten; nanoseconds of the clock where the field is ''; 0: none is. binary: those
@@ -70,7 +78,7 @@ class KeyedState:
         """
 
     @staticmethod
-    def objects(schema: Schema, keys: Sequence[str], factory: Callable[[], Any], ttl: tuple[int, str, int] = (0, '', 0)) -> KeyedState:
+    def objects(schema: Schema, keys: Sequence[str], factory: Callable[[], Any], ttl: tuple[int, str, int, str] = (0, '', 0, 'last')) -> KeyedState:
         """Any Python value per key, made by factory() when the key comes first."""
 
     @property
@@ -166,6 +174,43 @@ class ArrowFeeder:
     @property
     def queued_bytes(self) -> int: ...
 
+class Tls:
+    """
+    TLS 1.3 over a connected socket, with a key that both sides have; nothing blocks.
+    """
+
+    def __init__(self, fd: int, key: bytes, server: bool) -> None:
+        """Doesn't own the descriptor. key: 32 bytes."""
+
+    @staticmethod
+    def missing() -> str:
+        """Why there is no TLS on this machine; empty if there is."""
+
+    def handshake(self) -> str:
+        """
+        Goes on with the handshake: done, reads or writes (what it waits for), or failed.
+        """
+
+    def send(self, data: bytes | bytearray | memoryview) -> int:
+        """
+        Bytes that went out, -1: none now; the next call begins with the same bytes.
+        """
+
+    def receive_into(self, buffer: bytes | bytearray | memoryview) -> int:
+        """Bytes that came, 0: the end, -1: none now."""
+
+    @property
+    def unsent(self) -> bool:
+        """Whether a later send, of nothing too, has to go on."""
+
+    @property
+    def error(self) -> str:
+        """Why it failed; empty if it didn't."""
+
+    @property
+    def in_force(self) -> str:
+        """The protocol and its suite; empty before the handshake has ended."""
+
 def crc32c(data: bytes) -> int:
     """CRC-32C of some bytes (RFC 3720), as links have it."""
 
@@ -174,9 +219,9 @@ class Link:
     One stream between two PEs over a connected, authenticated socket; see Operator.link_out and link_in.
     """
 
-    def __init__(self, fd: int, name: str, peer: str, frame_bytes: int = 65536, max_frame_bytes: int = 1048576, most_text: int = 536870912, window_bytes: int = 4194304, heartbeat: float = 0.5, silence: float = 30.0, checksum: bool = True) -> None:
+    def __init__(self, fd: int, name: str, peer: str, frame_bytes: int = 65536, max_frame_bytes: int = 1048576, most_text: int = 536870912, window_bytes: int = 4194304, heartbeat: float = 0.5, silence: float = 30.0, checksum: bool = True, tls: Tls | None = None) -> None:
         """
-        Owns the descriptor from now on: give socket.detach(). Times in seconds, sizes in bytes.
+        Owns the descriptor from now on: give socket.detach(). Times in seconds, sizes in bytes. tls: over it, its handshake has ended.
         """
 
     def interrupt(self) -> None:
@@ -190,6 +235,10 @@ class Link:
         """
         (records and marks that were put in here, those that were given on from here): equal at its two ends, it is empty.
         """
+
+    @property
+    def encryption(self) -> str:
+        """The protocol and its suite; empty if it has none."""
 
     @property
     def failure(self) -> str:
@@ -249,10 +298,10 @@ class Router:
     after Scheduler.poke, wait(ticket) tells how it went.
     """
 
-    def __init__(self, name: str, schema: Schema, keys: Sequence[str], owners: Sequence[int], locals: Sequence[int], hold_bytes: int = 67108864, in_turn: bool = False) -> None:
+    def __init__(self, name: str, schema: Schema, keys: Sequence[str], owners: Sequence[int], locals: Sequence[int], hold_bytes: int = 67108864, in_turn: bool = False, everywhere: bool = False) -> None:
         """
         owners: the target of each partition; locals: targets behind output ports 0, 1, ...; hold_bytes: of records that may wait; in_turn: deal
-        records out in turns, whatever their keys.
+        records out in turns, whatever their keys; everywhere: each record to all targets.
         """
 
     def hold(self, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> int:
@@ -289,6 +338,9 @@ class Gather:
 
     def wait_mark(self, mark: int, count: int, patience: float) -> bool:
         """True once the mark came `count` times, or nothing more comes."""
+
+    def abandon_epochs(self, epoch: int) -> None:
+        """Marks of epochs up to that one mean nothing any more."""
 
     @property
     def lost(self) -> list[str]:
@@ -373,7 +425,7 @@ class Operator:
         """
 
     @staticmethod
-    def aggregate(name: str, input: Schema, output: Schema, keys: Sequence[str], aggregates: Sequence[tuple[str, str, str, float, float]], emit: str = 'final', ttl: tuple[int, str, int] = (0, '', 0)) -> Operator:
+    def aggregate(name: str, input: Schema, output: Schema, keys: Sequence[str], aggregates: Sequence[tuple[str, str, str, float, float]], emit: str = 'final', ttl: tuple[int, str, int, str] = (0, '', 0, '')) -> Operator:
         """
         The built-in aggregate: (function, field, field of weights, two parameters); field '' for a count of tuples. ttl as of KeyedState.
         """
@@ -465,9 +517,17 @@ class Operator:
         """
 
     @staticmethod
-    def join(name: str, left: Schema, right: Schema, output: Schema, kind: str, left_keys: Sequence[str], right_keys: Sequence[str], right_fields: Sequence[str], left_time: str, left_shift: int, right_time: str, right_shift: int, before: int, after: int, outer: bool) -> Operator:
+    def join(name: str, left: Schema, right: Schema, output: Schema, kind: str, left_keys: Sequence[str], right_keys: Sequence[str], right_fields: Sequence[str], left_time: str, left_shift: int, right_time: str, right_shift: int, before: int, after: int, left_outer: bool, right_outer: bool, symmetric: bool) -> Operator:
         """
-        Joins input port 0 with port 1: 'latest' (times '' for by arrival), 'interval', 'window'; before and after in ticks.
+        Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window'; before and after in ticks.
+        """
+
+    @staticmethod
+    def pattern(marks: Operator, output: Schema, keys: Sequence[str], time: str, shift: int, fields: Sequence[str], steps: Sequence[tuple[str, int, bool]], outer: bool) -> Operator:
+        """
+        Sequences of records of a key. marks gives an int64 for each record: bit 2i says that step i holds, bit 2i + 1 that it breaks what waits
+        for it. steps: name, ticks behind the step before, whether it can be broken; outer: give
+        also those that a step hasn't come to in time.
         """
 
     @staticmethod
@@ -514,6 +574,14 @@ class Operator:
     def flush(self) -> None:
         """
         Has an arrow_sink give the rows that it has gathered, while it is held; nothing for other operators. RuntimeError: its function raised.
+        """
+
+    @staticmethod
+    def process(name: str, input: Schema, output: Schema, moment: Schema, keys: Sequence[str], methods: tuple[int, int, int], state: tuple[bytes, Sequence[int], Sequence[int]], time: tuple[str, int] | None, ticks_per_second: float, explained: tuple[Any, Any], owner: object) -> Operator:
+        """
+        A class with timers of keys. methods: addresses of on_tuple, on_time and on_end, 0 for none; state: the record of a new key, where string
+        views are in it, and which of these have bytes; time: the field of the event time and ticks to be added, None by the clock; moment: the keys,
+        then the time, which on_time and on_end get; explained: of a tuple, and of a moment, why a method failed on it.
         """
 
     @staticmethod
@@ -784,6 +852,31 @@ class Scheduler:
 
     def let_go(self, operators: Sequence[int]) -> None:
         """Some go on, the other held ones stay."""
+
+    def stop_at_epochs(self, operators: Sequence[int]) -> None:
+        """
+        Before the start: which operators are held where the mark of an epoch is, until let_go.
+        """
+
+    def send_epoch(self, sources: Sequence[int], epoch: int) -> bool:
+        """
+        Has sources that are held send the mark of an epoch, 1 and up, and go on. False: the marks of the last one are still being sent.
+        """
+
+    def wait_sent(self, timeout: float) -> bool:
+        """
+        True once the marks of the last epoch have been sent: ask before its sources are held for the next one.
+        """
+
+    def wait_epoch(self, operators: Sequence[int], epoch: int, timeout: float) -> list[int]:
+        """
+        Those that are held at the mark, or have ended before it; waits until there is one, or timeout seconds.
+        """
+
+    def abandon_epochs(self, epoch: int) -> None:
+        """
+        Marks up to that one mean nothing any more, and who is held at one goes on.
+        """
 
     def stop(self, drain: bool = False, finish: bool = True) -> None:
         """

@@ -1,4 +1,4 @@
-"""The command line: `rayelastic demo | plan | run | submit | jobs | inspect | rescale | cancel | top | web | ...`.
+"""The command line: `rayelastic demo | plan | run | submit | jobs | inspect | rescale | leave | state | ...`.
 
 `plan`, `run` and `submit` take a topology file and turn the parameters of its `build` into options, so
 `rayelastic run topologies/word_count.py --help` lists them.
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rayelastic import job as jobs
+from rayelastic.commands.state import add_restore, add_state_commands, restored
 from rayelastic.demo import APPLICATIONS, listing, show
 from rayelastic.doctor import examine, first_minute
 from rayelastic.errors import ConfigError, JobCancelledError, JobFailedError, RayelasticError, SourceError
@@ -66,7 +67,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="rayelastic", description="Elastic stream processing on Ray.")
     commands = parser.add_subparsers(
         required=True,
-        metavar="demo | plan | run | submit | jobs | inspect | rescale | cancel | top | web | plot | doctor",
+        metavar="demo | plan | run | submit | jobs | inspect | rescale | leave | state | snapshot | stop | cancel | "
+        "top | web | plot | doctor",
     )
     parser.add_argument("--version", action="version", version=f"rayelastic {version('rayelastic')}")
     plan = commands.add_parser("plan", help="show regions, lanes and placement of a topology; starts nothing")
@@ -96,7 +98,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         command.add_argument(
             "--regions",
             choices=[one.value for one in Regions],
-            help="who finds replicas of regions: nobody, rayelastic rescale, or the job (default: the job on Ray)",
+            help="who finds replicas: nobody, rayelastic rescale, that with advice, or the job (the default on Ray)",
         )
         command.add_argument("--journal", help="append each decision, with what was seen, to this file as JSON")
     for command in (run, submit, demo):
@@ -110,6 +112,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         )
     for command in (run, submit):
         command.add_argument("--quiet", action="store_true", help="no progress line")
+        add_restore(command)
     submit.add_argument("--name", help="the name of the job (default: the topology's)")
     submit.add_argument("--no-wait", action="store_true", help="return as soon as the job runs")
     listing = commands.add_parser("jobs", help="list the jobs on a Ray cluster")
@@ -124,6 +127,11 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     rescale.add_argument("region", help="its name in the plan, such as r1; rayelastic inspect shows it")
     rescale.add_argument("replicas", type=int)
     rescale.set_defaults(command=_rescale)
+    saving = add_state_commands(commands.add_parser)
+    leave = commands.add_parser("leave", help="have a job on Ray leave a machine for good; it goes on elsewhere")
+    leave.add_argument("job")
+    leave.add_argument("node", help="its name; rayelastic inspect shows it")
+    leave.set_defaults(command=_leave)
     top = commands.add_parser("top", help="show what a job on Ray does, live")
     top.add_argument("job")
     top.add_argument("--once", action="store_true", help="one picture, of a second, and no more")
@@ -147,11 +155,11 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     doctor = commands.add_parser("doctor", help="tell what this machine lacks, and how to get it")
     doctor.add_argument("--times", action="store_true", help="also how long the import and the first runs take")
     doctor.set_defaults(command=_doctor)
-    for command in (plan, listing, inspect, top, doctor):
+    for command in (plan, listing, inspect, top, doctor, *saving):
         command.add_argument(
             "--json", action="store_true", help="JSON for programs" + " (with --once)" * (command is top)
         )
-    for command in (submit, listing, inspect, rescale, cancel, top, web, doctor):
+    for command in (submit, listing, inspect, rescale, leave, cancel, top, web, doctor, *saving):
         command.add_argument("--address", help="the Ray cluster (default: the one that is found, or a new local one)")
 
     words = [argument for argument in arguments if not argument.startswith("-")]
@@ -184,7 +192,8 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    return _finish(jobs.start(options.file.build(options), _config(options)), options, decided=not options.quiet)
+    job = jobs.start(options.file.build(options), _config(options), restore=restored(options))
+    return _finish(job, options, decided=not options.quiet)
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -223,7 +232,7 @@ def _submit(options: argparse.Namespace) -> int:
                 operator=operator.name,
                 way_out="Leave --no-wait out",
             )
-    job = jobs.submit(topology, _config(options), name=options.name, address=options.address)
+    job = jobs.submit(topology, _config(options), name=options.name, address=options.address, restore=restored(options))
     if options.no_wait:
         print(f"job {job.name} runs; rayelastic inspect {job.name}")
         return 0
@@ -311,6 +320,11 @@ def _rescale(options: argparse.Namespace) -> int:
     job = jobs.attach(options.job, address=options.address)
     print(job.plan().text(), end="")
     print(job.rescale(options.region, options.replicas).text(), end="")
+    return 0
+
+
+def _leave(options: argparse.Namespace) -> int:
+    print(jobs.attach(options.job, address=options.address).leave(options.node).text(), end="")
     return 0
 
 

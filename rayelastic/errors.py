@@ -13,6 +13,7 @@ from typing import Any, Self
 __all__ = [
     "ChangeError",
     "ConfigError",
+    "DamagedError",
     "DeclarationError",
     "GraphError",
     "JavaNotFoundError",
@@ -128,6 +129,10 @@ class ConfigError(DeclarationError):
 
 class StateError(DeclarationError):
     """Saved state is damaged or of another format or layout than the operator's, or an operator's can't be saved."""
+
+
+class DamagedError(StateError):
+    """A snapshot or checkpoint isn't what was written, or wasn't completed; an earlier one may be whole."""
 
 
 class SetupError(RayelasticError):

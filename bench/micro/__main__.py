@@ -38,6 +38,7 @@ PROGRAMS: dict[str, list[str]] = {
     "link": ["seconds=0.05", "rounds=3"],
     "map_chain": ["records=500000", "sentences=20000", "rounds=3"],
     "log_filter": ["lines=200000", "rounds=3"],
+    "timers": ["keys=20000", "rounds=3"],
     "stages": ["tuples=100000", "rounds=1"],
     "token_lanes": ["tuples=100000", "rounds=3"],
     "instructions": ["tuples=2000"],

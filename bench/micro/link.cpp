@@ -5,6 +5,7 @@
 //   bench_link [seconds=0.5] [rounds=5]
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -67,7 +68,8 @@ struct Case {
   const char* key;
   const char* what;
   bool tcp, text, checksum;
-  std::size_t run_bytes;                                           // what the operator is given at once
+  std::size_t run_bytes;  // what the operator is given at once
+  bool encrypted = false;
   std::vector<double> sender_seconds = {}, receiver_seconds = {};  // of processor time per GB
 };
 
@@ -87,11 +89,23 @@ std::shared_ptr<const Schema> schema_of(bool text) {
   return std::make_shared<const Schema>(std::move(fields));
 }
 
+std::shared_ptr<Tls> encrypted(const Case& measured, int fd, Tls::Side side) {
+  if (!measured.encrypted) return {};
+  auto tls = std::make_shared<Tls>(fd, side, std::string(Tls::kKeyBytes, 'k'));
+  while (true) {
+    const Tls::Step step = tls->handshake();
+    if (step == Tls::Step::Done) return tls;
+    if (step == Tls::Step::Failed) give_up("TLS: " + tls->error());
+    pollfd ready{fd, static_cast<short>(step == Tls::Step::WantsRead ? POLLIN : POLLOUT), 0};
+    (void)::poll(&ready, 1, -1);
+  }
+}
+
 void receive(int fd, const Case& measured) {
   LinkOptions options;
   options.name = "bench";
   options.checksum = measured.checksum;
-  const OperatorSpec in = link_in("in", schema_of(measured.text), Link::over(fd, options));
+  const OperatorSpec in = link_in("in", schema_of(measured.text), Link::over(fd, options, encrypted(measured, fd, Tls::Side::Server)));
   Context context;
   std::vector<std::byte> out(256 * in.output->record_size());
   std::int64_t result = 0;
@@ -113,7 +127,7 @@ double through_link(Case& measured, double seconds) {
   LinkOptions options;
   options.name = "bench";
   options.checksum = measured.checksum;
-  const auto link = Link::over(a, options);
+  const auto link = Link::over(a, options, encrypted(measured, a, Tls::Side::Client));
   const auto schema = schema_of(measured.text);
   const OperatorSpec out = link_out("out", schema, link);
   const std::string text(4096, 'x');
@@ -183,6 +197,7 @@ int main(int argc, char** argv) {
            {"tcp.64", "TCP, 64 B records, 64 KiB runs", true, false, true, 64 << 10},
            {"unix.unchecked", "Unix socket, 64 B records, 64 KiB runs, no checksum", false, false, false, 64 << 10},
            {"tcp.unchecked", "TCP, 64 B records, 64 KiB runs, no checksum", true, false, false, 64 << 10},
+           {"tls", "TLS 1.3 over TCP, 64 B records, 64 KiB runs", true, false, true, 64 << 10, true},
            {"unix.text", "Unix socket, 1,000 B texts, 64 KiB runs", false, true, true, 64 << 10},
            {"tcp.text", "TCP, 1,000 B texts, 64 KiB runs", true, true, true, 64 << 10},
            {"unix.16k", "Unix socket, 64 B records, 16 KiB runs", false, false, true, 16 << 10},
@@ -191,9 +206,15 @@ int main(int argc, char** argv) {
     Row row{.key = std::string("link.") + each.key,
             .what = std::string("link, ") + each.what,
             .unit = "GB/s",
-            .limit_what = "plain send and recv",
+            .limit_what = each.encrypted ? "the same link without TLS" : "plain send and recv",
             .rounds = alternate(
-                settings.whole("rounds"), [&] { return through_link(each, seconds); }, [&] { return through_socket(each.tcp, seconds); })};
+                settings.whole("rounds"), [&] { return through_link(each, seconds); },
+                [&] {
+                  if (!each.encrypted) return through_socket(each.tcp, seconds);
+                  Case open = each;
+                  open.encrypted = false;
+                  return through_link(open, seconds);
+                })};
     char note[96];
     std::snprintf(note, sizeof note, "processor s/GB: sender %.2f, receiver %.2f", percentile(each.sender_seconds, 0.5),
                   percentile(each.receiver_seconds, 0.5));

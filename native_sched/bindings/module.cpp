@@ -10,12 +10,14 @@ NB_MODULE(_native, module) {
   python::bind_schema(module);
   python::bind_keyed_state(module);
   python::bind_arrow(module);
+  python::bind_tls(module);
   python::bind_link(module);
   python::bind_routing(module);
   python::bind_operator(module);
   python::bind_timed_operators();
   python::bind_latency();
   python::bind_held();
+  python::bind_processes();
   python::bind_concurrent();
   python::bind_channels(module);
   python::bind_scheduler_values(module);

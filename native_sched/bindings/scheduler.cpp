@@ -278,6 +278,42 @@ void bind_scheduler(nb::module_& module) {
             self.scheduler().let_go(operators);
           },
           nb::arg("operators"), "Some go on, the other held ones stay.")
+      .def(
+          "stop_at_epochs",
+          [](SchedulerObject& self, std::vector<OperatorId> operators) { self.scheduler().stop_at_epochs(std::move(operators)); },
+          nb::arg("operators"), "Before the start: which operators are held where the mark of an epoch is, until let_go.")
+      .def(
+          "send_epoch",
+          [](SchedulerObject& self, const std::vector<OperatorId>& sources, std::int64_t epoch) {
+            const nb::gil_scoped_release released;
+            return self.scheduler().send_epoch(sources, epoch);
+          },
+          nb::arg("sources"), nb::arg("epoch"),
+          "Has sources that are held send the mark of an epoch, 1 and up, and go on. False: the marks of the last one are still being "
+          "sent.")
+      .def(
+          "wait_sent",
+          [](const SchedulerObject& self, double timeout) {
+            const nb::gil_scoped_release released;
+            return self.scheduler().wait_sent(nanoseconds(timeout));
+          },
+          nb::arg("timeout"), "True once the marks of the last epoch have been sent: ask before its sources are held for the next one.")
+      .def(
+          "wait_epoch",
+          [](SchedulerObject& self, const std::vector<OperatorId>& operators, std::int64_t epoch, double timeout) {
+            const nb::gil_scoped_release released;
+            return self.scheduler().wait_epoch(operators, epoch, nanoseconds(timeout));
+          },
+          nb::arg("operators"), nb::arg("epoch"), nb::arg("timeout"),
+          nb::sig("def wait_epoch(self, operators: collections.abc.Sequence[int], epoch: int, timeout: float) -> list[int]"),
+          "Those that are held at the mark, or have ended before it; waits until there is one, or timeout seconds.")
+      .def(
+          "abandon_epochs",
+          [](SchedulerObject& self, std::int64_t epoch) {
+            const nb::gil_scoped_release released;
+            self.scheduler().abandon_epochs(epoch);
+          },
+          nb::arg("epoch"), "Marks up to that one mean nothing any more, and who is held at one goes on.")
       .def("stop", &SchedulerObject::stop, nb::arg("drain") = false, nb::arg("finish") = true,
            "Ends all threads; with drain, sources end first and what is under way is processed. Idempotent. finish=False, with drain: the\n"
            "stream isn't at its end, it goes on elsewhere: only sinks get their call at the end of the input.");

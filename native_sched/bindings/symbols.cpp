@@ -20,6 +20,9 @@ void bind_symbols(nb::module_& module) {
   add("rel_allocate", &rel_allocate);
   add("rel_keep_text", &rel_keep_text);
   add("rel_fail", &rel_fail);
+  add("rel_emit", &rel_emit);
+  add("rel_port", &rel_port);
+  add("rel_watermark", &rel_watermark);
   add("rel_text_to_int", &rel_text_to_int);
   add("rel_text_to_float", &rel_text_to_float);
   add("rel_text_of_int", &rel_text_of_int);

@@ -63,10 +63,13 @@ struct KeyedStateObject {
   std::shared_ptr<ObjectStates> objects = {};  // null unless it is one of Python values
 };
 
-// A time to live as Python gives it: ticks (0: none), field of the event time (empty: by the clock), ticks to be added to it.
-using GivenTtl = std::tuple<std::int64_t, std::string, std::int64_t>;
+// A time to live as Python gives it: ticks (0: none), field of the event time (empty: by the clock), ticks to be added to it; since 'last',
+// 'first' or 'change'.
+using GivenTtl = std::tuple<std::int64_t, std::string, std::int64_t, std::string>;
 inline TimeToLive ttl_of(const GivenTtl& given) {
-  return {.ticks = std::get<0>(given), .field = std::get<1>(given), .shift = std::get<2>(given)};
+  const std::string& since = std::get<3>(given);
+  const Touch touch = since == "first" ? Touch::First : since == "change" ? Touch::Change : Touch::Each;
+  return {.ticks = std::get<0>(given), .field = std::get<1>(given), .shift = std::get<2>(given), .touch = touch};
 }
 
 struct FeederObject {
@@ -75,6 +78,10 @@ struct FeederObject {
 
 struct LinkObject {
   std::shared_ptr<Link> link;
+};
+
+struct TlsObject {
+  std::shared_ptr<Tls> tls;
 };
 
 struct OperatorObject {
@@ -90,12 +97,14 @@ void bind_schema(nb::module_& module);
 void bind_keyed_state(nb::module_& module);
 void bind_arrow(nb::module_& module);
 void bind_link(nb::module_& module);
+void bind_tls(nb::module_& module);
 void bind_operator(nb::module_& module);
 void bind_routing(nb::module_& module);
 void bind_timed_operators();              // after bind_operator
 void bind_latency();                      // likewise
 void bind_held();                         // likewise
 void bind_concurrent();                   // likewise
+void bind_processes();                    // likewise
 void bind_channels(nb::module_& module);  // likewise
 void bind_scheduler_values(nb::module_& module);
 void bind_scheduler(nb::module_& module);  // after bind_scheduler_values

@@ -10,20 +10,20 @@ import functools
 import hashlib
 import inspect
 import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from rayelastic.compile.cache.code_cache import CacheEntry, CodeCache
+from rayelastic.compile.cache.environment import environment, layout
 from rayelastic.compile.cache.loader import host_target
-from rayelastic.compile.code.operator_code import MachineCode, OperatorCode, View
+from rayelastic.compile.code.operator_code import SET_UP, MachineCode, OperatorCode, View
 from rayelastic.compile.code.ports_code import PortsCode
+from rayelastic.compile.code.process_code import ProcessCode
 from rayelastic.compile.code.state import initial_record, is_record_class, state_factory
 from rayelastic.compile.config import cache_directory
 from rayelastic.compile.ports_compiler import compile_operator
+from rayelastic.compile.process_compiler import compile_process
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.identity import Identity, frozen_digest
 from rayelastic.compile.reading.signatures import annotated_library, annotated_output, unknown_name
@@ -33,11 +33,16 @@ from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.spec.concurrency import Concurrency
-from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
+from rayelastic.graph.spec.operator_spec import (
+    FunctionRequest,
+    Lane,
+    OperatorKind,
+    OperatorRequest,
+    ProcessRequest,
+)
 
 __all__ = ["Compiler", "is_cached", "machine_code"]
 
-_ABI_VERSION = 1  # REL_ABI_VERSION of abi.h
 _VIEWS = {"numpy": View.NUMPY, "pyarrow": View.ARROW, "pandas": View.ARROW, "polars": View.ARROW}
 
 
@@ -85,6 +90,17 @@ class Compiler:
         except (LaneError, SchemaError) as error:
             raise error.at(request.operator, request.location) from None
 
+    def compile_process(self, request: ProcessRequest) -> ProcessCode | str:
+        """Compiles a class with timers; why it can't be, one sentence without a full stop.
+
+        Raises:
+            SchemaError: a method uses a field that isn't there.
+        """
+        try:
+            return compile_process(request, self.compile)
+        except SchemaError as error:
+            raise error.at(request.operator, request.location) from None
+
     def _compiled_somehow(self, request: FunctionRequest) -> OperatorCode:
         _check_arguments(request)
         if request.concurrent is not None:
@@ -100,6 +116,8 @@ class Compiler:
                 way_out="Write it for one tuple, or drop lane='compiled'",
             )
         try:
+            if hasattr(request.function, SET_UP):
+                raise NotCompiledError(f"it has {SET_UP}(), which is called in each process")
             if request.sides:
                 raise NotCompiledError(f"it has the side output '{request.sides[0]}'")
             return self._machine(request)
@@ -111,7 +129,7 @@ class Compiler:
             return _python(request, f"not compiled: {error}")
 
     def _machine(self, request: FunctionRequest) -> OperatorCode:
-        state_schema, initial = _state_layout(request)
+        state_schema, initial = _statelayout(request)
         machine, output = machine_code(request, state_schema, self._cache)
         frozen = tuple(sorted(Identity(request.function).frozen))
         return OperatorCode(
@@ -162,7 +180,7 @@ def _check_arguments(request: FunctionRequest) -> None:
         ) from None
 
 
-def _state_layout(request: FunctionRequest) -> tuple[Schema | None, bytes]:
+def _statelayout(request: FunctionRequest) -> tuple[Schema | None, bytes]:
     if request.state is None:
         return None, b""
     if not is_record_class(request.state):
@@ -349,48 +367,20 @@ def _output_of(entry: CacheEntry, request: FunctionRequest, identity: Identity) 
 def is_cached(request: FunctionRequest) -> bool:
     """Whether the machine code of a function that can be compiled is in the user's cache."""
     try:
-        state_schema, _ = _state_layout(request)
+        state_schema, _ = _statelayout(request)
     except NotCompiledError:
         return False
     identity = _identity(request)
     return identity.known and user_cache().get(_key(request, state_schema, identity)) is not None
 
 
-@functools.cache
-def _environment() -> str:
-    """What else machine code depends on: versions, this package's own sources, the processor."""
-    folder = Path(__file__).parent
-    sources = hashlib.sha256()
-    for path in sorted(path for part in ("reading", "lowering") for path in (folder / part).rglob("*.py")):
-        sources.update(path.read_bytes())
-    versions = [_version(name) for name in ("numba", "llvmlite", "numpy")]
-    return repr((_ABI_VERSION, sys.version_info[:3], versions, sources.hexdigest(), host_target()))
-
-
-def _version(package: str) -> str:
-    """The version of an installed package, as the folder beside it is called; importlib.metadata takes 0.1 s for it."""
-    found = find_spec(package)
-    if found is not None and found.origin is not None:
-        folders = sorted(Path(found.origin).parents[1].glob(f"{package}-*.dist-info"))
-        if len(folders) == 1:
-            return folders[0].name
-    from importlib.metadata import version
-
-    return version(package)
-
-
-def _layout(schema: Schema | None) -> object:
-    """Of records; what they are called, after an aggregate of many alike for example, is in no machine code."""
-    return None if schema is None else schema.fields
-
-
 def _key(request: FunctionRequest, state_schema: Schema | None, identity: Identity) -> str:
     parts = (
-        _environment(),
+        environment(),
         request.kind.value,
-        _layout(request.input_schema),
-        _layout(request.output),
-        _layout(state_schema),
+        layout(request.input_schema),
+        layout(request.output),
+        layout(state_schema),
         identity.digest,
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -1,18 +1,36 @@
-"""Sources that live outside the processing elements: pushed from this process, a thread for each."""
+"""Sources that live outside the processing elements: pushed from here, a thread for each, until the job is over.
+
+When the job goes back to a checkpoint its source is elsewhere and wants again what the checkpoint hasn't: so it is
+pushed again, and what the checkpoint has is dropped there.
+"""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, TypeVar
 
-from rayelastic.errors import RayelasticError
+from rayelastic.errors import PELostError, RayelasticError, SourceError
 from rayelastic.job.control import CONTROL_TIMEOUT
+from rayelastic.runtime.ingest.feed import Secured
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from rayelastic.job.control import Control
     from rayelastic.runtime.ingest.external_source import ExternalSource
+    from rayelastic.runtime.ingest.frames import Epoch
+    from rayelastic.runtime.job.api import CoordinatorApi
+    from rayelastic.runtime.values.specs import IngestAddress
 
 __all__ = ["Feeds"]
+
+LOOK = 0.1  # seconds between two questions of one who waits for the job to run again
+CLOSE_PATIENCE = 30.0  # seconds for a source to end
+WATCH = 1.0  # seconds between two looks whether what was pushed is wanted again
+COORDINATOR_PATIENCE = 60.0  # seconds for a coordinator that was lost to be replaced
+
+T = TypeVar("T")
 
 
 class Feeds:
@@ -24,27 +42,114 @@ class Feeds:
 
     def __init__(self, control: Control) -> None:
         self._control = control
-        self._sources: dict[str, ExternalSource] = {}
+        self._feeds: list[tuple[_JobFeed, threading.Thread]] = []
 
     def begin(self, operator: str, source: ExternalSource) -> None:
         """Begins to push the rows of a source; returns at once."""
-        self._sources[operator] = source
-        threading.Thread(target=self._push, args=(operator, source), name=f"feed-{operator}", daemon=True).start()
+        feed = _JobFeed(self._control, operator, source)
+        thread = threading.Thread(target=feed.run, name=f"feed-{operator}", daemon=True)
+        self._feeds.append((feed, thread))
+        thread.start()
 
     def cancel(self) -> None:
-        """Has all sources stop."""
-        for source in self._sources.values():
-            source.cancel()
+        """Has all sources stop; returns at once."""
+        for feed, _ in self._feeds:
+            feed.cancel()
 
-    def _push(self, operator: str, source: ExternalSource) -> None:
-        """Has a source push its rows, and tells the coordinator how that ended."""
-        coordinator = self._control.within(CONTROL_TIMEOUT)
-        try:
-            address = coordinator.ingest_address(operator)
-            rows = source.push(address, operator)
-            coordinator.finish_source(operator, rows)
-        except Exception as error:  # whatever the source raises is the job's failure
+    def close(self) -> None:
+        """Has all sources stop, and waits until they have: what the job took is committed then."""
+        self.cancel()
+        for _, thread in self._feeds:
+            if thread is not threading.current_thread():
+                thread.join(CLOSE_PATIENCE)
+
+
+class _JobFeed:
+    """One source that is pushed: a Feed."""
+
+    def __init__(self, control: Control, operator: str, source: ExternalSource) -> None:
+        self._control = control
+        self._operator = operator
+        self._source = source
+        self._cancelled = threading.Event()
+
+    @property
+    def operator(self) -> str:
+        """The name of the source."""
+        return self._operator
+
+    def run(self) -> None:
+        """Pushes all rows, as often as the job wants them, and tells the coordinator how that ended."""
+        address: IngestAddress | None = None
+        while True:
             try:
-                coordinator.fail_source(operator, str(error))
-            except RayelasticError:
-                return  # the coordinator is gone: the job has ended already
+                address = self.address()
+                if not address.complete:
+                    rows = self._source.push(self)
+                    self._ask(lambda coordinator, rows=rows: coordinator.finish_source(self._operator, rows))  # type: ignore[misc]
+                if not self._is_wanted_again():
+                    return
+            except Exception as error:  # whatever the source raises is the job's failure
+                if self._cancelled.is_set() or not self._tells(address, str(error)):
+                    return
+
+    def cancel(self) -> None:
+        """Has the source stop."""
+        self._cancelled.set()
+        self._source.cancel()
+
+    # --- what the source asks ---------------------------------------------------------------------------------------
+
+    def address(self) -> IngestAddress:
+        """Where to push to; see Feed.address."""
+        while (found := self._ask(lambda coordinator: coordinator.ingest_address(self._operator))) is None:
+            if self._cancelled.wait(LOOK):
+                raise SourceError("its push was cancelled", operator=self._operator)
+        return found
+
+    def goes_back(self, address: IngestAddress, reason: str) -> bool:
+        """Tells whether a push is to be repeated; see Feed.goes_back."""
+        return not self._cancelled.is_set() and self._ask(
+            lambda coordinator: coordinator.fail_source(self._operator, reason, address)
+        )
+
+    def secure(self, address: IngestAddress, epoch: Epoch, rows: Mapping[int, int]) -> bool:
+        """Waits until a checkpoint has a micro-batch; see Feed.secure."""
+        counts = dict(rows)
+        while True:
+            secured = self._ask(lambda coordinator: coordinator.secure_source(self._operator, address, epoch, counts))
+            if secured is not Secured.NOT_YET:
+                return secured is Secured.HELD
+
+    # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _tells(self, address: IngestAddress | None, reason: str) -> bool:
+        """Tells the coordinator of a failure; whether the source is to be pushed again."""
+        try:
+            if address is not None:
+                return self.goes_back(address, reason)
+            self._ask(lambda coordinator: coordinator.fail_source(self._operator, reason))
+        except RayelasticError:
+            pass  # the coordinator is gone: the job has ended already
+        return False
+
+    def _is_wanted_again(self) -> bool:
+        """Waits until the job is over, or wants the rows again because it has gone back."""
+        before = self._ask(lambda coordinator: coordinator.status()).checkpoints.restarts
+        while not self._cancelled.is_set():
+            status = self._ask(lambda coordinator: coordinator.wait(WATCH))
+            if status.state.is_final:
+                return False
+            if status.checkpoints.restarts != before:
+                return True
+        return False
+
+    def _ask(self, question: Callable[[CoordinatorApi], T]) -> T:
+        """Asks the coordinator; one that is being replaced, again: each question may be asked twice."""
+        until = time.monotonic() + COORDINATOR_PATIENCE
+        while True:
+            try:
+                return question(self._control.within(CONTROL_TIMEOUT))
+            except (PELostError, TimeoutError):
+                if time.monotonic() > until or self._cancelled.wait(LOOK):
+                    raise

@@ -13,11 +13,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import JobCancelledError, JobFailedError
+from rayelastic.job.changing import Changing
 from rayelastic.job.control import CONTROL_TIMEOUT
 from rayelastic.job.feeding import Feeds
 from rayelastic.job.result import JobResult, sink_value
+from rayelastic.job.state import OperatorState
 from rayelastic.runtime.ingest.external_source import ExternalSource
-from rayelastic.runtime.snapshot import Snapshot, checked
+from rayelastic.runtime.saved.restoring import checked
 from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, State
 from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
 from rayelastic.runtime.watch.metrics_port import MetricsPort
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from rayelastic.job.control import Control
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.topology import Topology
@@ -37,12 +40,12 @@ __all__ = ["Job"]
 
 SNAPSHOT_TIMEOUT = 1800.0  # seconds for a snapshot of all processing elements
 START_TIMEOUT = 300.0  # seconds until every processing element runs
-RESCALE_TIMEOUT = 600.0  # seconds for all keys of a region to move
+STATE_TIMEOUT = 120.0  # seconds for keys to be read, behind a checkpoint perhaps
 FOLLOW_PERIOD = 0.5  # seconds between two questions for what was adapted
 WAIT_PERIOD = 1.0  # seconds that one waiting call stays with the coordinator, so that Ctrl-C is never far
 
 
-class Job:
+class Job(Changing):
     """A running job.
 
     Args:
@@ -81,24 +84,16 @@ class Job:
             self._plan = self._control.within(CONTROL_TIMEOUT).plan()
         return self._plan
 
-    def rescale(self, region: str, replicas: int) -> ExecPlan:
-        """Gives a region another number of replicas while the job runs; needs JobConfig(regions='manual').
-
-        Its keys are spread anew: those that move wait until their state has arrived, all others go on. Nothing is lost,
-        doubled or reordered per key.
+    def state(self, operator: str) -> OperatorState:
+        """The keyed state of an operator while the job runs: `job.state("totals").get("key")`.
 
         Args:
-            region: its name in the plan, such as 'r1'.
-            replicas: 1 or more; each has a processing element of its own.
+            operator: its name; one that keeps state of keys, aggregates or timers.
 
         Returns:
-            The plan in force then.
-
-        Raises:
-            ConfigError: the region can't have so many.
-            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
+            What reads it, whose methods raise StateError where there is nothing to read.
         """
-        return self._control.within(RESCALE_TIMEOUT).rescale(region, replicas)
+        return OperatorState(lambda key, most: self._control.within(STATE_TIMEOUT).read_state(operator, key, most))
 
     def adaptations(
         self, follow: bool = False, every_pass: bool = False, since: Mapping[str, int] | None = None
@@ -176,6 +171,48 @@ class Job:
             self._control.within(CONTROL_TIMEOUT).cancel(drain)
             self._feeds.cancel()
 
+    def snapshot(self, snapshot: Snapshot | str | Path) -> Snapshot:
+        """Saves the job as it is at one moment of its streams, for other jobs to go on from; this one goes on itself.
+
+        Sources stand still until what they sent has been processed and saved, as for a checkpoint. A job that goes on
+        from it (`restore=`) has the rows that sinks hold in memory, and takes back from files what this one wrote
+        later; to let both write, give its sinks other places, and restore Snapshot(..., drop=(sinks)). If the job
+        can't be saved it goes on as if nothing had been asked.
+
+        Args:
+            snapshot: where to, see Snapshot; a folder that has none yet.
+
+        Returns:
+            The snapshot, which `restore=` takes.
+
+        Raises:
+            StateError: it can't be saved; names the operator.
+
+        >>> import tempfile
+        >>> import rayelastic as rel
+        >>> from rayelastic import testing
+        >>> def totals(numbers):
+        ...     return numbers.key_by("odd").aggregate("totals", total=rel.sum("n"))
+        >>> rows, gate = [(n % 2, n) for n in range(100)], testing.Gate()
+        >>> topology = rel.Topology("odd_and_even")
+        >>> numbers = topology.source("rows", testing.script([*rows[:50], gate, *rows[50:]], {"odd": int, "n": int}))
+        >>> totals(numbers).sink("out", rel.list())
+        <sink out>
+        >>> job = rel.start(topology)
+        >>> gate.wait_reached(60)
+        True
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     saved = job.snapshot(f"{folder}/saved")
+        ...     gate.open()
+        ...     one = job.wait()["out"]
+        ...     other = testing.collect(totals, rows, {"odd": int, "n": int}, restore=saved)
+        >>> [tuple(t) for t in one] == other == [(0, 2450), (1, 2500)]
+        True
+        """
+        where = checked(snapshot)
+        self._control.within(SNAPSHOT_TIMEOUT).snapshot(where)
+        return where
+
     def stop(self, snapshot: Snapshot | str | Path) -> JobResult:
         """Stops the job where it is, and saves what a later one needs to go on from there.
 
@@ -212,8 +249,21 @@ class Job:
         >>> before, after
         ([], [(0, 2450), (1, 2500)])
         """
-        self._control.within(SNAPSHOT_TIMEOUT).stop(checked(snapshot))
+        self.begin_stop(snapshot)
         return self.wait()
+
+    def begin_stop(self, snapshot: Snapshot | str | Path) -> Snapshot:
+        """Stops the job as `stop` does, and leaves what its sinks have to whoever waits for the job.
+
+        Returns:
+            The snapshot, which is complete.
+
+        Raises:
+            StateError: it can't be saved; names the operator.
+        """
+        where = checked(snapshot)
+        self._control.within(SNAPSHOT_TIMEOUT).stop(where)
+        return where
 
     def feed(self, operator: str, source: ExternalSource) -> None:
         """Has a source that lives outside push its rows from this process, as `rel.submit` does for those it declares.
@@ -266,8 +316,7 @@ class Job:
 
     def close(self) -> None:
         """Ends the job if it still runs and frees what it holds; safe to repeat."""
-        if self._final is None or not self._final.state.is_final:
-            self._feeds.cancel()
+        self._feeds.close()
         if self._page is not None:
             self._page.close()
             self._page = None

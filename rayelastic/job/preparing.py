@@ -11,13 +11,16 @@ from rayelastic.graph.records.shown import shown
 from rayelastic.plan.config import JobConfig, Regions
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.runtime.ingest.external_source import DriverSink, ExternalSource
-from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder, check_restorable, checked
+from rayelastic.runtime.port.secure_socket import check_encryption
+from rayelastic.runtime.saved.restoring import check_restorable, checked, newest
 from rayelastic.runtime.values.specs import JobSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rayelastic.graph.spec.operator_spec import OperatorSpec
+    from rayelastic.plan.checkpoint import Checkpoint
+    from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.topology import Topology
 
 __all__ = ["prepare"]
@@ -28,7 +31,7 @@ def prepare(
     config: JobConfig | None = None,
     *,
     name: str | None = None,
-    restore: Snapshot | str | Path | None = None,
+    restore: Snapshot | Checkpoint | str | Path | None = None,
     regions: Regions = Regions.FIXED,
 ) -> JobSpec:
     """Validates and plans a topology without starting anything.
@@ -37,7 +40,7 @@ def prepare(
         topology: what to run.
         config: `JobConfig()` if not given.
         name: the name of the job; the topology's if not given.
-        restore: the snapshot to go on from.
+        restore: the snapshot to go on from, or where checkpoints are, of which the newest whole one counts.
         regions: what becomes of them if the configuration doesn't say.
 
     Raises:
@@ -46,16 +49,21 @@ def prepare(
     """
     _check_given(topology, config)
     config = (config or JobConfig()).or_regions(regions)
+    if config.secure:
+        check_encryption()
     topology.validate(shipped=False)
-    saved = None if restore is None else checked(restore)
-    if saved is not None:
-        check_restorable(saved, SnapshotFolder(saved).manifest(), topology.operators)
+    saved, epoch = None, 0
+    if restore is not None:
+        saved, manifest = newest(checked(restore), name or topology.name)
+        epoch = manifest.epoch
+        check_restorable(saved, manifest, topology.operators)
     return JobSpec(
         name=name or topology.name,
         operators={name: _for_pe(operator) for name, operator in topology.operators.items()},
         plan=plan_topology(topology, config),
         config=config,
         restore=saved,
+        epoch=epoch,
     )
 
 

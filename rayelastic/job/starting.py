@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rayelastic.job.result import JobResult
+    from rayelastic.plan.checkpoint import Checkpoint
     from rayelastic.plan.config import JobConfig
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.topology import Topology
@@ -29,7 +30,7 @@ def start(
     config: JobConfig | None = None,
     *,
     metrics_port: int | None = None,
-    restore: Snapshot | str | Path | None = None,
+    restore: Snapshot | Checkpoint | str | Path | None = None,
 ) -> Job:
     """Starts a topology in this process and gives the running job; `run` is this and `wait`."""
     spec = prepare(topology, config, restore=restore)
@@ -50,7 +51,7 @@ def run(
     config: JobConfig | None = None,
     *,
     metrics_port: int | None = None,
-    restore: Snapshot | str | Path | None = None,
+    restore: Snapshot | Checkpoint | str | Path | None = None,
 ) -> JobResult:
     """Runs a topology in this process, without Ray, until its sources end.
 
@@ -61,7 +62,8 @@ def run(
         topology: what to run.
         config: thread counts, threading models and number of processing elements, where they shall be fixed.
         metrics_port: a port of this machine at which Prometheus finds the job's metrics while it runs; 0: a free one.
-        restore: the snapshot to go on from, see Job.stop.
+        restore: the snapshot to go on from, see Job.snapshot and Job.stop; or where a job kept its checkpoints
+            (`rel.Checkpoint(location)`, or the folder): the newest whole one counts.
 
     Returns:
         What the sinks left, by their names.
@@ -92,7 +94,7 @@ def submit(
     *,
     name: str | None = None,
     address: str | None = None,
-    restore: Snapshot | str | Path | None = None,
+    restore: Snapshot | Checkpoint | str | Path | None = None,
 ) -> Job:
     """Starts a topology on Ray and returns at once.
 
@@ -104,7 +106,7 @@ def submit(
         config: as for `run`.
         name: the name of the job, unique on the cluster; the topology's if not given.
         address: the Ray cluster; an initialised Ray is used as it is, otherwise one is found or started.
-        restore: the snapshot to go on from, where every node can read it; see Job.stop.
+        restore: as for `run`, where every node can read it.
 
     Raises:
         DeclarationError: the topology is wrong; nothing was started.

@@ -6,11 +6,14 @@ Java is looked for first: a raylet offers Java workers, which RayDP needs, only 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 
 from rayelastic.errors import JavaNotFoundError, RayUnreachableError
 from rayelastic.on_ray.java import ensure_java
 from rayelastic.on_ray.probe import probe
+
+_log = logging.getLogger(__name__)
 
 NAMESPACE = "rayelastic"  # of the named actors of all jobs
 
@@ -43,6 +46,22 @@ def is_connected() -> bool:
     import ray
 
     return bool(ray.is_initialized())
+
+
+def warn_of_open_cluster() -> str:
+    """Warns where a cluster of several nodes lets in whoever reaches it; returns what was said, if anything was."""
+    import ray
+    from ray._private.authentication.authentication_utils import is_token_auth_enabled
+
+    nodes = sum(bool(node["Alive"]) for node in ray.nodes())
+    if nodes <= 1 or is_token_auth_enabled():
+        return ""
+    said = (
+        f"this Ray cluster of {nodes} nodes asks for no token: whoever reaches it can run code on all of them. "
+        "Start it with RAY_AUTH_MODE=token (docs/security.md)"
+    )
+    _log.warning(said)
+    return said
 
 
 def _connect(address: str | None, start: bool, num_cpus: int | None) -> None:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SchemaError, SourceError
+from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.on_ray.connect import ensure_ray
 from rayelastic.runtime.ingest.client import PushError, push_partition
-from rayelastic.runtime.ingest.external_source import IngestSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ray.data import Dataset
     from ray.exceptions import RayTaskError
 
+    from rayelastic.runtime.ingest.feed import Feed
     from rayelastic.runtime.values.specs import IngestAddress
 
 BLOCKS_AT_ONCE = 4  # tasks that push; more don't help one source, and their rows interleave
@@ -58,12 +59,11 @@ class DatasetSource:
     def check(self, operator: str) -> None:
         """Does nothing: the schema was checked when the source was declared."""
 
-    def push(self, address: IngestAddress, operator: str) -> dict[int, int]:
+    def push(self, feed: Feed) -> dict[int, int]:
         """Pushes every block, and returns when all were acknowledged.
 
         Args:
-            address: where the source takes rows.
-            operator: the name of the source.
+            feed: the source that takes the rows.
 
         Returns:
             The number of rows of each block, by its number.
@@ -74,6 +74,8 @@ class DatasetSource:
         import ray
 
         self.cancelled.clear()
+        self.dataset.context.execution_options.preserve_order = True  # a block has its number whenever it is made again
+        address, operator = feed.address(), feed.operator
         task = ray.remote(_push_block).options(num_cpus=0)  # it mostly waits; its CPU is the Dataset's own
         rows: dict[int, int] = {}
         running: dict[ObjectRef[Any], int] = {}

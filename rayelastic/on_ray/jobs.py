@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rayelastic.errors import JobExistsError, JobNotFoundError, NotShippableError, PELostError, UnavailableError
 from rayelastic.graph.spec.validation import check_shippable
 from rayelastic.on_ray.calls import answer
-from rayelastic.on_ray.connect import NAMESPACE, ensure_ray
+from rayelastic.on_ray.connect import NAMESPACE, ensure_ray, warn_of_open_cluster
 from rayelastic.on_ray.coordinator_actor import COORDINATOR_CLASS, CoordinatorActor
 from rayelastic.on_ray.gcs_store import GcsStore
 from rayelastic.on_ray.pe_actor import PE_CLASS
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.status import JobStatus
 
 PREFIX = "job:"  # of the name of a coordinator's actor
-QUESTIONS = ("status", "plan", "metrics", "adaptations", "wait", "results", "ingest_address")  # that change nothing
+QUESTIONS = (  # that may be asked twice
+    *("status", "plan", "metrics", "adaptations", "wait", "results", "read_state"),
+    *("ingest_address", "secure_source", "fail_source", "finish_source"),
+)
 RETRY = 0.2  # seconds until a question is asked again of a coordinator that is being replaced
 STATUS_TIMEOUT = 10.0  # seconds for a coordinator to say how its job is
 SOME_MEMORY = 1 << 20  # bytes; Ray puts an actor that needs nothing anywhere, whatever node it was asked for
@@ -98,6 +101,7 @@ def start_coordinator(
     """
     pickled = shipped(spec)
     ensure_ray(address)
+    warn_of_open_cluster()
     import ray
 
     _free_name(spec.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -106,6 +107,7 @@ class RayHost:
     def __init__(self, settings: PlacementSettings) -> None:
         self._settings = settings
         self._spares = Spares(lambda: self._actor(None))
+        self._avoided: frozenset[str] = frozenset()
 
     @property
     def can_lose(self) -> bool:
@@ -182,12 +184,17 @@ class RayHost:
         return [handle for _, handle in newest.values()]
 
     def nodes(self) -> tuple[Node, ...]:
-        """Returns the machines of the cluster, with all their CPUs."""
+        """Returns the machines of the cluster that may be used, with all their CPUs."""
         import ray
 
         alive = (node for node in ray.nodes() if node["Alive"])
         cpus = ((node["NodeManagerHostname"], node["Resources"].get("CPU", 0.0)) for node in alive)
-        return tuple(Node(name, count) for name, count in cpus if count)
+        return tuple(Node(name, count) for name, count in cpus if count and name not in self._avoided)
+
+    def avoid(self, nodes: frozenset[str]) -> None:
+        """Has nothing start on some machines from now on; ends the processes that are kept ready there."""
+        self._avoided = nodes
+        self._spares.leave(nodes)
 
     def request(self, cpus: int) -> None:
         """Asks Ray's autoscaler, where there is one, for so many CPUs in the whole cluster."""
@@ -202,6 +209,8 @@ class RayHost:
         alive = {node["NodeManagerHostname"]: node["NodeID"] for node in ray.nodes() if node["Alive"]}
         if spec is not None and spec.node in alive:
             return NodeAffinitySchedulingStrategy(alive[spec.node], soft=True)
+        if self._avoided and (free := [node.name for node in self.nodes() if node.name in alive]):
+            return NodeAffinitySchedulingStrategy(alive[random.choice(free)], soft=True)
         return "SPREAD" if (spec is None or self._settings.spread) and len(alive) > 1 else "DEFAULT"
 
 

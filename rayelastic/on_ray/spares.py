@@ -63,6 +63,18 @@ class Spares:
                         return spare
         return None
 
+    def leave(self, nodes: frozenset[str]) -> None:
+        """Ends those on some nodes, and those that don't answer: they may be there."""
+        import ray
+
+        with self._lock:
+            for spare in list(self._waiting) if nodes else ():
+                with contextlib.suppress(PELostError, TimeoutError):
+                    if answer(spare.about.remote(), "a spare", "about", LOOK_TIMEOUT)[2] not in nodes:
+                        continue
+                self._waiting.remove(spare)
+                ray.kill(spare, no_restart=True)
+
     def close(self) -> None:
         """Ends those that nobody took."""
         import ray

@@ -26,8 +26,8 @@ class Checkpoint:
     Args:
         location: a folder that every node sees, or a URI that pyarrow.fs knows; None: a folder of the job's own on the
             local disk of each node, removed when the job has ended.
-        every: seconds between two checkpoints, 0.2 or more. They come less often where a checkpoint takes long: sources
-            stand still for at most a twentieth of the time.
+        every: seconds between two checkpoints, 0.2 or more. They come less often where sources stand still for one,
+            which they do for at most a twentieth of the time.
         keep: how many complete checkpoints are kept, 1 or more; the newest one that is whole is used.
         restarts: how many times within ten minutes the job may go back to one, before it fails; a third of that in a
             row with no complete checkpoint between, as where a tuple crashes its process.

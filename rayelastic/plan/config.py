@@ -40,6 +40,7 @@ class Regions(Enum):
 
     FIXED = "fixed"  # no: the default in this process
     MANUAL = "manual"  # data-parallel and stateless ones do when Job.rescale says so
+    ADVISE = "advise"  # they do when they are told so; organic adaptation says what it would do
     ELASTIC = "elastic"  # organic adaptation does it too: the default on Ray
 
 
@@ -76,8 +77,9 @@ class JobConfig:
             alone.
         log_level: 'debug', 'info', 'warning' or 'error': the lowest that the actors of a job on Ray log.
         regions: 'fixed'; 'manual': data-parallel and stateless regions can get other numbers of replicas, each in a
-            processing element of its own (`Job.rescale`); 'elastic': they get as many as the load needs by themselves,
-            too. None: 'elastic' on Ray, 'fixed' in this process.
+            processing element of its own (`Job.rescale`); 'advise': the same, and `job.adaptations()` tells what
+            'elastic' would do; 'elastic': they get as many as the load needs by themselves, too. None: 'elastic' on
+            Ray, 'fixed' in this process.
         max_processes: the most processing elements that an elastic job may grow to; None: as many as the cluster has
             CPUs.
         max_replicas: the most replicas that a region may grow to by itself; None: 16, as in Joker.
@@ -85,6 +87,8 @@ class JobConfig:
         region_target: share of a CPU that a replica is to use, above 0 and below 1; less leaves more room for bursts.
         patience: seconds for which another processing element may say nothing, as behind a cut cable or on a machine
             that stands still, until it counts as lost; one whose process ends is missed at once. 2 or more.
+        secure: whether what goes from host to host is encrypted (TLS 1.3): links, state that moves, rows from Spark and
+            Ray Datasets; about half as fast where a link is the bottleneck. What stays on a host never is.
         checkpoint: how the running job saves itself and goes on after a loss, see Checkpoint; None: on Ray the defaults
             of Checkpoint, in this process not at all; False: not at all.
         web_port: where this process serves the page of the job, at 127.0.0.1, until the job is closed; 0: a free port;
@@ -124,6 +128,7 @@ class JobConfig:
     region_target: float = REGION_TARGET
     patience: float = PATIENCE
     checkpoint: Checkpoint | bool | None = None
+    secure: bool = False
     web_port: int | None = None
     max_processes: int | None = None
     max_replicas: int | None = None
@@ -146,7 +151,7 @@ class JobConfig:
                 way_out="A run has to fit a queue: make the queue longer or the run shorter",
             )
         _check_cpus(self.cpus_per_pe)
-        for name in ("deep_copy", "pin_threads"):
+        for name in ("deep_copy", "pin_threads", "secure"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"JobConfig({name}={getattr(self, name)!r})", way_out="Give True or False")
         journal: object = self.journal
@@ -256,7 +261,9 @@ def _checked_regions(value: object) -> Regions:
     try:
         return Regions(value)
     except ValueError:
-        raise ConfigError(f"JobConfig(regions={value!r})", way_out="Choose 'fixed', 'manual' or 'elastic'") from None
+        raise ConfigError(
+            f"JobConfig(regions={value!r})", way_out="Choose 'fixed', 'manual', 'advise' or 'elastic'"
+        ) from None
 
 
 def _checked_pins(pins: object, pes: int) -> dict[str, int | str]:

@@ -13,7 +13,7 @@ from rayelastic.plan.exec_plan import ExecPlan, Pipeline, PlanLink, RegionPlan
 from rayelastic.plan.hash_ring import HashRing, key_ranges
 from rayelastic.plan.plan_text import counted
 
-__all__ = ["PartitionMoves", "PlanChange", "RegionChange", "Relocation", "plan_change"]
+__all__ = ["PartitionMoves", "PlanChange", "RegionChange", "Relocation", "plan_change", "predecessors"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +110,11 @@ class PlanChange:
         """The epoch of the routing tables from then on."""
         return self.new.epoch
 
+    @property
+    def is_live(self) -> bool:
+        """Whether it can be carried out while everything runs: nothing but numbers of replicas changes."""
+        return not self.rehosted and not any(part.cuts or part.joins or part.relocated for part in self.regions)
+
     def text(self) -> str:
         """Write the change down for people, region by region."""
         lines = [f"{self.new.topology}: epoch {self.old.epoch} -> {self.epoch}"]
@@ -160,6 +165,29 @@ def plan_change(old: ExecPlan, new: ExecPlan) -> PlanChange:
             if pe in new.pes and new.nodes.get(pe, here) != here
         ),
     )
+
+
+def predecessors(old: ExecPlan, new: ExecPlan, pe: str) -> dict[str, str]:
+    """Return {operator: the processing element that had its replica before}, of what an element hosts.
+
+    Args:
+        old: the plan before.
+        new: the plan from then on; its regions have as many replicas.
+        pe: an element of the new plan.
+
+    Raises:
+        ValueError: a region has another number of replicas.
+
+    >>> from rayelastic.plan.regions import Region, RegionKind
+    >>> region = Region("r0", RegionKind.PIPELINE, ("parse", "rate"))
+    >>> plan = ExecPlan("words", (RegionPlan(region, (Pipeline(("parse", "rate"), ("pe0",)),)),))
+    >>> predecessors(plan, plan.with_split("r0", "rate", ["pe1"]), "pe1")
+    {'rate': 'pe0'}
+    """
+    for before, after in zip(old.regions, new.regions, strict=True):
+        if before.replicas != after.replicas:
+            raise ValueError(f"region {after.region.name} has {after.replicas} replicas in place of {before.replicas}")
+    return {operator: old.pe_of(operator, replica) for operator, replica in new.instances(pe)}
 
 
 def _region_change(before: RegionPlan, after: RegionPlan) -> RegionChange:

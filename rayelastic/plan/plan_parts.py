@@ -57,6 +57,11 @@ class RegionPlan:
         return len(self.pipelines) * self.replicas
 
     @property
+    def is_together(self) -> bool:
+        """Whether each replica is in one processing element, with all its pipelines."""
+        return all(pipeline.pes == self.pipelines[0].pes for pipeline in self.pipelines)
+
+    @property
     def cuts(self) -> tuple[str, ...]:
         """The operators that start a pipeline, but for the first."""
         return tuple(pipeline.operators[0] for pipeline in self.pipelines[1:])

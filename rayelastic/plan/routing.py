@@ -68,6 +68,7 @@ class RouterPlan:
         local: the replica that is in the same processing element; None if there is none.
         links: {replica: link}, of the others.
         in_turn: whether it deals out in turns instead.
+        everywhere: whether each replica gets everything instead.
     """
 
     edge: Edge
@@ -77,6 +78,7 @@ class RouterPlan:
     local: int | None
     links: Mapping[int, PlanLink]
     in_turn: bool = False
+    everywhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +156,8 @@ def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken
     others = [m.name for m in members if m.state_kind is StateKind.PARTITIONED and m.keys != region.keys]
     if others:
         return f"{', '.join(others)} has other keys than the region"
-    if any(pipeline.pes != planned.pipelines[0].pes for pipeline in planned.pipelines):
-        return "its pipelines are pinned to different processing elements"
+    if not planned.is_together:
+        return "its pipelines are in different processing elements"
     return ""
 
 
@@ -215,7 +217,8 @@ def _router(edge: Edge, pe: str, region: RegionPlan, taking: tuple[str, ...]) ->
     links = {replica: routed_link(edge, pe, other) for replica, other in enumerate(taking) if other != pe}
     keys = region.region.keys_at(port_of(edge.end, IN))
     in_turn = region.region.kind is RegionKind.STATELESS
-    return RouterPlan(edge, region.region.name, keys, region.ring.owners, local, links, in_turn)
+    everywhere = not in_turn and not keys  # a port without keys of a region that has some
+    return RouterPlan(edge, region.region.name, keys, region.ring.owners, local, links, in_turn, everywhere)
 
 
 def home_edge(planned: RegionPlan) -> Edge:

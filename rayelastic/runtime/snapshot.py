@@ -20,23 +20,29 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import ConfigError, StateError
+from rayelastic.errors import ConfigError, DamagedError, StateError
 from rayelastic.graph.edges.locations import is_uri
 from rayelastic.graph.operators.event_time import EventTime
-from rayelastic.graph.operators.joins import Join, Merge
+from rayelastic.graph.operators.joins.by_key import Join
+from rayelastic.graph.operators.joins.merge import Merge
+from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.windows import Windowing
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.runtime.files.inputs import Input
 from rayelastic.runtime.files.outputs import Output
+from rayelastic.runtime.manifest import Manifest, Part
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
     from rayelastic.graph.records.schema import Schema
 
+__all__ = ["FORMAT", "PICKLED", "Manifest", "Part", "Snapshot", "SnapshotFolder", "rows_folder", "state_form"]
+
 FORMAT = 2  # of the manifest; a reader takes no other
 MANIFEST = "manifest.json"
 CHUNK_BYTES = 4 << 20  # of one file of state
+CHECKPOINT_NAME = re.compile(r"\d{8,}")  # of the folder of a checkpoint
 SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # of a file in the folder: no way out of it
 FILE_MODE, FOLDER_MODE = 0o600, 0o700  # of local files, reliability rule D7
 PICKLED = "python values"  # what the manifest calls the form of state that is pickled
@@ -53,17 +59,19 @@ class Snapshot:
         key: secret bytes (16 or more) that sign the snapshot. Needed where an operator keeps Python values.
         drop: operators whose state is not to be restored, because the topology hasn't got them any more; sources that
             are to be read from the start; sinks that are to begin anew, in place of what the first run wrote.
+        rename: {name in the snapshot: name in the topology}, of operators that are called otherwise now.
 
     Raises:
-        ConfigError: no such location, or too short a key.
+        ConfigError: no such location, too short a key, or two operators become one.
 
     >>> Snapshot("/tmp/counts", key=b"0123456789abcdef")
-    Snapshot(location='/tmp/counts', drop=())
+    Snapshot(location='/tmp/counts', drop=(), rename={})
     """
 
     location: str | Path
     key: bytes | None = field(default=None, repr=False)
     drop: tuple[str, ...] = ()
+    rename: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         location: object = self.location
@@ -79,51 +87,15 @@ class Snapshot:
                 way_out="Make one with secrets.token_bytes(32) and keep it where the job can read it",
             )
         object.__setattr__(self, "drop", tuple(self.drop))
+        object.__setattr__(self, "rename", dict(self.rename))
+        if len(set(self.rename.values())) < len(self.rename):
+            raise ConfigError(
+                f"Snapshot(rename={self.rename}): two operators can't become one",
+                way_out="Give each another name, and drop the state of one",
+            )
 
 
 SHORTEST_KEY = 16  # bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What one processing element wrote: positions of its sources, and files by operator.
-
-    Args:
-        positions: {source: records that it has submitted since the very first start}.
-        files: {operator: [(file, SHA-256 in hex)]}.
-        inputs: {source: what it reads}.
-        outputs: {sink: what it has written once it has ended}, of those that write files.
-    """
-
-    positions: Mapping[str, int]
-    files: Mapping[str, Sequence[tuple[str, str]]]
-    inputs: Mapping[str, Input]
-    outputs: Mapping[str, Output]
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What a snapshot holds.
-
-    Args:
-        job: the name of the job.
-        forms: {operator: what its state looks like, in words}.
-        positions: {source: records submitted}.
-        files: {operator: [(file, SHA-256 in hex)]}.
-        inputs: {source: what it read}.
-        outputs: {sink: what it wrote}.
-        signed: whether a key vouches for all of it.
-        plan: that was in force, as ExecPlan.to_dict gives it; empty: of a snapshot that has none.
-    """
-
-    job: str
-    forms: Mapping[str, str]
-    positions: Mapping[str, int]
-    files: Mapping[str, Sequence[tuple[str, str]]]
-    inputs: Mapping[str, Input]
-    outputs: Mapping[str, Output]
-    signed: bool
-    plan: Mapping[str, Any] = field(default_factory=dict)
 
 
 def state_form(spec: OperatorSpec) -> str | None:
@@ -145,6 +117,8 @@ def state_form(spec: OperatorSpec) -> str | None:
         case Join():
             sides = " and ".join(f"({_fields(port.schema)})" for port in spec.inputs)
             return f"{of}, {sides} joined {body.reason}"
+        case Matching():
+            return f"{of}, ({_fields(spec.input_schema)}), {', then '.join(map(str, body.steps))}"
         case Merge():
             return f"{len(spec.inputs)} streams of ({_fields(spec.input_schema)}) by {body.time.field}"
     if spec.kind is OperatorKind.AGGREGATE:
@@ -185,12 +159,36 @@ class SnapshotFolder:
             raise self._error(f"can't be opened: {error}", "Give a folder, or a URI that pyarrow.fs knows") from None
         self._local = isinstance(self._files, fs.LocalFileSystem)
 
-    def prepare(self) -> None:
-        """Makes the folder; raises StateError if a snapshot is in it already, or it can't be written."""
+    @property
+    def location(self) -> str:
+        """Where it is."""
+        return str(self._snapshot.location)
+
+    def numbered(self) -> list[str]:
+        """The checkpoints in it, by the names of their folders, the newest first; none where it can't be looked at."""
         from pyarrow import fs
 
-        if self._files.get_file_info(f"{self._folder}/{MANIFEST}").type is not fs.FileType.NotFound:
+        try:
+            found = self._files.get_file_info(fs.FileSelector(self._folder, allow_not_found=True))
+        except OSError:
+            return []
+        names = (one.base_name for one in found if one.type is fs.FileType.Directory)
+        return sorted((name for name in names if CHECKPOINT_NAME.fullmatch(name)), reverse=True)
+
+    def is_there(self) -> bool:
+        """Tells whether it is a snapshot that was completed."""
+        from pyarrow import fs
+
+        return bool(self._files.get_file_info(f"{self._folder}/{MANIFEST}").type is not fs.FileType.NotFound)
+
+    def prepare(self) -> None:
+        """Makes the folder; raises StateError if a snapshot is in it already, or it can't be written."""
+        if self.is_there():
             raise self._error("holds a snapshot already", "Give another folder, or remove that one")
+        self.make()
+
+    def make(self) -> None:
+        """Makes the folder, if it isn't there; raises StateError if it can't be written."""
         try:
             if self._local:
                 Path(self._folder).mkdir(FOLDER_MODE, parents=True, exist_ok=True)
@@ -228,6 +226,11 @@ class SnapshotFolder:
         if held.st_uid != os.geteuid() or held.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise self._error("is a folder that others may write to", "Give one of your own, of mode 0700 or 0755")
 
+    def delete(self, name: str) -> None:
+        """Removes a file, if it is there."""
+        with contextlib.suppress(OSError):
+            self._files.delete_file(f"{self._folder}/{name}")
+
     def remove(self) -> None:
         """Removes all of it."""
         with contextlib.suppress(OSError):
@@ -239,9 +242,16 @@ class SnapshotFolder:
             self._files.delete_file(f"{self._folder}/{MANIFEST}")
 
     def write_manifest(
-        self, job: str, forms: Mapping[str, str], parts: Sequence[Part], plan: Mapping[str, Any]
+        self,
+        job: str,
+        forms: Mapping[str, str],
+        parts: Sequence[Part],
+        plan: Mapping[str, Any],
+        *,
+        alone: bool = False,
+        shapes: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """Completes the snapshot."""
+        """Completes the snapshot; see Manifest."""
         files: dict[str, list[tuple[str, str]]] = {}
         for part in parts:
             for operator, written in part.files.items():
@@ -251,6 +261,8 @@ class SnapshotFolder:
                 "format": FORMAT,
                 "job": job,
                 "plan": dict(plan),
+                "alone": alone,
+                "shapes": dict(shapes or {}),
                 "forms": dict(forms),
                 "positions": {source: at for part in parts for source, at in part.positions.items()},
                 "files": files,
@@ -284,9 +296,10 @@ class SnapshotFolder:
                 "Restore it with the version that wrote it",
             )
         try:
-            return self._manifest_of(held)
+            manifest = self._manifest_of(held)
         except (LookupError, TypeError, AttributeError, ValueError):
             raise self._damaged(MANIFEST) from None
+        return manifest.renamed(self._snapshot.rename)
 
     def _manifest_of(self, held: dict[str, Any]) -> Manifest:
         files = {name: [(str(f), str(d)) for f, d in some] for name, some in held["files"].items()}
@@ -294,8 +307,11 @@ class SnapshotFolder:
         outputs = {name: Output(**one) for name, one in held["outputs"].items()}
         positions = {name: int(at) for name, at in held["positions"].items()}
         signed = self._snapshot.key is not None
-        plan = held.get("plan", {})
-        return Manifest(held["job"], dict(held["forms"]), positions, files, inputs, outputs, signed, plan)
+        plan, alone = held.get("plan", {}), bool(held.get("alone"))
+        shapes = dict(held.get("shapes", {}))
+        return Manifest(
+            held["job"], dict(held["forms"]), positions, files, inputs, outputs, signed, plan, alone, shapes
+        )
 
     def chunks(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
         """Reads files one after the other; raises StateError for one that isn't what was written."""
@@ -315,61 +331,33 @@ class SnapshotFolder:
         except OSError as error:
             missing = isinstance(error, FileNotFoundError)
             problem = f"has no {name}: it is no snapshot, or wasn't completed" if missing else f"can't be read: {error}"
-            raise self._error(problem, "Give the folder that job.stop(snapshot=...) was given") from None
+            way_out = "Give the folder that job.snapshot(...) or job.stop(...) was given, or that of checkpoints"
+            if missing:
+                raise DamagedError(f"snapshot {self.location} {problem}", way_out=way_out) from None
+            raise self._error(problem, way_out) from None
 
     def _damaged(self, name: str) -> StateError:
-        return self._error(f"is damaged: {name} isn't what was written", "Use an earlier snapshot")
+        problem = f"snapshot {self.location} is damaged: {name} isn't what was written"
+        return DamagedError(problem, way_out="Use an earlier snapshot")
 
     def _error(self, problem: str, way_out: str) -> StateError:
         return StateError(f"snapshot {self._snapshot.location} {problem}", way_out=way_out)
 
 
-def rows_folder(snapshot: Snapshot) -> SnapshotFolder:
+def rows_beside(snapshot: Snapshot) -> Snapshot:
     """Where checkpoints keep rows that sinks have in memory: beside all of them, as one counts on those of others."""
     parent, _, _ = str(snapshot.location).rstrip("/").rpartition("/")
-    return SnapshotFolder(Snapshot(f"{parent}/rows", key=snapshot.key))
+    return Snapshot(f"{parent}/rows", key=snapshot.key)
 
 
-def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[str, OperatorSpec]) -> None:
-    """Raises StateError, naming the operator, if the topology can't go on from the snapshot."""
-    for name, form in manifest.forms.items():
-        if name in snapshot.drop:
-            continue
-        spec = operators.get(name)
-        now = None if spec is None else state_form(spec)
-        if spec is None or now is None:
-            lacks = "has no such operator" if spec is None else "keeps none"
-            raise StateError(
-                f"the snapshot has state of it, the topology {lacks}",
-                operator=name,
-                way_out=f"Give it its name back, or restore Snapshot(..., drop=({name!r},))",
-            )
-        if now != form:
-            raise StateError(
-                f"its state was {form}, and is {now} now",
-                operator=name,
-                location=spec.location,
-                way_out="Declare it as it was, or give the operator another name and drop the old one",
-            )
-        if form.endswith(PICKLED) and not manifest.signed:
-            raise StateError(
-                "the snapshot holds pickled Python values of it, which are read from signed snapshots only",
-                operator=name,
-                location=spec.location,
-                way_out="Give Snapshot(..., key=...) when it is written and when it is restored",
-            )
-    for name in manifest.positions:
-        if name not in snapshot.drop and (name not in operators or operators[name].kind is not OperatorKind.SOURCE):
-            raise StateError(
-                "the snapshot has the position of it, the topology has no such source",
-                operator=name,
-                way_out=f"Give it its name back, or restore Snapshot(..., drop=({name!r},))",
-            )
+def rows_folder(snapshot: Snapshot, *, alone: bool = False) -> SnapshotFolder:
+    """The same, as a folder.
 
-
-def checked(snapshot: Snapshot | str | Path) -> Snapshot:
-    """A snapshot, given as one or by its location."""
-    return snapshot if isinstance(snapshot, Snapshot) else Snapshot(str(snapshot))
+    Args:
+        snapshot: whose they are.
+        alone: they are in itself, as in a savepoint.
+    """
+    return SnapshotFolder(snapshot if alone else rows_beside(snapshot))
 
 
 def _sign(key: bytes | None, body: str) -> Any:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import SourceError
+from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.ingest.client import push_partition
-from rayelastic.runtime.ingest.external_source import IngestSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,9 +55,14 @@ class PushedFrame:
                 "the Spark session of its DataFrame has been stopped", operator=operator, way_out="Start a new session"
             )
 
+    @property
+    def streams(self) -> bool:
+        """Whether rows come for ever."""
+        return bool(self.frame.isStreaming)
+
     def for_pe(self) -> IngestSource:
         """What goes to the processing element in its place: it takes what Spark's tasks push."""
-        return IngestSource(self.schema, self.reason)
+        return IngestSource(self.schema, self.reason, self.streams)
 
     def selected(self) -> DataFrame:
         """The columns that fill the fields, in their order and under their names."""

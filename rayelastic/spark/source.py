@@ -20,7 +20,7 @@ from rayelastic.spark.pushed_frame import PUSHED, PushedFrame, pusher
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from rayelastic.runtime.values.specs import IngestAddress
+    from rayelastic.runtime.ingest.feed import Feed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,12 +33,11 @@ class SparkSource(PushedFrame):
 
     group: str = field(default_factory=lambda: f"rayelastic-{uuid.uuid4().hex[:12]}")
 
-    def push(self, address: IngestAddress, operator: str) -> dict[int, int]:
+    def push(self, feed: Feed) -> dict[int, int]:
         """Runs the Spark job that pushes every row, and returns when all were acknowledged.
 
         Args:
-            address: where the source takes rows.
-            operator: the name of the source.
+            feed: the source that takes the rows.
 
         Returns:
             The number of rows of each partition, by its number.
@@ -46,9 +45,9 @@ class SparkSource(PushedFrame):
         Raises:
             SparkError: the Spark job failed or was cancelled; the text has the useful line of its reason.
         """
-        frame = self.selected()
+        frame, operator = self.selected(), feed.operator
         frame.sparkSession.sparkContext.setJobGroup(self.group, f"rayelastic source {operator}", interruptOnCancel=True)
-        push = pusher(address, self.schema.to_arrow())
+        push = pusher(feed.address(), self.schema.to_arrow())
         try:
             done = frame.mapInArrow(push, PUSHED).collect()
         except Exception as error:  # py4j's and pyspark's errors have no common base

@@ -2,7 +2,8 @@
 
 Rows are numbered by (query, epoch, partition, row), the query's id and the epoch being kept by its checkpoint. A crash
 between push and commit makes Spark replay the epoch, under the same numbers: the job has counted it, and drops it. A
-micro-batch ends when the job has taken all of its rows, so a slow job makes Spark wait (back-pressure).
+micro-batch ends when a checkpoint of the job has all of its rows, so a slow job makes Spark wait (back-pressure), and
+what a lost processing element takes with it is pushed again.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from rayelastic.spark.failure import spark_reason
 from rayelastic.spark.pushed_frame import PUSHED, PushedFrame, pusher
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
 
-    from rayelastic.runtime.values.specs import IngestAddress
+    from rayelastic.runtime.ingest.feed import Feed
 
 POLL = 1  # seconds between two looks whether the query was stopped from here; Spark takes whole ones
 START_TIMEOUT = 60.0  # seconds between a query's first micro-batch and the return of its start
@@ -31,11 +33,27 @@ START_TIMEOUT = 60.0  # seconds between a query's first micro-batch and the retu
 
 @dataclass(slots=True)
 class _Running:
-    """The query of a running push; `begun` is set when it can be asked."""
+    """The query of a running push; `begun` is set when it can be asked, `at_work` is held by a micro-batch."""
 
     query: StreamingQuery | None = None
     begun: threading.Event = field(default_factory=threading.Event)
     cancelled: threading.Event = field(default_factory=threading.Event)
+    at_work: threading.Lock = field(default_factory=threading.Lock)
+    last: int = -1  # the micro-batch that was taken in last
+
+    def begin(self) -> None:
+        """Forgets the query of an earlier push."""
+        self.query, self.last = None, -1
+
+    def rests(self) -> bool:
+        """Whether the query is between two micro-batches: Spark has committed the last one that was taken in."""
+        if not self.at_work.acquire(blocking=False):
+            return False
+        try:
+            progress = self.query.lastProgress if self.query is not None else None
+            return (progress["batchId"] if progress is not None else -1) >= self.last
+        finally:
+            self.at_work.release()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,12 +69,11 @@ class SparkStream(PushedFrame):
     trigger: Mapping[str, Any]
     _running: _Running = field(default_factory=_Running)
 
-    def push(self, address: IngestAddress, operator: str) -> dict[int, int]:
+    def push(self, feed: Feed) -> dict[int, int]:
         """Runs the query until it ends, fails or is cancelled.
 
         Args:
-            address: where the source takes rows.
-            operator: the name of the source.
+            feed: the source that takes the rows.
 
         Returns:
             Nothing to check at the end: each micro-batch was checked when it was pushed.
@@ -64,13 +81,18 @@ class SparkStream(PushedFrame):
         Raises:
             SparkError: the query failed; the text has the useful line of its reason.
         """
-        running = self._running
+        running, operator = self._running, feed.operator
+        running.begin()
         schema = self.schema.to_arrow()
 
-        def micro_batch(frame: DataFrame, epoch: int) -> None:
+        def micro_batch(frame: DataFrame, number: int) -> None:
             if not running.begun.wait(START_TIMEOUT) or running.query is None:
                 raise SourceError("its query didn't start", operator=operator)
-            frame.mapInArrow(pusher(address, schema, Epoch(str(running.query.id), epoch)), PUSHED).collect()
+            with running.at_work:
+                if running.cancelled.is_set():
+                    raise SourceError("its query was cancelled", operator=operator)
+                _take_in(feed, frame, schema, Epoch(str(running.query.id), number))
+                running.last = number
 
         writer = self.selected().writeStream.foreachBatch(micro_batch)
         writer = writer.option("checkpointLocation", self.checkpoint).queryName(f"{operator}-{uuid.uuid4().hex[:8]}")
@@ -79,7 +101,7 @@ class SparkStream(PushedFrame):
             running.query = query
             running.begun.set()
             while not query.awaitTermination(POLL):
-                if running.cancelled.is_set():
+                if running.cancelled.is_set() and running.rests():
                     query.stop()
         except Exception as error:  # py4j's and pyspark's errors have no common base
             if running.cancelled.is_set():
@@ -90,8 +112,22 @@ class SparkStream(PushedFrame):
         return {}
 
     def cancel(self) -> None:
-        """Stops the query of a running `push`; safe to repeat."""
+        """Stops the query of a running `push` behind the micro-batch that it is at; safe to repeat."""
         self._running.cancelled.set()
+
+
+def _take_in(feed: Feed, frame: DataFrame, schema: pa.Schema, epoch: Epoch) -> None:
+    """Pushes a micro-batch until a checkpoint of the job has it, whatever is lost meanwhile."""
+    while True:
+        address = feed.address()
+        try:
+            pushed = frame.mapInArrow(pusher(address, schema, epoch), PUSHED).collect()
+        except Exception as error:  # py4j's and pyspark's errors have no common base
+            if feed.goes_back(address, spark_reason(error)):
+                continue
+            raise
+        if feed.secure(address, epoch, {row.partition: row.rows for row in pushed}):
+            return
 
 
 def stream(

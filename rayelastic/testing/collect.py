@@ -10,6 +10,7 @@ from rayelastic.graph.edges.sinks import list as list_sink
 from rayelastic.graph.edges.sources import rows as rows_source
 from rayelastic.graph.fluent.stream import Stream
 from rayelastic.job import run
+from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.plan.config import JobConfig
 from rayelastic.runtime.snapshot import Snapshot
 from rayelastic.topology import Topology
@@ -33,7 +34,7 @@ def collect(
     schema: object,
     config: JobConfig | None = None,
     *,
-    restore: Snapshot | str | Path | None = None,
+    restore: Snapshot | Checkpoint | str | Path | None = None,
 ) -> list[tuple[Any, ...]]:
     """Give what an operator makes of rows, in order.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.plan.config import ThreadingModel
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+from rayelastic.runtime.values.status import CheckpointCounters
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
@@ -142,6 +143,25 @@ def state_changes(before: JobStatus | None, now: JobStatus, seconds: float) -> I
             yield _failed(now.failure, seconds, "job")
         else:
             yield Event(seconds, EventKind.STATE, "job", f"the job is {now.state.value}")
+    counted = before.checkpoints if before is not None else CheckpointCounters()
+    yield from _checkpoints(counted, now.checkpoints, seconds)
+
+
+def _checkpoints(before: CheckpointCounters, now: CheckpointCounters, seconds: float) -> Iterator[Event]:
+    if now.taken > before.taken:
+        told = {
+            "the last one took": f"{now.seconds:.2f} s",
+            "sources stood still": f"{now.paused * 1000:.0f} ms",
+            "complete since the start": f"{now.taken:,}",
+        }
+        more = f" and {now.taken - before.taken - 1} before" if now.taken - before.taken > 1 else ""
+        reason = "after a loss the job goes on from here"
+        yield Event(seconds, EventKind.CHECKPOINT, "job", f"checkpoint {now.last}{more}", reason, "", told)
+    if now.abandoned > before.abandoned:
+        yield Event(seconds, EventKind.CHECKPOINT, "job", "a checkpoint was given up, the job goes on", now.problem)
+    if now.restarts > before.restarts:
+        whence = f"checkpoint {now.last}" if now.last else "its start"
+        yield Event(seconds, EventKind.FAILURE, "job", f"something was lost: the job goes on from {whence}")
 
 
 def _failed(failure: Failure, seconds: float, where: str) -> Event:

@@ -38,15 +38,37 @@ pytestmark = [
 ]
 
 COUNT = """
-import json, socket, sys
+import json, socket, sys, threading
 import ray
 import rayelastic as rel
 from topologies import word_count
-text, output = sys.argv[1:]
-job = rel.submit(word_count.build(input=text, output=output), rel.JobConfig(pes=2))
+text, output, secure = sys.argv[1:]
+
+packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))  # all that passes the switch
+packets.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE: none is missed
+packets.settimeout(1.0)
+seen, ended = {"words": 0, "greetings": 0}, threading.Event()
+def sniff():
+    while not ended.is_set():
+        try:
+            packet = packets.recv(1 << 16)
+        except TimeoutError:
+            continue
+        seen["words"] += packet.count(b"a-longer" + b"-word-")  # in two pieces: Ray tells nodes this text
+        seen["greetings"] += packet.count(b"REL" + b"H")
+sniffing = threading.Thread(target=sniff, daemon=True)
+sniffing.start()
+
+config = rel.JobConfig(pes=2, secure=secure == "encrypted")
+job = rel.submit(word_count.build(input=text, output=output), config)
 coordinator = ray.get(job._control._actor.__ray_call__.remote(lambda _: socket.gethostname()))
 result = job.wait(timeout=120)
+encryption = [pe.encryption for pe in job.status.pes]  # the last of them: each element had its links
+ended.set()
+sniffing.join()
 print(json.dumps({
+    "seen": seen,
+    "encryption": encryption,
     "nodes": sorted({pe.node for pe in job.status.pes}),
     "coordinator": coordinator,
     "records": sum(link["records_sent"] for pe in result.metrics.pes for link in pe.links.values()),
@@ -60,17 +82,25 @@ def nodes() -> Iterator[Any]:
         yield made
 
 
-def test_word_count_over_two_nodes(nodes: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("secure", ["encrypted", "open"])
+def test_word_count_over_two_nodes(nodes: Any, tmp_path: Path, secure: str) -> None:
     from pyarrow import parquet
 
     text, output = tmp_path / "text.txt", tmp_path / "counts"
     text.write_text("".join(f"word{n % 97} and a-longer-word-{n % 13}\n" for n in range(20_000)))
-    done = nodes.run(0, [sys.executable, "-c", COUNT, str(text), str(output)], timeout=JOB_TIMEOUT)
+    done = nodes.run(0, [sys.executable, "-c", COUNT, str(text), str(output), secure], timeout=JOB_TIMEOUT)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout.splitlines()[-1])
     assert report["nodes"] == ["rel-node0", "rel-node1"]
     assert report["coordinator"] == "rel-node0", "it is with its driver"
     assert report["records"] > 0
+    assert report["seen"]["greetings"] > 0, "the names of the operators aren't hidden"
+    if secure == "encrypted":
+        assert report["seen"]["words"] == 0
+        assert {each.partition(" on ")[0] for each in report["encryption"]} == {"TLSv1.3 TLS_AES_128_GCM_SHA256"}
+    else:
+        assert report["seen"]["words"] > 1000, "nobody looked"
+        assert set(report["encryption"]) == {"off; JobConfig(secure=True) has it"}
     table = parquet.read_table(output)
     counted = dict(zip(table["word"].to_pylist(), table["n"].to_pylist(), strict=True))
     assert counted == Counter(text.read_text().split())

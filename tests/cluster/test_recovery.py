@@ -28,8 +28,10 @@ PES = {"numbers": 0, "counts": 1, "out": 2}
 OFTEN = rel.Checkpoint(every=0.5, restarts=100)
 
 
-def counted(name: str, folder: Path) -> rel.Topology:
+def counted(name: str, folder: Path, sink: Any = None) -> rel.Topology:
     """Counts by key; a row for each, so that an outsider can tell which are missing or double.
+
+    They go into a folder of Parquet files and a list, or into a sink that is given.
 
     The last rows come once there is a file `go`: so no job is over before it has lost what it is to lose.
     """
@@ -47,8 +49,9 @@ def counted(name: str, folder: Path) -> rel.Topology:
     topology = rel.Topology(name)
     keyed = topology.source("numbers", rel.callable(numbers, schema={"key": int, "n": int})).key_by("key")
     counts = keyed.aggregate("counts", emit="update", n=rel.last("n"), all=rel.count())
-    counts.sink("out", rel.parquet(str(folder / "out")))
-    counts.sink("also", rel.list())
+    counts.sink("out", rel.parquet(str(folder / "out")) if sink is None else sink)
+    if sink is None:
+        counts.sink("also", rel.list())
     return topology
 
 

@@ -20,6 +20,7 @@ from rayelastic.on_ray.connect import ensure_ray
 from rayelastic.runtime.ingest.receiver import IngestServer
 from rayelastic.runtime.port.data_port import DataPort, derive_secret
 from rayelastic.runtime.values.specs import IngestAddress
+from tests.cluster.direct_feed import Direct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,7 +86,7 @@ class Target:
 
 def pushed(source: bridge.SparkSource) -> Target:
     with Target(source) as target:
-        target.server.finish(source.push(target.address, "rows"))
+        target.server.finish(source.push(Direct(target.address)))
     assert target.rows.finished
     return target
 
@@ -150,7 +151,7 @@ def test_wrong_declarations_are_refused_before_anything_starts(spark: SparkSessi
 def test_null_where_none_is_taken_fails_with_column_and_way_out(spark: SparkSession) -> None:
     source = bridge.source(spark.createDataFrame([(1, "a"), (2, None)], "id long, name string"), {"name": str})
     with Target(source) as target, pytest.raises(SparkError, match=r"column 'name' has nulls.*\| None"):
-        source.push(target.address, "rows")
+        source.push(Direct(target.address))
 
 
 def test_failing_task_tells_its_useful_line(spark: SparkSession) -> None:
@@ -164,7 +165,7 @@ def test_failing_task_tells_its_useful_line(spark: SparkSession) -> None:
     def reason_of(frame: DataFrame) -> str:
         source = bridge.source(frame)
         with Target(source) as target, pytest.raises(SparkError) as caught:
-            source.push(target.address, "rows")
+            source.push(Direct(target.address))
         return str(caught.value)
 
     assert reason_of(spark.range(100).select(udf(raising, "long")("id").alias("id"))) == (
@@ -190,7 +191,7 @@ def test_task_whose_process_dies_is_retried_and_doubles_nothing(spark: SparkSess
     source = bridge.source(frame.selectExpr("id", "if(id % 3 = 0, null, concat('s', id)) text"))
     with Target(source) as target:
         target.rows.arrived = arrived
-        target.server.finish(source.push(target.address, "rows"))
+        target.server.finish(source.push(Direct(target.address)))
     assert died.exists()
     assert target.server.counters().repeated_rows > 0
     assert sorted(target.rows.column("id")) == list(range(200_000))
@@ -201,7 +202,7 @@ def test_tasks_wait_for_a_slow_source(spark: SparkSession) -> None:
     with Target(source) as target:
         target.rows.open.clear()
         rows: dict[int, int] = {}
-        pushing = threading.Thread(target=lambda: rows.update(source.push(target.address, "rows")))
+        pushing = threading.Thread(target=lambda: rows.update(source.push(Direct(target.address))))
         pushing.start()
         pushing.join(3.0)
         assert pushing.is_alive()
@@ -220,7 +221,7 @@ def test_cancelled_push_ends_its_spark_job(spark: SparkSession) -> None:
 
         def push() -> None:
             try:
-                source.push(target.address, "rows")
+                source.push(Direct(target.address))
             except SparkError as error:
                 failed.append(str(error))
 

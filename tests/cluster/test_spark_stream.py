@@ -23,6 +23,7 @@ from rayelastic.job import start
 from rayelastic.on_ray.connect import ensure_ray
 from rayelastic.runtime.ingest.frames import Epoch
 from rayelastic.runtime.values.status import State
+from tests.cluster.direct_feed import Direct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -91,7 +92,7 @@ class Held:
     def check(self, operator: str) -> None:
         pass
 
-    def push(self, address: Any, operator: str) -> dict[int, int]:
+    def push(self, feed: Any) -> dict[int, int]:
         self.over.wait(TIMEOUT)
         return {}
 
@@ -125,7 +126,7 @@ def test_killed_between_push_and_commit_and_restarted(
         address = job._control.within(TIMEOUT).ingest_address("rows")
         monkeypatch.setattr(streaming, "pusher", dying)
         with pytest.raises(SparkError, match="the machine burns"):
-            bridge.stream(frame, checkpoint=checkpoint, trigger={"availableNow": True}).push(address, "rows")
+            bridge.stream(frame, checkpoint=checkpoint, trigger={"availableNow": True}).push(Direct(address))
         assert job.metrics().operator("rows").tuples_out > 2 * ROWS, "the third micro-batch has arrived"
         monkeypatch.setattr(streaming, "pusher", original)
         job.feed("rows", bridge.stream(frame, checkpoint=checkpoint, trigger={"availableNow": True}))

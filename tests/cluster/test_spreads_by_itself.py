@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,3 +70,54 @@ def test_a_stateless_job_that_waits_spreads_and_comes_back_with_all_defaults(ray
         (tmp_path / "enough").touch()
         job.close()
     assert [t.value for t in rows] == list(range(made))
+
+
+ROWS = 60_000  # of each source
+ROUNDS = 20_000  # of a loop: a millisecond or two
+
+
+def burning(enough: Path) -> Callable[[Number], Number]:
+    """A function that takes its time under the token until a file is there."""
+
+    def burn(t: Number) -> Number:
+        if not enough.exists():
+            for _ in range(ROUNDS):
+                pass
+        return t
+
+    return burn
+
+
+def told(job: Job) -> str:
+    return "\n".join(str(one) for one in job.adaptations() if one.pe == "regions")
+
+
+def test_two_python_functions_in_a_row_get_a_process_each(ray_cluster: str, tmp_path: Path) -> None:
+    """No replicas can help behind a union: the job goes on from a checkpoint by a plan with two processes."""
+    burn = burning(tmp_path / "enough")
+    topology = rel.Topology("burns")
+    first, second = (
+        topology.source(name, rel.generate(lambda n, of=of: 2 * n + of, ROWS, schema=Number))
+        for of, name in enumerate(("even", "odd"))
+    )
+    burned = first.union(second).map("first", burn, schema=Number, lane="python")
+    burned.map("second", burn, schema=Number, lane="python").sink("out", rel.list())
+    # Of the CPUs that other work leaves here a process may get little: so little is a reason.
+    job = rel.submit(topology, rel.JobConfig(region_target=0.03), address=ray_cluster)
+    try:
+        until = time.monotonic() + PATIENCE
+        while job.plan().pe_of("first") == job.plan().pe_of("second"):
+            assert not job.status.state.is_final, job.status
+            assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
+            job.pause(LOOK)
+        while "one Python token isn't enough: a process for second" not in told(job):  # once it is all done
+            assert not job.status.state.is_final, job.status
+            assert time.monotonic() < until, told(job)
+            job.pause(LOOK)
+        (tmp_path / "enough").touch()
+        rows = job.wait(timeout=PATIENCE)["out"]
+    finally:
+        (tmp_path / "enough").touch()
+        job.close()
+    assert sorted(t.value for t in rows) == list(range(2 * ROWS))
+    assert job.status.checkpoints.restarts == 0

@@ -13,7 +13,7 @@ import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as parquet
 import pytest
@@ -110,15 +110,37 @@ class Silence:
             out.give((*out.key, time))
 
 
+class LastSeen(NamedTuple):
+    last: int = 0
+
+
+class CompiledSilence:
+    def on_tuple(self, t, state, out):
+        state.last = t.at
+        out.after(60)
+
+    def on_time(self, time, state, out):
+        if time == state.last + 60:
+            out.give((*out.key, time))
+
+
 def test_timers_come_in_elements(ray_cluster: None) -> None:
     topology = rel.Topology("silence")
     rows = [(n % 3, n * 7) for n in range(300)] + [(5, 2200), (5, 2250)]
     seen = topology.source("seen", rel.rows(rows, schema={"who": int, "at": int})).event_time("time", "at")
     silent = seen.key_by("who").process("silence", Silence, schema={"who": int, "at": int})
     silent.sink("out", rel.list())
+    schema = {"who": int, "at": int}
+    compiled = seen.key_by("who").process("compiled", CompiledSilence, schema=schema, state=LastSeen, lane="compiled")
+    compiled.sink("same", rel.list())
+    sessions = seen.key_by("who").session(gap=lambda t: 60).fold("sessions", lambda n, t: n + 1, 0)
+    sessions.sink("sessions_out", rel.list())
     result = rel.submit(topology, rel.JobConfig(pes=2)).wait(timeout=60)
     last = dict(rows)
     assert {tuple(t) for t in result["out"]} == {(who, at + 60) for who, at in last.items()}
+    assert {tuple(t) for t in result["same"]} == {(who, at + 60) for who, at in last.items()}
+    counts = Counter(who for who, _ in rows)
+    assert {(t.who, t.end, t.value) for t in result["sessions_out"]} == {(w, last[w] + 60, counts[w]) for w in last}
 
 
 def endless(name: str) -> rel.Topology:

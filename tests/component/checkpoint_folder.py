@@ -12,12 +12,16 @@ class Blobs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.location = str(folder)
         folder.mkdir()
 
     def write(self, name: str, data: bytes) -> str:
         with (self.folder / name).open("xb") as file:
             file.write(data)
         return hashlib.sha256(data).hexdigest()
+
+    def delete(self, name: str) -> None:
+        (self.folder / name).unlink(missing_ok=True)
 
     def chunks(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
         for name, digest in files:

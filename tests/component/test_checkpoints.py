@@ -18,7 +18,9 @@ from rayelastic.job.job import Job
 from rayelastic.runtime.checkpoint.standstill import is_empty
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.values.status import Failure
+from rayelastic.runtime.values.status import Failure, State
+from rayelastic.web.events import EventKind
+from rayelastic.web.sampling import Sampler
 from tests.component.rescaling import Counted, Event, Feed, Seen, check, count, flows, topology_of
 
 PATIENCE = 60.0
@@ -72,6 +74,22 @@ def test_a_job_with_three_replicas_is_stopped_and_goes_on_with_one_and_with_five
         job.close()
 
 
+def test_the_page_has_a_marker_for_each_checkpoint(tmp_path: Path) -> None:
+    feed = Feed(KEYS)
+    job = rel.start(topology_of(feed, "compiled"), rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path, every=0.2)))
+    try:
+        sampler = Sampler(job)
+        while not any(event.kind is EventKind.CHECKPOINT for event in sampler.history.events):
+            assert not sampler.over
+            flows(job)
+            sampler.keep(sampler.read())
+        feed.enough.set()
+        job.wait(PATIENCE)
+    finally:
+        feed.enough.set()
+        job.close()
+
+
 def test_checkpoints_and_changes_of_replicas_take_turns(tmp_path: Path) -> None:
     feed = Feed(KEYS)
     config = rel.JobConfig(
@@ -88,6 +106,8 @@ def test_checkpoints_and_changes_of_replicas_take_turns(tmp_path: Path) -> None:
         feed.enough.set()
         check(job.wait(PATIENCE)["out"], feed)
         assert job.status.checkpoints.abandoned == 0
+        blobs = len(list((tmp_path / "checkpoints" / "rows").iterdir()))
+        assert blobs <= 2 * job.status.checkpoints.taken.bit_length()  # those of two checkpoints
         assert len(list((tmp_path / "checkpoints").glob("0*"))) == 2  # that many are kept
     finally:
         feed.enough.set()
@@ -103,6 +123,9 @@ class Losing:
         self.job._start()
 
     def take(self) -> None:
+        while self.job.status.state is not State.RUNNING:  # its new elements run already
+            assert not self.job.status.state.is_final, self.job.status
+            self.job.pause(0.01)
         assert self.coordinator._safety is not None
         self.coordinator._safety._loop.take()
 
@@ -146,6 +169,7 @@ def test_a_job_goes_back_to_its_last_checkpoint(
         made.lose(gate)
     check(made.job.wait(PATIENCE)["out"], feed)
     assert made.job.status.checkpoints.restarts == 2
+    assert made.job.status.checkpoints.called_again == ("events",)
 
 
 @pytest.mark.parametrize("damaged", ["manifest.json", "*.state"])

@@ -8,6 +8,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -58,12 +59,13 @@ class Rows:
 class Ingest:
     """An ingest server behind a real data port."""
 
-    def __init__(self, max_frame: int | None = None) -> None:
+    def __init__(self, max_frame: int | None = None, *, secure: bool = False) -> None:
         self.rows = Rows()
         self.server = IngestServer("rows", SCHEMA, self.rows, **({"max_frame": max_frame} if max_frame else {}))
         secret = secrets.token_bytes(32)
-        self.port = DataPort("job", "pe0", secret, "127.0.0.1", lambda connection, _: self.server.serve(connection))
-        self.address = IngestAddress(self.port.address, "job", "pe0", CHANNEL, derive_secret(secret, CHANNEL))
+        self.port = DataPort("job", "pe0", secret, "127.0.0.1", lambda far, _: self.server.serve(far), secure=secure)
+        address = replace(self.port.address, unix_path="") if secure else self.port.address
+        self.address = IngestAddress(address, "job", "pe0", CHANNEL, derive_secret(secret, CHANNEL))
 
     def push(
         self, partition: int, batches: list[pa.RecordBatch] | Iterator[pa.RecordBatch], epoch: Epoch | None = None
@@ -84,9 +86,9 @@ class Ingest:
         self.port.close()
 
 
-@pytest.fixture
-def ingest() -> Iterator[Ingest]:
-    made = Ingest()
+@pytest.fixture(params=["on this host", "from another"])
+def ingest(request: pytest.FixtureRequest) -> Iterator[Ingest]:
+    made = Ingest(secure=request.param == "from another")
     yield made
     made.close()
 

@@ -4,11 +4,13 @@ import contextlib
 import queue
 import secrets
 import socket
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
-from rayelastic.runtime.port.data_port import DataPort, PortAddress, dial
+from rayelastic.runtime.port.data_port import DataPort, dial
+from rayelastic.runtime.port.secure_socket import tls_of
 
 native = pytest.importorskip("rayelastic._native")
 
@@ -16,13 +18,14 @@ SECRET = secrets.token_bytes(32)
 FIELDS = [("value", "int64", False, "l"), ("payload", "binary", False, "z")]
 
 
-@pytest.fixture(params=["unix", "tcp"])
+@pytest.fixture(params=["unix", "tcp", "tls"])
 def sockets(request):
     """The two ends of an authenticated connection, as the data port hands them over."""
     arrived: queue.Queue[socket.socket] = queue.Queue()
-    port = DataPort("job", "pe-1", SECRET, "127.0.0.1", lambda connection, _: arrived.put(connection))
+    secure = request.param == "tls"
+    port = DataPort("job", "pe-1", SECRET, "127.0.0.1", lambda far, _: arrived.put(far), secure=secure)
     with contextlib.closing(port):
-        address = port.address if request.param == "unix" else PortAddress(port.address.host, port.address.port)
+        address = port.address if request.param == "unix" else replace(port.address, unix_path="")
         names = {"job_id": "job", "sender": "pe-0", "receiver": "pe-1", "channel": "link:a->b"}
         near = dial(address, **names, epoch=0, secret=SECRET, timeout=10.0)
         yield near, arrived.get(timeout=10)
@@ -30,7 +33,8 @@ def sockets(request):
 
 def sender(connection: socket.socket, fields, count: int, payload_bytes: int = 100):
     schema = native.Schema(fields)
-    link = native.Link(connection.detach(), name="a->b", peer="pe-1")
+    tls = tls_of(connection)
+    link = native.Link(connection.detach(), name="a->b", peer="pe-1", tls=tls)
     scheduler = native.Scheduler()
     source = scheduler.add(native.Operator.sequence_source("numbers", schema, count, payload_bytes))
     scheduler.connect(source, scheduler.add(native.Operator.link_out("out", schema, link)))
@@ -40,7 +44,8 @@ def sender(connection: socket.socket, fields, count: int, payload_bytes: int = 1
 
 def receiver(connection: socket.socket, fields, sink):
     schema = native.Schema(fields)
-    link = native.Link(connection.detach(), name="a->b", peer="pe-0")
+    tls = tls_of(connection)
+    link = native.Link(connection.detach(), name="a->b", peer="pe-0", tls=tls)
     scheduler = native.Scheduler()
     source = scheduler.add(native.Operator.link_in("in", schema, link))
     scheduler.connect(source, scheduler.add(sink(schema)))

@@ -116,6 +116,8 @@ JOINS: dict[str, dict[str, Any]] = {
     "interval": {"within": (150, 50)},
     "window": {"window": 200},
     "outer": {"within": 20, "how": "left"},
+    "full": {"within": 20, "how": "full"},
+    "first": {"keep": "first"},
 }
 
 
@@ -131,6 +133,31 @@ def joins(join: str) -> Callable[[Any], Any]:
         return joined.filter("behind", lambda t: t.key >= 0)
 
     return declared
+
+
+def rules(events: Any) -> Any:
+    """Each event with every tenth one, which change all the time and are the same in all replicas."""
+    timed = events.event_time("time", "at", lateness=LATENESS)
+    tenth = timed.filter("tenth", lambda t: t.number % 100 == 0)
+    now = tenth.map("now", lambda t: Quote(t.key % 3, t.at, t.number)).key_by("item")
+    joined = timed.key_by("key").cross_join("joined", now, how="left")
+    return joined.filter("behind", lambda t: t.key >= 0)
+
+
+def test_rules_are_known_to_all_replicas_as_if_there_were_one() -> None:
+    check_moving(rules, events, Event, ["joined", "behind"])
+
+
+def pattern(events: Any) -> Any:
+    timed = events.event_time("time", "at", lateness=LATENESS)
+    first = rel.Pattern("a", lambda t: t.number % 5 == 0)
+    second = first.then("b", lambda t: t.number % 7 == 0, within=900, without=lambda t: t.number % 11 == 0)
+    third = second.then("c", lambda t: t.number % 3 == 0, within=300)
+    return timed.key_by("key").match("found", third, how="left")
+
+
+def test_patterns_are_found_as_if_nothing_had_moved() -> None:
+    check_moving(pattern, events, Event, ["found"])
 
 
 @pytest.mark.parametrize("join", JOINS)

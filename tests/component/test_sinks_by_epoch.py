@@ -206,6 +206,28 @@ def test_a_checkpoint_gets_what_is_new_in_few_blobs(tmp_path: Path) -> None:
     assert len(list(blobs.folder.iterdir())) == files, "no rows, no file"
 
 
+@pytest.mark.parametrize("keep", [1, 3])
+def test_blobs_that_no_checkpoint_counts_on_are_removed_while_the_job_runs(tmp_path: Path, keep: int) -> None:
+    blobs = Blobs(tmp_path / "blobs")
+    rows, kept = KeptRows(SCHEMA, "rows", keep=keep), []
+    for epoch in range(1, 51):
+        rows.write(batch(10 * epoch, 10 * epoch + 10))
+        output = rows.prepare(epoch, blobs)
+        if epoch % 5 == 0:
+            continue  # it is never complete
+        rows.commit(epoch)
+        kept = [*kept, output][-keep:]
+        assert {file.name for file in blobs.folder.iterdir()} == {blob.name for one in kept for blob in one.blobs}
+    for one in kept:
+        assert KeptRows(SCHEMA, "rows", one, blobs, keep).rows == one.rows
+    later = KeptRows(SCHEMA, "rows", kept[-1], blobs, keep)
+    later.write(batch(0, 1000))
+    for epoch in range(60, 60 + keep):
+        output = later.prepare(epoch, blobs)
+        later.commit(epoch)
+    assert not {blob.name for blob in kept[-1].blobs} & {file.name for file in blobs.folder.iterdir()}
+
+
 def test_rows_whose_schema_is_another_now_or_whose_checkpoint_is_missing_are_refused(tmp_path: Path) -> None:
     blobs = Blobs(tmp_path / "blobs")
     rows = KeptRows(SCHEMA, "rows")

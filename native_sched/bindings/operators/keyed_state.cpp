@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "rayelastic/record/hash.hpp"
+#include "rayelastic/record/key_extractor.hpp"
 #include "rayelastic/state/state_bytes.hpp"
 #include "wrappers.hpp"
 
@@ -97,6 +99,13 @@ void bind_keyed_state(nb::module_& module) {
   nb::class_<OperatorPause>(
       module, "OperatorPause",
       "Has an operator at its safe point for the time of one work on its state; TimeoutError if it doesn't come there.");
+  module.def(
+      "key_hash",
+      [](const nb::bytes& key) {
+        return hash_of(StringView(static_cast<const char*>(key.data()), static_cast<std::uint32_t>(key.size())));
+      },
+      nb::arg("key"), "The hash by which routers and state tables know a key, given by its bytes (key_extractor.hpp).");
+  module.def("null_key_hash", [] { return hash_of(null_key()); }, "The hash of the key whose one field is null.");
   nb::class_<KeySelection>(module, "KeySelection", "Some keys of a KeyedState, by their hashes.")
       .def(
           "__init__", [](KeySelection* self, const GivenRanges& given) { new (self) KeySelection{.of = ranges_of(given)}; },
@@ -121,7 +130,8 @@ void bind_keyed_state(nb::module_& module) {
           nb::arg("schema"), nb::arg("keys"), nb::arg("state_size"), nb::arg("initial"),
           nb::arg("text_offsets") = std::vector<std::size_t>(), nb::arg("ttl") = GivenTtl(), nb::arg("binary") = std::vector<std::size_t>(),
           nb::sig("def __init__(self, schema: Schema, keys: collections.abc.Sequence[str], state_size: int, initial: bytes, text_offsets: "
-                  "collections.abc.Sequence[int] = (), ttl: tuple[int, str, int] = (0, '', 0), binary: collections.abc.Sequence[int] = ()) "
+                  "collections.abc.Sequence[int] = (), ttl: tuple[int, str, int, str] = (0, '', 0, 'last'), binary: "
+                  "collections.abc.Sequence[int] = ()) "
                   "-> None"),
           "State records of state_size bytes, a copy of initial for a new key; text_offsets: where string views are in them. ttl: a key "
           "that isn't\n"
@@ -138,7 +148,7 @@ void bind_keyed_state(nb::module_& module) {
           },
           nb::arg("schema"), nb::arg("keys"), nb::arg("factory"), nb::arg("ttl") = GivenTtl(),
           nb::sig("def objects(schema: Schema, keys: collections.abc.Sequence[str], factory: collections.abc.Callable[[], typing.Any], "
-                  "ttl: tuple[int, str, int] = (0, '', 0)) -> KeyedState"),
+                  "ttl: tuple[int, str, int, str] = (0, '', 0, 'last')) -> KeyedState"),
           "Any Python value per key, made by factory() when the key comes first.")
       .def_prop_ro(
           "size", [](const KeyedStateObject& self) { return self.store->size(); }, "Keys.")

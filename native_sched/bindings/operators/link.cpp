@@ -55,7 +55,7 @@ void bind_link(nb::module_& module) {
       .def(
           "__init__",
           [](LinkObject* self, int fd, std::string name, std::string peer, std::size_t frame_bytes, std::size_t max_frame_bytes,
-             std::size_t most_text, std::size_t window_bytes, double heartbeat, double silence, bool checksum) {
+             std::size_t most_text, std::size_t window_bytes, double heartbeat, double silence, bool checksum, const TlsObject* tls) {
             LinkOptions options{.name = std::move(name),
                                 .peer = std::move(peer),
                                 .frame_bytes = frame_bytes,
@@ -65,13 +65,14 @@ void bind_link(nb::module_& module) {
                                 .heartbeat = milliseconds_of(heartbeat),
                                 .silence = milliseconds_of(silence),
                                 .checksum = checksum};
-            new (self) LinkObject{Link::over(fd, std::move(options))};
+            new (self) LinkObject{Link::over(fd, std::move(options), tls != nullptr ? tls->tls : nullptr)};
           },
           nb::arg("fd"), nb::arg("name"), nb::arg("peer"), nb::arg("frame_bytes") = defaults.frame_bytes,
           nb::arg("max_frame_bytes") = defaults.max_frame_bytes, nb::arg("most_text") = defaults.most_text,
           nb::arg("window_bytes") = defaults.window_bytes, nb::arg("heartbeat") = static_cast<double>(defaults.heartbeat.count()) / 1000,
           nb::arg("silence") = static_cast<double>(defaults.silence.count()) / 1000, nb::arg("checksum") = defaults.checksum,
-          "Owns the descriptor from now on: give socket.detach(). Times in seconds, sizes in bytes.")
+          nb::arg("tls").none() = nb::none(),
+          "Owns the descriptor from now on: give socket.detach(). Times in seconds, sizes in bytes. tls: over it, its handshake has ended.")
       .def(
           "interrupt", [](LinkObject& self) { self.link->interrupt(); }, nb::call_guard<nb::gil_scoped_release>(),
           "Unblocks who waits in the link and closes it.")
@@ -84,6 +85,8 @@ void bind_link(nb::module_& module) {
             return std::pair(totals.given, totals.passed);
           },
           "(records and marks that were put in here, those that were given on from here): equal at its two ends, it is empty.")
+      .def_prop_ro(
+          "encryption", [](const LinkObject& self) { return self.link->encryption(); }, "The protocol and its suite; empty if it has none.")
       .def_prop_ro("failure", [](const LinkObject& self) { return self.link->failure(); }, "What went wrong first; empty if nothing did.");
 }
 

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "operators/aggregates.hpp"
+#include "operators/explanation.hpp"
 #include "python/python_lane.hpp"
 #include "python/python_stream.hpp"
 #include "rayelastic/arrow/arrow_feeder.hpp"
@@ -144,31 +145,6 @@ OperatorObject python_ports(std::string name, nb::object function, const std::ve
   result.failure = std::make_shared<PythonFailure>(name);
   result.spec = make_python_ports(described, result.failure);
   return result;
-}
-
-// Why a compiled function failed on a record: explain(tuple) -> str. The thread comes without the GIL.
-Explain explanation(const std::string& name, const std::shared_ptr<const Schema>& input, nb::object function) {
-  struct Explaining {
-    ObjectRef function;
-    std::unique_ptr<RecordCodec> codec;
-  };
-  std::shared_ptr<Explaining> kept(new Explaining{ObjectRef::share(function.ptr()), std::make_unique<RecordCodec>(name, input, nullptr)},
-                                   [](Explaining* self) {
-                                     const GilScope gil;
-                                     if (gil) delete self;
-                                   });
-  return [kept](const std::byte* record) -> std::string {
-    const GilScope gil;
-    if (!gil) return {};
-    PyObject* tuple = kept->codec->decode_one(record);
-    PyObject* text = tuple != nullptr ? PyObject_CallOneArg(kept->function.get(), tuple) : nullptr;
-    const char* characters = text != nullptr ? PyUnicode_AsUTF8(text) : nullptr;
-    std::string reason = characters != nullptr ? characters : "it failed, and why can't be told";
-    PyErr_Clear();
-    Py_XDECREF(text);
-    Py_XDECREF(tuple);
-    return reason;
-  };
 }
 
 OperatorObject tolerant(const OperatorObject& inner, const SchemaObject* letters, nb::object explain) {

@@ -46,18 +46,19 @@ void bind_routing(nb::module_& module) {
       .def(
           "__init__",
           [](Router* self, std::string name, const SchemaObject& schema, std::vector<std::string> keys, std::vector<std::uint16_t> owners,
-             std::vector<std::uint16_t> locals, std::size_t hold_bytes, bool in_turn) {
+             std::vector<std::uint16_t> locals, std::size_t hold_bytes, bool in_turn, bool everywhere) {
             new (self) Router(schema.schema, RouterOptions{.name = std::move(name),
                                                            .keys = std::move(keys),
                                                            .owners = std::move(owners),
                                                            .locals = std::move(locals),
                                                            .hold_bytes = hold_bytes,
-                                                           .in_turn = in_turn});
+                                                           .in_turn = in_turn,
+                                                           .everywhere = everywhere});
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("keys"), nb::arg("owners"), nb::arg("locals"),
-          nb::arg("hold_bytes") = RouterOptions().hold_bytes, nb::arg("in_turn") = false,
+          nb::arg("hold_bytes") = RouterOptions().hold_bytes, nb::arg("in_turn") = false, nb::arg("everywhere") = false,
           "owners: the target of each partition; locals: targets behind output ports 0, 1, ...; hold_bytes: of records that may wait; "
-          "in_turn: deal\nrecords out in turns, whatever their keys.")
+          "in_turn: deal\nrecords out in turns, whatever their keys; everywhere: each record to all targets.")
       .def("hold", &Router::hold, nb::arg("partitions"), nb::arg("owner"), nb::arg("mark"), nb::arg("epoch"),
            "From now on their records wait; a Flush mark follows the last one that went to their owner.")
       .def("route", &Router::route, nb::arg("partitions"), nb::arg("target"), nb::arg("epoch"),
@@ -94,6 +95,8 @@ void bind_routing(nb::module_& module) {
             return wait_for_mark(self.marks(), mark, count, patience);
           },
           nb::arg("mark"), nb::arg("count"), nb::arg("patience"), "True once the mark came `count` times, or nothing more comes.")
+      .def("abandon_epochs", &Gather::abandon_epochs, nb::arg("epoch"), nb::call_guard<nb::gil_scoped_release>(),
+           "Marks of epochs up to that one mean nothing any more.")
       .def_prop_ro("lost", &Gather::lost, "Links that failed.")
       .def_prop_ro("flow", &Gather::flow, "In turn: what the replica in the same PE has handed over, and what of it has been passed on.");
 

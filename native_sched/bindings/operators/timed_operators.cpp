@@ -11,6 +11,7 @@
 #include "rayelastic/operators/delay.hpp"
 #include "rayelastic/operators/time/event_time.hpp"
 #include "rayelastic/operators/time/join.hpp"
+#include "rayelastic/operators/time/pattern.hpp"
 #include "rayelastic/operators/time/window.hpp"
 #include "wrappers.hpp"
 
@@ -32,18 +33,24 @@ OperatorObject window(std::string name, const SchemaObject& input, const SchemaO
   return {.spec = make_window(std::move(name), input.schema, output.schema, keys, options, aggregates_of(aggregates))};
 }
 
+constexpr const char* kCross = "cross";
+
 JoinKind join_named(const std::string& operator_name, const std::string& kind) {
   if (kind == "latest") return JoinKind::Latest;
+  if (kind == "first") return JoinKind::First;
+  if (kind == "all") return JoinKind::All;
   if (kind == "interval") return JoinKind::Interval;
   if (kind == "window") return JoinKind::Window;
-  throw std::invalid_argument("operator '" + operator_name + "': kind is '" + kind + "', not 'latest', 'interval' or 'window'");
+  throw std::invalid_argument("operator '" + operator_name + "': kind is '" + kind +
+                              "', not 'latest', 'first', 'all', 'interval', 'window' or 'cross'");
 }
 
 OperatorObject join(std::string name, const SchemaObject& left, const SchemaObject& right, const SchemaObject& output,
                     const std::string& kind, std::vector<std::string> left_keys, std::vector<std::string> right_keys,
                     std::vector<std::string> right_fields, std::string left_time, std::int64_t left_shift, std::string right_time,
-                    std::int64_t right_shift, std::int64_t before, std::int64_t after, bool outer) {
-  const JoinOptions options{.kind = join_named(name, kind),
+                    std::int64_t right_shift, std::int64_t before, std::int64_t after, bool left_outer, bool right_outer, bool symmetric) {
+  const bool cross = kind == kCross;
+  const JoinOptions options{.kind = cross ? JoinKind::Latest : join_named(name, kind),
                             .left_keys = std::move(left_keys),
                             .right_keys = std::move(right_keys),
                             .right_fields = std::move(right_fields),
@@ -53,8 +60,21 @@ OperatorObject join(std::string name, const SchemaObject& left, const SchemaObje
                             .right_shift = right_shift,
                             .before = before,
                             .after = after,
-                            .outer = outer};
-  return {.spec = make_join(std::move(name), left.schema, right.schema, output.schema, options)};
+                            .left_outer = left_outer,
+                            .right_outer = right_outer,
+                            .symmetric = symmetric};
+  return {.spec = (cross ? make_cross_join : make_join)(std::move(name), left.schema, right.schema, output.schema, options)};
+}
+
+using GivenStep = std::tuple<std::string, std::int64_t, bool>;
+
+OperatorObject pattern(const OperatorObject& marks, const SchemaObject& output, std::vector<std::string> keys, std::string time,
+                       std::int64_t shift, std::vector<std::string> fields, const std::vector<GivenStep>& steps, bool outer) {
+  PatternOptions options{.keys = std::move(keys), .time = std::move(time), .shift = shift, .fields = std::move(fields), .outer = outer};
+  for (const auto& [name, within, strict] : steps) options.steps.push_back({name, within, strict});
+  OperatorObject result = marks;
+  result.spec = make_pattern(marks.spec, output.schema, options);
+  return result;
 }
 
 }  // namespace
@@ -75,10 +95,18 @@ void bind_timed_operators() {
       .def_static("window", window, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("kind"), nb::arg("size"),
                   nb::arg("slide"), nb::arg("time"), nb::arg("shift"), nb::arg("rest"), nb::arg("aggregates"),
                   "Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks).")
-      .def_static("join", join, nb::arg("name"), nb::arg("left"), nb::arg("right"), nb::arg("output"), nb::arg("kind"),
-                  nb::arg("left_keys"), nb::arg("right_keys"), nb::arg("right_fields"), nb::arg("left_time"), nb::arg("left_shift"),
-                  nb::arg("right_time"), nb::arg("right_shift"), nb::arg("before"), nb::arg("after"), nb::arg("outer"),
-                  "Joins input port 0 with port 1: 'latest' (times '' for by arrival), 'interval', 'window'; before and after in ticks.")
+      .def_static(
+          "join", join, nb::arg("name"), nb::arg("left"), nb::arg("right"), nb::arg("output"), nb::arg("kind"), nb::arg("left_keys"),
+          nb::arg("right_keys"), nb::arg("right_fields"), nb::arg("left_time"), nb::arg("left_shift"), nb::arg("right_time"),
+          nb::arg("right_shift"), nb::arg("before"), nb::arg("after"), nb::arg("left_outer"), nb::arg("right_outer"), nb::arg("symmetric"),
+          "Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window'; before and "
+          "after in ticks.")
+      .def_static(
+          "pattern", pattern, nb::arg("marks"), nb::arg("output"), nb::arg("keys"), nb::arg("time"), nb::arg("shift"), nb::arg("fields"),
+          nb::arg("steps"), nb::arg("outer"),
+          "Sequences of records of a key. marks gives an int64 for each record: bit 2i says that step i holds, bit 2i + 1 that it breaks "
+          "what waits\nfor it. steps: name, ticks behind the step before, whether it can be broken; outer: give\nalso those that a step "
+          "hasn't come to in time.")
       .def_static(
           "merge",
           [](std::string name, const SchemaObject& schema, std::size_t ports, const std::string& time, std::int64_t shift) {

@@ -2,7 +2,8 @@
 //
 // The array is a buffer of the operator's own, into which the run is copied (16 KiB at most by default: a fraction of what the call
 // costs). So the function may write into it and return it; if it keeps it, the next run gets another one.
-// Text fields are 16 opaque bytes that can be handed on, not read; a null is a zero, and its bit is in the field "_validity".
+// Text fields are 16 opaque bytes that can be handed on, not read; new text is given as columns of str (or bytes). A null is a zero, and
+// its bit is in the field "_validity".
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -137,6 +138,7 @@ class NumpyView final : public RunView {
 
   bool from_python(PyObject* result, std::size_t expected, std::size_t* failed) override {
     encoded_.clear();
+    made_.clear();
     return guarded([&]() -> PyObject* {
              const nb::object array = records_of(nb::borrow(result), expected);
              const ArrayBytes bytes(numpy_.attr("ascontiguousarray")(array));
@@ -146,6 +148,7 @@ class NumpyView final : public RunView {
              encoded_.records.assign(bytes.data(), bytes.data() + bytes.size());
              encoded_.count = count;
              if (output_->has_text()) check_texts(failed, expected != kUnknownIndex);
+             if (!made_.empty()) keep_made(failed, expected != kUnknownIndex);
              return result;
            }) != nullptr;
   }
@@ -162,7 +165,7 @@ class NumpyView final : public RunView {
   [[noreturn]] void refuse(const std::string& what) const { throw nb::value_error(("operator '" + name_ + "': " + what).c_str()); }
 
   // An array of the output's dtype from that, from a column, or from columns by name.
-  nb::object records_of(const nb::object& result, std::size_t count) const {
+  nb::object records_of(const nb::object& result, std::size_t count) {
     const bool by_name = PyDict_Check(result.ptr()) != 0;
     if (!by_name && nb::hasattr(result, "dtype") && result.attr("dtype").equal(output_dtype_)) {
       if (nb::cast<int>(result.attr("ndim")) != 1) refuse("expected an array of one dimension");
@@ -187,27 +190,82 @@ class NumpyView final : public RunView {
       }
       column = numpy_.attr("asarray")(column);
       const nb::object wanted = output_dtype_.attr("__getitem__")(field.name.c_str());
-      check_cast(field, column.attr("dtype"), wanted);
+      const bool made = is_made(field, column);
+      if (!made) check_cast(field, column.attr("dtype"), wanted);
       const auto size = nb::cast<std::size_t>(column.attr("size"));
       if (nb::cast<int>(column.attr("ndim")) != 1) refuse("field '" + field.name + "': expected a column of one dimension");
       if (count == kUnknownIndex) count = size;
       if (size != count)
         refuse("field '" + field.name + "' has " + std::to_string(size) + " values where " + std::to_string(count) + " are due");
       if (!records.is_valid()) records = numpy_.attr("zeros")(count, output_dtype_);
-      records.attr("__setitem__")(field.name.c_str(), column);
+      if (made) {
+        made_.emplace_back(&field, nb::list(column.attr("tolist")()));
+      } else {
+        records.attr("__setitem__")(field.name.c_str(), column);
+      }
     }
     mark_valid(records);
     return records;
   }
 
+  // Whether a column is one of Python's texts.
+  static bool is_made(const Field& field, const nb::object& column) {
+    if (field.type != Type::String && field.type != Type::Binary) return false;
+    const auto kind = nb::cast<std::string>(column.attr("dtype").attr("kind"));
+    return kind == "O" || kind == (field.type == Type::String ? "U" : "S");
+  }
+
+  // Text that is made goes along with the records, and so does what is handed on beside it.
+  void keep_made(std::size_t* failed, bool one_to_one) {
+    for (std::size_t i = 0; i < encoded_.count; ++i) {
+      std::byte* const record = encoded_.records.data() + i * output_->record_size();
+      for (const Field& field : output_->fields()) {
+        if (field.type != Type::String && field.type != Type::Binary) continue;
+        StringView text;
+        const auto made = std::ranges::find(made_, &field, &Made::first);
+        if (made == made_.end()) {
+          std::memcpy(static_cast<void*>(&text), record + field.offset, sizeof text);
+        } else if (const nb::handle value = made->second[i]; value.is_none() && field.nullable) {
+          const auto bit = static_cast<std::size_t>(field.validity);
+          record[output_->validity_offset() + bit / 8] &= ~static_cast<std::byte>(1U << (bit % 8));
+        } else if (!text_of(field, value, text)) {
+          if (one_to_one) *failed = i;
+          refuse("field '" + field.name + "': expected " + (field.type == Type::String ? "str" : "bytes") + ", got " +
+                 std::string(Py_TYPE(value.ptr())->tp_name));
+        }
+        if (!text.is_inline()) {
+          const char* const from = text.pointer;
+          text.pointer = reinterpret_cast<const char*>(encoded_.text.size());  // see EncodedRecords
+          encoded_.text.insert(encoded_.text.end(), from, from + text.length);
+        }
+        std::memcpy(record + field.offset, static_cast<const void*>(&text), sizeof text);
+      }
+    }
+  }
+
+  static bool text_of(const Field& field, nb::handle value, StringView& text) {
+    Py_ssize_t size = 0;
+    const char* data = nullptr;
+    if (field.type == Type::String && PyUnicode_Check(value.ptr())) {
+      data = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+      if (data == nullptr) throw nb::python_error();
+    } else if (field.type == Type::Binary && PyBytes_Check(value.ptr())) {
+      data = PyBytes_AS_STRING(value.ptr());
+      size = PyBytes_GET_SIZE(value.ptr());
+    }
+    if (data == nullptr || size > UINT32_MAX) return false;
+    text = StringView(data, static_cast<std::uint32_t>(size));
+    return true;
+  }
+
   // NumPy's assignment would cut a float to an int silently.
   void check_cast(const Field& field, const nb::object& from, const nb::object& to) const {
-    if (from.is(to)) return;
+    const bool text = field.type == Type::String || field.type == Type::Binary;
+    if (from.is(to) || (text && from.equal(to))) return;
     const bool floats = nb::cast<std::string>(from.attr("kind")) == "f" && nb::cast<std::string>(to.attr("kind")) == "f";
-    if (nb::cast<bool>(numpy_.attr("can_cast")(from, to, floats ? "same_kind" : "safe"))) return;
+    if (!text && nb::cast<bool>(numpy_.attr("can_cast")(from, to, floats ? "same_kind" : "safe"))) return;
     refuse("field '" + field.name + "': expected " + nb::cast<std::string>(nb::str(to)) + ", got " + nb::cast<std::string>(nb::str(from)) +
-           (field.type == Type::String || field.type == Type::Binary ? "; text can only be handed on here, use the arrow view"
-                                                                     : "; convert it with .astype"));
+           (text ? "; new text is a column of str or bytes" : "; convert it with .astype"));
   }
 
   void mark_valid(const nb::object& records) const {
@@ -242,7 +300,7 @@ class NumpyView final : public RunView {
         std::memcpy(static_cast<void*>(&text), encoded_.records.data() + i * output_->record_size() + field.offset, sizeof text);
         if (text.is_inline() || std::ranges::binary_search(texts_, std::pair(text.pointer, text.length))) continue;
         if (one_to_one) *failed = i;
-        refuse("field '" + field.name + "': text can only be handed on here, use the arrow view to make new text");
+        refuse("field '" + field.name + "': these 16 bytes are no text that came in; give new text as a column of str or bytes");
       }
     }
   }
@@ -270,6 +328,8 @@ class NumpyView final : public RunView {
   std::size_t capacity_ = 0;
   std::vector<std::pair<const char*, std::uint32_t>> texts_;
   EncodedRecords encoded_;
+  using Made = std::pair<const Field*, nb::list>;
+  std::vector<Made> made_;  // columns of the result that are Python's texts
 };
 
 }  // namespace

@@ -87,6 +87,11 @@ class Engine {
     if (replaces_waiting.load(std::memory_order_relaxed)) listener.waiting();
   }
 
+  // From now on threads that wait are replaced, those that wait already too.
+  void replace_waiting() {
+    if (!replaces_waiting.exchange(true, std::memory_order_relaxed)) listener.waiting();
+  }
+
   void switched(ThreadingModel from, ThreadingModel to) noexcept {
     if (from == ThreadingModel::Manual) queues.fetch_add(1, std::memory_order_relaxed);
     if (to == ThreadingModel::Manual) queues.fetch_sub(1, std::memory_order_relaxed);
@@ -97,6 +102,7 @@ class Engine {
   std::atomic<std::uint32_t> switches{0};  // of models: which ports have queues has changed
   std::atomic<std::size_t> queues{0};      // ports that have one
   std::atomic<bool> replaces_waiting{false};
+  std::atomic<std::int64_t> abandoned{0};  // marks of epochs up to this one mean nothing any more
   std::atomic<bool> finishing{true};  // operators get their call at the end of the input; false: only sinks, the others go on elsewhere
   FreePorts<Port> free_ports;
   FreePorts<Port> parked_ports;  // that wait for the token

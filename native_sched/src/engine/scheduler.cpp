@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/control/epochs.hpp"
 #include "engine/control/safe_points.hpp"
 #include "engine/control/token_waits.hpp"
 #include "engine/engine.hpp"
@@ -158,9 +159,7 @@ class Scheduler::State {
   }
 
   [[nodiscard]] std::string hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience) {
-    for (const OperatorId id : ids) {
-      if (id >= specs_.size()) throw std::invalid_argument("there is no operator " + std::to_string(id) + " to hold");
-    }
+    check(ids, "to hold");
     if (!started_) throw std::logic_error("operators of a scheduler that hasn't started can't be held");
     const std::lock_guard hold_guard(hold_mutex_);
     engine_->replaces_waiting.store(true, std::memory_order_relaxed);  // others shall go on, and those who waited before know nothing of it
@@ -181,16 +180,40 @@ class Scheduler::State {
   }
 
   void let_go(const std::vector<OperatorId>& ids) {
+    check(ids, "to let go");
     for (const OperatorId id : ids) {
-      if (id >= specs_.size()) throw std::invalid_argument("there is no operator " + std::to_string(id) + " to let go");
-      if (started_) graph_->contexts()[id]->safe_point().release();
+      if (started_) graph_->contexts()[id]->let_go();
     }
+  }
+
+  void stop_at_epochs(std::vector<OperatorId> ids) {
+    check(ids, "to stop at epochs");
+    if (started_) throw std::logic_error("where operators of a scheduler stop is said before it starts");
+    stops_ = std::move(ids);
+  }
+
+  [[nodiscard]] bool send_epoch(const std::vector<OperatorId>& sources, std::int64_t epoch) {
+    check(sources, "to send an epoch");
+    return !started_ || epochs_->send(sources, epoch);
+  }
+
+  [[nodiscard]] bool wait_sent(std::chrono::nanoseconds patience) const { return !started_ || epochs_->sent(std::min(patience, kLongest)); }
+
+  [[nodiscard]] std::vector<OperatorId> wait_epoch(const std::vector<OperatorId>& ids, std::int64_t epoch,
+                                                   std::chrono::nanoseconds patience) {
+    check(ids, "to wait for");
+    return started_ ? epochs_->wait(ids, epoch, std::min(patience, kLongest)) : std::vector<OperatorId>();
+  }
+
+  void abandon_epochs(std::int64_t epoch) {
+    if (started_) epochs_->abandon(epoch);
   }
 
   void stop(bool drain, bool finish) {
     if (!started_) return;
     if (drain && !is_over()) {
       draining_.store(true, std::memory_order_seq_cst);
+      epochs_->abandon(INT64_MAX);
       for (const auto& context : graph_->contexts()) {
         if ((context->spec().flags & REL_SOURCE) != 0) context->interrupt();
       }
@@ -204,6 +227,12 @@ class Scheduler::State {
   }
 
  private:
+  void check(const std::vector<OperatorId>& ids, const char* what) const {
+    for (const OperatorId id : ids) {
+      if (id >= specs_.size()) throw std::invalid_argument("there is no operator " + std::to_string(id) + " " + what);
+    }
+  }
+
   void check(const Desired& desired) const {
     for (const auto& [id, model] : desired.models) {
       if (id >= specs_.size()) throw std::invalid_argument("desired state names operator " + std::to_string(id) + ", which there isn't");
@@ -226,6 +255,8 @@ class Scheduler::State {
                        "them each round, or raise loop_bytes"});
     });
     safe_points_ = std::make_unique<SafePoints>(graph_->contexts(), graph_->ports(), edges_, graph_->order());
+    epochs_ = std::make_unique<Epochs>(graph_->contexts(), *engine_);
+    for (const OperatorId id : stops_) graph_->contexts()[id]->stop_at_epochs();
     for (const auto& context : graph_->contexts()) terminals_left_ += context->is_terminal() ? 1 : 0;
     if (terminals_left_ == 0) over_ = true;  // no operators at all
   }
@@ -281,6 +312,7 @@ class Scheduler::State {
       if (context->junction() != nullptr) context->junction()->gate.interrupt();
     }
     safe_points_->release();  // after `stopping`: see SafePoints::hold
+    epochs_->halt();
     errands_->halt();
     threads_->halt();
   }
@@ -288,6 +320,7 @@ class Scheduler::State {
   void join() {
     threads_->join();
     errands_->join();
+    epochs_->join();
   }
 
   const SchedulerOptions options_;
@@ -298,7 +331,9 @@ class Scheduler::State {
   std::unique_ptr<SafePoints> safe_points_;
   std::unique_ptr<EngineThreads> threads_;
   std::unique_ptr<Errands> errands_;
-  TokenWaits token_waits_;  // the profiler's thread's
+  std::unique_ptr<Epochs> epochs_;
+  std::vector<OperatorId> stops_;  // at epochs
+  TokenWaits token_waits_;         // the profiler's thread's
   std::atomic<bool> started_{false};
 
   std::mutex hold_mutex_;
@@ -332,6 +367,13 @@ std::string Scheduler::hold(const std::vector<OperatorId>& ids, bool drain, std:
 }
 void Scheduler::release(bool finish) { state_->release(finish); }
 void Scheduler::let_go(const std::vector<OperatorId>& ids) { state_->let_go(ids); }
+void Scheduler::stop_at_epochs(std::vector<OperatorId> ids) { state_->stop_at_epochs(std::move(ids)); }
+bool Scheduler::send_epoch(const std::vector<OperatorId>& sources, std::int64_t epoch) { return state_->send_epoch(sources, epoch); }
+bool Scheduler::wait_sent(std::chrono::nanoseconds patience) const { return state_->wait_sent(patience); }
+std::vector<OperatorId> Scheduler::wait_epoch(const std::vector<OperatorId>& ids, std::int64_t epoch, std::chrono::nanoseconds patience) {
+  return state_->wait_epoch(ids, epoch, patience);
+}
+void Scheduler::abandon_epochs(std::int64_t epoch) { state_->abandon_epochs(epoch); }
 void Scheduler::stop(bool drain, bool finish) { state_->stop(drain, finish); }
 
 }  // namespace rayelastic

@@ -135,6 +135,11 @@ void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
     if (!begins) ++due_;
     return;
   }
+  if (mark.kind == MarkKind::Epoch) {
+    const std::lock_guard guard(mutex_);
+    if (mark.value <= epoch_) return;
+    epoch_ = mark.value;
+  }
   if (mark.kind == MarkKind::Flush) marks_.note(mark.value);
   if (mark.kind != MarkKind::Watermark) {
     context->mark(mark);
@@ -162,6 +167,7 @@ void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
 // --- in turn
 
 bool Gather::is_due(const Arm& arm, bool records, Mark mark) const noexcept {
+  if (!records && mark.kind == MarkKind::Epoch) return mark.value <= epoch_ || is_aligned(mark.value);
   if (!options_.in_turn) return true;
   if (records) return current_ == &arm || (current_ == nullptr && due_ == 0);  // before the first turn there is one replica
   if (mark.kind != MarkKind::Turn) return true;
@@ -171,6 +177,23 @@ bool Gather::is_due(const Arm& arm, bool records, Mark mark) const noexcept {
 bool Gather::is_due(const Arm& arm) const noexcept {
   const bool records = arm.received.header.kind == FrameKind::Records;
   return is_due(arm, records, records ? Mark{} : arm.received.mark());
+}
+
+// Who has ended counts as one by whom it has come.
+bool Gather::is_aligned(std::int64_t epoch) const noexcept {
+  const auto has_come = [epoch](Mark mark) { return mark.kind == MarkKind::Epoch && mark.value == epoch; };
+  for (const Arm& arm : arms_) {
+    if (arm.stage == Stage::Ended) continue;
+    if (arm.stage != Stage::Arrived || arm.received.header.kind != FrameKind::Mark || !has_come(arm.received.mark())) return false;
+  }
+  if (!pieces_.empty()) return pieces_.front().records == nullptr && has_come(pieces_.front().mark);
+  return local_ended_ == options_.local_ends;
+}
+
+void Gather::abandon_epochs(std::int64_t epoch) {
+  const std::lock_guard guard(mutex_);
+  epoch_ = std::max(epoch_, epoch);
+  arrived_.notify_all();
 }
 
 bool Gather::put(const Run& run) {
@@ -267,6 +290,10 @@ std::int64_t process_tap(const void* in, std::int64_t n, void* out, std::int64_t
 bool mark_tap(void* state, Mark mark, rel_context* context) {
   Tap& tap = *tapped(state).tap;
   if (mark.kind == MarkKind::Flush) tap.marks.note(mark.value);
+  if (mark.kind == MarkKind::Epoch) {
+    for (const auto& gather : tap.gathers) (void)gather->put(mark);
+    return true;
+  }
   if (tap.in_turn == nullptr) return true;
   if (!tap.turning && mark.kind == MarkKind::Turn) {
     tap.turning = true;

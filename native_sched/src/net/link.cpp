@@ -32,10 +32,10 @@ void check(const LinkOptions& options) {
 
 }  // namespace
 
-std::shared_ptr<Link> Link::over(int fd, LinkOptions options) {
+std::shared_ptr<Link> Link::over(int fd, LinkOptions options, std::shared_ptr<Tls> tls) {
   try {
     check(options);
-    std::shared_ptr<Link> link(new Link(fd, std::move(options)));
+    std::shared_ptr<Link> link(new Link(fd, std::move(options), std::move(tls)));
     link->service_ = std::thread(&Link::serve, link.get());
     return link;
   } catch (const std::invalid_argument&) {
@@ -44,8 +44,12 @@ std::shared_ptr<Link> Link::over(int fd, LinkOptions options) {
   }
 }
 
-Link::Link(int fd, LinkOptions options)
-    : options_(std::move(options)), fd_(fd), wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), last_sent_(Clock::now()) {
+Link::Link(int fd, LinkOptions options, std::shared_ptr<Tls> tls)
+    : options_(std::move(options)),
+      fd_(fd),
+      tls_(std::move(tls)),
+      wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      last_sent_(Clock::now()) {
   if (wake_fd_ < 0) {
     const int error = errno;
     ::close(fd_);

@@ -1,4 +1,5 @@
 // What a link receives: headers checked before anything is allocated, bodies before anything of them is used.
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -16,12 +17,13 @@ namespace {
 
 constexpr const char* kNoGoodbye = "it closed the connection without a goodbye; its process ended or failed";
 
-// Whether a peer that closes shows as an end or as a reset depends on what it had left unread.
-std::string loss_of(int error) {
-  return error == ECONNRESET || error == EPIPE ? kNoGoodbye : "the connection broke: " + std::generic_category().message(error);
-}
-
 }  // namespace
+
+// Whether a peer that closes shows as an end or as a reset depends on what it had left unread.
+std::string Link::loss_of(int error) const {
+  if (error == ECONNRESET || error == EPIPE) return kNoGoodbye;
+  return "the connection broke: " + (error == EPROTO && tls_ ? tls_->error() : std::generic_category().message(error));
+}
 
 FrameFault Link::compare_schemas(const FrameHeader& hello) const noexcept {
   const bool same = hello.record_bytes == schema_->record_size() && static_cast<std::uint64_t>(hello.value) == fingerprint(*schema_);
@@ -32,7 +34,8 @@ FrameFault Link::compare_schemas(const FrameHeader& hello) const noexcept {
 
 void Link::read_control() {
   while (true) {
-    const ssize_t got = ::recv(fd_, next_header_.data() + next_header_bytes_, kFrameHeaderBytes - next_header_bytes_, MSG_DONTWAIT);
+    const iovec part{next_header_.data() + next_header_bytes_, kFrameHeaderBytes - next_header_bytes_};
+    const ssize_t got = tls_ ? tls_->receive({&part, 1}) : ::recv(fd_, part.iov_base, part.iov_len, MSG_DONTWAIT);
     const Lock lock(mutex_);
     if (got < 0) {
       if (errno == EINTR) continue;
@@ -242,15 +245,31 @@ Link::Outcome Link::read_body(const FrameHeader& header, std::byte* records, cha
   return refuse(lock, FrameFault::Checksum, header);
 }
 
+// As recvmsg: bytes, 0 at the end, or -1 and errno; EAGAIN when nothing came for a heartbeat's time.
+ssize_t Link::wait_for_bytes(std::span<iovec> parts) {
+  if (tls_ == nullptr) {
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    return ::recvmsg(fd_, &message, 0);
+  }
+  while (true) {
+    const ssize_t count = tls_->receive(parts);
+    if (count >= 0 || errno != EAGAIN) return count;
+    pollfd readable{fd_, POLLIN, 0};
+    const int ready = ::poll(&readable, 1, static_cast<int>(options_.heartbeat.count()));
+    if (ready > 0) continue;  // perhaps a part of a record only
+    if (ready == 0) errno = EAGAIN;
+    return -1;
+  }
+}
+
 // At least one byte into the parts, or why not.
 Link::Outcome Link::read_parts(std::span<iovec> parts, std::size_t& got) {
   while (true) {
     if (stopping_.load()) return Outcome::Stopped;
     // The socket waits for a heartbeat's time at most (open): the silence is counted here, in one system call a frame.
-    msghdr message{};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
-    const ssize_t count = ::recvmsg(fd_, &message, 0);
+    const ssize_t count = wait_for_bytes(parts);
     if (count > 0) {
       silent_beats_ = 0;
       heard_ = true;

@@ -118,13 +118,13 @@ void Link::pump(const Lock& lock) {
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = parts.size();
-    const ssize_t sent = ::sendmsg(fd_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t sent = tls_ ? tls_->send(parts) : ::sendmsg(fd_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       output_broken_ = true;
       // A receiving side may still have everything up to the goodbye in its socket: its reading thread will find out.
-      if (role_ == Role::Out && !goodbye_heard_) (void)lose(lock, "the connection broke: " + std::generic_category().message(errno));
+      if (role_ == Role::Out && !goodbye_heard_) (void)lose(lock, loss_of(errno));
       changed_.notify_all();
       return;
     }
@@ -216,7 +216,7 @@ void Link::seal_body() {
 
 void Link::seal(FrameHeader header, std::span<const std::byte> records, std::span<const char> text) {
   header.sequence = send_sequence_++;
-  header.checksummed = options_.checksum;
+  header.checksummed = options_.checksum && tls_ == nullptr;  // TLS proves each record, which is more
   if (header.checksummed) header.checksum = checksum_of(header, records, text);
   sealed_header_ = encode_header(header);
   sealed_records_ = records;

@@ -44,7 +44,9 @@ Router::Router(std::shared_ptr<const Schema> schema, RouterOptions options)
   }
   for (const std::uint16_t owner : owners_) {
     if (owner == kHeld) refuse("a partition without owner");
+    if (owner < targets_.size()) targets_[owner].fed = true;
   }
+  if (options_.in_turn && options_.everywhere) refuse("it can't send everywhere and in turn");
   whole_ = owners_[0];
   set_owner(0, owners_[0]);
   stride_ = std::max<std::size_t>(1, owners_.size() * 5 / 8);  // about the golden section: of any owners, each comes evenly
@@ -77,7 +79,7 @@ std::int64_t Router::process(const std::byte* in, std::int64_t n, std::byte* out
   if (in == nullptr) return finish(context) ? 0 : REL_STOPPED;
   const auto count = static_cast<std::size_t>(n);
   // Everything goes one way, and on in this thread: nothing is looked at.
-  if (sole_ != kHeld && targets_.size() > sole_ && targets_[sole_].port == 0 && turns_ == 0) {
+  if (sole_ != kHeld && targets_.size() > sole_ && targets_[sole_].port == 0 && turns_ == 0 && !(options_.everywhere && feeds_several())) {
     if (out != in) std::memcpy(out, in, count * schema_->record_size());
     return n;
   }
@@ -93,6 +95,7 @@ std::int64_t Router::process(const std::byte* in, std::int64_t n, std::byte* out
 // Each record to the target of its partition, or among those that wait.
 bool Router::scatter(const Run& run, rel_context* context) {
   if (options_.in_turn) return deal(run, context);
+  if (options_.everywhere) return send_everywhere(run, context);
   const std::size_t stride = schema_->record_size();
   for (std::size_t first = 0; first < run.count; first += kBatch) {
     const std::size_t count = std::min(kBatch, run.count - first);
@@ -118,6 +121,25 @@ bool Router::scatter(const Run& run, rel_context* context) {
   return true;
 }
 
+bool Router::feeds_several() const noexcept { return std::ranges::count(targets_, true, &Target::fed) > 1; }
+
+bool Router::send_everywhere(const Run& run, rel_context* context) {
+  if (held_partitions_ > 0) {
+    ever_held_ += run.count;
+    held_->append(run, run.count);
+    publish();
+    return true;
+  }
+  for (std::size_t number = 0; number < targets_.size(); ++number) {
+    Target& target = targets_[number];
+    if (!target.fed || target.broken) continue;
+    target.part.assign(run.records, run.records + run.count * schema_->record_size());
+    target.records = run.count;
+    if (!send(target, static_cast<std::uint16_t>(number), context)) return false;
+  }
+  return true;
+}
+
 bool Router::send(Target& target, std::uint16_t number, rel_context* context) {
   bool ok = true;
   if (target.port >= 0) {
@@ -128,8 +150,10 @@ bool Router::send(Target& target, std::uint16_t number, rel_context* context) {
     if (outcome == Link::Outcome::Failed) {
       // What the link has taken is lost with whoever was behind it; these wait for somebody else. A frame may have taken some of them.
       break_target(number);
-      waiting_.part.insert(waiting_.part.end(), target.part.begin(), target.part.end());
-      waiting_.records += target.records;
+      if (!options_.everywhere) {
+        waiting_.part.insert(waiting_.part.end(), target.part.begin(), target.part.end());
+        waiting_.records += target.records;
+      }
     }
   }
   target.part.clear();
@@ -178,6 +202,7 @@ bool Router::marked(Mark mark, rel_context* context) {
     (void)carry_out(context);
     return false;
   }
+  if (mark.kind == MarkKind::Epoch && held_partitions_ > 0) return false;  // it mustn't overtake what is held: nothing is saved this time
   if (mark.kind == MarkKind::Watermark) {
     watermark_ = mark;
     watermark_due_ = held_partitions_ > 0;

@@ -149,6 +149,7 @@ Router::Answer Router::change_route(const Command& command, rel_context* context
   const std::uint16_t number = command.target;
   if (number >= targets_.size() || !targets_[number].known || targets_[number].broken) return Answer::Refused;
   for (const std::uint16_t partition : command.partitions) set_owner(partition, number);
+  targets_[number].fed = targets_[number].fed || !command.partitions.empty();
   return release(context) ? Answer::Done : Answer::Ended;
 }
 
@@ -179,6 +180,7 @@ Router::Answer Router::add_target(const Command& command) {
   if (target.known && !target.broken) return Answer::Refused;
   target.known = true;
   target.broken = false;
+  target.fed = std::ranges::find(owners_, number) != owners_.end();
   target.link = command.link;
   if (watermark_.has_value() && !watermark_due_ && target.link->send(*watermark_) != Link::Outcome::Ok) break_target(number);
   return Answer::Done;

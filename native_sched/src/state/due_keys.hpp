@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "rayelastic/operator/operator.hpp"
 #include "rayelastic/state/keyed_state.hpp"
 
 namespace rayelastic {
@@ -14,6 +15,9 @@ namespace rayelastic {
 class DueKeys {
  public:
   void note(std::int64_t time, void* slot) { due_[time].push_back(slot); }
+
+  // The first time for which there is something to do; the end of time if there is none.
+  [[nodiscard]] std::int64_t next() const noexcept { return due_.empty() ? kEndOfTime : due_.begin()->first; }
 
   // Calls visit(time, slot) for what is due at `now`, in the order of times, then of the keys' hashes, then of the keys, until it says
   // false. visit may note more, for later times.

@@ -69,6 +69,11 @@ void KeyedState::lookup(const std::byte* records, std::size_t count, void** slot
     } else {
       lives_->times_of(records + first * stride, n, stride, times);
       lookup_batch<true>(keys, n, slots + first, times);
+      if (lives_->touch != Touch::Change) continue;
+      lives_->looked_up = static_cast<Slot*>(slots[first + n - 1]) - 1;
+      lives_->looked_up_at = times[n - 1];
+      lives_->before.assign(static_cast<std::byte*>(slots[first + n - 1]), static_cast<std::byte*>(slots[first + n - 1]) + state_size_);
+      text_kept_ = false;
     }
   }
 }
@@ -107,7 +112,13 @@ void KeyedState::lookup_batch(const StringView* keys, std::size_t count, void** 
     }
     const bool fresh = slot == nullptr;
     if (fresh) slot = insert(keys[i], hashes[i]);
-    if constexpr (kMortal) touch_of(slot) = fresh ? times[i] : std::max(touch_of(slot), times[i]);
+    if constexpr (kMortal) {
+      if (fresh) {
+        touch_of(slot) = times[i];
+      } else if (lives_->touch == Touch::Each) {
+        touch_of(slot) = std::max(touch_of(slot), times[i]);
+      }
+    }
     slots[i] = state_of(slot);
   }
 }

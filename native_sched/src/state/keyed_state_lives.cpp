@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "rayelastic/state/state_bytes.hpp"
 #include "state/keyed_state_lives.hpp"
@@ -30,7 +31,7 @@ std::int64_t steady_nanoseconds() {
 
 }  // namespace
 
-KeyedState::Lives::Lives(const Schema& input, const TimeToLive& given) : ttl(given.ticks) {
+KeyedState::Lives::Lives(const Schema& input, const TimeToLive& given) : ttl(given.ticks), touch(given.touch) {
   if (ttl < 1 || ttl > kLongestSpan) throw std::invalid_argument("the time to live is too short or too long");
   if (given.field.empty()) {
     clock = given.clock ? given.clock : steady_nanoseconds;
@@ -52,6 +53,14 @@ void KeyedState::advance(std::int64_t watermark, std::size_t records) {
 // Times are within +-2^62 and a shift, times to live at most 2^60: the difference of the two doesn't overflow, that of two times might.
 bool KeyedState::is_expired(const Slot* slot, std::int64_t time) const noexcept {
   return touch_of(slot) < std::max(time, lives_->now) - lives_->ttl;
+}
+
+bool KeyedState::looks_for_changes() const noexcept { return lives_ != nullptr && lives_->touch == Touch::Change; }
+
+void KeyedState::touch_if_changed() noexcept {
+  Slot* const slot = std::exchange(lives_->looked_up, nullptr);
+  if (slot == nullptr || (!text_kept_ && std::memcmp(lives_->before.data(), state_of(slot), state_size_) == 0)) return;
+  touch_of(slot) = std::max(touch_of(slot), lives_->looked_up_at);
 }
 
 void KeyedState::forget(Slot* slot) {

@@ -26,13 +26,17 @@ struct KeyedState::Lives {
     return hash_of(hash_of(digest ^ kTouched) ^ (time.has_value() ? 1 : 0));
   }
 
-  std::int64_t ttl;                           // ticks
+  std::int64_t ttl;  // ticks
+  Touch touch;
   std::optional<TimeField> time = {};         // else by the clock
   std::function<std::int64_t()> clock;        // empty with an event time
   std::int64_t now = kNoWatermark;            // the watermark, or what the clock said when the run began
   std::vector<std::uint32_t> forgotten = {};  // slots that the run that goes on may still use
   std::size_t next = 0;                       // slot to be swept
   std::size_t sweeps = 0;                     // slots to be looked at before this run
+  Slot* looked_up = nullptr;                  // with Touch::Change: the last one, at its record's time, and what its state was
+  std::int64_t looked_up_at = 0;
+  std::vector<std::byte> before = {};
 };
 
 }  // namespace rayelastic

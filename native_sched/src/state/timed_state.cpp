@@ -40,6 +40,7 @@ std::vector<std::byte> TimedState::export_chunk(const KeySelection& keys, std::u
   StateWriter writer(kMagic, layout(), max_bytes);
   writer.number(reached);
   writer.number(static_cast<std::uint8_t>(keys.of.has_all() ? 1 : 0));
+  write_common(writer);
   if (at < kWaiting) {
     at = keys_ == nullptr ? 0 : keys_->for_each_of(keys, at, [&](const StringView& key, const std::byte* slot) {
       if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
@@ -65,6 +66,7 @@ std::size_t TimedState::import_range(std::span<const std::byte> bytes) {
   if (all > 1) throw StateError("exported state is of all keys or of some, and this of neither");
   if (reader.keys() > 0 && keys_ == nullptr) throw StateError("exported state has keys, and this operator has none");
   const StateReader start = reader;
+  read_common(reader, false, all == 1);
   std::vector<StringView> keys;
   keys.reserve(static_cast<std::size_t>(reader.keys()));
   for (std::uint64_t i = 0; i < reader.keys(); ++i) {
@@ -77,6 +79,7 @@ std::size_t TimedState::import_range(std::span<const std::byte> bytes) {
   if (!reader.empty()) throw StateError("exported state has bytes after its last key");
 
   reader = start;
+  read_common(reader, true, all == 1);
   for (std::uint64_t i = 0; i < reader.keys(); ++i) {
     const StringView key = reader.key(keys_->extractor());
     void* slot = nullptr;

@@ -1,8 +1,8 @@
 // What operators that go by time or by count keep, as a table (Joker J05, J16): by key, what the kind of operator keeps; records that wait for
 // a watermark; and the time up to which all is done. Knows no kind of operator.
 //
-//   chunk  header (state_bytes.hpp; its keys are those of the table), the time reached (8), 1 if it was asked for all keys (1), the keys,
-//          then records that wait
+//   chunk  header (state_bytes.hpp; its keys are those of the table), the time reached (8), 1 if it was asked for all keys (1), what belongs to
+//          no key, the keys, then records that wait
 //
 // The time reached belongs to no key. Every chunk has it, an empty one too. With all keys of an operator, as in a snapshot, it goes along: an
 // import takes the later one, so that what was late stays late and no window is given twice. With some of its keys, which go to another
@@ -53,6 +53,10 @@ class TimedState : public StateTable {
   // Of what write() writes: kinds of operators, or other parameters, that can't read each other's differ.
   [[nodiscard]] virtual std::uint64_t form() const noexcept = 0;
   [[nodiscard]] virtual std::size_t kept_bytes() const noexcept { return 0; }
+  // What belongs to no key, and is in every chunk: all replicas have the same of it, or will have. Reads that as read() does; `all` tells
+  // whether it was asked for all keys.
+  virtual void write_common(StateWriter& /*writer*/) const {}
+  virtual void read_common(StateReader& /*reader*/, bool /*restored*/, bool /*all*/) {}
   // What a key has, not null.
   virtual void write(const void* /*slot*/, StateWriter& /*writer*/) const {}
   // Reads that, which was exported when `until` was reached, into the slot of a new key; throws StateError for what it can't be. With a null

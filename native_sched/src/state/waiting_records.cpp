@@ -6,7 +6,7 @@
 
 namespace rayelastic {
 
-std::uint64_t WaitingRecords::layout() const noexcept { return hash_of(pool_.layout() ^ ports_); }
+std::uint64_t WaitingRecords::layout() const noexcept { return hash_of(pool_.layout() ^ ports_ ^ (tagged_ ? std::uint64_t{1} << 32 : 0)); }
 
 bool WaitingRecords::write(StateWriter& writer, const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) {
   std::vector<Waiting> sorted = heap_.heap();
@@ -17,6 +17,7 @@ bool WaitingRecords::write(StateWriter& writer, const HashRanges& of, std::uint6
     if (!is_of(next.record, of)) continue;
     if (some && writer.size() >= max_bytes) return true;
     writer.number(next.port);
+    if (tagged_) writer.number(next.tag);
     writer.record(next.record, pool_.shape());
     some = true;
   }
@@ -25,12 +26,13 @@ bool WaitingRecords::write(StateWriter& writer, const HashRanges& of, std::uint6
 
 void WaitingRecords::read(StateReader& reader, bool keep) {
   const auto port = reader.number<std::uint32_t>();
+  const auto tag = tagged_ ? reader.number<std::uint64_t>() : std::uint64_t{0};
   const std::byte* const exported = reader.record(pool_.shape());
   if (port >= ports_) throw StateError("exported state has a record of an input port that there isn't");
   if (!keep) return;
   std::byte* const record = pool_.restore(exported);
   const std::int64_t time = time_(record);
-  heap_.push({due_(time), time, port, taken_++, record});
+  heap_.push({due_(time), time, port, taken_++, record, tag});
 }
 
 void WaitingRecords::remove(const HashRanges& of) {

@@ -22,6 +22,7 @@ struct Waiting {
   std::uint32_t port;
   std::uint64_t number;
   std::byte* record;
+  std::uint64_t tag = 0;  // what is known of it; no part of the order
 
   // For a heap whose top comes first.
   friend bool operator<(const Waiting& one, const Waiting& other) noexcept {
@@ -34,13 +35,13 @@ struct Waiting {
 class WaitingRecords {
  public:
   // `time` and `due` of a record say when it happened and at which watermark it is due. `keys`, if any, are what it goes with; records without
-  // keys are of hash 0.
+  // keys are of hash 0. `tagged`: what is known of each is exported with it.
   WaitingRecords(std::shared_ptr<const Schema> schema, std::uint32_t ports, std::function<std::int64_t(const std::byte*)> time,
-                 std::function<std::int64_t(std::int64_t)> due, KeyExtractor* keys = nullptr)
-      : pool_(std::move(schema)), ports_(ports), time_(std::move(time)), due_(std::move(due)), keys_(keys) {}
+                 std::function<std::int64_t(std::int64_t)> due, KeyExtractor* keys = nullptr, bool tagged = false)
+      : pool_(std::move(schema)), ports_(ports), time_(std::move(time)), due_(std::move(due)), keys_(keys), tagged_(tagged) {}
 
-  void push(const std::byte* record, std::int64_t time, std::uint32_t port) {
-    heap_.push({due_(time), time, port, taken_++, pool_.keep(record)});
+  void push(const std::byte* record, std::int64_t time, std::uint32_t port, std::uint64_t tag = 0) {
+    heap_.push({due_(time), time, port, taken_++, pool_.keep(record), tag});
   }
   [[nodiscard]] bool is_due(std::int64_t watermark) const noexcept { return !heap_.empty() && heap_.top().due <= watermark; }
   [[nodiscard]] const Waiting& top() const noexcept { return heap_.top(); }
@@ -50,7 +51,7 @@ class WaitingRecords {
   }
   [[nodiscard]] std::size_t bytes() const noexcept { return pool_.bytes() + heap_.heap().capacity() * sizeof(Waiting); }
 
-  // --- see TimedState: records as port (4), record; in the order in which they are due
+  // --- see TimedState: records as port (4), tag (8) where they have one, record; in the order in which they are due
   [[nodiscard]] std::uint64_t layout() const noexcept;
   // From the record at place `at` on, which is set to where to go on. False: there is no more.
   [[nodiscard]] bool write(StateWriter& writer, const HashRanges& of, std::uint64_t& at, std::size_t max_bytes);
@@ -71,6 +72,7 @@ class WaitingRecords {
   std::function<std::int64_t(const std::byte*)> time_;
   std::function<std::int64_t(std::int64_t)> due_;
   KeyExtractor* keys_;
+  bool tagged_;
   Heap heap_;
   std::uint64_t taken_ = 0;
 };

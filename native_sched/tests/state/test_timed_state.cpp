@@ -95,7 +95,7 @@ Make joining(JoinKind kind, std::int64_t before, std::int64_t after, bool outer,
                               .right_time = timed ? "at" : "",
                               .before = before,
                               .after = after,
-                              .outer = outer};
+                              .left_outer = outer};
     return make_join("j", kRows, kRows, schema_of(fields), options);
   };
 }

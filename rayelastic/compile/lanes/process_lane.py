@@ -9,9 +9,11 @@ heap of what is due is made anew whenever keys have come or gone with it.
 
 from __future__ import annotations
 
+import copy
 import heapq
 import itertools
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -20,7 +22,7 @@ from rayelastic.compile.lanes.python_lane import about, marked
 from rayelastic.graph.operators.processes import KeyedProcess
 from rayelastic.graph.records.time_values import TimeValues
 
-__all__ = ["KeyTable", "Out", "ProcessFunction"]
+__all__ = ["KeyTable", "Out", "ProcessFunction", "why_moment", "why_tuple"]
 
 MOST_AFTER_END = 100_000  # timers of a key that come once the input has ended: more go on for ever
 _AT_END, _AT_TIME, _POKED = -1, -2, -3  # what the engine calls for, in place of a port
@@ -49,9 +51,10 @@ class Kept:
         state: the user's.
     """
 
-    __slots__ = ("key", "state", "timers", "waiting")
+    __slots__ = ("gone", "key", "state", "timers", "waiting")
 
     def __init__(self, state: Any) -> None:
+        self.gone = False  # forgotten, and nothing has come since
         self.key: tuple[Any, ...] = ()
         self.state = state
         self.timers: set[int] = set()
@@ -103,7 +106,8 @@ class Out:
         self._kept.timers.discard(self._times.ticks(at))
 
     def forget(self) -> None:
-        """Take all timers of the key back, and give it its first state the next time."""
+        """Take all timers of the key back, and give it its first state the next time; no on_end until then."""
+        self._kept.gone = True
         self._kept.timers.clear()
         self._kept.state = self._function.first()
 
@@ -178,6 +182,7 @@ class ProcessFunction:
         """Sets a timer."""
         if self._on_time is None:
             raise TypeError(f"class {type(self._instance).__name__} has no method on_time(time, state, out)")
+        kept.gone = False
         if ticks not in kept.timers:
             kept.timers.add(ticks)
             heapq.heappush(self._due, (ticks, _TIMER, next(self._numbers), kept))
@@ -201,6 +206,7 @@ class ProcessFunction:
             now = self._now()
             self._run(now)
             kept.key = kept.key or self._key(item)
+            kept.gone = False
             self._out._at(kept, now, now)
             try:
                 self._instance.on_tuple(item, kept.state, self._out)
@@ -214,6 +220,7 @@ class ProcessFunction:
             ticks, what, number, kept = heapq.heappop(due)
             if what == _TUPLE:
                 _, values = kept.waiting.pop(number)
+                kept.gone = False
                 out._at(kept, ticks, ticks)
                 item = self._type(*values)
                 try:
@@ -243,7 +250,7 @@ class ProcessFunction:
         if self._on_end is None:
             return
         for kept in self.keys.values():
-            if kept.key:  # not all of its tuples were late
+            if kept.key and not kept.gone:  # not all of its tuples were late
                 self._out._at(kept, _FOR_EVER, _FOR_EVER)
                 self._on_end(kept.state, self._out)
 
@@ -262,3 +269,34 @@ class ProcessFunction:
 
     def _now(self) -> int:
         return self._times.ticks(self._clock())
+
+
+def why_tuple(process: KeyedProcess, record: tuple[Any, ...]) -> str:
+    """Why a compiled on_tuple failed: what it raises in Python for the tuple, and a key that comes first."""
+    item: Any = process.input_schema.tuple_type
+    made = item._make(record)
+    at = 0 if process.time is None else process.times.ticks(getattr(made, process.time.field))
+    return f"{_why(process, process.instance.on_tuple, at, record, made)}; the tuple was {made!r}"
+
+
+def why_moment(process: KeyedProcess, record: tuple[Any, ...]) -> str:
+    """Why a compiled on_time, or on_end, failed, likewise."""
+    *key, time = record
+    at = process.times.ticks(time)
+    return (
+        f"{_why(process, getattr(process.instance, 'on_time', None), at, key, time)}; at {time!r} of key {tuple(key)!r}"
+    )
+
+
+def _why(process: KeyedProcess, method: Callable[..., Any] | None, at: int, key: Sequence[Any], given: Any) -> str:
+    function = ProcessFunction(process, lambda: 0.0)
+    kept = function.new()
+    names = process.input_schema.names
+    kept.key = tuple(key[names.index(one)] for one in process.keys) if len(key) == len(names) else tuple(key)
+    function._out._at(kept, at, at)
+    try:
+        if method is not None:
+            copy.deepcopy(method)(given, kept.state, function._out)
+    except Exception as error:
+        return "".join(traceback.format_exception_only(error)).strip()
+    return "it failed in a state that its key had then, or went beyond 64 bits; lane='python' tells more"

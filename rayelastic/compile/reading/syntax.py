@@ -29,12 +29,13 @@ from rayelastic.compile.reading.recursion import DEPTH, counted, in_circle
 from rayelastic.compile.reading.statements import Statements
 from rayelastic.compile.reading.unassigned.flags import with_flags
 
-__all__ = ["FORMAT", "NotRewrittenError", "definition", "rewritten", "value_of"]
+__all__ = ["FORMAT", "NotRewrittenError", "compiled_definition", "definition", "rewritten", "value_of"]
 
 FORMAT = "rel_formatted"  # the name by which new functions know what formats
 _FUTURES = functools.reduce(
     lambda flags, name: flags | getattr(__future__, name).compiler_flag, __future__.all_feature_names, 0
 )
+_DEFINITION = "rel_definition"  # the attribute of a function that was made of one
 _MADE = "rel_function"  # the name of a definition while it is made: the user's may be a global that it calls
 
 
@@ -189,6 +190,9 @@ def _imported(source: str) -> tuple[str, ...]:
 
 def definition(function: Any) -> ast.FunctionDef | None:
     """Return the function's own definition, a lambda as a def; None where its source isn't known."""
+    made_of: ast.FunctionDef | None = function.__dict__.get(_DEFINITION)
+    if made_of is not None:
+        return copy.deepcopy(made_of)
     source = "".join(linecache.getlines(function.__code__.co_filename, function.__globals__))
     if not source:
         return None
@@ -198,6 +202,14 @@ def definition(function: Any) -> ast.FunctionDef | None:
         if made is not None and _same(made.__code__, function.__code__):
             return plain
     return None
+
+
+def compiled_definition(node: ast.FunctionDef, function: Any) -> Any:
+    """Return a definition as a function in the place of another, by which `definition` will find it."""
+    made = _compiled(ast.fix_missing_locations(copy.deepcopy(node)), function, {})
+    if made is not None:
+        made.__dict__[_DEFINITION] = node
+    return made
 
 
 def _as_def(node: ast.FunctionDef | ast.Lambda) -> ast.FunctionDef:

@@ -10,7 +10,7 @@ from rayelastic.graph.operators.aggregates import AggregateSpec, Emit, TopK
 from rayelastic.graph.operators.aggregation import aggregate
 from rayelastic.graph.operators.event_time import event_time
 from rayelastic.graph.operators.functions import NO_SIDES, function_operator
-from rayelastic.graph.records.time_info import Seconds, TimeUnit
+from rayelastic.graph.records.time_info import Lifetime, Seconds, TimeUnit
 from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.declaration import LaneChoice
@@ -41,7 +41,8 @@ class FunctionMethods(StreamBase[StreamT]):
 
         Args:
             name: of the operator.
-            fn: of one tuple; returns a tuple of the new schema, or a plain value for records of one field `value`.
+            fn: of one tuple; returns a tuple of the new schema, or a plain value for records of one field `value`. May
+                be an object with `__call__`; its `initialize()`, if there is one, is called in each process before.
             schema: of what it gives, see Schema.of; found out by default.
             lane: 'auto', 'compiled', 'vectorised' or 'python'.
             on_error: what happens to a tuple on which fn raises: 'fail' fails the job, 'skip' leaves the tuple out,
@@ -124,7 +125,7 @@ class FunctionMethods(StreamBase[StreamT]):
         /,
         emit: str | Emit = Emit.FINAL,
         *,
-        ttl: Seconds | None = None,
+        ttl: Lifetime | None = None,
         **aggregates: AggregateSpec | TopK,
     ) -> StreamT:
         """Aggregate the tuples of each key, natively; all tuples together where there is no key_by before.

@@ -1,25 +1,21 @@
-"""Methods of streams with keys: operators that keep state by key, or look something up by it."""
+"""Methods of streams with keys: operators that keep state by key."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from rayelastic.errors import GraphError
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.fluent.functions import ErrorChoice
 from rayelastic.graph.operators.aggregates import Emit
-from rayelastic.graph.operators.enrichment import enrich
 from rayelastic.graph.operators.folds import fold, reduce, scan
 from rayelastic.graph.operators.functions import NO_SIDES, deduplicate, function_operator
-from rayelastic.graph.operators.joins import join
+from rayelastic.graph.operators.patterns import Pattern, match
 from rayelastic.graph.operators.processes import process
-from rayelastic.graph.records.shown import shown
-from rayelastic.graph.records.time_info import Seconds
+from rayelastic.graph.records.time_info import Lifetime
 from rayelastic.graph.spec.concurrency import Concurrency
-from rayelastic.graph.spec.declaration import LaneChoice, NewOperator
+from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.graph.spec.operator_spec import OperatorKind
-from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = ["KeyedMethods"]
 
@@ -35,7 +31,7 @@ class KeyedMethods(StreamBase[StreamT]):
         fn: Callable[..., Any],
         *,
         state: Callable[[], Any] | None = None,
-        ttl: Seconds | None = None,
+        ttl: Lifetime | None = None,
         schema: object = None,
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
@@ -50,7 +46,8 @@ class KeyedMethods(StreamBase[StreamT]):
             state: NamedTuple class with defaults, whose fields fn sets (fixed layout, can be compiled), or any callable
                 without arguments that makes a key's first state (python lane).
             ttl: seconds, or a timedelta, without a tuple of a key after which its state is forgotten, so that its next
-                tuple finds the first state again; None: never. See below.
+                tuple finds the first state again; None: never. See below. A rel.Ttl counts since the key's first tuple,
+                or since the last one that changed its state, instead.
             schema: of what it gives, see Schema.of; found out by default.
             lane: 'auto', 'compiled', 'vectorised' or 'python'.
             on_error: as of Stream.map.
@@ -93,7 +90,7 @@ class KeyedMethods(StreamBase[StreamT]):
         fn: Callable[..., Any],
         *,
         state: Callable[[], Any] | None = None,
-        ttl: Seconds | None = None,
+        ttl: Lifetime | None = None,
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
         concurrent: Concurrency | None = None,
@@ -112,7 +109,7 @@ class KeyedMethods(StreamBase[StreamT]):
         fn: Callable[..., Any],
         *,
         state: Callable[[], Any] | None = None,
-        ttl: Seconds | None = None,
+        ttl: Lifetime | None = None,
         schema: object = None,
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
@@ -127,64 +124,6 @@ class KeyedMethods(StreamBase[StreamT]):
             )
         )  # fmt: skip
 
-    def join(
-        self,
-        name: str,
-        right: StreamT,
-        *,
-        keep: Literal["latest"] = "latest",
-        within: Seconds | tuple[Seconds, Seconds] | None = None,
-        window: Seconds | None = None,
-        how: Literal["inner", "left"] = "inner",
-        fn: Callable[..., Any] | None = None,
-        schema: object = None,
-        lane: LaneChoice = "auto",
-    ) -> StreamT:
-        """Join each tuple with what another stream has for its key, natively.
-
-        By default with the latest tuple of the key: where both streams have an event time, the latest as of the tuple's
-        own (right ones of the same time included), so that the result doesn't depend on how the job runs as long as
-        nothing is late; what is late for a join depends on how its two streams interleave. Else the latest that there
-        is when the tuple comes.
-
-        Args:
-            name: of the operator.
-            right: the other stream, keyed by as many fields of the same types, or having the same key fields.
-            keep: 'latest'.
-            within: instead: with all right tuples at most so many seconds before; (before, after) for both sides.
-            window: instead: with all right tuples in the same tumbling window of so many seconds.
-            how: 'left': also give tuples without a match, the right's fields being None.
-            fn: of one joined tuple; maps what is joined, like ``map`` with schema and lane.
-            schema: of what fn gives.
-            lane: of fn.
-
-        Returns:
-            A stream of the fields of this one, then those of the right but its keys; called `NAME_right` where this one
-            has the name. Joins by time give it in the order of this one's times; `.late()` has what came too late.
-
-        Raises:
-            GraphError: no such keys, or of other types; within or window without event times.
-
-        >>> import rayelastic as rel
-        >>> topology = rel.Topology("asof")
-        >>> rows = rel.rows([("A", 1, 9.5), ("A", 5, 8.0)], {"key": str, "at": int, "price": float})
-        >>> prices = topology.source("prices", rows)
-        >>> rows = rel.rows([("A", 4, 2), ("A", 6, 1)], {"key": str, "at": int, "count": int})
-        >>> orders = topology.source("orders", rows)
-        >>> latest = prices.event_time("t1", "at").key_by("key")
-        >>> joined = orders.event_time("t2", "at").key_by("key").join("cost", latest)
-        >>> joined.sink("out", rel.list())
-        <sink out>
-        >>> [(t.at, t.count, t.price) for t in rel.run(topology)["out"]]
-        [(4, 2, 9.5), (6, 1, 8.0)]
-        """
-        other = self._right(name, right)
-        if fn is None:
-            return self._declare_timely(join(self._upstream, name, other, keep, within, window, how))
-        joined = join(self._upstream, f"{name}.joined", other, keep, within, window, how)
-        behind = self._upstream.behind(joined)
-        return self._declare(joined, function_operator(behind, OperatorKind.MAP, name, fn, schema=schema, lane=lane))
-
     def process(
         self,
         name: str,
@@ -193,6 +132,7 @@ class KeyedMethods(StreamBase[StreamT]):
         schema: object,
         state: Callable[[], Any] | None = None,
         clock: bool = False,
+        lane: LaneChoice = "auto",
     ) -> StreamT:
         """Call an object with the tuples of each key, and at times that it asks for.
 
@@ -214,9 +154,12 @@ class KeyedMethods(StreamBase[StreamT]):
             state: makes the first state of a key: a NamedTuple class with defaults, whose fields are set, or any
                 callable without arguments; `dict` by default. It has to pickle for snapshots and replicas.
             clock: whether it goes by the clock although there is an event time.
+            lane: 'auto', 'compiled' or 'python'. Compiled are methods that `map` with state= would compile, with a
+                NamedTuple class as state=.
 
         Raises:
             GraphError: the name is taken or bad, or the class hasn't these methods.
+            LaneError: lane='compiled' can't be had.
             SchemaError: a record can't hold what it gives.
 
         Source: KeyedProcessFunction of Apache Flink; the order of times as in its CEP library.
@@ -237,13 +180,54 @@ class KeyedMethods(StreamBase[StreamT]):
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('b', 90), ('a', 110), ('a', 260)]
         """
-        return self._declare_timely(process(self._upstream, name, cls, schema, state, clock))
+        return self._declare_timely(process(self._upstream, name, cls, schema, state, clock, lane))
 
-    def deduplicate(self, name: str, *, ttl: Seconds | None = None) -> StreamT:
+    def match(
+        self, name: str, pattern: Pattern, *, how: Literal["inner", "left"] = "inner", lane: LaneChoice = "auto"
+    ) -> StreamT:
+        """Find sequences of tuples of a key: "A, then B within 60 s, and no C between".
+
+        All goes by event time; tuples of equal times as they came. Each tuple that the pattern's first step is good for
+        begins a sequence of its own, and each sequence takes the first tuple behind that its next step is good for;
+        one tuple may be taken by many. The predicates are compiled, where they can be, and the sequences are native.
+
+        Args:
+            name: of the operator.
+            pattern: `rel.Pattern(name, fn).then(name, fn, within=seconds, without=fn)`.
+            how: 'left': also give the sequences to which a step hasn't come in time, as soon as the watermark has
+                passed that time, or the input has ended; fields of what hasn't come are None.
+            lane: of the predicates, as of ``map``.
+
+        Returns:
+            A stream with one tuple for each sequence that is complete, at the time of its last tuple: the key fields,
+            then for each step the other fields of its tuple, called `STEP_FIELD`. With how='left' there is a field
+            `missing` behind them, the name of the step that hasn't come or None, and no event time until the stream is
+            given one. `.late()` has the tuples that came too late.
+
+        Raises:
+            GraphError: no pattern of two steps at least, or no event time; two fields would have one name.
+            LaneError: the lane can't be had.
+
+        Source: complex event processing, as in Apache Flink's CEP library: relaxed contiguity, no skipping.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("fraud")
+        >>> rows = rel.rows([("a", 0, 5), ("b", 10, 3), ("a", 50, 700)], {"who": str, "at": int, "sum": int})
+        >>> paid = topology.source("paid", rows).event_time("time", "at").key_by("who")
+        >>> pattern = rel.Pattern("small", lambda t: t.sum < 10).then("large", lambda t: t.sum > 500, within=60)
+        >>> paid.match("fraud", pattern, how="left").sink("out", rel.list())
+        <sink out>
+        >>> [(t.who, t.small_sum, t.large_sum, t.missing) for t in rel.run(topology)["out"]]
+        [('a', 5, 700, None), ('b', 3, None, 'large')]
+        """
+        return self._declare_timely(match(self._upstream, name, pattern, how, lane))
+
+    def deduplicate(self, name: str, *, ttl: Lifetime | None = None) -> StreamT:
         """Keep the first tuple of each key.
 
         The state holds every key; with ttl= those that came within so many seconds, as for ``map``. A key passes again
-        when it hasn't come for longer. Errors as for ``filter``.
+        when it hasn't come for longer, or, with ttl=rel.Ttl(seconds, since="first"), when its first tuple is longer
+        ago. Errors as for ``filter``.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("once")
@@ -256,7 +240,13 @@ class KeyedMethods(StreamBase[StreamT]):
         return self._declare(deduplicate(self._upstream, name, ttl))
 
     def scan(
-        self, name: str, fn: Callable[[Any, Any], Any], start: Any, *, schema: object = None, ttl: Seconds | None = None
+        self,
+        name: str,
+        fn: Callable[[Any, Any], Any],
+        start: Any,
+        *,
+        schema: object = None,
+        ttl: Lifetime | None = None,
     ) -> StreamT:
         """Give after each tuple what has come together of its key: `accumulated = fn(accumulated, t)`.
 
@@ -300,7 +290,7 @@ class KeyedMethods(StreamBase[StreamT]):
         return self._declare(*fold(self._upstream, name, fn, start, schema))
 
     def reduce(
-        self, name: str, fn: Callable[[Any, Any], Any], *, emit: str | Emit = "final", ttl: Seconds | None = None
+        self, name: str, fn: Callable[[Any, Any], Any], *, emit: str | Emit = "final", ttl: Lifetime | None = None
     ) -> StreamT:
         """Make one tuple of all of a key: `reduced = fn(reduced, t)`, the first one being its first tuple.
 
@@ -327,46 +317,3 @@ class KeyedMethods(StreamBase[StreamT]):
         [('a', 5, 'y')]
         """
         return self._declare(*reduce(self._upstream, name, fn, emit, ttl))
-
-    def enrich(
-        self, name: str, table: Mapping[Any, Any], *, how: Literal["inner", "left"] = "inner", schema: object = None
-    ) -> StreamT:
-        """Add to each tuple what a table has for its key.
-
-        The table is shipped with the operator; for what changes, join a stream.
-
-        Args:
-            name: of the operator.
-            table: {key: row}; a key is a tuple where there are several key fields; a row is a tuple, or a plain value.
-            how: 'left': also give tuples whose key isn't in the table, with None.
-            schema: of the rows, see Schema.of; that of the first row by default, where it is a NamedTuple or plain.
-
-        Returns:
-            A stream of the fields of this one, then those of the rows, called `NAME_table` where this one has the name.
-
-        Raises:
-            GraphError: the name is taken or bad, no table, or nobody knows the schema of its rows.
-            SchemaError: a record can't hold the rows.
-
-        >>> import rayelastic as rel
-        >>> topology = rel.Topology("named")
-        >>> trades = topology.source("trades", rel.rows([("A", 9), ("B", 7)], schema={"symbol": str, "price": int}))
-        >>> trades.key_by("symbol").enrich("named", {"A": "Acme"}, how="left").sink("out", rel.list())
-        <sink out>
-        >>> [tuple(t) for t in rel.run(topology)["out"]]
-        [('A', 9, 'Acme'), ('B', 7, None)]
-        """
-        return self._declare(enrich(self._upstream, name, table, how, schema))
-
-    def _right(self, name: str, right: object) -> Upstream:
-        with NewOperator(name, self.topology.operators):
-            if not isinstance(right, StreamBase):
-                raise GraphError(
-                    f"a join needs a stream, not {shown(right)}", way_out="Write left.key_by(...).join(name, right)"
-                )
-            if right.topology is not self.topology:
-                raise GraphError(
-                    f"a join with a stream of another topology, '{right.topology.name}'",
-                    way_out=f"Declare both in '{self.topology.name}'",
-                )
-            return right._upstream

@@ -6,7 +6,7 @@ only say how the next operator reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from rayelastic.errors import GraphError
@@ -14,13 +14,14 @@ from rayelastic.graph.edges.ends import sink_operator
 from rayelastic.graph.fluent.base import streams_of, taken
 from rayelastic.graph.fluent.declarations import Declarations, declare
 from rayelastic.graph.fluent.functions import ErrorChoice, FunctionMethods
+from rayelastic.graph.fluent.joining import CrossMethods, JoinMethods
 from rayelastic.graph.fluent.keyed import KeyedMethods
 from rayelastic.graph.fluent.passages import PassageMethods
 from rayelastic.graph.fluent.stages import StageMethods
 from rayelastic.graph.fluent.streams import Streams
 from rayelastic.graph.fluent.windowed import WindowedStream
 from rayelastic.graph.operators.composition import class_operator
-from rayelastic.graph.operators.joins import merge_by_time
+from rayelastic.graph.operators.joins.merge import merge_by_time
 from rayelastic.graph.operators.windows import session, window
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
@@ -35,7 +36,7 @@ from rayelastic.graph.spec.ports import LATE, stream_name
 __all__ = ["KeyedStream", "Stream", "SunkStream", "TimelyStream", "apply"]
 
 
-class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["Stream"]):
+class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["Stream"], CrossMethods["Stream"]):
     """Tuples of one schema, in order, from one operator or from several united.
 
     Attributes:
@@ -131,6 +132,7 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
         seconds: Seconds | None = None,
         slide: Seconds | None = None,
         rest: bool | None = None,
+        within: Seconds | None = None,
     ) -> WindowedStream[TimelyStream]:
         """Put the tuples of each key (of the whole stream where there is no key_by before) into windows.
 
@@ -142,6 +144,8 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
                 Shorter: windows overlap. Longer: tuples between windows are left out.
             rest: of windows by count: whether, when the input ends, tuples of a key that no window had are given in one
                 more, which isn't full; true by default where windows don't overlap.
+            within: with count: a batch is also given so long after its first tuple, in event time, or by the clock
+                where the stream has none. Batches are folded, reduced or processed.
 
         Raises:
             GraphError: neither count nor seconds, or both; too small; no event time.
@@ -155,14 +159,15 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
         >>> [t.mean for t in rel.run(topology)["out"]]
         [1.0, 2.0, 3.0, 4.0]
         """
-        framed = window(self._upstream, count, seconds, slide, rest)
+        framed = window(self._upstream, count, seconds, slide, rest, within)
         return WindowedStream(self, framed, self._declare_timely)
 
-    def session(self, *, gap: Seconds) -> WindowedStream[TimelyStream]:
+    def session(self, *, gap: Seconds | Callable[[Any], Seconds]) -> WindowedStream[TimelyStream]:
         """Put the tuples of each key into sessions: those that are at most `gap` apart from the next, in event time.
 
         Args:
-            gap: seconds, or a timedelta.
+            gap: seconds, or a timedelta; or a function of a tuple that says how long that one keeps its session open.
+                Such sessions are folded, reduced or processed.
 
         Raises:
             GraphError: no gap, or no event time.
@@ -206,7 +211,7 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
         return KeyedStream(topology, inputs, schema, keys) if keys else Stream(topology, inputs, schema)
 
 
-class KeyedStream(KeyedMethods[Stream], Stream):
+class KeyedStream(KeyedMethods[Stream], JoinMethods[Stream], Stream):
     """A stream with the fields by which the next operator keeps its state.
 
     Attributes:

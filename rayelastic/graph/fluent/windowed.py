@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any, Generic
 
 from rayelastic.graph.fluent.base import StreamBase, StreamT
-from rayelastic.graph.operators.aggregates import AggregateSpec, TopK
-from rayelastic.graph.operators.processes import window_process
+from rayelastic.graph.operators.aggregates import AggregateSpec, Emit, TopK
+from rayelastic.graph.operators.gathering.declared import window_fold, window_process, window_reduce, window_top
 from rayelastic.graph.operators.windows import Window, windowed
+from rayelastic.graph.records.time_info import Seconds
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 
 __all__ = ["WindowedStream"]
@@ -59,7 +60,15 @@ class WindowedStream(Generic[StreamT]):
     def __repr__(self) -> str:
         return f"<{self.window} of {self.stream!r}>"
 
-    def process(self, name: str, fn: Callable[..., Any], *, schema: object) -> StreamT:
+    def process(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        *,
+        schema: object,
+        emit: str | Emit = "final",
+        every: Seconds | None = None,
+    ) -> StreamT:
         """Call a function once for each window of a key, with all of its tuples, when the window is complete.
 
         It runs in Python, and keeps the tuples until then; where an aggregate will do, that is much faster.
@@ -69,12 +78,14 @@ class WindowedStream(Generic[StreamT]):
             fn: `fn(key, window, tuples)`: the values of the key fields; `window.start` and `window.end`, written as the
                 event time is; the tuples in the order of their times. It yields or returns any number of tuples.
             schema: of what it gives, see Schema.of.
+            emit: 'final': once; 'update': also after each tuple, with `window.final` False.
+            every: or also so many seconds of event time after its start, and again, if tuples have come since.
 
         Returns:
             A stream of what fn gives; `.late()` has the tuples that came behind the watermark.
 
         Raises:
-            GraphError: a window by count, or of the whole stream; or fn is no such function.
+            GraphError: a window by count, or of the whole stream; emit= of batches; or fn is no such function.
 
         >>> import rayelastic as rel
         >>> def longest(key, window, tuples):
@@ -88,4 +99,106 @@ class WindowedStream(Generic[StreamT]):
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('x', 0, 'bb'), ('x', 10, 'c')]
         """
-        return self._declare(window_process(self.stream._upstream, self.window, name, fn, schema))
+        return self._declare(window_process(self.stream._upstream, self.window, name, fn, schema, emit, every))
+
+    def fold(
+        self,
+        name: str,
+        fn: Callable[[Any, Any], Any],
+        start: Any,
+        *,
+        schema: object = None,
+        emit: str | Emit = "final",
+        every: Seconds | None = None,
+    ) -> StreamT:
+        """Give what has come together in each window of a key: `accumulated = fn(accumulated, t)`.
+
+        In Python, in the order of the tuples' times; `aggregate` is native. Errors as of ``process``.
+
+        Args:
+            name: of the operator.
+            fn: of what came together and the next tuple.
+            start: the first `accumulated`: a plain value, or a NamedTuple; copied.
+            schema: of what fn gives, see Schema.of; that of `start` by default.
+            emit: as of ``process``.
+            every: likewise.
+
+        Returns:
+            A stream of the key fields, `start` and `end` of the window, with emit='update' or every= `final`, then what
+            came together; a plain value is called `value`. `.late()` as of ``process``.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("longest")
+        >>> rows = rel.rows([("x", "a", 1), ("x", "bb", 4), ("x", "c", 12)], {"k": str, "word": str, "at": int})
+        >>> timed = topology.source("words", rows).event_time("time", "at").key_by("k")
+        >>> timed.window(seconds=10).fold("most", lambda n, t: max(n, len(t.word)), 0, every=3).sink("out", rel.list())
+        <sink out>
+        >>> for t in rel.run(topology)["out"]:
+        ...     print(tuple(t))
+        ('x', 0, 10, False, 1)
+        ('x', 0, 10, False, 2)
+        ('x', 0, 10, True, 2)
+        ('x', 10, 20, False, 1)
+        ('x', 10, 20, True, 1)
+        """
+        return self._declare(window_fold(self.stream._upstream, self.window, name, fn, start, schema, emit, every))
+
+    def reduce(
+        self, name: str, fn: Callable[[Any, Any], Any], *, emit: str | Emit = "final", every: Seconds | None = None
+    ) -> StreamT:
+        """Make one tuple of all of a window of a key: `reduced = fn(reduced, t)`, the first being its first tuple.
+
+        Arguments and errors as of ``fold``.
+
+        Returns:
+            A stream of the key fields, `start`, `end` and perhaps `final` as of ``fold``, then the other fields.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("best")
+        >>> rows = rel.rows([("x", 7, 1), ("x", 5, 4), ("x", 9, 12)], {"k": str, "price": int, "at": int})
+        >>> timed = topology.source("offers", rows).event_time("time", "at").key_by("k")
+        >>> best = timed.session(gap=5).reduce("best", lambda best, t: t if t.price < best.price else best)
+        >>> best.sink("out", rel.list())
+        <sink out>
+        >>> [tuple(t) for t in rel.run(topology)["out"]]
+        [('x', 1, 9, 5, 4), ('x', 12, 17, 9, 12)]
+        """
+        return self._declare(window_reduce(self.stream._upstream, self.window, name, fn, emit, every))
+
+    def top(
+        self,
+        name: str,
+        k: int,
+        by: str,
+        *,
+        least: bool = False,
+        emit: str | Emit = "final",
+        every: Seconds | None = None,
+    ) -> StreamT:
+        """Give the k tuples of each window of a key that have the largest values of a field, whole.
+
+        Args:
+            name: of the operator.
+            k: how many, 1 or more.
+            by: the field; tuples where it is null, or no number, are left out.
+            least: whether the least ones are wanted.
+            emit: as of ``process``.
+            every: likewise.
+
+        Returns:
+            A stream of the key fields, `start`, `end` and perhaps `final` as of ``fold``, `place` from 1 on, then the
+            other fields; the best first, of equal ones the one that came first.
+
+        Raises:
+            GraphError: no such field, or k is no number of tuples; as of ``process``.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("largest")
+        >>> rows = rel.rows([("x", 7, 1), ("x", 5, 4), ("x", 9, 6)], {"k": str, "price": int, "at": int})
+        >>> timed = topology.source("offers", rows).event_time("time", "at").key_by("k")
+        >>> timed.window(seconds=10).top("largest", 2, "price").sink("out", rel.list())
+        <sink out>
+        >>> [tuple(t) for t in rel.run(topology)["out"]]
+        [('x', 0, 10, 1, 9, 6), ('x', 0, 10, 2, 7, 1)]
+        """
+        return self._declare(window_top(self.stream._upstream, self.window, name, k, by, least, emit, every))

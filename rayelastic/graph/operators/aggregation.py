@@ -42,6 +42,8 @@ def aggregate(
         gives = aggregated_schema(name, up.schema, up.keys, wanted)
         check_updates(ttl, when)
         lives = up.time_to_live(ttl, None if up.keys else "key_by(...)")
+        if lives is not None and lives.since == "change":
+            raise GraphError("each tuple changes an aggregate", way_out="Use since='last', or 'first'")
         return up.operator(
             name,
             OperatorKind.AGGREGATE,

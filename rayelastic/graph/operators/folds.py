@@ -15,12 +15,12 @@ from rayelastic.graph.operators.aggregation import aggregate
 from rayelastic.graph.operators.functions import function_operator
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import shown
-from rayelastic.graph.records.time_info import Seconds
+from rayelastic.graph.records.time_info import Lifetime
 from rayelastic.graph.spec.declaration import NewOperator, binds
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["fold", "reduce", "scan"]
+__all__ = ["check_together", "fold", "reduce", "scan"]
 
 Together = Callable[[Any, Any], Any]
 
@@ -57,10 +57,12 @@ class _Reduce:
         return made
 
 
-def scan(up: Upstream, name: str, fn: Together, start: Any, schema: object, ttl: Seconds | None = None) -> OperatorSpec:
+def scan(
+    up: Upstream, name: str, fn: Together, start: Any, schema: object, ttl: Lifetime | None = None
+) -> OperatorSpec:
     """See ``KeyedStream.scan``."""
     with NewOperator(name, up.operators):
-        _check(fn, "fn(accumulated, t)")
+        check_together(fn, "fn(accumulated, t)")
         made = Schema.of(type(start) if schema is None else schema)
         twice = next((field for field in up.keys if made.find(field) is not None), None)
         if twice is not None:
@@ -80,10 +82,10 @@ def fold(up: Upstream, name: str, fn: Together, start: Any, schema: object) -> t
     return scanned, _latest(name, up, scanned)
 
 
-def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Seconds | None) -> tuple[OperatorSpec, ...]:
+def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Lifetime | None) -> tuple[OperatorSpec, ...]:
     """See ``KeyedStream.reduce``."""
     with NewOperator(name, up.operators):
-        _check(fn, "fn(reduced, t)")
+        check_together(fn, "fn(reduced, t)")
         try:
             when = Emit(emit)
         except ValueError:
@@ -97,14 +99,15 @@ def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Seconds
 
 
 def _with_state(
-    up: Upstream, name: str, function: Together, start: Any, gives: Schema, ttl: Seconds | None
+    up: Upstream, name: str, function: Together, start: Any, gives: Schema, ttl: Lifetime | None
 ) -> OperatorSpec:
     return function_operator(
         up, OperatorKind.MAP, name, function, state=_Start(start), ttl=ttl, schema=gives, lane="python"
     )
 
 
-def _check(fn: object, called: str) -> None:
+def check_together(fn: object, called: str) -> None:
+    """Raise GraphError unless it is a function of what came together and a tuple."""
     if not callable(fn) or not binds(fn, (None, None)):
         raise GraphError(f"{shown(fn)} can't be called as {called}", way_out="Give a function of two arguments")
 

@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from rayelastic.errors import GraphError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.concurrency import concurrency_of
 from rayelastic.graph.spec.dead_letters import OnError, dead_letters, on_error_of
 from rayelastic.graph.spec.declaration import NewOperator, check_function, check_state, lane_of
-from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import OUT, OutputPort, side_ports
 from rayelastic.graph.spec.upstream import Upstream
 
@@ -52,6 +53,11 @@ def function_operator(
             tuple(port.name for port in further), how,
         )  # fmt: skip
         compiled = up.compiler.compile(request)
+        if lives is not None and lives.since == "change" and compiled.lane is not Lane.COMPILED:
+            raise GraphError(
+                f"a ttl since the last change needs the compiled lane: {compiled.reason}",
+                way_out="Use since='last' or 'first', or a function that compiles",
+            )
         gives = up.schema if kind is OperatorKind.FILTER else compiled.output_schema
         if policy is OnError.DIVERT:
             further += (dead_letters(up.schema),)

@@ -8,22 +8,28 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from rayelastic.errors import GraphError
-from rayelastic.graph.operators.windows import Window, WindowKind
+from rayelastic.errors import GraphError, LaneError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import TimeInfo
 from rayelastic.graph.records.time_values import TimeValues
 from rayelastic.graph.spec.concurrency import is_async
-from rayelastic.graph.spec.declaration import NewOperator, binds, check_state
-from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.declaration import NewOperator, binds, check_state, lane_of
+from rayelastic.graph.spec.operator_spec import (
+    CompiledProcess,
+    Lane,
+    OperatorKind,
+    OperatorSpec,
+    ProcessRequest,
+    StateKind,
+)
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["Bounds", "KeyedProcess", "process", "window_process"]
+__all__ = ["KeyedProcess", "process"]
 
 METHODS: Mapping[str, str] = {  # and what they are called with
     "on_tuple": "t, state, out",
@@ -42,7 +48,10 @@ class KeyedProcess:
         input_schema: of the tuples that it gets.
         keys: their key fields.
         time: the event time by which it goes; None: it goes by the clock.
-        lane: how it runs.
+        code: its methods, compiled; None: they run in Python.
+        why: they do.
+        what: it is, in words; by default what class the object is of.
+        output_time: the event time of what it gives; None: that of its input, where that is kept.
     """
 
     instance: Any
@@ -50,13 +59,27 @@ class KeyedProcess:
     input_schema: Schema
     keys: tuple[str, ...]
     time: TimeInfo | None
-    lane: Lane = Lane.PYTHON
+    code: CompiledProcess | None = None
+    why: str = ""
+    what: str = ""
+    output_time: TimeInfo | None = None
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs."""
+        return Lane.PYTHON if self.code is None else Lane.COMPILED
 
     @property
     def reason(self) -> str:
         """How it goes, in words."""
         of = "the clock" if self.time is None else f"the event time, {self.time.field}"
-        return f"an object of class {type(self.instance).__name__}, timers by {of}"
+        what = self.what or f"an object of class {type(self.instance).__name__}"
+        return f"{what}, timers by {of}; {self.why}".removesuffix("; ")
+
+    @property
+    def state_schema(self) -> Schema | None:
+        """Of the state of a key where it has a fixed layout."""
+        return None if self.code is None else self.code.state_schema
 
     @property
     def times(self) -> TimeValues:
@@ -65,7 +88,7 @@ class KeyedProcess:
 
 
 def process(
-    up: Upstream, name: str, cls: object, schema: object, state: Callable[[], Any] | None, clock: object
+    up: Upstream, name: str, cls: object, schema: object, state: Callable[[], Any] | None, clock: object, lane: object
 ) -> OperatorSpec:
     """See ``KeyedStream.process``."""
     with NewOperator(name, up.operators) as location:
@@ -77,85 +100,29 @@ def process(
             check_state(state)
         time = None if clock else up.event_time
         late = (OutputPort(LATE, up.schema, optional=True),) if time is not None else ()
+        gives = Schema.of(schema)
+        request = ProcessRequest(name, instance, up.schema, gives, up.keys, state or dict, time, location)
         return up.operator(
             name,
             OperatorKind.PROCESS,
             StateKind.PARTITIONED,
-            KeyedProcess(instance, state or dict, up.schema, up.keys, time),
+            _in_lane(up, request, lane_of(lane)),
             location,
-            (OutputPort(OUT, Schema.of(schema)), *late),
+            (OutputPort(OUT, gives), *late),
             keys=up.keys,
         )
 
 
-class Bounds(NamedTuple):
-    """When a window begins and ends, written as the times of its stream; the end is no part of it."""
-
-    start: Any
-    end: Any
-
-
-class _WindowProcess:
-    """Keeps the tuples of each window by its end, and calls the user's function once with all of them."""
-
-    def __init__(self, window: Window, schema: Schema, fn: Callable[..., Any]) -> None:
-        self._window = window
-        self._schema = schema
-        self._fn = fn
-        self._times = TimeValues.of(window.time, schema)
-        self._before = 0 if window.kind is WindowKind.SESSION else 1  # ticks before its end that a window is complete
-
-    def on_tuple(self, t: Any, state: dict[int, tuple[int, list[Any]]], out: Any) -> None:
-        at = self._times.ticks(out.time)
-        for start, end in self._bounds_of(at, state):
-            first, kept = state.setdefault(end, (start, []))
-            state[end] = (min(first, start), kept)
-            kept.append(tuple(t))
-            out.timer(self._times.value(end - self._before))
-
-    def on_time(self, time: Any, state: dict[int, tuple[int, list[Any]]], out: Any) -> None:
-        end = self._times.ticks(time) + self._before
-        if end not in state:  # the session has become longer
-            return
-        start, kept = state.pop(end)
-        bounds = Bounds(self._times.value(start), self._times.value(end))
-        made = self._fn(out.key, bounds, [self._schema.tuple_type(*values) for values in kept])
-        for item in () if made is None else made:
-            out.give(item)
-
-    def _bounds_of(self, at: int, state: dict[int, tuple[int, list[Any]]]) -> list[tuple[int, int]]:
-        """The windows of a tuple; the session that it makes longer is moved to its new end."""
-        size, slide = self._window.size, self._window.slide
-        if self._window.kind is WindowKind.SESSION:
-            end = at + size
-            for until in [until for until in state if until >= at]:
-                state[end] = state.pop(until)
-            return [(at, end)]
-        last = at - at % slide
-        return [(start, start + size) for start in range(last, at - size, -slide)]
-
-
-def window_process(up: Upstream, window: Window, name: str, fn: object, schema: object) -> OperatorSpec:
-    """See ``WindowedStream.process``."""
-    with NewOperator(name, up.operators) as location:
-        if window.time is None:
-            raise GraphError("a window by count has no process", way_out="Use .aggregate, or .key_by(...).process(...)")
-        if not callable(fn) or is_async(fn) or not binds(fn, (None, None, None)):
-            raise GraphError(
-                f"process calls fn(key, window, tuples), and got {shown(fn)}",
-                way_out="Give a plain function of these three",
-            )
-        if not up.keys:
-            raise GraphError("windows of the whole stream have no process", way_out="Write .key_by(...) before .window")
-        return up.operator(
-            name,
-            OperatorKind.PROCESS,
-            StateKind.PARTITIONED,
-            KeyedProcess(_WindowProcess(window, up.schema, fn), dict, up.schema, up.keys, window.time),
-            location,
-            (OutputPort(OUT, Schema.of(schema)), OutputPort(LATE, up.schema, optional=True)),
-            keys=up.keys,
-        )
+def _in_lane(up: Upstream, request: ProcessRequest, lane: Literal["auto"] | Lane) -> KeyedProcess:
+    body = KeyedProcess(request.instance, request.state, up.schema, up.keys, request.time)
+    if lane is Lane.PYTHON:
+        return replace(body, why="asked for")
+    code = "it isn't vectorised" if lane is Lane.VECTORISED else up.compiler.compile_process(request)
+    if not isinstance(code, str):
+        return replace(body, code=code, why="compiled to machine code")
+    if lane != "auto":
+        raise LaneError(f"it can't be compiled: {code}", way_out="Change that, or use lane='python'")
+    return replace(body, why=f"not compiled: {code}")
 
 
 def _instance(cls: object) -> object:

@@ -6,16 +6,18 @@ native_sched/include/rayelastic/operators/time/window.hpp.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.operators.aggregates import AggregateSpec, TopK, aggregated_schema, expanded
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds, TimeInfo
-from rayelastic.graph.spec.declaration import NewOperator, declaring
+from rayelastic.graph.records.time_values import CLOCK
+from rayelastic.graph.spec.declaration import NewOperator, binds, declaring
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
@@ -33,6 +35,7 @@ class WindowKind(Enum):
     COUNT = "count"
     TIME = "time"
     SESSION = "session"
+    BATCH = "batch"  # by count, or when its time is over
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class Window:
         slide: the same; from the start of one window to that of the next.
         time: the event time, of windows by time.
         rest: whether tuples that are in no full window are given when the input ends; of windows by count.
+        within: of batches, ticks after the first tuple.
+        gap: of sessions whose tuples say theirs: of a tuple, in seconds.
     """
 
     kind: WindowKind
@@ -52,8 +57,15 @@ class Window:
     slide: int
     time: TimeInfo | None = None
     rest: bool = False
+    within: int = 0
+    gap: Callable[[Any], Seconds] | None = None
 
     def __str__(self) -> str:
+        if self.kind is WindowKind.BATCH:
+            unit = CLOCK.unit if self.time is None else self.time.unit
+            return f"batches of {self.size} tuples, or {self.within} {unit}"
+        if self.gap is not None:
+            return "sessions with gaps that their tuples tell"
         if self.kind is WindowKind.SESSION:
             return f"sessions with gaps of at most {self._span(self.size)}"
         every = "" if self.slide == self.size else f", one every {self._span(self.slide)}"
@@ -86,7 +98,12 @@ class Windowing:
 
 
 def window(
-    up: Upstream, count: int | None, seconds: Seconds | None, slide: Seconds | None, rest: bool | None
+    up: Upstream,
+    count: int | None,
+    seconds: Seconds | None,
+    slide: Seconds | None,
+    rest: bool | None,
+    within: Seconds | None,
 ) -> Window:
     """See ``Stream.window``."""
     with declaring(up.called, caller_location()):
@@ -94,6 +111,8 @@ def window(
             raise GraphError(
                 "a window has a count or seconds", way_out="Write .window(count=...) or .window(seconds=...)"
             )
+        if within is not None:
+            return _batch(up, count, within, slide, rest)
         if seconds is None:
             return _by_count(count, slide, rest)
         if rest is not None:
@@ -103,10 +122,21 @@ def window(
         return Window(WindowKind.TIME, size, size if slide is None else time.ticks(slide, "slide"), time)
 
 
-def session(up: Upstream, gap: Seconds) -> Window:
+def _batch(up: Upstream, count: object, within: Seconds, slide: object, rest: object) -> Window:
+    if count is None or slide is not None or rest is not None:
+        raise GraphError("within is for batches by count alone", way_out="Write .window(count=..., within=...)")
+    size, time = _tuples(count, "count"), up.event_time
+    return Window(WindowKind.BATCH, size, size, time, within=(time or CLOCK).ticks(within, "within"))
+
+
+def session(up: Upstream, gap: Seconds | Callable[[Any], Seconds]) -> Window:
     """See ``Stream.session``."""
     with declaring(up.called, caller_location()):
         time = _time_of(up, "a session")
+        if callable(gap):
+            if not binds(gap, (None,)):
+                raise GraphError(f"gap={shown(gap)} can't be called as gap(t)", way_out="Give a function of a tuple")
+            return Window(WindowKind.SESSION, 0, 0, time, gap=gap)
         ticks = time.ticks(gap, "gap")
         return Window(WindowKind.SESSION, ticks, ticks, time)
 
@@ -114,6 +144,8 @@ def session(up: Upstream, gap: Seconds) -> Window:
 def windowed(up: Upstream, window: Window, name: str, aggregates: Mapping[str, AggregateSpec | TopK]) -> OperatorSpec:
     """See ``WindowedStream.aggregate``."""
     with NewOperator(name, up.operators) as location:
+        if window.gap is not None or window.kind is WindowKind.BATCH:
+            raise GraphError(f"{window} aren't aggregated natively", way_out="Use .fold, .reduce, .top or .process")
         wanted = expanded(aggregates)
         late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
         return up.operator(

@@ -19,16 +19,20 @@ from rayelastic.graph.records.shown import shown
 __all__ = [
     "LONGEST_SPAN",
     "TICKS_PER_SECOND",
+    "Lifetime",
     "Seconds",
+    "Since",
     "TimeInfo",
     "TimeToLive",
     "TimeUnit",
+    "Ttl",
     "seconds_of",
     "time_of_field",
 ]
 
 TimeUnit = Literal["s", "ms", "us", "ns"]
 Seconds = float | dt.timedelta
+Since = Literal["last", "first", "change"]
 TICKS_PER_SECOND: Mapping[str, int] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 LONGEST_SPAN = 2**60  # ticks of a window, gap or lateness, as time_field.hpp has it
 
@@ -70,21 +74,51 @@ class TimeInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Ttl:
+    """How long a key is kept, and since when that counts; given as `ttl=`, where plain seconds mean since='last'.
+
+    Args:
+        seconds: or a timedelta.
+        since: 'last': its latest tuple; 'first': the tuple that it began with, so that it ends whatever comes;
+            'change': the latest tuple whose function changed its state, of compiled functions with state=.
+
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("once")
+    >>> rows = rel.rows([("a", 0), ("a", 40), ("a", 80), ("a", 120)], schema={"who": str, "at": int})
+    >>> timed = topology.source("seen", rows).event_time("time", "at").key_by("who")
+    >>> timed.deduplicate("once", ttl=rel.Ttl(60, since="first")).sink("out", rel.list())
+    <sink out>
+    >>> [t.at for t in rel.run(topology)["out"]]
+    [0, 80]
+    """
+
+    seconds: Seconds
+    since: Since = "last"
+
+
+Lifetime = Seconds | Ttl
+
+
+@dataclass(frozen=True, slots=True)
 class TimeToLive:
     """After how long without a tuple a key is forgotten.
 
     Args:
         ticks: of the event time, or nanoseconds.
         time: the event time; None: by the clock of the element that has the key.
+        since: from when on they count, see Ttl.
     """
 
     ticks: int
     time: TimeInfo | None
+    since: Since = "last"
 
     @property
-    def described(self) -> tuple[int, str, int]:
-        """Ticks, field of the event time ('' if it goes by the clock), and ticks to be added to it."""
-        return (self.ticks, "", 0) if self.time is None else (self.ticks, self.time.field, self.time.shift)
+    def described(self) -> tuple[int, str, int, str]:
+        """Ticks, field of the event time ('' if it goes by the clock), ticks to be added to it, and since when."""
+        if self.time is None:
+            return self.ticks, "", 0, self.since
+        return self.ticks, self.time.field, self.time.shift, self.since
 
     @property
     def form(self) -> str:

@@ -52,6 +52,11 @@ class TimeValues:
         _, *zone = parsed_format(field.format)[2]
         return cls(time, dt.datetime, _zone(zone[0]) if zone else None)
 
+    @property
+    def ticks_per_second(self) -> int:
+        """Of its unit."""
+        return TICKS_PER_SECOND[self.time.unit]
+
     def ticks(self, value: Any) -> int:
         """The ticks of a time.
 

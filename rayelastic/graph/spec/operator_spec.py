@@ -12,13 +12,14 @@ from enum import Enum
 from typing import Any, Literal, Protocol
 
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.records.time_info import TimeToLive
+from rayelastic.graph.records.time_info import TimeInfo, TimeToLive
 from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.ports import InputPort, OutputPort, endpoint, operator_of, stream_name
 
 __all__ = [
     "CompiledFunction",
+    "CompiledProcess",
     "FunctionCompiler",
     "FunctionRequest",
     "Lane",
@@ -26,6 +27,7 @@ __all__ = [
     "OperatorKind",
     "OperatorRequest",
     "OperatorSpec",
+    "ProcessRequest",
     "SinkDescription",
     "SourceDescription",
     "StateKind",
@@ -64,6 +66,7 @@ class OperatorKind(Enum):
     EVENT_TIME = "event_time"
     WINDOW = "window"
     JOIN = "join"
+    MATCH = "match"  # sequences of tuples of a key
     MERGE = "merge_by_time"
     SINK = "sink"
 
@@ -138,6 +141,40 @@ class OperatorRequest:
     on_error: OnError = OnError.FAIL
 
 
+@dataclass(frozen=True, slots=True)
+class ProcessRequest:
+    """An object with timers of keys whose methods are to be compiled.
+
+    Args:
+        operator: its name, for messages.
+        instance: with `on_tuple`, and perhaps `on_time` and `on_end`.
+        input_schema: of the tuples that it gets.
+        output: of what it gives.
+        keys: the key fields.
+        state: makes the state of a key.
+        time: the event time by which it goes; None: the clock.
+        location: 'file.py:12' of the declaration.
+    """
+
+    operator: str
+    instance: Any
+    input_schema: Schema
+    output: Schema
+    keys: tuple[str, ...]
+    state: Callable[[], Any]
+    time: TimeInfo | None
+    location: str = ""
+
+
+class CompiledProcess(Protocol):
+    """What the graph knows of the compiled methods of an object with timers. Picklable."""
+
+    @property
+    def state_schema(self) -> Schema:
+        """Of the state of a key."""
+        ...
+
+
 class OperatorBody(Protocol):
     """What the graph knows of an operator class's function, or of a native operator. Picklable."""
 
@@ -185,6 +222,10 @@ class FunctionCompiler(Protocol):
 
     def compile_operator(self, request: OperatorRequest) -> OperatorBody:
         """Find the lane of an operator class. Raises LaneError or SchemaError naming the operator."""
+        ...
+
+    def compile_process(self, request: ProcessRequest) -> CompiledProcess | str:
+        """Compile an object with timers, or say why it can't be. Raises SchemaError naming the operator."""
         ...
 
 

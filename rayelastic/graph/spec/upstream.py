@@ -7,11 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import get_args
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
-from rayelastic.graph.records.time_info import LONGEST_SPAN, TICKS_PER_SECOND, TimeInfo, TimeToLive, seconds_of
+from rayelastic.graph.records.time_info import (
+    LONGEST_SPAN,
+    TICKS_PER_SECOND,
+    Since,
+    TimeInfo,
+    TimeToLive,
+    Ttl,
+    seconds_of,
+)
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.declaration import declaring
 from rayelastic.graph.spec.event_time import event_time_of
@@ -103,7 +112,7 @@ class Upstream:
         """Check what an operator was given as ttl=; None if that is nothing.
 
         Args:
-            ttl: seconds, or a timedelta.
+            ttl: seconds, a timedelta, or a Ttl.
             lacks: what it would need to have a time to live, in words; None: nothing.
 
         Raises:
@@ -113,9 +122,13 @@ class Upstream:
             return None
         if lacks is not None:
             raise GraphError(f"ttl={shown(ttl)} without {lacks}", way_out=f"Give {lacks} too, or leave ttl= out")
+        since = ttl.since if isinstance(ttl, Ttl) else "last"
+        if since not in get_args(Since):
+            raise GraphError(f"ttl counts since={shown(since)}", way_out="Choose 'last', 'first' or 'change'")
+        ttl = ttl.seconds if isinstance(ttl, Ttl) else ttl
         time = self.event_time
         if time is not None:
-            return TimeToLive(time.ticks(ttl, "ttl"), time)
+            return TimeToLive(time.ticks(ttl, "ttl"), time, since)
         ticks = round(seconds_of(ttl, "ttl") * TICKS_PER_SECOND[_CLOCK_UNIT])
         if not 1 <= ticks <= LONGEST_SPAN:
             longest = LONGEST_SPAN // TICKS_PER_SECOND[_CLOCK_UNIT]
@@ -123,4 +136,4 @@ class Upstream:
                 f"ttl={shown(ttl)} is no time that a key could live",
                 way_out=f"Give seconds, more than 0 and no more than {longest:,}, or a timedelta",
             )
-        return TimeToLive(ticks, None)
+        return TimeToLive(ticks, None, since)

@@ -104,8 +104,7 @@ class RebalanceRegion:
     def of(cls, plan: ExecPlan, region: str, replicas: int, pes: tuple[str, ...] | None = None) -> Self:
         """Return the action for a plan; it remembers what was, to take it back."""
         planned = plan.region(region)
-        together = len({pipeline.pes for pipeline in planned.pipelines}) == 1
-        return cls(region, replicas, planned.replicas, pes, planned.pipelines[0].pes if together else None)
+        return cls(region, replicas, planned.replicas, pes, planned.pipelines[0].pes if planned.is_together else None)
 
     def apply(self, plan: ExecPlan) -> ExecPlan:
         """Return the plan with it."""

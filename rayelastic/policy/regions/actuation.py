@@ -26,6 +26,7 @@ class Actuation:
         shares: whether two replicas can run in one processing element, or a new one in an element that runs already.
         processes: the most processing elements of the job; None: as many as there are CPUs, where replicas have
             elements of their own.
+        restarts: whether operators without replicas can go to other processing elements, at the cost of a pause of all.
 
     >>> live = Actuation.of_running_jobs(["r1"], processes=4)
     >>> live.moves, live.shares, live.processes
@@ -36,16 +37,18 @@ class Actuation:
     moves: bool = True
     shares: bool = True
     processes: int | None = None
+    restarts: bool = False
 
     @classmethod
-    def of_running_jobs(cls, elastic: Collection[str], processes: int | None = None) -> Self:
+    def of_running_jobs(cls, elastic: Collection[str], processes: int | None = None, *, restarts: bool = False) -> Self:
         """Return that of a live job, whose replicas stay where they start, each in an element of its own.
 
         Args:
             elastic: names of the regions that can get another number of replicas.
             processes: the most processing elements of the job; None: as many as there are CPUs.
+            restarts: whether it may go on from a checkpoint by a plan with operators in other elements.
         """
-        return cls(frozenset(elastic), moves=False, shares=False, processes=processes)
+        return cls(frozenset(elastic), moves=False, shares=False, processes=processes, restarts=restarts)
 
     def most_processes(self, nodes: Sequence[Node]) -> int | None:
         """Return the most processing elements on some nodes; None: any number."""
@@ -55,4 +58,8 @@ class Actuation:
 
     def replicates(self, planned: RegionPlan) -> bool:
         """Tell whether a region can get another number of replicas."""
-        return planned.region.kind.is_replicable and (self.regions is None or planned.region.name in self.regions)
+        return (
+            planned.region.kind.is_replicable
+            and planned.is_together
+            and (self.regions is None or planned.region.name in self.regions)
+        )

@@ -102,7 +102,7 @@ def _shaped(
     made += [SplitPipeline(name, cut) for cut in cuts if cut not in planned.cuts]
     if replicas == planned.replicas:
         return made, 0.0
-    if len({pipeline.pes for pipeline in planned.pipelines}) > 1:  # pinned apart: new replicas go where the first is
+    if not planned.is_together:  # pinned apart: new replicas go where the first is
         return [*made, RebalanceRegion(name, replicas, planned.replicas)], 0.0
     present = planned.pipelines[0].pes
     pes = hosting.host(present, replicas, cpus, own_process=bool(planned.region.token_bound))
@@ -126,8 +126,8 @@ def _relieved(
                 over[node] += cpu
     made: list[AdaptationAction] = []
     for planned in reversed(plan.regions):
-        name, together = planned.region.name, len({pipeline.pes for pipeline in planned.pipelines}) == 1
-        if name in wanted or name not in homes or not together or planned.region.kind.is_fixed:
+        name = planned.region.name
+        if name in wanted or name not in homes or not planned.is_together or planned.region.kind.is_fixed:
             continue
         pes = list(planned.pipelines[0].pes)
         for replica in reversed(range(len(pes))):

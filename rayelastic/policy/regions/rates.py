@@ -15,7 +15,7 @@ How it differs from the paper's algorithm, and why:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.node_placement import Demand, place
@@ -25,12 +25,15 @@ from rayelastic.policy.regions.hosting import load_of
 from rayelastic.policy.regions.learning import Known
 from rayelastic.policy.regions.model import Shape, shape_of
 from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.policy.regions.parting import PARTINGS, Parting, joined, parted
 from rayelastic.policy.regions.proposal import propose
-from rayelastic.policy.regions.rejections import Rejections
+from rayelastic.policy.regions.rejections import Rejections, Reversals
 from rayelastic.policy.regions.sizing import Sizing
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 
 __all__ = ["RateAdaptation"]
+
+LEAST_OF_PARTING = 1 / 3  # of the gain that it promises, from which on a parting of operators is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class _Trial:
     gain: float  # expected, relative
     grows: bool
     relieved: tuple[str, ...]  # nodes
+    parting: Parting | None = None
 
 
 class RateAdaptation:
@@ -66,9 +70,16 @@ class RateAdaptation:
         self._trial: _Trial | None = None
         self._plan: ExecPlan | None = None  # in force, or asked for
         self._rejected = Rejections(self._t.reject_periods)
+        self._reversals = Reversals(self._t.shrink_periods)
+        self._wished: dict[str, float] = {}  # {region: most tuples/s} since less suffices
         self._missed: set[tuple[str, Shape]] = set()  # that were asked for, and undone once
         self._in_vain: set[str] = set()  # nodes whose relief didn't help
-        self._costs = {"split": self._t.split_cost, "merge": self._t.split_cost, "rebalance": self._t.rebalance_cost}
+        self._costs = {
+            "split": self._t.split_cost,
+            "merge": self._t.split_cost,
+            "rebalance": self._t.rebalance_cost,
+            PARTINGS: self._t.restart_cost,
+        }
         self._age = self._waited = self._doubts = self._grow = self._shrink = self._stable = 0
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
@@ -87,6 +98,7 @@ class RateAdaptation:
             return self._hold(seen, "another plan is in force than was asked for: rolled back, or changed by others")
         self._age += 1
         self._rejected.tick()
+        self._reversals.tick()
         self._charge(seen)
         if self._age <= self._t.warm_up:
             return self._hold(seen, "warming up after the change")
@@ -120,13 +132,23 @@ class RateAdaptation:
         if self._can.moves:
             relieve = [node for node in sizing.full_nodes if node not in self._in_vain] if sizing.held_back else []
             crowded = sizing.crowded()
-        self._grow = self._grow + 1 if wanted or relieve or crowded else 0
+        parting = parted(sizing, seen.nodes) if not (wanted or relieve or crowded) else None
+        self._grow = self._grow + 1 if wanted or relieve or crowded or parting else 0
         if self._grow >= self._t.grow_periods:
+            if parting is not None:
+                return self._part(seen, sizing, parting, grows=True)
             return self._change(seen, sizing, wanted, relieve, grows=True)
-        less = {} if self._grow or sizing.held_back else sizing.smaller()
-        self._shrink = self._shrink + 1 if less else 0
-        if self._shrink >= self._t.shrink_periods:
-            return self._change(seen, sizing, less, [], grows=False)
+        if not self._shrink:
+            self._wished = {}
+        self._wished = {name: max(rate, self._wished.get(name, 0.0)) for name, rate in sizing.need.items()}
+        calm = replace(sizing, need=self._wished)  # down to the most that was needed meanwhile, no further
+        less = {} if self._grow or sizing.held_back else calm.smaller()
+        joining = joined(calm) if not (self._grow or less) else None
+        self._shrink = self._shrink + 1 if less or joining else 0
+        if self._shrink and self._shrink >= self._reversals.wait(tuple(less) or (PARTINGS,)):
+            if joining is not None:
+                return self._part(seen, calm, joining, grows=False)
+            return self._change(seen, calm, less, [], grows=False)
         self._stable += 1
         return self._hold(seen, self._why_not(sizing, less), sizing.request)
 
@@ -144,6 +166,7 @@ class RateAdaptation:
         why = f"{what}; {words}: {'expected gain' if grows else 'threads saved'} {gain:.0%}, cost {cost:.1f} s"
         if gain * self._t.payback < cost:
             return self._hold(seen, f"{why}, not worth it", proposal.request)
+        self._notes(tuple(wanted), grows=grows)
         share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
         self._trial = _Trial(
             seen.plan, proposal.actions, proposal.shapes, sizing.carried, share, gain, grows, tuple(relieve)
@@ -159,6 +182,31 @@ class RateAdaptation:
             request=proposal.request,
         )
 
+    def _part(self, seen: PlanObservation, sizing: Sizing, parting: Parting, *, grows: bool) -> AdaptationDecision:
+        """Asks for operators in other processes, if that pays for the pause of all."""
+        self._grow = self._shrink = 0
+        cost, names = self._costs[PARTINGS], ", ".join(parting.operators)
+        gain = parting.gain if grows else 1.0 - len(parting.plan.pes) / len(seen.plan.pes)
+        why = (
+            f"{sizing.offered:.4g} tuples/s offered, {sizing.carried:.4g} carried; "
+            + (f"one Python token isn't enough: a process for {names}, " if grows else f"{names} back, ")
+            + f"{'expected gain' if grows else 'processes saved'} {gain:.0%}, pause {cost:.1f} s"
+        )
+        if gain * self._t.payback < cost:
+            return self._hold(seen, f"{why}, not worth it")
+        self._notes((PARTINGS,), grows=grows)
+        share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
+        self._trial = _Trial(seen.plan, parting.actions, {}, sizing.carried, share, gain, grows, (), parting)
+        self._started(parting.plan)
+        rule = "a process for each Python token that is needed"
+        return AdaptationDecision(parting.plan, Verdict.TRY, actions=parting.actions, reason=why, rule=rule, reset=True)
+
+    def _notes(self, regions: tuple[str, ...], *, grows: bool) -> None:
+        if grows:
+            self._reversals.grew(regions)
+        else:
+            self._reversals.shrank(regions)
+
     # --- judging: section 4.3 ---------------------------------------------------------------------------------------
 
     def _judge(self, seen: PlanObservation) -> AdaptationDecision:
@@ -171,12 +219,15 @@ class RateAdaptation:
         if trial.carried > 0:  # the load may have changed meanwhile: the better one of share and rate counts
             gain = max(share / trial.share, sizing.carried / trial.carried if trial.grows else 0.0) - 1.0
         if trial.grows:
-            good = share >= self._t.carried or gain >= min(self._t.throughput_gain, trial.gain / 2)
+            enough = min(self._t.throughput_gain, trial.gain / 2)
+            if trial.parting is not None:  # it may well give nothing, on a busy machine, and costs pauses
+                enough = max(self._t.throughput_gain, trial.gain * LEAST_OF_PARTING)
+            good = share >= self._t.carried or gain >= enough
         else:
             good = share >= self._t.carried * min(1.0, trial.share)
         measured = f"{sizing.carried:.4g} of {sizing.offered:.4g} tuples/s, {gain:+.0%}"
         if good:
-            for name in trial.shapes if trial.grows else ():
+            for name in (*trial.shapes, PARTINGS) if trial.grows else ():
                 self._rejected.kept(name)
             return AdaptationDecision(seen.plan, Verdict.KEEP, reason=f"{measured}: kept", rule="Joker 4.3")
         plan = seen.plan
@@ -187,6 +238,8 @@ class RateAdaptation:
         for name, shape in trial.shapes.items():
             if shape != shape_of(trial.before.region(name)):
                 self._rejected.add(name, shape)
+        if trial.parting is not None:
+            self._rejected.add(PARTINGS, trial.parting.shape)
         nodes = {pe: node for pe, node in {**seen.plan.nodes, **trial.before.nodes}.items() if pe in plan.pes}
         self._started(plan)
         return AdaptationDecision(
@@ -201,6 +254,8 @@ class RateAdaptation:
     def _undone(self, plan: ExecPlan) -> None:
         """What was asked for isn't in force: it may have been bad luck once, and twice it is a rule."""
         shapes = self._trial.shapes if self._trial is not None else {}
+        if self._trial is not None and self._trial.parting is not None:
+            self._rejected.add(PARTINGS, self._trial.parting.shape)
         for missed in [(name, shape) for name, shape in shapes.items() if shape != shape_of(plan.region(name))]:
             if missed in self._missed:
                 self._rejected.add(*missed)
@@ -218,6 +273,8 @@ class RateAdaptation:
         if seen.cost is None or self._trial is None:
             return
         kinds = {action.kind for action in self._trial.actions}
+        if self._trial.parting is not None:
+            kinds = {PARTINGS}
         kind = "rebalance" if "rebalance" in kinds else next(iter(sorted(kinds)))
         self._costs[kind] += self._t.cost_weight * (seen.cost - self._costs[kind])
 

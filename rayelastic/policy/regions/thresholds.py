@@ -58,6 +58,7 @@ class OrganicThresholds:
         full: fill of a region's input queues from which it may be a bottleneck.
         split_cost: seconds of throughput that a split costs until it was measured; Fig. 16 shows no dip (C003-8).
         rebalance_cost: the same of a rebalance; Fig. 16: more than 30 % for 3 s.
+        restart_cost: the same of a change that ends all elements and starts others in their places.
         cost_weight: share of a new measurement in the cost of a kind of change.
         payback: seconds in which a change has to earn what it costs.
         busy: share of the CPUs of all nodes that may be planned for.
@@ -90,6 +91,7 @@ class OrganicThresholds:
     full: float = 0.9
     split_cost: float = 0.0
     rebalance_cost: float = 1.0
+    restart_cost: float = 5.0
     cost_weight: float = 0.5
     payback: float = 60.0
     busy: float = 0.95

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,11 +18,12 @@ from rayelastic.runtime.values.status import CheckpointCounters, State
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = ["CheckpointLoop"]
 
 STANDSTILL_SHARE = 20  # sources stand still for at most one part in so many of the time
+ASKED_SHARE = 2  # the same where somebody waits for one: the source that it is asked for stands still anyway
 FIRST = 1.0  # seconds until the first one: before it the job could only begin anew
 LONGEST_WAIT = 600.0  # seconds between two checkpoints, however long they take
 MOST_BACKOFF = 16  # periods after failures in a row
@@ -33,10 +35,9 @@ class CheckpointLoop:
     Args:
         job: its name.
         every: seconds between two.
-        take: takes one with a number, and tells how long it took.
+        take: takes one, and tells how long it took.
         state: of the job.
         counters: reads and, with a value, writes what was counted.
-        last: the number of the last one, of an earlier coordinator's.
         clock: seconds, monotonic.
     """
 
@@ -44,11 +45,10 @@ class CheckpointLoop:
         self,
         job: str,
         every: float,
-        take: Callable[[int], Taken],
+        take: Callable[[], Taken],
         state: Callable[[], State],
         counters: Callable[[CheckpointCounters | None], CheckpointCounters],
         *,
-        last: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._job = job
@@ -56,10 +56,14 @@ class CheckpointLoop:
         self._take = take
         self._state = state
         self._counters = counters
-        self._number = last
         self._clock = clock
         self._failed = 0  # in a row
-        self._stopped = threading.Event()
+        self._taking = threading.RLock()
+        self._changed = threading.Condition()  # guards what follows
+        self._begun = 0  # how many were
+        self._complete = 0  # the last one of these that is
+        self._wanted = 0  # somebody waits for the one of this number, or for a later one
+        self._stopped = False
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -69,18 +73,45 @@ class CheckpointLoop:
 
     def halt(self) -> None:
         """Has it end with the checkpoint that it is at; returns at once."""
-        self._stopped.set()
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def ask(self, timeout: float) -> bool:
+        """Has one be taken as soon as may be, and waits for it; whether one is complete that was begun since.
+
+        Args:
+            timeout: seconds.
+        """
+        with self._changed:
+            wanted = self._begun + 1
+            self._wanted = max(wanted, self._wanted)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._complete >= wanted or self._stopped, timeout)
+            return self._complete >= wanted
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Has nobody else take one meanwhile."""
+        with self._taking:
+            yield
 
     def take(self) -> None:
-        """Takes one now, if the job runs."""
+        """Takes one now, if the job runs, after the one that is being taken."""
+        with self._taking:
+            self._take_next()
+
+    def _take_next(self) -> None:
         if self._state() is not State.RUNNING:
             return
-        self._number += 1
+        with self._changed:
+            self._begun += 1
+            begun = self._begun
         counted = self._counters(None)
         try:
-            taken = self._take(self._number)
+            taken = self._take()
         except (RayelasticError, TimeoutError, OSError) as error:
-            if self._stopped.is_set() or self._state() is not State.RUNNING:
+            if self._stopped or self._state() is not State.RUNNING:
                 return  # it ends, or goes back: that is told elsewhere
             self._failed += 1
             self._counters(replace(counted, abandoned=counted.abandoned + 1, problem=str(error)))
@@ -97,14 +128,35 @@ class CheckpointLoop:
                 problem="",
             )
         )
+        with self._changed:
+            self._complete = begun
+            self._changed.notify_all()
 
-    def wait_before_next(self) -> float:
-        """Seconds until the next one is due."""
+    def wait_before_next(self, *, asked: bool = False) -> float:
+        """Seconds until the next one is due.
+
+        Args:
+            asked: whether somebody waits for it, whose source stands still meanwhile.
+        """
+        if asked:
+            backoff = min(FIRST, self._every) * min(MOST_BACKOFF, (1 << self._failed) - 1)
+            return min(LONGEST_WAIT, max(backoff, ASKED_SHARE * self._counters(None).paused))
         if not self._counters(None).taken and not self._failed:
             return min(FIRST, self._every)
         backoff = self._every * min(MOST_BACKOFF, 1 << self._failed)
         return min(LONGEST_WAIT, max(backoff, STANDSTILL_SHARE * self._counters(None).paused))
 
     def _run(self) -> None:
-        while not self._stopped.wait(self.wait_before_next()):
+        while self._wait():
             self.take()
+
+    def _wait(self) -> bool:
+        """Waits until the next one is due; False: there is none."""
+        began = self._clock()
+        with self._changed:
+            while not self._stopped:
+                left = began + self.wait_before_next(asked=self._wanted > self._begun) - self._clock()
+                if left <= 0:
+                    break
+                self._changed.wait(left)
+            return not self._stopped

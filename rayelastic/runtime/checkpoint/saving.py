@@ -6,30 +6,48 @@ elements by their handles, and nothing of changes of plan.
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import PELostError, StateError
-from rayelastic.runtime.checkpoint.standstill import Standstill
+from rayelastic.errors import PELostError, SinkError, StateError
+from rayelastic.runtime.checkpoint.alignment import why_standstill
+from rayelastic.runtime.checkpoint.standstill import Standstill, ask_all
 from rayelastic.runtime.rescale.change_journal import SavedAt
+from rayelastic.runtime.saved.shapes import shapes_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, state_form
 from rayelastic.runtime.values.status import State
+from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHandle
     from rayelastic.runtime.rescale.change_journal import ChangeJournal
     from rayelastic.runtime.values.specs import JobSpec
 
-__all__ = ["COMMIT_TIMEOUT", "Taken", "check_savable", "commit", "end_stop", "save_job", "take_checkpoint"]
+__all__ = [
+    "COMMIT_TIMEOUT",
+    "SAVE_TIMEOUT",
+    "STOP_PATIENCE",
+    "Taken",
+    "check_savable",
+    "commit",
+    "end_stop",
+    "forms_of",
+    "read_back",
+    "save_job",
+    "take_checkpoint",
+]
 
 STOP_PATIENCE = 60.0  # seconds for what is under way to be processed, before a snapshot
 CHECKPOINT_PATIENCE = 20.0  # the same before a checkpoint, which another one follows
 SAVE_TIMEOUT = 600.0  # seconds for a processing element to write its state
+MARK_PATIENCE = 60.0  # seconds for marks to come to all operators; nobody stands still meanwhile
 COMMIT_TIMEOUT = 60.0  # seconds for its sinks to show what they prepared
 
 
@@ -84,8 +102,8 @@ def save_job(
     try:
         held.begin()
         parts = list(held.each(lambda element: element.save(snapshot), SAVE_TIMEOUT).values())
-        folder.write_manifest(job.name, _forms(job), parts, plan.to_dict())
-        _read_back(folder, parts)
+        folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict(), shapes=shapes_of(job.operators.values()))
+        read_back(folder, parts)
         journal.saved()
     except BaseException:
         folder.discard()
@@ -104,7 +122,9 @@ def take_checkpoint(
     keep: int,
     journal: ChangeJournal,
 ) -> Taken:
-    """Holds a job, saves it and lets it go on; it goes on as well if it can't be saved.
+    """Saves a job at one moment of its streams; it goes on, also if it can't be saved.
+
+    That moment goes through the streams with the records, as a mark; where it can't (alignment.py), all stand still.
 
     Args:
         job: which.
@@ -125,47 +145,94 @@ def take_checkpoint(
     handles = {pe: running[pe] for pe in plan.pes if pe in running}
     if len(handles) < len(plan.pes):
         raise StateError(f"an element of job '{job.name}' is missing")
-    held = Standstill(job.name, handles, CHECKPOINT_PATIENCE)
     journal.stops(str(snapshot.location))
     try:
-        held.begin()
-        parts = list(held.each(lambda element: element.save(snapshot, epoch), SAVE_TIMEOUT).values())
-    except BaseException:
-        held.end(go_on=True)
-        folder.remove()
-        journal.goes_on()
-        raise
-    held.end(go_on=True)
-    paused = time.monotonic() - began
-    try:
-        folder.write_manifest(job.name, _forms(job), parts, plan.to_dict())
+        cut = _standing_still if why_standstill(job) else _at_marks
+        parts, paused = cut(job, handles, snapshot, epoch)
+        folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict(), shapes=shapes_of(job.operators.values()))
         outdated = journal.checkpointed(SavedAt(epoch, str(snapshot.location)), plan, keep)
     except BaseException:
         folder.remove()
         journal.goes_on()
         raise
-    commit(handles.values(), epoch)
+    commit(job.name, handles.values(), epoch, [one.location for one in journal.checkpoints])
     for one in outdated:
         SnapshotFolder(Snapshot(one.location)).remove()
     return Taken(epoch, time.monotonic() - began, paused)
 
 
-def commit(handles: Iterable[PEHandle], epoch: int) -> None:
-    """Has all sinks show what they prepared until a checkpoint, which is complete."""
+def _standing_still(
+    job: JobSpec, handles: Mapping[str, PEHandle], snapshot: Snapshot, epoch: int
+) -> tuple[list[Part], float]:
+    began = time.monotonic()
+    held = Standstill(job.name, handles, CHECKPOINT_PATIENCE)
+    try:
+        held.begin()
+        parts = list(held.each(lambda element: element.save(snapshot, epoch), SAVE_TIMEOUT).values())
+    finally:
+        held.end(go_on=True)
+    return parts, time.monotonic() - began
+
+
+def _at_marks(
+    job: JobSpec, handles: Mapping[str, PEHandle], snapshot: Snapshot, epoch: int
+) -> tuple[list[Part], float]:
+    problems: list[BaseException] = []
+
+    def save(element: ElementApi) -> tuple[Part, float] | None:
+        try:
+            return element.save_at_marks(snapshot, epoch, MARK_PATIENCE)
+        except BaseException as problem:
+            problems.append(problem)
+            abandon(handles.values(), epoch)  # the marks that the others wait for won't come
+            return None
+
+    # All at once: none has its marks before the others have sent theirs.
+    saved = [part for part in ask_all(handles, save, SAVE_TIMEOUT, len(handles)).values() if part is not None]
+    if problems:
+        raise problems[0]
+    lost = ask_all(handles, lambda element: element.status().lost_peers, COMMIT_TIMEOUT)
+    for pe, peers in lost.items():
+        for peer in handles.keys() & peers.keys():  # a mark may have overtaken what was lost there
+            raise StateError(f"the link between {pe} and {peer} of job '{job.name}' was lost: {peers[peer]}")
+    return [part for part, _ in saved], max(held for _, held in saved)
+
+
+def abandon(handles: Iterable[PEHandle], epoch: int) -> None:
+    """Has marks of epochs up to one mean nothing any more; what is held at them goes on."""
     for handle in handles:
-        with suppress(PELostError, TimeoutError):  # its watcher reports a loss; the next commit covers this one
-            handle.within(COMMIT_TIMEOUT).commit(epoch)
+        with suppress(PELostError, TimeoutError):  # its watcher reports a loss; the next epoch ends this one, too
+            handle.within(COMMIT_TIMEOUT).abandon_epochs(epoch)
 
 
-def end_stop(journal: ChangeJournal, handles: Sequence[PEHandle]) -> None:
+def commit(job: str, handles: Iterable[PEHandle], epoch: int, kept: Sequence[str] | None = None) -> None:
+    """Has all sinks show what they prepared until a checkpoint, which is complete.
+
+    Args:
+        job: its name.
+        handles: its elements.
+        epoch: of the checkpoint.
+        kept: where the checkpoints are that may be gone back to; nodes remove others from their disks. None: none.
+    """
+    for handle in handles:
+        try:
+            with suppress(PELostError, TimeoutError):  # its watcher reports a loss; the next commit covers this one
+                handle.within(COMMIT_TIMEOUT).commit(epoch, kept)
+        except SinkError as error:  # the checkpoint is complete all the same, and the next commit covers this one, too
+            tell("rows not shown yet", job=job, level=logging.WARNING, pe=handle.pe, reason=str(error))
+
+
+def end_stop(job: str, journal: ChangeJournal, handles: Sequence[PEHandle], before: int) -> None:
     """Ends what a coordinator that died has begun: a job that was saved ends where it is held, another one goes on.
 
     Args:
+        job: its name.
         journal: of the job.
         handles: its elements.
+        before: the highest number that a checkpoint of it may have.
     """
     if journal.checkpoints:  # it may have died before the sinks heard of it
-        commit(handles, journal.checkpoints[-1].epoch)
+        commit(job, handles, journal.checkpoints[-1].epoch)
     if (stop := journal.open_stop) is None:
         return
     if not stop.saved:  # nobody has been told that it is a snapshot
@@ -173,11 +240,12 @@ def end_stop(journal: ChangeJournal, handles: Sequence[PEHandle]) -> None:
     for handle in handles:
         with suppress(PELostError, TimeoutError):  # its watcher reports a loss
             handle.within(COMMIT_TIMEOUT).release(not stop.saved)
+    abandon(handles, before)
     if not stop.saved:
         journal.goes_on()
 
 
-def _read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
+def read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
     """Raises StateError unless a later run can read what was written: the job still has its state."""
     try:
         folder.manifest()
@@ -191,6 +259,7 @@ def _read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
         ) from None
 
 
-def _forms(job: JobSpec) -> dict[str, str]:
+def forms_of(job: JobSpec) -> dict[str, str]:
+    """What the state of each operator that keeps any looks like."""
     forms = {name: state_form(spec) for name, spec in job.operators.items()}
     return {name: form for name, form in forms.items() if form is not None}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHandle
 
-__all__ = ["Flow", "Standstill", "is_empty"]
+__all__ = ["Flow", "Standstill", "ask_all", "is_empty"]
 
 Flow = Mapping[str, tuple[int, int]]  # {link: (put into it here, given on here)}
 LOOK = 0.005  # seconds between two looks at what is on its way
@@ -67,12 +67,7 @@ class Standstill:
             ask: a call of a method.
             patience: seconds that it may take.
         """
-        with ThreadPoolExecutor(min(MOST_CALLS, len(self._handles))) as calls:
-            asked = {
-                pe: calls.submit(lambda handle=handle: ask(handle.within(patience + ANSWER_TIMEOUT)))  # type: ignore[misc]
-                for pe, handle in self._handles.items()
-            }
-            return {pe: answer.result() for pe, answer in asked.items()}
+        return ask_all(self._handles, ask, patience)
 
     def end(self, go_on: bool) -> None:
         """Lets everything go, or has the sources end where they are; see ElementApi.release."""
@@ -89,6 +84,25 @@ class Standstill:
                     way_out="Try again when it is less busy",
                 )
             nobody.wait(LOOK)
+
+
+def ask_all(
+    handles: Mapping[str, PEHandle], ask: Callable[[ElementApi], T], patience: float, most: int = MOST_CALLS
+) -> dict[str, T]:
+    """Asks all elements at once; {element: its answer}.
+
+    Args:
+        handles: of the elements, by id.
+        ask: a call of a method.
+        patience: seconds that it may take.
+        most: calls at the same time.
+    """
+    with ThreadPoolExecutor(min(most, len(handles))) as calls:
+        asked = {
+            pe: calls.submit(lambda handle=handle: ask(handle.within(patience + ANSWER_TIMEOUT)))  # type: ignore[misc]
+            for pe, handle in handles.items()
+        }
+        return {pe: answer.result() for pe, answer in asked.items()}
 
 
 def is_empty(flows: Mapping[str, Flow]) -> bool:

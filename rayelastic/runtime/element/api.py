@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rayelastic._native import RouterAnswer
     from rayelastic.plan.exec_plan import PlanLink
     from rayelastic.runtime.element.state_transfer import Ranges
+    from rayelastic.runtime.ingest.frames import Epoch
     from rayelastic.runtime.port.data_port import PortAddress
     from rayelastic.runtime.snapshot import Part, Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
@@ -115,6 +116,14 @@ class ElementApi(Protocol):
         """Ends a source, each of whose partitions had so many rows."""
         ...
 
+    def end_epoch(self, source: str, epoch: Epoch, rows: dict[int, int], /) -> int:
+        """Ends a micro-batch, each of whose partitions had so many rows; returns how many aren't given on yet."""
+        ...
+
+    def has_open_epoch(self, source: str, /) -> bool:
+        """Whether a micro-batch of a source has begun and isn't complete."""
+        ...
+
     # --- changes of regions ---------------------------------------------------------------------------------------
 
     def advance(self, epoch: int, /) -> None:
@@ -123,6 +132,10 @@ class ElementApi(Protocol):
 
     def reset_levels(self) -> None:
         """Has its adaptation loop forget what it learned."""
+        ...
+
+    def pause_levels(self, paused: bool, /) -> None:
+        """Has its loops decide nothing, or decide again."""
         ...
 
     def send_state(
@@ -137,6 +150,10 @@ class ElementApi(Protocol):
 
     def state_size(self, operators: Sequence[str], /) -> tuple[int, int]:
         """How many keys operators have, and bytes."""
+        ...
+
+    def read_state(self, operator: str, ranges: Ranges, most: int, /) -> list[bytes]:
+        """Exports of the keys of an operator in some hash ranges, about so many, read while it runs."""
         ...
 
     # --- snapshots --------------------------------------------------------------------------------------------------
@@ -157,12 +174,37 @@ class ElementApi(Protocol):
         """{link: (records and marks that were put into it here, those that were given on from it here)}."""
         ...
 
-    def save(self, snapshot: Snapshot, epoch: int = 0, /) -> Part:
-        """Writes the state of its operators, which are all held, for a checkpoint or (0) for the end of the job."""
+    def save(self, snapshot: Snapshot, epoch: int = 0, alone: bool = False, /) -> Part:
+        """Writes the state of its operators, which are all held, for a checkpoint or (0) for the end of the job.
+
+        With `alone` nothing of it counts on other checkpoints.
+        """
         ...
 
-    def commit(self, epoch: int, /) -> None:
-        """Shows what its sinks had prepared when a checkpoint was taken, which is complete now."""
+    def save_at_marks(self, snapshot: Snapshot, epoch: int, patience: float, /) -> tuple[Part, float]:
+        """Writes the state of its operators while they run, each where the mark of an epoch has come to it.
+
+        Its sources send that; all elements are asked at once. Returns also the seconds for which sources were held.
+        """
+        ...
+
+    def abandon_epochs(self, epoch: int, /) -> None:
+        """Has marks up to that of an epoch mean nothing any more; who is held at one goes on."""
+        ...
+
+    def commit(self, epoch: int, kept: Sequence[str] | None = None, /) -> None:
+        """Shows what its sinks had prepared when a checkpoint was taken, which is complete now.
+
+        Checkpoints on the disk of its node that aren't at one of the places in `kept` are removed.
+        """
+        ...
+
+    def saved(self, snapshot: Snapshot, name: str, digest: str, /) -> bytes | None:
+        """A file of a checkpoint, as its node has it; None if it hasn't, or another one."""
+        ...
+
+    def keep_saved(self, snapshot: Snapshot, name: str, data: bytes, /) -> None:
+        """Writes a file of a checkpoint that another node has to its own disk."""
         ...
 
     def discard_checkpoints(self) -> None:
@@ -170,5 +212,8 @@ class ElementApi(Protocol):
         ...
 
     def release(self, go_on: bool, /) -> None:
-        """Lets its operators go again, or ends its sources where they are."""
+        """Lets its operators go again, or ends its sources where they are.
+
+        Ended like this, sinks complete what they have; the streams aren't at their end, so nobody else hears of one.
+        """
         ...

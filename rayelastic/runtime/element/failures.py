@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.compile import OperatorCode, load
 from rayelastic.compile.lanes.python_lane import TUPLE_ATTRIBUTE
+from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.splits import Split
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.values.status import Failure
@@ -41,8 +42,18 @@ def explain_failure(native: Mapping[str, Any], operators: Mapping[str, OperatorS
         shown = getattr(exception, TUPLE_ATTRIBUTE, shown)
         reason = "".join(traceback.format_exception_only(exception)).strip()
         return Failure(reason, name, shown, "".join(traceback.format_exception(exception)))
-    code = spec.body.choice if isinstance(spec.body, Split) and not native["message"] else spec.body
+    code = spec.body if native["message"] else _function_of(spec.body)
     if record is not None and isinstance(code, OperatorCode) and code.lane is Lane.COMPILED:
         explanation = load(code).explain(record)
         return Failure(explanation.message, name, shown, explanation.traceback)
     return Failure(native["message"] or "it failed without saying why", name, shown)
+
+
+def _function_of(body: object) -> object:
+    """The user's function that an operator calls."""
+    match body:
+        case Split():
+            return body.choice
+        case Matching():
+            return body.marks
+    return body

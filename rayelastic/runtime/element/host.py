@@ -82,6 +82,10 @@ class PEHost(Protocol):
         """Returns the machines that can host processing elements."""
         ...
 
+    def avoid(self, nodes: frozenset[str]) -> None:
+        """Has nothing start on some machines from now on, in place of those named before; `nodes` leaves them out."""
+        ...
+
     def request(self, cpus: int) -> None:
         """Asks whoever can start machines for so many CPUs in all; 0: what there is will do."""
         ...
@@ -144,6 +148,9 @@ class InProcessHost:
     def nodes(self) -> tuple[Node, ...]:
         """Returns this machine, as far as this process may use it."""
         return (Node(socket.gethostname(), float(available_cpus())),)
+
+    def avoid(self, nodes: frozenset[str]) -> None:
+        """There is this machine alone."""
 
     def request(self, cpus: int) -> None:
         """Nobody can: there is this machine alone."""

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, PortsCode, PortsFunction
-from rayelastic.errors import SinkError, SourceError
+from rayelastic.errors import SinkError, SourceError, StateError
 from rayelastic.graph.operators.channels import Channels
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.loops.event_loop import EventLoop
 from rayelastic.runtime.operators.channels import channels_operator, in_turn_operator
-from rayelastic.runtime.operators.classes import class_operator
+from rayelastic.runtime.operators.classes import class_operator, set_up
 from rayelastic.runtime.operators.concurrent import Calls, concurrent_operator
 from rayelastic.runtime.operators.functions import aggregate_operator, function_operator, split_operator
 from rayelastic.runtime.operators.processes import process_operator
@@ -23,6 +24,7 @@ from rayelastic.runtime.operators.sink_operator import Past, SinkOperator
 from rayelastic.runtime.operators.sinks import sink_operator
 from rayelastic.runtime.operators.sources import SourceOperator, source_operator
 from rayelastic.runtime.operators.timed import TIMED_OPERATORS
+from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.spec.concurrency import Concurrency
     from rayelastic.runtime.files.inputs import Input
     from rayelastic.runtime.files.outputs import BlobStore, Output
+    from rayelastic.runtime.ingest.receiver import IngestServer
     from rayelastic.runtime.values.specs import PESpec
 
 MARK_PERIOD = 0.1  # seconds between two marks by which a source has its latency sampled
@@ -78,12 +81,20 @@ class HostedOperators:
             SinkError: something can't be written where a sink is to write.
             StateError: what is there isn't what the earlier run left; names the sink.
         """
-        past = Past(outputs, store, by_epoch)
+        settings = self._spec.config.checkpoint
+        keep = settings.keep if isinstance(settings, Checkpoint) else Checkpoint().keep
+        past = Past(outputs, store, by_epoch, keep, own=self._spec.manifest is not None, run=self._spec.job_id)
         for number, operator in enumerate(self._spec.operators):
             if operator.kind is OperatorKind.SOURCE:
                 self.sources[operator.name] = source_operator(operator)
             elif operator.kind is OperatorKind.SINK:
                 self.sinks[operator.name] = sink_operator(operator, past, f"{self._spec.pe}-{number:04}")
+
+    def ingest(self, source: str) -> IngestServer:
+        """What takes the rows of a source that is fed from outside."""
+        ingest = self.sources[source].ingest
+        assert ingest is not None
+        return ingest
 
     def build(self) -> None:
         """Makes the native operators."""
@@ -101,13 +112,16 @@ class HostedOperators:
 
         Raises:
             SourceError: a file can't be looked at; names the source.
+            StateError: what was saved is damaged; names the source.
         """
         again = {}
         for name, position in positions.items():
             try:
-                again[name] = self.sources[name].seek(position, inputs[name].place if name in inputs else None)
-            except SourceError as error:
+                again[name] = self.sources[name].seek(position, inputs.get(name))
+            except (SourceError, StateError) as error:
                 raise error.at(name, self.by_name[name].location) from error.__cause__
+            if again[name]:
+                tell("rows are read again", job=self._spec.job, pe=self._spec.pe, operator=name, rows=again[name])
         return again
 
     def prepare(self, epoch: int, store: BlobStore) -> dict[str, Output]:
@@ -125,13 +139,14 @@ class HostedOperators:
             SinkError: a sink can't write; names it. It refuses to go on.
             StateError: the checkpoint can't be written.
         """
-        outputs = {}
-        for name, sink in self.sinks.items():
-            try:
-                outputs[name] = sink.prepare(epoch, store)
-            except SinkError as error:
-                raise error.at(name, self.by_name[name].location) from error.__cause__
-        return outputs
+        return {name: self.prepare_sink(name, epoch, store) for name in self.sinks}
+
+    def prepare_sink(self, name: str, epoch: int, store: BlobStore) -> Output:
+        """The same of one sink, which is held, or has ended."""
+        try:
+            return self.sinks[name].prepare(epoch, store)
+        except SinkError as error:
+            raise error.at(name, self.by_name[name].location) from error.__cause__
 
     def commit(self, epoch: int) -> None:
         """Shows what was prepared for an epoch, whose checkpoint is complete, and those before.
@@ -183,8 +198,10 @@ class HostedOperators:
             return self._class(spec, spec.body)
         if isinstance(spec.body, Channels):
             return self._channels(spec, spec.body)
-        if isinstance(spec.body, OperatorCode) and spec.body.concurrent is not None:
-            return self._concurrent(spec, spec.body.concurrent)
+        if isinstance(spec.body, OperatorCode):
+            how, spec = spec.body.concurrent, set_up(spec, self._spec.job)
+            if how is not None:
+                return self._concurrent(spec, how)
         return self._makers.get(spec.kind, function_operator)(spec)
 
     def _concurrent(self, spec: OperatorSpec, how: Concurrency) -> _native.Operator:

@@ -12,8 +12,8 @@ from rayelastic import _native
 from rayelastic.errors import StateError
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.runtime.files.inputs import Input, check_input
-from rayelastic.runtime.ingest.external_source import IngestSource
-from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, state_form
+from rayelastic.runtime.saved.widening import Widening
+from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, rows_folder, state_form
 
 if TYPE_CHECKING:
     from rayelastic._native import KeyedState
@@ -50,11 +50,6 @@ def check_exportable(operators: Iterable[OperatorSpec]) -> None:
 
 
 def _why_not_exportable(spec: OperatorSpec) -> tuple[str, str]:
-    if spec.kind is OperatorKind.SOURCE and isinstance(spec.body, IngestSource):
-        return (
-            "it is fed from outside and can't be read again from where it was",
-            "Use a source that gives the same rows again: a file, rows, generate",
-        )
     if spec.kind in (OperatorKind.SOURCE, OperatorKind.SINK) or spec.kind.is_passage:
         return "", ""
     if spec.state_kind is StateKind.STATELESS:
@@ -97,26 +92,50 @@ def save(
     """
     files: dict[str, list[tuple[str, str]]] = {}
     for number, spec in enumerate(operators):
-        state, form = natives[spec.name].state, state_form(spec)
-        if state is None or form is None or spec.name in final:
-            continue
-        if form.endswith("python values") and key is None:
-            raise StateError(
-                "it keeps Python values, which are saved in signed snapshots only",
-                operator=spec.name,
-                location=spec.location,
-                way_out="Give Snapshot(..., key=...), or keep a NamedTuple of numbers and texts",
-            )
-        try:
-            files[spec.name] = [
-                (name := f"{pe}-{number:04}-{chunk:06}.state", folder.write(name, data))
-                for chunk, data in enumerate(export_chunks(state))
-            ]
-        except _native.StateError as error:
-            raise StateError(
-                str(error), operator=spec.name, location=spec.location, way_out="Keep values that can be pickled"
-            ) from None
+        if spec.name not in final:
+            saved = save_operator(f"{pe}-{number:04}", folder, key, spec, natives[spec.name])
+            if saved is not None:
+                files[spec.name] = saved
     return files
+
+
+def save_operator(
+    prefix: str, folder: SnapshotFolder, key: bytes | None, spec: OperatorSpec, native: _native.Operator
+) -> list[tuple[str, str]] | None:
+    """Writes the state of an operator, which is held.
+
+    Args:
+        prefix: of the names of its files.
+        folder: where to.
+        key: that the snapshot is signed with.
+        spec: what it is.
+        native: the operator.
+
+    Returns:
+        Its files; None: it keeps nothing.
+
+    Raises:
+        StateError: it can't be saved; names it.
+    """
+    state, form = native.state, state_form(spec)
+    if state is None or form is None:
+        return None
+    if form.endswith("python values") and key is None:
+        raise StateError(
+            "it keeps Python values, which are saved in signed snapshots only",
+            operator=spec.name,
+            location=spec.location,
+            way_out="Give Snapshot(..., key=...), or keep a NamedTuple of numbers and texts",
+        )
+    try:
+        return [
+            (name := f"{prefix}-{chunk:06}.state", folder.write(name, data))
+            for chunk, data in enumerate(export_chunks(state))
+        ]
+    except _native.StateError as error:
+        raise StateError(
+            str(error), operator=spec.name, location=spec.location, way_out="Keep values that can be pickled"
+        ) from None
 
 
 class SavedState:
@@ -149,6 +168,13 @@ class SavedState:
         return {name: output for name, output in saved.outputs.items() if name not in snapshot.drop}
 
     @property
+    def rows(self) -> SnapshotFolder | None:
+        """Where the rows are that sinks had in memory, once it has been read."""
+        if self._spec.restore is None or self._manifest is None:
+            return None
+        return rows_folder(self._spec.restore, alone=self._manifest.alone)
+
+    @property
     def inputs(self) -> Mapping[str, Input]:
         """What the sources read then, and where they were."""
         return {} if self._manifest is None else self._manifest.inputs
@@ -168,11 +194,19 @@ class SavedState:
         for spec in operators:
             if spec.name not in snapshot.drop:
                 files = saved.files.get(spec.name, ())
-                if self._spec.manifest is not None:  # the plan is what it was; a local disk may have no others
-                    files = [(name, digest) for name, digest in files if name.startswith(f"{self._spec.pe}-")]
-                _restore(spec, SnapshotFolder(snapshot).chunks(files), natives[spec.name].state)
+                if self._spec.manifest is not None:  # a local disk may have no others
+                    owner = self._spec.predecessors.get(spec.name, self._spec.pe)
+                    files = [(name, digest) for name, digest in files if name.startswith(f"{owner}-")]
+                state, chunks = natives[spec.name].state, SnapshotFolder(snapshot).chunks(files)
+                if state is not None and (widened := Widening.of(saved.shapes.get(spec.name), spec)) is not None:
+                    chunks = _widened(chunks, widened, state.layout)
+                _restore(spec, chunks, state)
         sources = {spec.name for spec in operators if spec.kind is OperatorKind.SOURCE}.difference(snapshot.drop)
         return {name: at for name, at in saved.positions.items() if name in sources}
+
+
+def _widened(chunks: Iterator[bytes], widened: Widening, layout: int) -> Iterator[bytes]:
+    return (widened(chunk, layout) for chunk in chunks)
 
 
 def _restore(spec: OperatorSpec, chunks: Iterator[bytes], state: KeyedState | None) -> None:

@@ -25,11 +25,13 @@ from rayelastic.runtime.element.running import Running
 from rayelastic.runtime.element.sampling import pe_sample
 from rayelastic.runtime.element.state_exchange import STATE_CHANNEL, StateExchange
 from rayelastic.runtime.element.state_transfer import Ranges
-from rayelastic.runtime.files.local_checkpoints import discard_local
-from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, derive_secret, dial
-from rayelastic.runtime.snapshot import Part, Snapshot, rows_folder
+from rayelastic.runtime.files.local_checkpoints import discard_local, keep_local
+from rayelastic.runtime.ingest.addressing import ingest_address
+from rayelastic.runtime.port.data_port import DataPort, Hello, PortAddress, dial
+from rayelastic.runtime.port.secure_socket import check_encryption, encryption_of, tls_of
+from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 from rayelastic.runtime.values.adaptation import Adaptation
-from rayelastic.runtime.values.specs import IngestAddress, PESpec
+from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import Failure, PESample, PEStatus, SinkResult, State
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
     from rayelastic.plan.exec_plan import PlanLink
     from rayelastic.runtime.element.holding import Holding
+    from rayelastic.runtime.ingest.frames import Epoch
+    from rayelastic.runtime.values.specs import IngestAddress
 
 LINK_TIMEOUT = 60.0  # seconds for the producers of the links to connect; they may still be compiling
 DIAL_TIMEOUT = 6.0  # seconds for one handshake on a busy machine; a change is undone within 10 (R11)
@@ -76,8 +80,8 @@ class ProcessingElement:
         Raises:
             StateError: what its sources read, or its sinks have written, isn't what it was at the snapshot.
         """
-        store = rows_folder(self.spec.restore) if self.spec.restore is not None else None
-        self._hosted.open(self._saved.read(), store, by_epoch=self.spec.by_epoch)
+        outputs = self._saved.read()
+        self._hosted.open(outputs, self._saved.rows, by_epoch=self.spec.by_epoch)
         if (
             self._expected
             or self.spec.routing.taps
@@ -85,7 +89,10 @@ class ProcessingElement:
             or any(source.ingest for source in self._hosted.sources.values())
         ):
             spec = self.spec
-            self._port = DataPort(spec.job_id, spec.pe, spec.secret, self._host, self._on_connection, spec.epoch)
+            if spec.config.secure:
+                check_encryption()
+            names = spec.job_id, spec.pe, spec.secret, self._host
+            self._port = DataPort(*names, self._on_connection, spec.epoch, secure=spec.config.secure)
         return self.address()
 
     def connect(self, peers: Mapping[str, PortAddress | None]) -> None:
@@ -120,14 +127,7 @@ class ProcessingElement:
         self._running.begin()
 
     def wait(self, timeout: float) -> PEStatus:
-        """Waits until this PE is final.
-
-        Args:
-            timeout: seconds.
-
-        Returns:
-            The status then; not final if the time ran out.
-        """
+        """Waits until this PE is final, so many seconds at most, and returns the status then."""
         if self._running is not None and not self._state.is_final and self._running.scheduler.wait(timeout):
             self._conclude(self._running.scheduler.failure())
         return self.status()
@@ -135,7 +135,13 @@ class ProcessingElement:
     def status(self) -> PEStatus:
         """Where this PE is in its life, and why it failed if it did."""
         return PEStatus(
-            self.spec.pe, self._state, self._failure, socket.gethostname(), os.getpid(), self._routing.lost_peers()
+            self.spec.pe,
+            self._state,
+            self._failure,
+            socket.gethostname(),
+            os.getpid(),
+            self._routing.lost_peers(),
+            self._encryption(),
         )
 
     def sample(self) -> PESample:
@@ -167,29 +173,19 @@ class ProcessingElement:
     def ingest_address(self, source: str) -> IngestAddress:
         """Where the rows of a source that is fed from outside are to be pushed to."""
         assert self._port is not None
-        channel = f"ingest:{source}"
-        return IngestAddress(
-            address=self._port.address,
-            job_id=self.spec.job_id,
-            pe=self.spec.pe,
-            channel=channel,
-            secret=derive_secret(self.spec.secret, channel),
-            epoch=self.spec.epoch,
-        )
+        return ingest_address(self.spec, self._port.address, source, complete=self._hosted.ingest(source).finished)
 
     def finish_source(self, source: str, rows: dict[int, int]) -> None:
-        """Ends a source that is fed from outside.
+        """Ends a source that is fed from outside; see IngestServer.finish."""
+        self._hosted.ingest(source).finish(rows)
 
-        Args:
-            source: the operator.
-            rows: how many rows each partition had, by its number.
+    def end_epoch(self, source: str, epoch: Epoch, rows: dict[int, int]) -> int:
+        """Ends a micro-batch of a source that is fed from outside; see IngestServer.end_epoch."""
+        return self._hosted.ingest(source).end_epoch(epoch, rows, self._started().given(source))
 
-        Raises:
-            SourceError: other rows arrived.
-        """
-        ingest = self._hosted.sources[source].ingest
-        assert ingest is not None
-        ingest.finish(rows)
+    def has_open_epoch(self, source: str) -> bool:
+        """Whether a micro-batch of a source that is fed from outside has begun and isn't complete."""
+        return self._hosted.ingest(source).has_open_epoch
 
     @property
     def routing(self) -> Routing:
@@ -204,6 +200,11 @@ class ProcessingElement:
         """Has its adaptation loop forget what it learned, as after a change of regions (architecture, section 1)."""
         if self._running is not None:
             self._running.reset_levels()
+
+    def pause_levels(self, paused: bool) -> None:
+        """Has its loops decide nothing on threads, queues and channels, or decide again."""
+        if self._running is not None:
+            self._running.pause_levels(paused)
 
     def advance(self, epoch: int) -> None:
         """Refuses links of older epochs from now on: they come from elements that were replaced."""
@@ -223,6 +224,10 @@ class ProcessingElement:
     def state_size(self, operators: Sequence[str]) -> tuple[int, int]:
         """Returns how many keys some operators have, and bytes."""
         return self._state_exchange.size(operators)
+
+    def read_state(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
+        """Exports of the keys of an operator in some hash ranges, about so many, read while it runs."""
+        return self._state_exchange.look(operator, ranges, most)
 
     def stop(self, drain: bool) -> None:
         """Stops this PE.
@@ -256,12 +261,23 @@ class ProcessingElement:
         links = {name: link.flow for name, link in {**self._links, **self._routing.links}.items()}
         return links | self._routing.flow()
 
-    def save(self, snapshot: Snapshot, epoch: int = 0) -> Part:
+    def save(self, snapshot: Snapshot, epoch: int = 0, alone: bool = False) -> Part:
         """Writes the state of its operators, which are all held. See Holding.save."""
-        return self._held().save(snapshot, epoch)
+        return self._held().save(snapshot, epoch, alone)
 
-    def commit(self, epoch: int) -> None:
-        """Shows what its sinks had prepared when a checkpoint was taken, which is complete now; safe to repeat."""
+    def save_at_marks(self, snapshot: Snapshot, epoch: int, patience: float) -> tuple[Part, float]:
+        """Saves its operators while they run, each at the mark of an epoch. See MarkedSaving.save."""
+        return self._started().marked.save(snapshot, epoch, patience)
+
+    def abandon_epochs(self, epoch: int) -> None:
+        """Has marks of epochs up to one mean nothing any more: nobody is held at them, or waits for them."""
+        if self._running is not None:
+            self._running.marked.abandon(epoch)
+
+    def commit(self, epoch: int, kept: Sequence[str] | None = None) -> None:
+        """Shows what its sinks had prepared for a checkpoint, which is complete. Safe to repeat; see ElementApi."""
+        if kept is not None:
+            keep_local(self.spec.job_id, [place.rstrip("/").rpartition("/")[2] for place in kept])
         self._hosted.commit(epoch)
 
     @property
@@ -269,17 +285,25 @@ class ProcessingElement:
         """Operators whose functions didn't return when it was closed."""
         return self._running.left_behind if self._running is not None else ()
 
+    def saved(self, snapshot: Snapshot, name: str, digest: str) -> bytes | None:
+        """A file of a checkpoint, as this node has it; None if it hasn't, or another one."""
+        try:
+            return next(SnapshotFolder(snapshot).chunks([(name, digest)]))
+        except StateError:
+            return None
+
+    def keep_saved(self, snapshot: Snapshot, name: str, data: bytes) -> None:
+        """Writes a file of a checkpoint that another node has to the disk of this one."""
+        folder = SnapshotFolder(snapshot)
+        folder.make()  # not `prepare`: on the coordinator's disk it is complete
+        folder.write(name, data)
+
     def discard_checkpoints(self) -> None:
         """Removes the job's checkpoints from the local disk of this node."""
         discard_local(self.spec.job_id)
 
     def release(self, go_on: bool) -> None:
-        """Lets all operators go again.
-
-        Args:
-            go_on: as before. Otherwise the sources end where they were held, and the sinks complete what they have; the
-                streams aren't at their end, so nobody else hears of one.
-        """
+        """Lets all operators go again; see ElementApi.release."""
         if self._running is not None:
             self._running.holding.release(go_on)
 
@@ -299,12 +323,19 @@ class ProcessingElement:
                 link.interrupt()
             self._routing.close()
 
+    def _encryption(self) -> str:
+        links = [link.encryption for link in (*self._links.values(), *self._routing.links.values())]
+        return encryption_of(links, secure=self.spec.config.secure) if links or self._port is not None else ""
+
     # -- how it is done -------------------------------------------------------------------------------------------
 
-    def _held(self) -> Holding:
+    def _started(self) -> Running:
         if self._running is None:
             raise StateError(f"{self.spec.pe} hasn't been started: there is nothing to save")
-        return self._running.holding
+        return self._running
+
+    def _held(self) -> Holding:
+        return self._started().holding
 
     def _dial(self, link: PlanLink, address: PortAddress, epoch: int) -> socket.socket:
         return self._dial_channel(f"link:{link.name}", link.to_pe, address, epoch)
@@ -323,7 +354,8 @@ class ProcessingElement:
 
     def _link(self, name: str, connection: socket.socket, peer: str) -> _native.Link:
         patience = self.spec.config.patience
-        return _native.Link(connection.detach(), name=name, peer=peer, most_text=MOST_TEXT, silence=patience)
+        tls, fd = tls_of(connection), connection.detach()
+        return _native.Link(fd, name=name, peer=peer, most_text=MOST_TEXT, silence=patience, tls=tls)
 
     def _on_connection(self, connection: socket.socket, hello: Hello) -> None:
         """Takes a connection whose handshake succeeded; raises if it has no place here, and the port closes it."""

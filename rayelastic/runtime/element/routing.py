@@ -17,6 +17,7 @@ from rayelastic.graph.spec.ports import IN, OUT, port_of
 from rayelastic.plan.routing import Edge, routed_link
 from rayelastic.runtime.element.wiring import input_number, output_number
 from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.port.secure_socket import tls_of
 
 if TYPE_CHECKING:
     import socket
@@ -84,6 +85,7 @@ class Routing:
                 list(plan.owners),
                 [] if plan.local is None else [plan.local],
                 in_turn=plan.in_turn,
+                everywhere=plan.everywhere,
             )
             for plan in spec.routing.routers
         }
@@ -100,6 +102,11 @@ class Routing:
         """Those that there have been, by name."""
         with self._lock:
             return dict(self._links)
+
+    @property
+    def gathers(self) -> Sequence[_native.Gather]:
+        """Where streams come in by any number of links."""
+        return tuple(self._gathers.values())
 
     # --- how it starts ------------------------------------------------------------------------------------------
 
@@ -257,6 +264,7 @@ class Routing:
             window_bytes=LINK_WINDOW_BYTES,
             most_text=MOST_TEXT,
             silence=self._spec.config.patience,
+            tls=tls_of(connection),
         )
         with self._lock:
             self._links[link.name] = kept

@@ -5,12 +5,13 @@ Made when the element starts, whole or not at all; so whoever has one needn't as
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.runtime.element.ending import end_scheduler
-from rayelastic.runtime.element.holding import Holding
+from rayelastic.runtime.element.holding import Holding, MarkedSaving, operators_with_state
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
 from rayelastic.runtime.element.wiring import connect_links, connect_operators
 from rayelastic.runtime.loops.alarm import alarm_of
@@ -90,9 +91,13 @@ class Running:
         connect_links(self.scheduler, spec, self.ids, links)
         pinned = pinned_models(spec.operators, config)
         self.holding = Holding(spec, self.scheduler, hosted, self.ids, skipped)
+        self.marked = MarkedSaving(self.holding, routing.gathers)
+        self.scheduler.stop_at_epochs(operators_with_state(hosted, self.ids))
         self._adaptation = adaptation_loop(spec, self.scheduler, self.ids, frozenset(pinned))
         self._channels = channel_loop(spec, self.scheduler.sample, self.ids, hosted.widths)
         hosted.wakes(self.scheduler.poke, self.ids)
+        for name, source in hosted.sources.items():
+            source.watch(functools.partial(self.given, name))
         self._alarm = alarm_of(spec, self.scheduler.poke, self.ids)
         # Last of all: operators run from here on, and what an interrupt leaves half made nobody could end.
         self.started_at = time.monotonic()
@@ -109,10 +114,20 @@ class Running:
         """What was adapted, from pass `number` on, as far as it is kept; nothing if elasticity is off."""
         return self._adaptation.journal.since(number) if self._adaptation is not None else ()
 
+    def given(self, source: str) -> int:
+        """Rows that a source has given in this run."""
+        return self.scheduler.sample().operators[self.ids[source]].tuples_out
+
     def reset_levels(self) -> None:
         """Has its adaptation loop forget what it learned."""
         if self._adaptation is not None:
             self._adaptation.reset()
+
+    def pause_levels(self, paused: bool) -> None:
+        """Has its loops decide nothing, or decide again."""
+        for loop in (self._adaptation, self._channels):
+            if loop is not None:
+                loop.pause(paused)
 
     def stop(self, drain: bool) -> None:
         """Stops its sources alone (drain), or all of its threads."""

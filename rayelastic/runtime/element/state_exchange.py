@@ -83,5 +83,11 @@ class StateExchange:
         assert self._stores is not None
         return self._stores.size([operator for operator in operators if operator in self._stores])
 
+    def look(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
+        """Exports of some keys, while the operator runs; see StateStores.look."""
+        if self._stores is None or operator not in self._stores:
+            return []
+        return self._stores.look(operator, ranges, most)
+
     def _key(self, sender: str, receiver: str, epoch: int) -> bytes:
         return derive_secret(self._spec.secret, f"{STATE_CHANNEL}:{sender}>{receiver}@{epoch}")

@@ -29,12 +29,14 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.errors import LinkError
+from rayelastic.runtime.saved.chunks import keys_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 CHUNK_BYTES = 1 << 20  # of state that is read or written while its operator is held
 MOST_BYTES = 64 << 20  # of a frame: the state of one key may be larger than a chunk
+LOOKED_AT_BYTES = 256  # of a key, about, where some are looked at
 CHUNK_KEYS = 1 << 12  # that are forgotten while their operator is held
 CHUNK_PLACES = 1 << 16  # that are looked at for keys while their operator is held
 PAUSE_TIMEOUT = 10.0  # seconds for an operator to come to its safe point
@@ -93,6 +95,26 @@ class StateStores:
             yield chunk
             if at == 0:
                 return
+
+    def look(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
+        """Exports of the keys in some hash ranges, about `most` of them, each read at a safe point; they stay here."""
+        state, pause = self._stores[operator]
+        chunks: list[bytes] = []
+        found = place = 0
+        while True:
+            keys, at = _native.KeySelection(ranges), 0
+            with self._pace(), self._lock:
+                place = state.select_chunk(keys, place, CHUNK_PLACES, pause)
+            while found < most:
+                with self._pace(), self._lock:
+                    chunk, at = state.export_chunk(keys, at, min(CHUNK_BYTES, most * LOOKED_AT_BYTES), pause)
+                if count := keys_in(chunk):
+                    chunks.append(chunk)
+                    found += count
+                if at == 0:
+                    break
+            if place == 0 or found >= most:
+                return chunks
 
     def expect(self, operator: str, ranges: Ranges, keys: int) -> None:
         """Gets ready to take the keys in some hash ranges: drops those of an earlier attempt.

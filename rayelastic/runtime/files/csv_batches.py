@@ -12,6 +12,7 @@ import bisect
 import csv as plain_csv
 import io
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ from rayelastic.runtime.files.csv_columns import Columns, NotOfSchemaError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["LeftOut", "bad_row_batches", "good_row_batches"]
+__all__ = ["Files", "LeftOut", "bad_row_batches", "good_row_batches"]
 
 BLOCK_BYTES = 1 << 20  # that are parsed at once
 LONGER = 16  # how many times a block grows if a row is longer
@@ -59,20 +60,78 @@ class LeftOut:
             self.first.append(f"{bad.file}, row {bad.row}: {bad.error}")
 
 
-def good_row_batches(body: CsvSource, left_out: LeftOut) -> Iterator[pa.RecordBatch]:
+class Files:
+    """Where each file of a source begins, as far as it was read: so that one that goes on needn't read those before.
+
+    Args:
+        count: how many files there are.
+
+    >>> files = Files(3)
+    >>> files.begin(0), files.begin(70)
+    (None, None)
+    >>> files.position(69), files.position(70), files.position(100)
+    ([0, 0], [1, 70], [1, 70])
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._starts: list[int] = []  # rows in front of the first of each file
+        self._first, self._before = 0, 0
+        self._lock = threading.Lock()
+
+    def seek(self, position: int, saved: object) -> int:
+        """Begins with a file; the rows of it, and of those behind, that will be given again.
+
+        Args:
+            position: rows that were given.
+            saved: what `position` gave.
+        """
+        match saved:
+            case [int(first), int(before)] if 0 <= first < self._count and 0 <= before <= position:
+                self._first, self._before = first, before
+        return position - self._before
+
+    def begin(self, rows: int) -> None:
+        """Notes that the next file begins, when so many rows were read in this run."""
+        with self._lock:
+            self._starts.append(self._before + rows)
+
+    def position(self, given: int) -> list[int]:
+        """The file that the row behind those that were given is in, and how many rows are in front of that file.
+
+        Args:
+            given: rows since the very first start.
+        """
+        with self._lock:
+            number = bisect.bisect_right(self._starts, given) - 1
+            if number < 0:
+                return [self._first, self._before]
+            return [self._first + number, self._starts[number]]
+
+    @property
+    def first(self) -> int:
+        """The number of the file to begin with."""
+        return self._first
+
+
+def good_row_batches(body: CsvSource, left_out: LeftOut, files: Files | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of all files, one after the other, without those that aren't of the schema.
 
     Args:
         body: the source.
         left_out: counts those.
+        files: says with which file to begin, and hears where they begin.
 
     Raises:
         SourceError: a file can't be read on, or has a row that isn't of the schema, with on_bad_row='fail'.
     """
     kept = {OnError.FAIL: _refuse, OnError.SKIP: left_out.add, OnError.DIVERT: lambda _: None}  # read by BadRows
-    put_aside = kept[body.on_bad_row]
-    for path in body.paths:
-        yield from _File(path, body, put_aside).batches()
+    put_aside, files, rows = kept[body.on_bad_row], files or Files(len(body.paths)), 0
+    for path in body.paths[files.first :]:
+        files.begin(rows)
+        for batch in _File(path, body, put_aside).batches():
+            rows += batch.num_rows
+            yield batch
 
 
 def bad_row_batches(body: BadRows) -> Iterator[pa.RecordBatch]:

@@ -16,6 +16,8 @@ from rayelastic.errors import StateError
 from rayelastic.graph.edges.csv_files import BadRows, CsvSource
 from rayelastic.graph.edges.locations import file_system, local_path
 from rayelastic.graph.edges.parquet_files import ParquetSource
+from rayelastic.graph.edges.polled import PolledSource
+from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.edges.sources import (
     ArrowSource,
     CallableSource,
@@ -38,6 +40,8 @@ KINDS = {
     RowsSource: "Python tuples",
     GenerateSource: "Python tuples",  # whoever makes them: tests give by rows what a script gave before
     CallableSource: "Python tuples",
+    IngestSource: "rows that are pushed",
+    PolledSource: "what an object is asked for",
 }
 
 
@@ -79,11 +83,13 @@ class Input:
         kind: in words.
         pieces: its files, in their order, or its rows; none: a function makes them.
         place: near its position, if a number of rows doesn't tell where these are.
+        position: of a source that says itself where it is: what JSON can hold; None: of all others.
     """
 
     kind: str
     pieces: tuple[Piece, ...] = ()
     place: Place | None = None
+    position: Any = None
 
     def __post_init__(self) -> None:
         pieces: Sequence[Any] = self.pieces  # as JSON has them, perhaps
@@ -92,12 +98,13 @@ class Input:
         object.__setattr__(self, "place", Place(**place) if isinstance(place, dict) else place)
 
 
-def input_of(spec: OperatorSpec, place: Place | None = None) -> Input:
+def input_of(spec: OperatorSpec, place: Place | None = None, position: object = None) -> Input:
     """Looks at what a source reads.
 
     Args:
         spec: the source.
         place: where it is.
+        position: the same, of a source that says it itself.
 
     Raises:
         OSError: a file isn't there any more.
@@ -107,6 +114,7 @@ def input_of(spec: OperatorSpec, place: Place | None = None) -> Input:
         KINDS.get(type(body), type(body).__name__),
         tuple(_piece(content, content.size) for content in _contents(body)),
         place,
+        position,
     )
 
 

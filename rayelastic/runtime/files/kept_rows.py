@@ -31,30 +31,42 @@ class KeptRows:
     """Collects a table; a checkpoint gets what has come since the last complete one.
 
     A blob that would be no smaller than the one before takes it in. So there are few of them, however long a job runs:
-    n rows are in about log2(n), and each was written about as often.
+    n rows are in about log2(n), and each was written about as often. Blobs that no checkpoint counts on any more, and
+    those of checkpoints that were never complete, are removed when the next one is.
 
     Args:
         schema: of the rows.
         name: that its blobs begin with.
         before: what an earlier run had taken, if this one goes on from it.
         store: where that is.
+        keep: how many complete checkpoints may be gone back to.
+        own: whether that earlier run was of the same job, whose blobs are removed when nothing counts on them.
 
     Raises:
         StateError: a blob is damaged, or missing.
     """
 
     def __init__(
-        self, schema: Schema, name: str = "", before: Output | None = None, store: BlobStore | None = None
+        self,
+        schema: Schema,
+        name: str = "",
+        before: Output | None = None,
+        store: BlobStore | None = None,
+        keep: int = 1,
+        *,
+        own: bool = True,
     ) -> None:
         self._schema = schema.to_arrow()
         self._name = name
         self._batches: list[pa.RecordBatch] = []
         self._lock = threading.Lock()  # guards what follows
-        self._complete: tuple[_Segment, ...] = ()  # of the last complete checkpoint
-        self._complete_epoch = 0
-        self._prepared: dict[int, tuple[_Segment, ...]] = {}
+        self._keep = keep
+        # Of the last complete checkpoints, in order; where they are, as one elsewhere can't count on these.
+        self._kept: dict[int, tuple[str, tuple[_Segment, ...]]] = {0: ("", ())}
+        self._files: dict[str, BlobStore] = {}  # the blobs that this job has written
+        self._prepared: dict[int, tuple[str, tuple[_Segment, ...]]] = {}
         if before is not None and before.epoch:
-            self._read(before, store)
+            self._read(before, store, own=own)
 
     @property
     def rows(self) -> int:
@@ -66,9 +78,10 @@ class KeptRows:
         self._batches.append(batch)
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:
-        """Writes the rows that no complete checkpoint has."""
+        """Writes the rows that no complete checkpoint at the same place has."""
         with self._lock:
-            segments = list(self._complete)
+            at, kept = self._kept[max(self._kept)]
+            segments = list(kept) if at == store.location else []
             start = segments[-1].stop if segments else 0
             rows = sum(batch.num_rows for batch in self._batches[start:])
             while rows and segments and segments[-1].blob.rows <= rows:
@@ -76,15 +89,26 @@ class KeptRows:
                 start, rows = last.start, rows + last.blob.rows
             if rows:
                 segments.append(self._written(epoch, start, rows, store))
-            self._prepared[epoch] = tuple(segments)
+            self._prepared[epoch] = store.location, tuple(segments)
         return Output("", self.rows, epoch=epoch, blobs=tuple(segment.blob for segment in segments))
 
     def commit(self, epoch: int) -> None:
         """From now on checkpoints may count on what was prepared for an epoch; safe to repeat, from any thread."""
         with self._lock:
-            if epoch > self._complete_epoch and epoch in self._prepared:
-                self._complete, self._complete_epoch = self._prepared[epoch], epoch
-            self._prepared = {number: segments for number, segments in self._prepared.items() if number > epoch}
+            if epoch > max(self._kept) and epoch in self._prepared:
+                self._kept[epoch] = self._prepared[epoch]
+                self._kept = dict(sorted(self._kept.items())[-self._keep :])
+            self._prepared = {number: one for number, one in self._prepared.items() if number > epoch}
+            complete_at, _ = self._kept[max(self._kept)]
+            needed = {
+                segment.blob.name
+                for _, segments in (*self._kept.values(), *self._prepared.values())
+                for segment in segments
+            }
+            outdated = {name: self._files.pop(name) for name in list(self._files) if name not in needed}
+        for name, store in outdated.items():
+            if store.location == complete_at:  # others are of a savepoint, which isn't ours to remove
+                store.delete(name)
 
     def close(self) -> pa.Table:
         """Gives the table."""
@@ -104,9 +128,11 @@ class KeptRows:
             for batch in batches:
                 stream.write_batch(batch)
         name = f"{self._name}-{epoch:06}.rows"
-        return _Segment(Blob(name, store.write(name, into.getvalue()), rows), start, start + len(batches))
+        blob = Blob(name, store.write(name, into.getvalue()), rows)
+        self._files[name] = store
+        return _Segment(blob, start, start + len(batches))
 
-    def _read(self, before: Output, store: BlobStore | None) -> None:
+    def _read(self, before: Output, store: BlobStore | None, *, own: bool) -> None:
         import pyarrow as pa
 
         if store is None:
@@ -127,4 +153,6 @@ class KeptRows:
                     )
                 self._batches += stream
             segments.append(_Segment(blob, start, len(self._batches)))
-        self._complete, self._complete_epoch = tuple(segments), before.epoch
+            if own:
+                self._files[blob.name] = store
+        self._kept = {before.epoch: (store.location, tuple(segments))}

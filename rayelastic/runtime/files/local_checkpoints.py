@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
-__all__ = ["discard_local", "local_folder"]
+__all__ = ["discard_local", "keep_local", "local_folder"]
 
 
 def local_folder(job_id: str) -> Path:
@@ -16,3 +17,15 @@ def local_folder(job_id: str) -> Path:
 def discard_local(job_id: str) -> None:
     """Removes it: nobody can go back any more."""
     shutil.rmtree(local_folder(job_id), ignore_errors=True)
+
+
+def keep_local(job_id: str, kept: Collection[str]) -> None:
+    """Removes all checkpoints of it but some; what their sinks count on beside them stays.
+
+    Args:
+        job_id: of the run.
+        kept: names of the folders of those that stay.
+    """
+    for one in local_folder(job_id).glob("[0-9]*"):
+        if one.name not in kept:
+            shutil.rmtree(one, ignore_errors=True)  # another element of this node may be at it

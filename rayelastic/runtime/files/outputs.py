@@ -23,12 +23,21 @@ MOVED = "Put back what the first run left, or give the sink another path"
 class BlobStore(Protocol):
     """The files of checkpoints, as a sink sees them; `SnapshotFolder` is one."""
 
+    @property
+    def location(self) -> str:
+        """Where they are."""
+        ...
+
     def write(self, name: str, data: bytes) -> str:
         """Writes a file, for good, and gives its SHA-256 in hex."""
         ...
 
     def chunks(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
         """Reads files, given by name and SHA-256; raises StateError for one that isn't what was written."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Removes a file, if it is there."""
         ...
 
 

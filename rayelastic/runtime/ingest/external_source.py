@@ -7,44 +7,23 @@ the processing element in their place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from rayelastic.graph.spec.operator_spec import Lane
-
 if TYPE_CHECKING:
-    from rayelastic.graph.records.schema import Schema
+    from rayelastic.graph.edges.pushed import IngestSource
     from rayelastic.graph.spec.operator_spec import SinkDescription
-    from rayelastic.runtime.values.specs import IngestAddress
-
-
-@dataclass(frozen=True, slots=True)
-class IngestSource:
-    """Rows that somebody pushes into the data port, as the processing element sees such a source.
-
-    Args:
-        schema: of the rows.
-        reason: who pushes, in words.
-    """
-
-    schema: Schema
-    reason: str
-    lane: Lane = Lane.BUILT_IN
-
-    def check(self, operator: str) -> None:
-        """Does nothing: whoever pushes was checked on the driver."""
+    from rayelastic.runtime.ingest.feed import Feed
 
 
 @runtime_checkable
 class ExternalSource(Protocol):
     """A source description whose rows the driver has pushed."""
 
-    def push(self, address: IngestAddress, operator: str) -> dict[int, int]:
-        """Pushes every row and returns when all were acknowledged.
+    def push(self, feed: Feed) -> dict[int, int]:
+        """Pushes every row and returns when all were acknowledged; called again when the job has gone back.
 
         Args:
-            address: where to push to.
-            operator: the name of the source, for messages and progress.
+            feed: where to push to.
 
         Returns:
             The number of rows of each partition, by its number.

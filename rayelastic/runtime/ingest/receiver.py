@@ -8,6 +8,7 @@ alone would lose some rows and double others without a word.
 
 Of a streaming query each micro-batch (epoch) has partitions of its own, so a replay after a crash between push and
 commit finds its rows counted. Spark replays nothing but its last epoch: earlier ones are forgotten, and refused.
+What was counted is part of a checkpoint (accepted.py), so all of this holds across the loss of a processing element.
 
 Must not know Ray, Spark or the native scheduler; nothing that arrives is unpickled (reliability rule D5).
 """
@@ -18,12 +19,13 @@ import contextlib
 import socket
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from rayelastic.errors import SourceError
+from rayelastic.runtime.ingest.accepted import Accepted, Partition
 from rayelastic.runtime.ingest.frames import (
     MAX_FRAME,
     MAX_REASON,
@@ -39,7 +41,6 @@ REPEATABLE = (
     "Make the DataFrame repeatable: sort within partitions (df.sortWithinPartitions(...)) or checkpoint it "
     "(df.localCheckpoint())"
 )
-KEPT_EPOCHS = 2  # of a query: the one that is pushed, and the one before, whose last tasks may still be repeated
 DRAIN_TIMEOUT = 2.0  # seconds to wait for the task to hang up after it was refused
 
 
@@ -78,19 +79,6 @@ class IngestCounters:
     partitions_ended: int
 
 
-@dataclass(slots=True)
-class _Partition:
-    """What is known of one partition; `lock` is held while a batch of it is pushed, so repeats wait for each other."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    rows: int = 0
-    checksums: dict[int, tuple[int, int]] = field(default_factory=dict)  # first row -> rows, CRC-32
-    ended: int | None = None
-
-
-_Place = tuple[Epoch, int]  # and the number of a partition
-
-
 class IngestServer:
     """Takes the connections of one source.
 
@@ -110,8 +98,8 @@ class IngestServer:
         self._feeder = feeder
         self._max_frame = max_frame
         self._lock = threading.Lock()  # guards what follows; never held while pushing
-        self._partitions: dict[_Place, _Partition] = {}
-        self._latest: dict[str, int] = {}  # of each query, the highest epoch seen
+        self._accepted = Accepted(source)
+        self._order = threading.Lock()  # held while pushing: what is noted has the feeder's order
         self._connections: set[socket.socket] = set()
         self._closed = False
         self._rows = self._bytes = self._batches = self._repeated = self._refused = 0
@@ -135,14 +123,49 @@ class IngestServer:
         Raises:
             SourceError: a partition is missing or has another count; the source isn't ended.
         """
-        with self._lock:
-            accepted = {number: state.ended for (epoch, number), state in self._partitions.items() if epoch == Epoch()}
-        for number, expected in rows.items():
-            if accepted.get(number) != expected:
-                raise self._error(
-                    f"partition {number} should have {expected} rows, but {accepted.get(number, 0)} were completed here"
-                )
+        self._accepted.end(Epoch(), rows)
         self._feeder.finish()
+
+    def end_epoch(self, epoch: Epoch, rows: Mapping[int, int], given: int) -> int:
+        """Notes that a micro-batch is complete; safe to repeat.
+
+        Args:
+            epoch: which.
+            rows: the row count of each of its partitions.
+            given: rows that the source has given in this run.
+
+        Returns:
+            Rows that the source has yet to give.
+
+        Raises:
+            SourceError: a partition is missing or has another count.
+        """
+        self._accepted.end(epoch, rows)
+        return self._accepted.waiting(given)
+
+    @property
+    def has_open_epoch(self) -> bool:
+        """Whether a micro-batch has begun and isn't complete."""
+        return self._accepted.has_open_epoch
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more is to come."""
+        return self._accepted.finished
+
+    def position(self, given: int) -> dict[str, Any]:
+        """Where each partition is when the source has given so many rows in this run, as JSON has it."""
+        return self._accepted.position(given)
+
+    def restore(self, position: Any) -> None:
+        """Goes on at a position, before anything has come.
+
+        Raises:
+            StateError: it is none.
+        """
+        self._accepted.restore(position)
+        if self._accepted.finished:
+            self._feeder.finish()
 
     def counters(self) -> IngestCounters:
         """What arrived so far."""
@@ -154,7 +177,7 @@ class IngestServer:
                 repeated_rows=self._repeated,
                 refused=self._refused,
                 connections=len(self._connections),
-                partitions_ended=sum(state.ended is not None for state in self._partitions.values()),
+                partitions_ended=self._accepted.partitions_ended,
             )
 
     def close(self) -> None:
@@ -192,7 +215,7 @@ class IngestServer:
                 self._connections.discard(connection)
             connection.close()
 
-    def _open(self, frame: Frame | None) -> tuple[_Partition, int]:
+    def _open(self, frame: Frame | None) -> tuple[Partition, int]:
         if frame is None or frame.kind is not FrameKind.OPEN:
             raise self._error("a connection that doesn't begin with a schema")
         try:
@@ -201,27 +224,9 @@ class IngestServer:
             raise self._error(f"a schema that Arrow can't read: {error}") from error
         if not schema.equals(self._schema):
             raise self._error(f"it takes rows of ({_describe(self._schema)}), not of ({_describe(schema)})")
-        epoch = Epoch.of(schema)
-        with self._lock:
-            self._forget(epoch)
-            return self._partitions.setdefault((epoch, frame.partition), _Partition()), frame.partition
+        return self._accepted.partition(Epoch.of(schema), frame.partition), frame.partition
 
-    def _forget(self, current: Epoch) -> None:
-        """Drops what was known of epochs that Spark can't replay any more."""
-        latest = self._latest.get(current.query, 0)
-        oldest = max(latest, current.number) - KEPT_EPOCHS + 1
-        if current.number < oldest:
-            raise self._error(
-                f"epoch {current.number} of its query comes again after epoch {latest}",
-                way_out="The checkpoint is older than this job: start the job anew, or take the query's own checkpoint",
-            )
-        if current.number > latest:
-            self._latest[current.query] = current.number
-            old = [key for key in self._partitions if key[0].query == current.query and key[0].number < oldest]
-            for key in old:
-                del self._partitions[key]
-
-    def _accept(self, state: _Partition, frame: Frame) -> None:
+    def _accept(self, state: Partition, frame: Frame) -> None:
         with state.lock:
             end = frame.first_row + frame.rows
             if frame.first_row > state.rows:
@@ -233,8 +238,10 @@ class IngestServer:
                 return
             batch = self._decode_batch(frame)
             known = state.rows - frame.first_row
-            if not self._feeder.push(batch.slice(known) if known else batch):
-                raise self._error("its job has ended")
+            with self._order:
+                self._accepted.log(state, batch.num_rows - known)
+                if not self._feeder.push(batch.slice(known) if known else batch):
+                    raise self._error("its job has ended")
             state.rows = end
             state.checksums[frame.first_row] = (frame.rows, frame.checksum)
         with self._lock:
@@ -243,7 +250,7 @@ class IngestServer:
             self._bytes += frame.payload.size
             self._batches += 1
 
-    def _check_repeat(self, state: _Partition, frame: Frame) -> None:
+    def _check_repeat(self, state: Partition, frame: Frame) -> None:
         rows, checksum = state.checksums.get(frame.first_row, (frame.rows, frame.checksum))
         if rows == frame.rows and checksum != frame.checksum:
             raise self._error(
@@ -268,7 +275,7 @@ class IngestServer:
                 )
         return batch
 
-    def _end(self, state: _Partition, frame: Frame) -> None:
+    def _end(self, state: Partition, frame: Frame) -> None:
         with state.lock:
             if state.rows != frame.first_row or state.ended not in (None, frame.first_row):
                 raise self._error(

@@ -5,12 +5,15 @@ Arguments are given by position: that is how they travel. Must not know how it d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.ingest.feed import Secured
+    from rayelastic.runtime.ingest.frames import Epoch
+    from rayelastic.runtime.saved.shapes import Shape
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
@@ -41,6 +44,10 @@ class CoordinatorApi(Protocol):
         """Stops the job where it is and saves what a later one needs to go on from there."""
         ...
 
+    def snapshot(self, snapshot: Snapshot, /) -> JobStatus:
+        """Saves what a later job needs to go on from here, and goes on itself."""
+        ...
+
     def close(self) -> None:
         """Ends whatever still runs; safe to repeat."""
         ...
@@ -49,6 +56,18 @@ class CoordinatorApi(Protocol):
 
     def rescale(self, region: str, replicas: int, /) -> ExecPlan:
         """Gives a region another number of replicas while the job runs; returns the plan in force then."""
+        ...
+
+    def change(self, wanted: ExecPlan, /) -> ExecPlan:
+        """Carries out another plan of the same regions; returns the one in force then."""
+        ...
+
+    def leave(self, node: str, /) -> ExecPlan:
+        """Has the job leave a node for good; returns the plan in force then."""
+        ...
+
+    def pause_elasticity(self, paused: bool, /) -> None:
+        """Has nothing be adapted from now on, or be adapted again."""
         ...
 
     # --- what it tells --------------------------------------------------------------------------------------------
@@ -73,16 +92,24 @@ class CoordinatorApi(Protocol):
         """What the sinks of a finished job left, by operator."""
         ...
 
+    def read_state(self, operator: str, key: tuple[Any, ...] | None, most: int, /) -> tuple[Shape, list[bytes]]:
+        """Exports of a key of an operator, or (None) of about so many keys, and how they are laid out."""
+        ...
+
     # --- sources that are fed from outside --------------------------------------------------------------------------
 
-    def ingest_address(self, source: str, /) -> IngestAddress:
-        """Where the rows of a source are to be pushed to."""
+    def ingest_address(self, source: str, /) -> IngestAddress | None:
+        """Where the rows of a source are to be pushed to; None: nowhere at the moment, the job goes back."""
         ...
 
     def finish_source(self, source: str, rows: dict[int, int], /) -> None:
         """Ends a source, each of whose partitions had so many rows."""
         ...
 
-    def fail_source(self, source: str, reason: str, /) -> None:
-        """Says that a source failed, and why."""
+    def fail_source(self, source: str, reason: str, pushed_to: IngestAddress | None = None, /) -> bool:
+        """Says that a source failed, and why; True: the job goes back, push it again."""
+        ...
+
+    def secure_source(self, source: str, address: IngestAddress, epoch: Epoch, rows: dict[int, int], /) -> Secured:
+        """Waits until a checkpoint has the rows of a micro-batch, a few seconds at most."""
         ...

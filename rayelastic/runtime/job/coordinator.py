@@ -10,12 +10,15 @@ element that fails or dies fails the job, with the reason; the others are ended 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import JobExistsError, PELostError, RayelasticError
+from rayelastic.runtime.checkpoint.savepoint import Epochs, take_savepoint
 from rayelastic.runtime.checkpoint.saving import check_savable, end_stop, save_job
+from rayelastic.runtime.feeding.fed_sources import FedSources
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT, JobCluster
 from rayelastic.runtime.job.kept_results import decoded, encoded
 from rayelastic.runtime.job.life import JobLife
@@ -27,6 +30,8 @@ from rayelastic.runtime.job.safety import Safety, settings_of
 from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
+from rayelastic.runtime.rescale.changing import PlanChanges
+from rayelastic.runtime.saved.live import READ_TIMEOUT, read_state
 from rayelastic.runtime.values.region_adaptation import REGIONS
 from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, SinkResult, State
 from rayelastic.runtime.watch.event_log import tell
@@ -36,7 +41,10 @@ if TYPE_CHECKING:
 
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.element.api import ElementApi
-    from rayelastic.runtime.element.host import PEHost
+    from rayelastic.runtime.element.host import PEHandle, PEHost
+    from rayelastic.runtime.ingest.feed import Secured
+    from rayelastic.runtime.ingest.frames import Epoch
+    from rayelastic.runtime.saved.shapes import Shape
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
@@ -67,14 +75,14 @@ class Coordinator:
         self._plan = PlanInForce(job, self._journal)
         self._life = JobLife(job.name, self._plan.now.pes, self._ending, clock)
         settings = settings_of(job, host, self._life)
-        self._cluster = JobCluster(
-            job, host, lambda handle: self._watchers.watch(handle), by_epoch=settings is not None
-        )
+        self._cluster = JobCluster(job, host, lambda handle: self._begins(handle), by_epoch=settings is not None)
         self._telemetry = JobTelemetry(job.name, self._cluster, self._life)
         self._watchers = Watchers(self._cluster, self._life, self._plan, self._telemetry, self._lose)
         self._rescaling = Rescaling(
             job, self._cluster, host, self._journal, self._life, self._plan, self._telemetry.regions, clock, self._lose
         )
+        self._epochs = Epochs(job, settings, self._journal)
+        self._paused = False
         self._safety = None
         if settings is not None:
             recovery = Recovery(
@@ -90,9 +98,44 @@ class Coordinator:
                 clock,
             )
             self._safety = Safety(
-                job, settings, self._cluster, host, self._journal, self._life, self._plan, self._rescaling, recovery
+                job,
+                settings,
+                self._cluster,
+                host,
+                self._journal,
+                self._life,
+                self._plan,
+                self._rescaling,
+                recovery,
+                self._epochs,
             )
-        self._regions = region_level(job, self._cluster, host, self._life, self._plan, self._telemetry, self._rescaling)
+        self._fed = FedSources(
+            job.operators.values(),
+            self._hosting,
+            self._life.status,
+            self._safety.ask if self._safety is not None else None,
+            self._life.fail,
+        )
+        self._changes = PlanChanges(
+            lambda: self._plan.placed(self._life.elements()),
+            host,
+            self._journal,
+            self._cluster.elastic,
+            self._rescaling.change,
+            self._safety.change if self._safety is not None else None,
+            lambda: self._life.checkpoints.problem,
+        )
+        self._regions = region_level(
+            job,
+            self._cluster,
+            host,
+            self._life,
+            self._plan,
+            self._telemetry,
+            self._rescaling,
+            self._changes.change,
+            saves=settings is not None,
+        )
 
     # --- the life of the job --------------------------------------------------------------------------------------
 
@@ -115,6 +158,7 @@ class Coordinator:
     def resume(self) -> None:
         """Goes on with a job whose coordinator has died: its elements have run on, and what was under way is ended."""
         tell("job goes on", job=self._job.name, level=logging.WARNING, incarnation=self._journal.incarnation)
+        self._host.avoid(frozenset(self._journal.left))
         if self._journal.over is not None:
             state, reason = self._journal.over
             self._life.was_over(State(state), Failure(reason) if reason else None)
@@ -132,7 +176,7 @@ class Coordinator:
                     self._lose(self._plan.loss(f"processing element {pe} was lost while nobody watched", pe))
                     return
             self._rescaling.take_over()
-            end_stop(self._journal, list(self._cluster.handles.values()))
+            end_stop(self._job.name, self._journal, list(self._cluster.handles.values()), self._epochs.before)
         except (RayelasticError, TimeoutError) as error:
             self._runs()
             self._lose(self._plan.loss(f"its coordinator died, and the next one can't go on: {error}"))
@@ -161,12 +205,12 @@ class Coordinator:
             The status; with `drain`, the job is cancelled as soon as the last tuple arrived.
         """
         if self._life.cancels():
-            if drain:
-                for handle in self._cluster.handles.values():
-                    with suppress(PELostError, TimeoutError):  # its watcher reports a loss
-                        handle.within(CALL_TIMEOUT).stop(True)
-            else:
+            if not drain:
                 self._life.end(State.CANCELLED)
+            elif self._fed.has_streams:  # its caller doesn't wait for a micro-batch
+                threading.Thread(target=self._end_sources, name=f"drain-{self._job.name}", daemon=True).start()
+            else:
+                self._end_sources()
         return self.status()
 
     def stop(self, snapshot: Snapshot) -> JobStatus:
@@ -179,8 +223,22 @@ class Coordinator:
             StateError: it can't be saved; names the operator.
         """
         check_savable(self._job, self._life.state)
-        with self._rescaling.standing_still():
+        with self._rescaling.standing_still(), self._fed.saved():
             save_job(self._job, self._plan.now, self._cluster.handles, snapshot, self._journal)
+        return self.status()
+
+    def snapshot(self, snapshot: Snapshot) -> JobStatus:
+        """Saves what a later job needs to go on from here, and goes on itself.
+
+        Raises:
+            StateError: it can't be saved; names the operator.
+        """
+        check_savable(self._job, self._life.state)
+        with self._rescaling.standing_still():
+            check_savable(self._job, self._life.state)
+            epoch, plan = self._epochs.next(), self._plan.placed(self._life.elements())
+            handles, show = self._cluster.handles, self._safety is None
+            take_savepoint(self._job, plan, handles, snapshot, epoch, self._journal, show=show)
         return self.status()
 
     def close(self) -> None:
@@ -194,28 +252,28 @@ class Coordinator:
     # --- changes of its plan ----------------------------------------------------------------------------------------
 
     def rescale(self, region: str, replicas: int) -> ExecPlan:
-        """Gives a region another number of replicas while the job runs; each new one gets an element of its own.
-
-        Args:
-            region: its name in the plan.
-            replicas: 1 or more.
-
-        Returns:
-            The plan in force then.
-
-        Raises:
-            ConfigError: the region can't have so many.
-            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
-        """
+        """Gives a region another number of replicas while the job runs; see Rescaling.rescale."""
         return self._rescaling.rescale(region, replicas)
 
-    def recover(self) -> ExecPlan:
-        """Ends the change that a coordinator before this one has begun: forward if it can be ended, else back.
+    def change(self, wanted: ExecPlan) -> ExecPlan:
+        """Carries out another plan; see PlanChanges.change."""
+        return self._changes.change(wanted)
 
-        Returns:
-            The plan in force then.
-        """
+    def leave(self, node: str) -> ExecPlan:
+        """Has the job leave a node, for good; see PlanChanges.leave."""
+        return self._changes.leave(node)
+
+    def recover(self) -> ExecPlan:
+        """Ends the change that a coordinator before this one has begun, and returns the plan in force then."""
         return self._rescaling.recover()
+
+    def pause_elasticity(self, paused: bool) -> None:
+        """Has nothing be decided on threads, queues, channels and regions from now on, or be decided again."""
+        self._paused = paused
+        if self._regions is not None:
+            self._regions.pause(paused)
+        for handle in self._cluster.handles.values():
+            self._pause(handle)
 
     # --- what it tells ------------------------------------------------------------------------------------------
 
@@ -250,33 +308,56 @@ class Coordinator:
         """
         return self._telemetry.results() or decoded(self._journal.results)
 
+    def read_state(self, operator: str, key: tuple[Any, ...] | None, most: int) -> tuple[Shape, list[bytes]]:
+        """What an operator of the running job keeps; see CoordinatorApi.read_state."""
+        check_savable(self._job, self._life.state)
+        with self._rescaling.standing_still():  # a key that moves would be at two places, or at none
+            plan, handles = self._plan.now, self._cluster.handles
+            there = [handles[pe] for pe, names in plan.pes.items() if operator in names and pe in handles]
+            hosting = (handle.within(READ_TIMEOUT).read_state for handle in there)
+            return read_state(self._job.operators, operator, key, most, hosting)
+
     # --- sources that are fed from outside ----------------------------------------------------------------------------
 
-    def ingest_address(self, source: str) -> IngestAddress:
-        """Where to push the rows of a source that is fed from outside."""
-        return self._hosting(source).ingest_address(source)
+    def ingest_address(self, source: str) -> IngestAddress | None:
+        """Where to push the rows of a source that is fed from outside; see FedSources.address."""
+        return self._fed.address(source)
 
     def finish_source(self, source: str, rows: dict[int, int]) -> None:
-        """Says that a source which is fed from outside is complete.
-
-        Args:
-            source: the operator.
-            rows: how many rows each partition had, by its number.
-
-        Raises:
-            SourceError: other rows arrived.
-        """
+        """Says that a source which is fed from outside is complete; see IngestServer.finish."""
         self._hosting(source).finish_source(source, rows)
 
-    def fail_source(self, source: str, reason: str) -> None:
-        """Says that a source which is fed from outside failed: so does the job, unless it is being cancelled."""
-        if not self._life.is_cancelling:
-            self._life.fail(Failure(reason, operator=source))
+    def fail_source(self, source: str, reason: str, pushed_to: IngestAddress | None = None) -> bool:
+        """Says that a source which is fed from outside failed; True: push it again. See FedSources.fail."""
+        return self._fed.fail(source, reason, pushed_to)
+
+    def secure_source(self, source: str, address: IngestAddress, epoch: Epoch, rows: dict[int, int]) -> Secured:
+        """Waits until a checkpoint has the rows of a micro-batch; see FedSources.secure."""
+        return self._fed.secure(source, address, epoch, rows)
 
     # -- how it is done -------------------------------------------------------------------------------------------
 
+    def _begins(self, handle: PEHandle) -> None:
+        if self._paused:
+            self._pause(handle)
+        self._watchers.watch(handle)
+
+    def _pause(self, handle: PEHandle) -> None:
+        with suppress(PELostError, TimeoutError):  # its watcher reports a loss
+            handle.within(CALL_TIMEOUT).pause_levels(self._paused)
+
     def _hosting(self, operator: str) -> ElementApi:
-        return self._cluster.handles[self._plan.now.pe_of(operator)].within(CALL_TIMEOUT)
+        pe = self._plan.now.pe_of(operator)
+        if (handle := self._cluster.handles.get(pe)) is None:
+            raise PELostError(f"there is no processing element {pe} at the moment")
+        return handle.within(CALL_TIMEOUT)
+
+    def _end_sources(self) -> None:
+        """Has all sources end, once what is pushed from outside is complete."""
+        self._fed.await_complete()
+        for handle in self._cluster.handles.values():
+            with suppress(PELostError, TimeoutError):  # its watcher reports a loss
+                handle.within(CALL_TIMEOUT).stop(True)
 
     def _runs(self) -> None:
         self._rescaling.make_ready()

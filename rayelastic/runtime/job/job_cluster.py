@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rayelastic.errors import PELostError
 from rayelastic.plan.config import Regions
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.plan_change import predecessors
 from rayelastic.plan.routing import Edge, elastic_regions, routing_of
 from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.values.specs import PESpec
@@ -22,7 +24,6 @@ from rayelastic.runtime.values.status import PEStatus, State
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.port.data_port import PortAddress
@@ -87,6 +88,9 @@ class JobCluster:
         """
         handles = self.handles
         specs = [self._spec(plan, pe) for pe in plan.pes if pe in pes and pe not in handles]
+        if manifest is not None:
+            before = ExecPlan.from_dict(manifest.plan)
+            specs = [replace(spec, predecessors=predecessors(before, plan, spec.pe)) for spec in specs]
         specs = [replace(spec, restore=restore, manifest=manifest) for spec in specs]
         fresh = [self._host.start_pe(spec) for spec in specs]
         with self._lock:
@@ -230,7 +234,7 @@ class JobCluster:
 
     def _spec(self, plan: ExecPlan, pe: str) -> PESpec:
         job = self._job
-        routing = routing_of(plan, pe, self.elastic)
+        routing = routing_of(plan, pe, [name for name in self.elastic if plan.region(name).is_together])
         plain = [link for link in plan.links if Edge(link.stream, link.end) not in routing.routed]
         return PESpec(
             pe=pe,

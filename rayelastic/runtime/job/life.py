@@ -63,6 +63,11 @@ class JobLife:
         return self._cancelling
 
     @property
+    def is_recovering(self) -> bool:
+        """Whether its elements have been given up for new ones, which don't run yet."""
+        return self._state is State.RECOVERING
+
+    @property
     def seconds(self) -> float:
         """Since the job runs."""
         return self._clock() - self._started_at
@@ -142,7 +147,7 @@ class JobLife:
 
     def end_if_finished(self) -> None:
         """Ends the job if all of its elements have finished."""
-        if self._state is State.RECOVERING:  # there are none, or not all
+        if self.is_recovering:  # there are none, or not all
             return
         if all(status.state is State.FINISHED for status in self.elements().values()):
             self.end(State.CANCELLED if self._cancelling else State.FINISHED)

@@ -1,7 +1,8 @@
 """Goes back to the last complete checkpoint when a processing element is lost, and on from there with new ones.
 
 All elements go back: what they hold is newer than the checkpoint, and what was on its way between them is gone. Links
-of the new ones have a higher epoch, so that nobody takes what an old one may still send (D3).
+of the new ones have a higher epoch, so that nobody takes what an old one may still send (D3). A change of plan that
+can't be carried out while everything runs goes the same way, from a checkpoint that is taken for it.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import StateError
+from rayelastic.errors import ChangeError, StateError
 from rayelastic.plan.checkpoint import WINDOW
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
 from rayelastic.runtime.port.handshake import derive_secret
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
-from rayelastic.runtime.values.status import Failure
+from rayelastic.runtime.values.status import Failure, State
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
@@ -108,6 +109,43 @@ class Recovery:
             return
         threading.Thread(target=self._run, args=(failure,), name=f"recover-{self._job.name}", daemon=True).start()
 
+    def replan(self, wanted: ExecPlan, prepare: Callable[[], None]) -> float:
+        """Has the job go on by another plan, from the checkpoint that has just been taken; nobody works meanwhile.
+
+        Args:
+            wanted: the plan, with as many replicas of each region as the one in force.
+            prepare: called before anything is ended, with all losses kept back.
+
+        Returns:
+            The seconds from the end of the old elements until the new ones ran.
+
+        Raises:
+            ChangeError: it couldn't be done: the job goes on, or goes back to the checkpoint, by the plan that it had.
+        """
+        with self._lock:
+            if self._underway or self._life.state is not State.RUNNING or self._life.is_cancelling:
+                raise ChangeError("the job goes back, or ends: its plan stays", way_out="Try again when it runs")
+            self._underway, self._again = True, None
+        began, problem = self._clock(), None
+        try:
+            prepare()
+            began = self._clock()
+            if self._again is None:
+                over = None if self._life.recovers() else ChangeError("the job is over")
+                problem = over or self._attempt(Failure("its plan changes"), wanted)
+        except Exception as error:
+            problem = error
+        with self._lock:
+            lost: Failure | None = self._again
+            goes_back = lost is not None or (problem is not None and self._life.is_recovering)
+            self._underway = goes_back
+        if goes_back:
+            failure = lost or Failure(f"its plan couldn't be changed: {problem}")
+            threading.Thread(target=self._run, args=(failure,), name=f"recover-{self._job.name}", daemon=True).start()
+        if goes_back or problem is not None:
+            raise ChangeError(f"the plan stays as it was: {problem or lost}") from problem
+        return self._clock() - began
+
     def close(self) -> None:
         """Has no attempt follow."""
         self._closed.set()
@@ -147,22 +185,22 @@ class Recovery:
                 return
             pause = min(LONGEST_PAUSE, 2 * pause or FIRST_PAUSE)
 
-    def _attempt(self, failure: Failure) -> Exception | None:
-        """Goes back once; why it couldn't, if so."""
+    def _attempt(self, failure: Failure, wanted: ExecPlan | None = None) -> Exception | None:
+        """Goes back once, by another plan if one is wanted; why it couldn't, if so."""
         began, at = self._clock(), None
         try:
             with self._rescaling.standing_still():
                 self._cluster.give_up_all()
                 self._telemetry.forget()
                 at, saved, manifest = self._last_whole()
-                plan = self._plan_of(manifest)
+                plan = self._plan_of(manifest, wanted)
                 self._journal.end(plan)
                 self._rescaling.forget()
                 self._plan.now = plan
                 tell(
-                    "job goes back",
+                    "job goes back" if wanted is None else "job goes on by another plan",
                     job=self._job.name,
-                    level=logging.WARNING,
+                    level=logging.WARNING if wanted is None else logging.INFO,
                     reason=failure.reason,
                     checkpoint=at.epoch if at is not None else 0,
                 )
@@ -205,10 +243,12 @@ class Recovery:
         self._journal.without(damaged, self._plan.now)
         return True
 
-    def _plan_of(self, manifest: Manifest | None) -> ExecPlan:
-        """The plan of a checkpoint, in a new epoch, on nodes that there are."""
+    def _plan_of(self, manifest: Manifest | None, wanted: ExecPlan | None = None) -> ExecPlan:
+        """The plan of a checkpoint, or the one that is wanted in its place, in a new epoch, on nodes that there are."""
         here = self._journal.open_change
         epochs = [self._plan.now.epoch, here.change.epoch if here is not None else 0]
+        if wanted is not None:
+            return replace(wanted, epoch=max(epochs) + 1)
         plan = ExecPlan.from_dict(manifest.plan) if manifest is not None else self._job.plan
         alive = {node.name for node in self._host.nodes()}
         nodes = {pe: node for pe, node in self._nodes(plan).items() if node in alive}

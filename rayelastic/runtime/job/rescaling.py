@@ -74,7 +74,7 @@ class Rescaling:
 
     def make_ready(self) -> None:
         """Has a process wait for the next replica, in a job that may be told to start one at any moment."""
-        if self._cluster.elastic and self._job.config.regions is Regions.MANUAL:
+        if self._cluster.elastic and self._job.config.regions in (Regions.MANUAL, Regions.ADVISE):
             self.prepare()
 
     def prepare(self) -> None:

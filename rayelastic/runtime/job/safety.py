@@ -6,18 +6,25 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import PELostError, StateError
+from rayelastic.errors import ChangeError, PELostError, StateError
+from rayelastic.graph.edges.sources import CallableSource
 from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.runtime.checkpoint.alignment import why_standstill
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.saving import Taken, take_checkpoint
 from rayelastic.runtime.element.live_state import check_exportable
+from rayelastic.runtime.feeding.fed_sources import is_streamed
 from rayelastic.runtime.files.local_checkpoints import discard_local, local_folder
 from rayelastic.runtime.job.job_cluster import in_threads
 from rayelastic.runtime.job.recovery import Recovery, checkpoint_key
+from rayelastic.runtime.rescale.carrying import carry
+from rayelastic.runtime.rescale.possible import with_homes
 from rayelastic.runtime.snapshot import Snapshot
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.checkpoint.savepoint import Epochs
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.job.job_cluster import JobCluster
     from rayelastic.runtime.job.life import JobLife
@@ -43,6 +50,7 @@ class Safety:
         plan: in force.
         rescaling: keeps the plan while one is taken.
         recovery: goes back to one.
+        epochs: numbers them.
     """
 
     def __init__(
@@ -56,6 +64,7 @@ class Safety:
         plan: PlanInForce,
         rescaling: Rescaling,
         recovery: Recovery,
+        epochs: Epochs,
     ) -> None:
         self._job = job
         self._host = host
@@ -66,18 +75,54 @@ class Safety:
         self._plan = plan
         self._rescaling = rescaling
         self._recovery = recovery
-        last = max((one.epoch for one in journal.checkpoints), default=0)
-        # Numbers of another incarnation's attempts are left out: their folders may be there.
-        last = last + (SKIPPED * (journal.incarnation > 1))
-        self._loop = CheckpointLoop(job.name, settings.every, self._take, lambda: life.state, self._counters, last=last)
+        self._epochs = epochs
+        again = tuple(one.name for one in job.operators.values() if isinstance(one.body, CallableSource))
+        life.checkpoints = replace(life.checkpoints, called_again=again)
+        self._loop = CheckpointLoop(job.name, settings.every, self._take, lambda: life.state, self._counters)
 
     def start(self) -> None:
-        """Begins to take checkpoints."""
+        """Begins to take checkpoints; tells if all sources stand still for one, and why."""
+        if reason := why_standstill(self._job):
+            self._life.checkpoints = replace(self._life.checkpoints, standstill=reason)
+            tell("checkpoints stand still", job=self._job.name, reason=reason)
         self._loop.start()
+
+    def ask(self, timeout: float) -> bool:
+        """Has a checkpoint be taken as soon as may be, and waits for it; see CheckpointLoop.ask."""
+        return self._loop.ask(timeout)
 
     def lose(self, failure: Failure) -> None:
         """Has the job go back after a loss, or fail."""
         self._recovery.lose(failure)
+
+    def change(self, wanted: ExecPlan) -> ExecPlan:
+        """Has the job go on by another plan, from a checkpoint of now: all elements end, and others take their places.
+
+        Args:
+            wanted: with as many replicas of each region as now.
+
+        Returns:
+            The plan in force then; a loss from then on leads back to it.
+
+        Raises:
+            ChangeError: it couldn't be done; the job goes on by the plan that it had.
+        """
+        wanted = with_homes(self._plan.placed(self._life.elements()), wanted)
+        with self._loop.alone():  # a later checkpoint wouldn't be where the new elements look for it
+            paused = self._recovery.replan(wanted, lambda: self._save(wanted))
+            tell("plan changed", job=self._job.name, paused=round(paused, 3))
+            self._loop.take()
+        return self._plan.placed(self._life.elements())
+
+    def _save(self, wanted: ExecPlan) -> None:
+        """Takes a checkpoint, and sees to it that the elements of another plan find it."""
+        before = self._life.checkpoints.taken
+        self._loop.take()
+        if self._life.checkpoints.taken == before:
+            raise ChangeError(f"no checkpoint could be taken: {self._life.checkpoints.problem or 'the job is over'}")
+        if self._settings.location is None:
+            saved = Snapshot(self._journal.checkpoints[-1].location, key=checkpoint_key(self._job, self._settings))
+            carry(self._job, saved, self._plan.now, wanted, self._cluster.handles, self._host)
 
     def halt(self) -> None:
         """Has no checkpoint and no attempt follow: the job is over. Removes those that no other job can go back to."""
@@ -87,11 +132,12 @@ class Safety:
             in_threads(_discard, self._cluster.handles.values())
             discard_local(self._job.job_id)
 
-    def _take(self, number: int) -> Taken:
+    def _take(self) -> Taken:
         location = self._settings.location
         root = str(location) if location is not None else str(local_folder(self._job.job_id))
-        at = Snapshot(f"{root}/{number:08}", key=checkpoint_key(self._job, self._settings))
         with self._rescaling.standing_still():
+            number = self._epochs.next()
+            at = Snapshot(f"{root}/{number:08}", key=checkpoint_key(self._job, self._settings))
             plan, handles = self._plan.placed(self._life.elements()), self._cluster.handles
             taken = take_checkpoint(self._job, plan, handles, at, number, self._settings.keep, self._journal)
         self._host.make_ready(SPARES)  # a job that is over before its first checkpoint needs none
@@ -110,17 +156,19 @@ def _discard(handle: PEHandle) -> None:
 
 DISCARD_TIMEOUT = 2.0  # seconds for an element to remove files
 SPARES = 1  # processes that wait for an element that is lost
-SKIPPED = 1000  # numbers, by a coordinator that follows one that died
 
 
 def settings_of(job: JobSpec, host: PEHost, life: JobLife) -> Checkpoint | None:
     """How a job takes checkpoints; None: not at all, and `life` says why, if it can't.
 
+    Without a word of the user a job does that can lose an element, and one that a stream is pushed into from outside:
+    whoever pushes forgets what a checkpoint has.
+
     Raises:
         StateError: it is to, and can't; names the operator.
     """
     settings = job.config.checkpoint
-    if settings is None and host.can_lose:
+    if settings is None and (host.can_lose or any(map(is_streamed, job.operators.values()))):
         try:
             check_exportable(job.operators.values())
         except StateError as error:

@@ -216,6 +216,7 @@ class AdaptationLoop:
         self._clock = clock
         self._stopped = threading.Event()
         self._outdated = threading.Event()
+        self._paused = threading.Event()
         self._thread: threading.Thread | None = None
         self._number = 0
         self._wanted: Decision | None = None
@@ -238,12 +239,23 @@ class AdaptationLoop:
         """Have the controller forget what it learned before its next pass: the load isn't what it was."""
         self._outdated.set()
 
+    def pause(self, paused: bool) -> None:
+        """Decide nothing from now on, or decide again, with nothing known of the time between."""
+        if paused:
+            self._paused.set()
+        else:
+            self._outdated.set()
+            self._paused.clear()
+
     def run(self) -> None:
         """Adapt until stopped. A controller that raises ends the adaptation, not the job."""
         started = self._clock()
         before, since = self._scheduler.sample(), started
         while not self._stopped.wait(self._settings.period):
             after, now = self._scheduler.sample(), self._clock()
+            if self._paused.is_set():
+                before, since = after, now
+                continue
             try:
                 changed = self.step(before, after, now - since, at=now - started)
             except Exception:

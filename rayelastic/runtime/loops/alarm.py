@@ -16,7 +16,7 @@ from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import PESpec
 
-__all__ = ["Alarm", "alarm_of"]
+__all__ = ["Alarm", "alarm_of", "waits_for_clock"]
 
 ALARM_PERIOD = 0.01  # seconds: the slice in which native operators wait (waiting.hpp)
 
@@ -60,11 +60,12 @@ def alarm_of(spec: PESpec, poke: Callable[[int], None], ids: Mapping[str, int]) 
         poke: its scheduler's.
         ids: {operator: its number in the scheduler}.
     """
-    waiting = [ids[operator.name] for operator in spec.operators if _waits(operator)]
+    waiting = [ids[operator.name] for operator in spec.operators if waits_for_clock(operator)]
     return Alarm(poke, waiting, f"alarm-{spec.pe}") if waiting else None
 
 
-def _waits(operator: OperatorSpec) -> bool:
+def waits_for_clock(operator: OperatorSpec) -> bool:
+    """Whether an operator is woken by the clock, between its tuples."""
     if isinstance(operator.body, KeyedProcess):
         return operator.body.time is None
     if isinstance(operator.body, EventTime):

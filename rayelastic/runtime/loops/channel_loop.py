@@ -121,6 +121,7 @@ class ChannelLoop:
         self._job = job
         self._clock = clock
         self._stopped = threading.Event()
+        self._paused = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -135,12 +136,22 @@ class ChannelLoop:
         if self._thread is not None and self._thread.ident is not None:
             self._thread.join()
 
+    def pause(self, paused: bool) -> None:
+        """Decide nothing from now on, or decide again."""
+        if paused:
+            self._paused.set()
+        else:
+            self._paused.clear()
+
     def run(self) -> None:
         """Adapt until stopped. A controller that raises ends the adaptation, not the job."""
         started = self._clock()
         before, since = self._sample(), started
         while not self._stopped.wait(self._period):
             after, now = self._sample(), self._clock()
+            if self._paused.is_set():
+                before, since = after, now
+                continue
             try:
                 self.step(before, after, now - since, at=now - started)
             except Exception:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RegionLoop"]
 
+ADVICE = "advice: JobConfig(regions='advise') leaves it to job.change and job.rescale"
+
 _log = logging.getLogger(__name__)
 
 
@@ -52,6 +54,7 @@ class RegionLoop:
         request: asks for so many CPUs in the whole cluster; 0: no longer.
         prepare: makes ready what a growth takes that may come soon.
         journal: where each pass is kept.
+        advises: whether what is decided is told, and not done.
         clock: seconds.
     """
 
@@ -68,6 +71,7 @@ class RegionLoop:
         request: Callable[[int], None] = lambda _: None,
         prepare: Callable[[], None] = lambda: None,
         journal: RegionJournal | None = None,
+        advises: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._policy = policy
@@ -81,16 +85,25 @@ class RegionLoop:
         self._requested = 0
         self._prepare = prepare
         self.journal = journal or RegionJournal()
+        self._advises = advises
         self._clock = clock
         self._number = 0
         self._cost: float | None = None
         self._stopped = threading.Event()
+        self._paused = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Starts its thread."""
         self._thread = threading.Thread(target=self.run, name="adapt-regions", daemon=True)
         self._thread.start()
+
+    def pause(self, paused: bool) -> None:
+        """Decides nothing from now on, or decides again."""
+        if paused:
+            self._paused.set()
+        else:
+            self._paused.clear()
 
     def halt(self) -> None:
         """Has it end with the pass that it is in; returns at once."""
@@ -113,7 +126,7 @@ class RegionLoop:
         plan, before = self._plan(), self._sample()
         while not self._stopped.wait(self._period):
             after = self._sample()
-            if self._plan() is not plan:  # somebody else has changed it: this period was of two plans
+            if self._paused.is_set() or self._plan() is not plan:  # the period was of two plans, or isn't wanted
                 plan, before = self._plan(), after
                 continue
             try:
@@ -131,19 +144,23 @@ class RegionLoop:
         seen = observe_regions(shown, before, after, at=at, nodes=nodes, cost=self._cost)
         self._cost = None
         decision = self._policy.step(seen)
-        self._ask_for(decision, nodes)
-        if decision.grows_soon:
-            self._prepare()
         seconds, problem = 0.0, ""
-        if decision.changes:
+        if self._advises:
+            problem = ADVICE if decision.changes else ""
+        else:
+            self._ask_for(decision, nodes)
+            if decision.grows_soon:
+                self._prepare()
+        if decision.changes and not self._advises:
             began, carried = self._clock(), _made(after)
             try:
                 plan = self._change(decision.plan)
             except (RayelasticError, TimeoutError) as error:
                 plan, problem = self._plan(), str(error)
             seconds = self._clock() - began
-            rate = (carried - _made(before)) / max(seen.period, 1e-9)
-            missing = seconds - (_made(self._sample()) - carried) / rate if rate > 0 else 0.0
+            rate, made = (carried - _made(before)) / max(seen.period, 1e-9), _made(self._sample())
+            done = made - carried if made >= carried else made  # elements that are new count from 0
+            missing = seconds - done / rate if rate > 0 else 0.0
             self._cost = max(0.0, missing)
             if decision.reset:
                 self._reset()

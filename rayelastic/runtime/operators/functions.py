@@ -9,6 +9,7 @@ from rayelastic.compile import OperatorCode, load
 from rayelastic.compile.code.answers import answers
 from rayelastic.compile.lanes.ports_lane import chosen
 from rayelastic.graph.operators.aggregates import Aggregation
+from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.splits import Split
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.spec.dead_letters import OnError
@@ -75,6 +76,39 @@ def split_operator(spec: OperatorSpec) -> _native.Operator:
         return _native.Operator.choice(choice, body.ports)
     return _native.Operator.python_ports(
         spec.name, chosen(code.function, body.ports), [schema], [schema] * body.ports, [code.input_schema.tuple_type]
+    )
+
+
+def match_operator(spec: OperatorSpec) -> _native.Operator:
+    """Makes the operator that finds sequences of tuples."""
+    body = spec.body
+    assert isinstance(body, Matching)
+    code = body.marks
+    assert isinstance(code, OperatorCode)
+    loaded = load(code)
+    source, numbers = native_schema(code.input_schema), native_schema(code.output_schema)
+    if code.lane is Lane.COMPILED:
+        marks = _native.Operator.compiled(spec.name, loaded.address, loaded.flags, source, numbers, owner=loaded.owner)
+    else:
+        assert loaded.function is not None
+        marks = _native.Operator.python(
+            spec.name,
+            loaded.function,
+            source,
+            numbers,
+            code.input_schema.tuple_type,
+            view=code.view.value,
+            flags=loaded.flags,
+        )
+    return _native.Operator.pattern(
+        marks,
+        native_schema(spec.outputs[0].schema),
+        list(spec.keys),
+        body.time.field,
+        body.time.shift,
+        list(body.fields),
+        list(body.steps),
+        body.outer,
     )
 
 

@@ -1,16 +1,20 @@
-"""Classes with timers of keys become native operators."""
+"""Classes with timers of keys become native operators: of machine code, or of what calls Python."""
 
 from __future__ import annotations
 
 import copy
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.compile.code.operator_code import Flags
-from rayelastic.compile.lanes.process_lane import ProcessFunction
+from rayelastic.compile.code.process_code import ProcessCode
+from rayelastic.compile.lanes.process_lane import ProcessFunction, why_moment, why_tuple
+from rayelastic.compile.loading import load_process
 from rayelastic.graph.operators.processes import KeyedProcess
+from rayelastic.graph.records.data_type import DataType
 from rayelastic.runtime.operators.native_schema import native_schema
 
 if TYPE_CHECKING:
@@ -23,6 +27,8 @@ def process_operator(spec: OperatorSpec) -> _native.Operator:
     """Makes the operator of a user's class, with a copy of the instance."""
     body = spec.body
     assert isinstance(body, KeyedProcess)
+    if body.code is not None:
+        return _compiled(spec, body)
     source = native_schema(body.input_schema)
     function = ProcessFunction(replace(body, instance=copy.deepcopy(body.instance)), time.time)
     function.keys = keys = _native.KeyedState.objects(source, list(body.keys), function.new)
@@ -37,4 +43,26 @@ def process_operator(spec: OperatorSpec) -> _native.Operator:
         keyed=keys,
         keys=[],
         poked=body.time is None,
+    )
+
+
+def _compiled(spec: OperatorSpec, body: KeyedProcess) -> _native.Operator:
+    code = body.code
+    assert isinstance(code, ProcessCode)
+    loaded = load_process(code)
+    texts = [field.offset for field in code.state_schema.fields if field.type.is_text]
+    binary = [field.offset for field in code.state_schema.fields if field.type is DataType.BINARY]
+    assert spec.output_schema is not None
+    return _native.Operator.process(
+        spec.name,
+        native_schema(body.input_schema),
+        native_schema(spec.output_schema),
+        native_schema(code.moment),
+        list(body.keys),
+        loaded.addresses,
+        (code.state_initial, texts, binary),
+        None if body.time is None else (body.time.field, body.time.shift),
+        body.times.ticks_per_second,
+        (partial(why_tuple, body), partial(why_moment, body)),
+        loaded.owner,
     )

@@ -24,11 +24,17 @@ class Past:
         outputs: what the run to go on from has written, by sink; a sink that writes to the same place goes on there.
         store: the blobs of the checkpoint to go on from.
         by_epoch: whether the job makes checkpoints: what sinks write stays hidden until one is complete.
+        keep: how many complete checkpoints may be gone back to.
+        own: whether that run was of this very job, which was lost.
+        run: names this run of the job, whatever is lost of it.
     """
 
     outputs: Mapping[str, Output] = field(default_factory=dict)
     store: BlobStore | None = None
     by_epoch: bool = False
+    keep: int = 1
+    own: bool = False
+    run: str = ""
 
     def kept(self, sink: str) -> Output | None:
         """What a sink had taken up to the checkpoint that keeps its rows in memory."""

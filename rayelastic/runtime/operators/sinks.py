@@ -9,6 +9,7 @@ from rayelastic import _native
 from rayelastic.compile import Flags
 from rayelastic.compile.lanes.python_lane import error_text
 from rayelastic.errors import SinkError, StateError
+from rayelastic.graph.edges.postgres import PostgresSink
 from rayelastic.graph.edges.sinks import ArrowSink, CallSink, CountSink, CsvSink, GrowingSink, ListSink, ParquetSink
 from rayelastic.runtime.files.file_formats import CsvFormat, FileFormat, ParquetFormat
 from rayelastic.runtime.files.file_writer import PartFolder, SingleFile
@@ -16,6 +17,7 @@ from rayelastic.runtime.files.growing_table import GrowingTable
 from rayelastic.runtime.files.kept_rows import KeptRows
 from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.files.outputs import Output
+from rayelastic.runtime.files.postgres_table import PostgresTable
 from rayelastic.runtime.operators.called import Called
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.operators.sink_operator import Counted, Past, SinkOperator
@@ -57,7 +59,7 @@ def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
         case CallSink():
             return _called(spec, body, past)
         case ArrowSink() | ListSink():
-            rows = KeptRows(schema, blobs, past.kept(name), past.store)
+            rows = KeptRows(schema, blobs, past.kept(name), past.store, past.keep, own=past.own)
             return SinkOperator(_batches(name, schema, rows.write), rows, past.taken(name))
         case GrowingSink():
             before = Output.at(body.path, past.outputs)
@@ -67,6 +69,9 @@ def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
             return SinkOperator(native, table, past.taken(name), table.abandon)
         case ParquetSink():
             return _filed(spec, body.path, ParquetFormat(schema), past)
+        case PostgresSink():
+            to_server = PostgresTable(body, schema, past.outputs.get(name), f"{past.run}/{name}")
+            return SinkOperator(_batches(name, schema, to_server.write), to_server, past.taken(name), to_server.abandon)
         case CsvSink():
             return _filed(spec, body.path, CsvFormat(schema), past)
     raise SinkError(

@@ -18,6 +18,8 @@ from rayelastic.errors import SourceError
 from rayelastic.graph.edges.byte_streams import content_of
 from rayelastic.graph.edges.csv_files import BadRows, CsvSource
 from rayelastic.graph.edges.parquet_files import ParquetSource
+from rayelastic.graph.edges.polled import PolledSource
+from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.edges.sources import (
     ArrowSource,
     CallableSource,
@@ -26,12 +28,12 @@ from rayelastic.graph.edges.sources import (
     SequenceSource,
     TextSource,
 )
-from rayelastic.runtime.files.csv_batches import LeftOut, bad_row_batches, good_row_batches
-from rayelastic.runtime.files.inputs import Place
+from rayelastic.runtime.files.csv_batches import Files, LeftOut, bad_row_batches, good_row_batches
+from rayelastic.runtime.files.inputs import Input, Place
 from rayelastic.runtime.files.parquet_batches import parquet_batches, parquet_rows
-from rayelastic.runtime.ingest.external_source import IngestSource
 from rayelastic.runtime.ingest.receiver import IngestServer
 from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.polling.poller import Poller
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
@@ -53,17 +55,23 @@ class SourceOperator:
         feed: reads batches and gives them to the operator; runs in a thread of its own once the scheduler runs.
         ingest: takes the connections of those who push, for a source that is fed from outside.
         left_out: rows that aren't of the schema and that it was told to leave out.
-        seek: has it begin near a position (rows that were given, and perhaps a place in front of it), before it starts;
+        seek: has it begin near a position (rows that were given, and what else was saved of it), before it starts;
             returns how many rows it gives again. By default it gives all again.
-        place: such a place in front of where it is held; None if a number of rows says it all.
+        place: a place in front of where it is held; None if a number of rows says it all.
+        position: of a source that says itself where it is when it has given so many rows in this run; see Input.
+        watch: is told before the start who says how many rows it has given in this run.
+        stop: ends what feeds it.
     """
 
     native: _native.Operator
     feed: Callable[[], None] | None = None
     ingest: IngestServer | None = None
     left_out: LeftOut = field(default_factory=LeftOut)
-    seek: Callable[[int, Place | None], int] = lambda position, _: position
+    seek: Callable[[int, Input | None], int] = lambda position, _: position
     place: Callable[[], Place | None] = lambda: None
+    position: Callable[[int], object] = lambda _: None
+    watch: Callable[[Callable[[], int]], None] = lambda _: None
+    stop: Callable[[], None] = lambda: None
     _feeding: threading.Thread | None = None
     _told: bool = False
 
@@ -83,6 +91,7 @@ class SourceOperator:
 
     def close(self) -> None:
         """Ends whoever pushes from outside, and waits for the feeding thread of an operator that has ended."""
+        self.stop()
         if self.ingest is not None:
             self.ingest.close()
         if self._feeding is not None:
@@ -106,8 +115,7 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
         case RowsSource():
             return _rows_source(spec, body)
         case GenerateSource():
-            numbers = itertools.count() if body.count is None else range(body.count)
-            return _python_source(spec, lambda: map(body.function, numbers))
+            return _generate_source(spec, body)
         case CallableSource():
             return _python_source(spec, body.function)
         case ArrowSource(table=table):
@@ -122,16 +130,23 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
                 lambda start: parquet_batches(body, BATCH_ROWS, start),
                 lambda position: min(position, parquet_rows(body, position)),
             )
-        case CsvSource() | BadRows():
-            left_out = LeftOut()
-            return _batch_source(spec, lambda _: _csv_batches(body, left_out), left_out=left_out)
+        case CsvSource():
+            return _csv_source(spec, body)
+        case BadRows():
+            return _batch_source(spec, lambda _: bad_row_batches(body))
+        case PolledSource():
+            return _polled_source(spec, body)
         case IngestSource():
-            feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
-            ingest = IngestServer(name, spec.output_schema.to_arrow(), feeder)
-            operator = _native.Operator.arrow_source(name, schema, feeder)
-            return SourceOperator(operator, ingest=ingest)
+            return _pushed_source(spec)
     raise SourceError(
         f"{type(body).__name__} can't be read here", operator=name, way_out="Use one of the sources of rayelastic"
+    )
+
+
+def seeks(spec: OperatorSpec) -> bool:
+    """Tells whether a source that begins again gives, or reads, little of what it has given: it can seek."""
+    return isinstance(
+        spec.body, TextSource | SequenceSource | RowsSource | GenerateSource | ArrowSource | ParquetSource
     )
 
 
@@ -143,8 +158,38 @@ def _python_source(
     return SourceOperator(_native.Operator.python(spec.name, make_iterator, None, schema, flags=flags))
 
 
+def _polled_source(spec: OperatorSpec, body: PolledSource) -> SourceOperator:
+    schema = native_schema(body.schema)
+    feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
+    poller = Poller(spec.name, body, feeder)
+    return SourceOperator(
+        _native.Operator.arrow_source(spec.name, schema, feeder),
+        feed=poller.feed,
+        seek=poller.seek,
+        position=poller.position,
+        watch=poller.watch,
+        stop=poller.stop,
+    )
+
+
+def _pushed_source(spec: OperatorSpec) -> SourceOperator:
+    assert spec.output_schema is not None
+    schema = native_schema(spec.output_schema)
+    feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
+    ingest = IngestServer(spec.name, spec.output_schema.to_arrow(), feeder)
+
+    def seek(_: int, saved: Input | None) -> int:
+        if saved is not None and saved.position is not None:
+            ingest.restore(saved.position)
+        return 0  # whoever pushes gives all again, and what was given isn't taken
+
+    native = _native.Operator.arrow_source(spec.name, schema, feeder)
+    return SourceOperator(native, ingest=ingest, seek=seek, position=ingest.position)
+
+
 def _text_source(native: _native.Operator) -> SourceOperator:
-    def seek(position: int, place: Place | None) -> int:
+    def seek(position: int, saved: Input | None) -> int:
+        place = saved.place if saved is not None else None
         if place is None or not 0 <= place.rows <= position:
             return position
         native.seek_text(place.file, place.byte, place.rows)
@@ -160,7 +205,7 @@ def _text_source(native: _native.Operator) -> SourceOperator:
 def _rows_source(spec: OperatorSpec, body: RowsSource) -> SourceOperator:
     start = 0
 
-    def seek(position: int, _: Place | None) -> int:
+    def seek(position: int, _: Input | None) -> int:
         nonlocal start
         start = min(position, len(body.rows))
         return position - start
@@ -170,6 +215,20 @@ def _rows_source(spec: OperatorSpec, body: RowsSource) -> SourceOperator:
 
     source = _python_source(spec, rows, Flags.SOURCE | Flags.NEEDS_TOKEN)  # never waits
     return replace(source, seek=seek)
+
+
+def _generate_source(spec: OperatorSpec, body: GenerateSource) -> SourceOperator:
+    start = 0
+
+    def seek(position: int, _: Input | None) -> int:
+        nonlocal start
+        start = position
+        return 0
+
+    def rows() -> Iterator[Any]:
+        return map(body.function, itertools.count(start) if body.count is None else range(start, body.count))
+
+    return replace(_python_source(spec, rows), seek=seek)
 
 
 def _batch_source(
@@ -191,7 +250,7 @@ def _batch_source(
     feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
     start = 0
 
-    def seek(position: int, _: Place | None) -> int:
+    def seek(position: int, _: Input | None) -> int:
         nonlocal start
         start = reachable(position)
         return position - start
@@ -209,5 +268,13 @@ def _batch_source(
     return SourceOperator(native, feed=feed, left_out=left_out or LeftOut(), seek=seek)
 
 
-def _csv_batches(body: CsvSource | BadRows, left_out: LeftOut) -> Iterator[pa.RecordBatch]:
-    return bad_row_batches(body) if isinstance(body, BadRows) else good_row_batches(body, left_out)
+def _csv_source(spec: OperatorSpec, body: CsvSource) -> SourceOperator:
+    left_out, files, before = LeftOut(), Files(len(body.paths)), 0
+
+    def seek(position: int, saved: Input | None) -> int:
+        nonlocal before
+        before = position
+        return files.seek(position, saved.position if saved is not None else None)
+
+    source = _batch_source(spec, lambda _: good_row_batches(body, left_out, files), left_out=left_out)
+    return replace(source, seek=seek, position=lambda given: files.position(before + given))

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.graph.operators.event_time import EventTime
-from rayelastic.graph.operators.joins import Join, Merge
+from rayelastic.graph.operators.joins.by_key import Join
+from rayelastic.graph.operators.joins.merge import Merge
 from rayelastic.graph.operators.pacing import Delay, Throttle
 from rayelastic.graph.operators.windows import Windowing
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 from rayelastic.graph.spec.operator_spec import OperatorKind
-from rayelastic.runtime.operators.functions import native_aggregates
+from rayelastic.runtime.operators.functions import match_operator, native_aggregates
 from rayelastic.runtime.operators.native_schema import native_schema
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ def _join(spec: OperatorSpec) -> _native.Operator:
         right_time.shift,
         body.before,
         body.after,
-        body.outer,
+        body.how.of_left,
+        body.how.of_right,
+        body.symmetric,
     )
 
 
@@ -106,6 +109,7 @@ TIMED_OPERATORS: Mapping[OperatorKind, Callable[[OperatorSpec], _native.Operator
     OperatorKind.EVENT_TIME: _event_time,
     OperatorKind.WINDOW: _window,
     OperatorKind.JOIN: _join,
+    OperatorKind.MATCH: match_operator,
     OperatorKind.MERGE: _merge,
     OperatorKind.THROTTLE: _throttle,
     OperatorKind.DELAY: _delay,

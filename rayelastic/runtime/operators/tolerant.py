@@ -50,9 +50,9 @@ def _per_run(spec: OperatorSpec, code: OperatorCode) -> Any:
     return tolerant(code, ports, spec.on_error, checks)
 
 
-def ttl_of(spec: OperatorSpec) -> tuple[int, str, int]:
+def ttl_of(spec: OperatorSpec) -> tuple[int, str, int, str]:
     """The time to live of an operator's keys, as the native layer takes it."""
-    return (0, "", 0) if spec.ttl is None else spec.ttl.described
+    return (0, "", 0, "last") if spec.ttl is None else spec.ttl.described
 
 
 def _states(spec: OperatorSpec, code: OperatorCode) -> _native.KeyedState | None:

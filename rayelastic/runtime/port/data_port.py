@@ -35,6 +35,7 @@ from rayelastic.runtime.port.handshake import (
     derive_secret,
     verdict,
 )
+from rayelastic.runtime.port.secure_socket import SecureSocket
 
 __all__ = ["DataPort", "HandshakeError", "Hello", "PortAddress", "PortLimits", "Refusal", "derive_secret", "dial"]
 
@@ -66,6 +67,7 @@ class _Pending:
     connection: socket.socket
     handshake: Listener
     deadline: float
+    secure: SecureSocket | None = None  # in the connection's place, once its peer has proved itself
 
 
 class DataPort:
@@ -82,6 +84,8 @@ class DataPort:
         epoch: connections of older link epochs are refused (fences processing elements that were replaced).
         unix_directory: where to put the Unix socket's private directory; by default the system's temporary folder.
         limits: what strangers can take.
+        secure: whether those that come over TCP have to speak TLS, with a key of their connection alone. What comes by
+            the Unix socket never leaves this machine, and isn't encrypted.
 
     Raises:
         ConfigError: an address that means all interfaces.
@@ -110,6 +114,8 @@ class DataPort:
         epoch: int = 0,
         unix_directory: str | None = None,
         limits: PortLimits | None = None,
+        *,
+        secure: bool = False,
     ) -> None:
         if host in ("", "0.0.0.0", "::", "*"):
             raise ConfigError(
@@ -120,6 +126,7 @@ class DataPort:
         self._on_connection = on_connection
         self._epoch = epoch
         self._limits = limits or PortLimits()
+        self._secure = secure
         self._nonces = Nonces()
         self._pending: dict[socket.socket, _Pending] = {}
         self._allowance = float(self._limits.burst)
@@ -137,7 +144,7 @@ class DataPort:
             self._wakeable.setblocking(False)
             self._listeners = [listener for listener in (tcp, unix) if listener is not None]
             bound = tcp.getsockname()
-            self.address = PortAddress(bound[0], bound[1], path)
+            self.address = PortAddress(bound[0], bound[1], path, secure)
             self._thread = threading.Thread(target=self._serve, name=f"rayelastic-port-{pe_id}", daemon=True)
             self._thread.start()
             undo.pop_all()
@@ -255,6 +262,9 @@ class DataPort:
         return True
 
     def _continue(self, selector: selectors.BaseSelector, pending: _Pending) -> None:
+        if pending.secure is not None:
+            self._encrypt(selector, pending, pending.secure)
+            return
         try:
             data = pending.connection.recv(pending.handshake.wanted)  # never a byte of what follows the handshake
             if not data:
@@ -273,7 +283,28 @@ class DataPort:
         except OSError:
             self._drop(selector, pending, Refusal.LOST)
             return
-        if pending.handshake.hello is not None:
+        if pending.handshake.hello is None:
+            return
+        if self._secure and pending.connection.family != socket.AF_UNIX:
+            self._begin_encryption(selector, pending)
+        else:
+            self._hand_over(selector, pending, pending.handshake.hello)
+
+    def _begin_encryption(self, selector: selectors.BaseSelector, pending: _Pending) -> None:
+        self._forget(selector, pending)
+        secure = SecureSocket(pending.connection, pending.handshake.key, server=True)
+        pending.connection = pending.secure = secure
+        self._pending[secure] = pending
+        selector.register(secure, selectors.EVENT_READ)
+
+    def _encrypt(self, selector: selectors.BaseSelector, pending: _Pending, secure: SecureSocket) -> None:
+        assert pending.handshake.hello is not None
+        try:
+            done = secure.step() == "done"  # a few hundred bytes, which fit the socket's buffer
+        except OSError:
+            self._drop(selector, pending, Refusal.ENCRYPTION)
+            return
+        if done:
             self._hand_over(selector, pending, pending.handshake.hello)
 
     def _hand_over(self, selector: selectors.BaseSelector, pending: _Pending, hello: Hello) -> None:
@@ -294,7 +325,8 @@ class DataPort:
         self._forget(selector, pending)
         self._counters[refusal.value] += 1
         with pending.connection, contextlib.suppress(OSError):
-            pending.connection.send(verdict(refusal))
+            if pending.secure is None:  # else it was told that it may go on, and now waits for TLS
+                pending.connection.send(verdict(refusal))
 
     def _forget(self, selector: selectors.BaseSelector, pending: _Pending) -> None:
         selector.unregister(pending.connection)

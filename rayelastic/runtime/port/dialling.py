@@ -15,6 +15,7 @@ from typing import Final
 
 from rayelastic.errors import LinkError
 from rayelastic.runtime.port.handshake import REPLY_BYTES, VERDICT_BYTES, Dialler, HandshakeError, Hello, Refusal
+from rayelastic.runtime.port.secure_socket import GET_OPENSSL, SecureSocket
 
 _BUSY_PAUSE_S: Final = 0.02  # between two attempts at a busy port
 
@@ -27,11 +28,14 @@ class PortAddress:
         host: the node's address.
         port: the TCP port.
         unix_path: the Unix socket for peers on the same node; empty if there is none.
+        secure: whether those that come over TCP have to speak TLS. It comes from the coordinator, over Ray, so nobody
+            on the way can talk a dialler out of it.
     """
 
     host: str
     port: int
     unix_path: str = ""
+    secure: bool = False
 
 
 def dial(
@@ -101,9 +105,34 @@ def _dial_once(address: PortAddress, dialler: Dialler, hello: Hello, deadline: f
         except OSError as error:
             problem = f"{where} closed the connection during the handshake: {error}"
             raise HandshakeError(Refusal.LOST, problem, way_out="Is it still running?") from error
+        if address.secure and connection.family != socket.AF_UNIX:
+            connection = undo.enter_context(_encrypted(connection, dialler.key, where, deadline))
         connection.settimeout(None)
         undo.pop_all()
     return connection
+
+
+def _encrypted(connection: socket.socket, key: bytes, where: str, deadline: float) -> SecureSocket:
+    try:
+        secure = SecureSocket(connection, key, server=False)
+    except RuntimeError as error:
+        raise HandshakeError(
+            Refusal.ENCRYPTION,
+            f"{where} wants an encrypted connection, and here {error}",
+            way_out=f"{GET_OPENSSL}, or leave JobConfig(secure=) out",
+        ) from error
+    with contextlib.ExitStack() as undo:
+        undo.enter_context(secure)
+        try:
+            secure.shake_hands(deadline)
+        except TimeoutError as error:
+            raise HandshakeError(Refusal.TIMEOUT, f"{where} didn't encrypt the connection in time") from error
+        except OSError as error:
+            raise HandshakeError(
+                Refusal.ENCRYPTION, f"{where}: {error}", way_out="Does something between the nodes change traffic?"
+            ) from error
+        undo.pop_all()
+    return secure
 
 
 def _connect(address: PortAddress, deadline: float) -> socket.socket:

@@ -53,6 +53,7 @@ class Refusal(Enum):
     LOST = "lost"  # the peer went away before the end
     BUSY = "busy"  # too many pending handshakes, or too many a second
     CHANNEL = "channel"  # accepted, but whoever serves the channels didn't want it
+    ENCRYPTION = "encryption"  # accepted, but then not able to speak TLS with the key of this connection
 
 
 _CODES = {refusal: code for code, refusal in enumerate(Refusal, start=1)}
@@ -126,6 +127,11 @@ def check_secret(secret: bytes) -> bytes:
     return secret
 
 
+def _key(secret: bytes, transcript: bytes) -> bytes:
+    """The key of one connection, for TLS: both nonces are in the transcript, so no two have the same."""
+    return hmac.digest(secret, b"rayelastic key\0" + transcript, hashlib.sha256)
+
+
 def _proof(secret: bytes, side: bytes, transcript: bytes) -> bytes:
     return hmac.digest(secret, b"rayelastic handshake\0" + side + b"\0" + transcript, hashlib.sha256)
 
@@ -170,6 +176,7 @@ class Dialler:
         self._secret = check_secret(secret)
         self._receiver = hello.receiver
         self._nonce = secrets.token_bytes(NONCE_BYTES)
+        self.key = b""  # of this connection, once the port has proved itself; empty: it hasn't
         self.opening = _encode_hello(job_id, hello, self._nonce)
 
     def prove(self, reply: bytes) -> bytes:
@@ -186,12 +193,15 @@ class Dialler:
         nonce, proof = reply[1 : 1 + NONCE_BYTES], reply[1 + NONCE_BYTES :]
         transcript = self.opening + nonce
         trusted = nonce != self._nonce and hmac.compare_digest(proof, _proof(self._secret, b"port", transcript))
-        return _proof(self._secret, b"dialler", transcript) if trusted else bytes(PROOF_BYTES)
+        if not trusted:
+            return bytes(PROOF_BYTES)
+        self.key = _key(self._secret, transcript)
+        return _proof(self._secret, b"dialler", transcript)
 
     def conclude(self, verdict: bytes) -> None:
-        """Raise HandshakeError unless the port accepted."""
-        if verdict[0] != ACCEPTED:
-            refusal = _REFUSALS.get(verdict[0], Refusal.GARBAGE)
+        """Raise HandshakeError unless the port accepted, and has proved that it knows the secret."""
+        if verdict[0] != ACCEPTED or not self.key:
+            refusal = _REFUSALS.get(verdict[0], Refusal.GARBAGE) if verdict[0] != ACCEPTED else Refusal.SECRET
             problem, way_out = _WHY[refusal]
             raise HandshakeError(refusal, f"'{self._receiver}' refused the connection: {problem}", way_out=way_out)
 
@@ -207,6 +217,7 @@ _WHY = {
     Refusal.TIMEOUT: ("the handshake took too long", "Is one of the nodes overloaded?"),
     Refusal.LOST: ("the connection broke", "Is it still running?"),
     Refusal.BUSY: ("too many handshakes at once", "Dial again."),
+    Refusal.ENCRYPTION: ("no encrypted connection could be made", "Is OpenSSL there the same as here?"),
     Refusal.CHANNEL: ("nobody there serves the channel", "Is the plan the same on both sides?"),
 }
 
@@ -253,6 +264,7 @@ class Listener:
         self._received = b""
         self.wanted = PREFIX_BYTES
         self.hello: Hello | None = None
+        self.key = b""  # of this connection; nobody has proved to know it before `hello` is set
 
     def receive(self, data: bytes) -> bytes:
         """Take bytes from the peer and return what to send back, perhaps nothing.
@@ -293,6 +305,7 @@ class Listener:
         secret = channel_secret(self._secret, channel)
         nonce = secrets.token_bytes(NONCE_BYTES)
         self._expected_proof = _proof(secret, b"dialler", opening + nonce)
+        self.key = _key(secret, opening + nonce)
         self.wanted = PROOF_BYTES
         return bytes([ACCEPTED]) + nonce + _proof(secret, b"port", opening + nonce)
 

@@ -152,6 +152,7 @@ class ChangeJournal:
         self.open_change: OpenChange | None = None
         self.open_stop: OpenStop | None = None
         self.checkpoints: tuple[SavedAt, ...] = ()  # complete ones that are kept, the newest last
+        self.left: tuple[str, ...] = ()  # nodes
         self.over: tuple[str, str] | None = None
         self.results: Mapping[str, Mapping[str, Any]] = {}
         self.incarnation = 0
@@ -184,6 +185,10 @@ class ChangeJournal:
         """Notes that nothing is under way, and which plan is in force."""
         if self.over is None:
             self._write({"kind": "end", **self._all(plan, self.checkpoints)}, alone=True)
+
+    def leaves(self, nodes: tuple[str, ...]) -> None:
+        """Notes the nodes that the job has left for good."""
+        self._write({"kind": "left", "nodes": list(nodes)})
 
     def stops(self, location: str) -> None:
         """Notes that the job is about to be held, and saved there."""
@@ -227,6 +232,8 @@ class ChangeJournal:
         told: dict[str, Any] = {"plan": plan.to_dict(), "incarnation": self.incarnation}
         if checkpoints:
             told["checkpoints"] = [[one.epoch, one.location] for one in checkpoints]
+        if self.left:
+            told["left"] = list(self.left)
         if self.open_stop is not None:
             told["stop"] = [self.open_stop.location, self.open_stop.saved]
         return told
@@ -252,8 +259,11 @@ class ChangeJournal:
             case "end" | "checkpoint" as kind:
                 self.plan, self.open_change = ExecPlan.from_dict(entry["plan"]), None
                 self.open_stop = OpenStop(*entry["stop"]) if "stop" in entry and kind == "end" else None
+                self.left = tuple(entry.get("left", ()))
                 self.checkpoints = tuple(SavedAt(*one) for one in entry.get("checkpoints", ()))
                 self.incarnation = max(self.incarnation, entry["incarnation"])
+            case "left":
+                self.left = tuple(entry["nodes"])
             case "stop":
                 self.open_stop = OpenStop(entry["location"])
             case "saved" if self.open_stop is not None:

@@ -39,7 +39,8 @@ class PESpec:
         epoch: the routing epoch that its links are opened in.
         routing: what it hosts of elastic regions.
         restore: the snapshot that it goes on from.
-        manifest: of that snapshot, if it was written under this very plan: the element has its own files in it.
+        manifest: of that snapshot, if it is a checkpoint of this very job: its elements have files of their own in it.
+        predecessors: {operator: the element whose files of it are this one's}; its own where none is named.
         by_epoch: whether the job takes checkpoints: what sinks write is hidden until one that counts on it is complete.
         node: the machine where it belongs; empty: any.
     """
@@ -56,6 +57,7 @@ class PESpec:
     routing: PERouting = field(default_factory=PERouting)
     restore: Snapshot | None = None
     manifest: Manifest | None = None
+    predecessors: Mapping[str, str] = field(default_factory=dict)
     by_epoch: bool = False
     node: str = ""
 
@@ -72,6 +74,7 @@ class JobSpec:
         job_id: an id that no other run of the job has.
         secret: 32 random bytes, new for each job.
         restore: the snapshot that it goes on from.
+        epoch: of that one: those of its own checkpoints are higher.
     """
 
     name: str
@@ -81,6 +84,7 @@ class JobSpec:
     job_id: str = field(default_factory=lambda: secrets.token_hex(8))
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(SECRET_BYTES), repr=False)
     restore: Snapshot | None = None
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,7 @@ class IngestAddress:
         channel: the channel to ask for in the handshake.
         secret: the secret of this channel alone, derived from the job's.
         epoch: the routing epoch.
+        complete: whether all rows are there already: nothing is to be pushed.
     """
 
     address: PortAddress
@@ -102,3 +107,8 @@ class IngestAddress:
     channel: str
     secret: bytes = field(repr=False)
     epoch: int = 0
+    complete: bool = False
+
+    def is_same(self, other: IngestAddress) -> bool:
+        """Whether both are of the same run of the source: it is elsewhere once the job has gone back."""
+        return (self.address, self.epoch) == (other.address, other.epoch)

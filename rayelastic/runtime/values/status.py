@@ -18,7 +18,7 @@ class State(enum.Enum):
 
     CREATED = "created"
     RUNNING = "running"
-    RECOVERING = "recovering"  # of a job: something was lost, and it goes back to its last checkpoint
+    RECOVERING = "recovering"  # of a job: after a loss or for another plan it goes on from its last checkpoint
     FINISHED = "finished"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -195,6 +195,7 @@ class PEStatus:
         node: the host that it runs on.
         pid: its operating system process.
         lost_peers: {processing element: why}, where a link of an elastic region broke.
+        encryption: what is in force on its links; empty if it has neither links nor a port.
     """
 
     pe: str
@@ -203,6 +204,7 @@ class PEStatus:
     node: str = ""
     pid: int = 0
     lost_peers: Mapping[str, str] = field(default_factory=dict)
+    encryption: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +216,12 @@ class CheckpointCounters:
         abandoned: that couldn't be completed; the job went on.
         last: the number of the last complete one; 0: none yet.
         seconds: that the last complete one took, all in all.
-        paused: of that, seconds for which sources stood still.
+        paused: of that, seconds for which sources stood still, the one that did so longest.
         restarts: times that the job went back to one, or to its start.
         problem: why there are none, or why the last one was abandoned; empty if all is well.
+        standstill: why all sources stand still until what they sent is processed; empty if marks go with the records.
+        called_again: sources that are functions: a restart calls them from their beginning, and leaves out what they
+            gave before. They have to give the same again.
     """
 
     taken: int = 0
@@ -226,6 +231,8 @@ class CheckpointCounters:
     paused: float = 0.0
     restarts: int = 0
     problem: str = ""
+    standstill: str = ""
+    called_again: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,9 +100,29 @@ def same_list(t):
     return first is second, first is not [1]
 
 
+def none_put_behind(t):
+    lengths = [len(w) for w in t.s.split()]
+    if t.p:
+        lengths.append(t.n)
+    return lengths[-1] if lengths else t.n, len(lengths)
+
+
+def none_or_another(t):
+    lengths = [len(w) for w in t.s.split()]
+    lengths.append(t.n or t.i)
+    return str(lengths[0])
+
+
+def none_or_another_in_front(t):
+    words = list(map(str.lower, t.s.split()))
+    words.sort()
+    words.insert(0, None if t.p else t.s)
+    return words[-1]
+
+
 CASES = [
     counted, counted_from, scaled, scaled_or_not, of_parts, day_of_parts, at_minute, in_frozen_sets, none_and_bools,
-    same_list,
+    same_list, none_put_behind, none_or_another, none_or_another_in_front,
 ]  # fmt: skip
 
 
@@ -208,3 +228,32 @@ def test_what_would_differ_is_refused(compiler, function, reason):
     assert code.lane is Lane.PYTHON
     assert reason in code.reason
     assert "test_conversions.py:" in code.reason
+
+
+class Chosen(NamedTuple):
+    word: str | None
+    count: int
+
+
+class Nicknamed(NamedTuple):
+    s: str
+    u: str
+    m: str | None
+
+
+def none_or_text(t):
+    words = list(map(str.lower, t.u.split()))
+    words.append(t.m or t.s)
+    return words[len(words) // 2], len(words)
+
+
+def test_a_list_whose_items_may_be_none_from_some_line_on_is_right_or_refused(compiler, compiled):
+    """Numba, by the order in which it looks at types, writes items of `str` into a list of `str | None`."""
+    code = compiler.compile(request(none_or_text, Nicknamed, output=Schema.of(Chosen)))
+    if code.lane is Lane.PYTHON:
+        assert "a list is given values that may be None beside others" in code.reason
+        return
+    runner = compiled(none_or_text, Nicknamed)
+    rows = [(text, text * 9, None) for text in ("", "A b", "C d e f g h")]
+    ours, wanted = runner(rows), python_result(runner.code, rows)
+    assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items))

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rayelastic as rel
+from rayelastic.errors import GraphError
 from tests.component.operators.running import CONFIGS, table_of
 
 
@@ -49,7 +50,8 @@ def matches(left: Left, rights: list[Right], how: dict[str, Any]) -> list[Right]
         return [right for right in same if left.at - before <= right.at <= left.at + after]
     if "window" in how:
         return [right for right in same if right.at // how["window"] == left.at // how["window"]]
-    return [right for right in same if right.at <= left.at][-1:]
+    before = [right for right in same if right.at <= left.at]
+    return {"latest": before[-1:], "first": before[:1], "all": before}[how.get("keep", "latest")]
 
 
 def expected(lefts: list[Left], rights: list[Right], **how: Any) -> list[Any]:
@@ -57,13 +59,19 @@ def expected(lefts: list[Left], rights: list[Right], **how: Any) -> list[Any]:
     for left in lefts:
         there = matches(left, rights, how)
         found += [(*left, right.at, right.text) for right in there]
-        if not there and how.get("how") == "left":
+        if not there and how.get("how") in ("left", "full"):
             found.append((*left, None, None))
     return found
 
 
+def without_left(lefts: list[Left], rights: list[Right], **how: Any) -> list[Any]:
+    """Right ones without a match, as they come out."""
+    alone = [right for right in rights if not any(right in matches(left, [right], how) for left in lefts)]
+    return [(right.name, None, None, right.at, right.text) for right in alone]
+
+
 HOW = st.one_of(
-    st.just({}),
+    st.builds(lambda keep: {"keep": keep}, st.sampled_from(["latest", "first", "all"])),
     st.builds(lambda before, after: {"within": (before, after)}, st.integers(0, 15), st.integers(0, 15)),
     st.builds(lambda size: {"window": size}, st.integers(1, 20)),
 )
@@ -73,6 +81,95 @@ HOW = st.one_of(
 @given(LEFTS, RIGHTS, HOW, st.sampled_from(["inner", "left"]))
 def test_joins_by_time(lefts: list[Left], rights: list[Right], matching: dict[str, Any], how: str) -> None:
     assert joined(lefts, rights, how=how, **matching) == expected(lefts, rights, how=how, **matching)
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(LEFTS, RIGHTS, HOW.filter(lambda how: "keep" not in how), st.sampled_from(["right", "full"]))
+def test_outer_joins_of_the_right(lefts: list[Left], rights: list[Right], matching: dict[str, Any], how: str) -> None:
+    found = joined(lefts, rights, how=how, **matching)
+    assert [row for row in found if row[1] is not None] == expected(lefts, rights, how=how, **matching)
+    alone = [row for row in found if row[1] is None]
+    assert sorted(alone, key=str) == sorted(without_left(lefts, rights, **matching), key=str)
+
+
+def test_what_is_joined_from_the_right_can_be_given_an_event_time() -> None:
+    """A window behind it, by a time that each tuple has."""
+    topology = rel.Topology("join")
+    left = topology.source("left", rel.rows([Left("a", 1, 5)])).event_time("lt", "at").key_by("key")
+    right = topology.source("right", rel.rows([Right("a", 2, "x"), Right("b", 13, "y")])).event_time("rt", "at")
+    joined = left.join("joined", right.key_by("name"), within=(0, 3), how="full")
+    whole = joined.map(
+        "whole", lambda t: (t.key, t.at if t.at is not None else t.at_right), schema={"k": str, "at": int}
+    )
+    whole.event_time("time", "at", lateness=20).window(seconds=10).aggregate("n", n=rel.count()).sink("out", rel.list())
+    assert [tuple(t) for t in rel.run(topology)["out"]] == [(0, 10, 1), (10, 20, 1)]
+
+
+class Side(NamedTuple):
+    key: str
+    n: int
+    left: bool
+
+
+ONE_THREAD = rel.JobConfig(threading="manual", threads=1, elasticity="off")
+
+
+def symmetric(rows: list[Side], keep: str, how: str, *, right_first: bool) -> list[Any]:
+    """All rows are one run, which goes to its first consumer before it goes to the second."""
+    topology = rel.Topology("symmetric")
+    source = topology.source("rows", rel.arrow(table_of(Side, rows), Side))
+    right = source.filter("early", lambda t: not t.left) if right_first else source
+    left = source.filter("left", lambda t: t.left).map("l", lambda t: (t.key, t.n), schema={"key": str, "l": int})
+    right = right.filter("right", lambda t: not t.left).map("r", lambda t: (t.key, t.n), schema={"k": str, "r": int})
+    joined = left.key_by("key").join("joined", right.key_by("k"), keep=keep, how=how, symmetric=True)
+    joined.sink("out", rel.list())
+    return [tuple(t) for t in rel.run(topology, ONE_THREAD)["out"]]
+
+
+def played(rows: list[Side], keep: str, how: str) -> list[Any]:
+    kept: dict[tuple[str, bool], list[int]] = {}
+    found: list[Any] = []
+    for row in rows:
+        others = kept.get((row.key, not row.left), [])
+        found += [(row.key, row.n, other) if row.left else (row.key, other, row.n) for other in others]
+        if not others and how in ("full", "left" if row.left else "right"):
+            found.append((row.key, row.n, None) if row.left else (row.key, None, row.n))
+        mine = kept.setdefault((row.key, row.left), [])
+        if keep == "latest":
+            mine.clear()
+        if keep != "first" or not mine:
+            mine.append(row.n)
+    return found
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    st.lists(st.builds(Side, st.sampled_from(["a", "b"]), st.integers(0, 9), st.booleans()), max_size=20),
+    st.sampled_from(["latest", "first", "all"]),
+    st.sampled_from(["inner", "left", "right", "full"]),
+    st.booleans(),
+)
+def test_symmetric_joins_by_arrival(rows: list[Side], keep: str, how: str, right_first: bool) -> None:
+    in_order = sorted(rows, key=lambda row: row.left == right_first)
+    assert symmetric(rows, keep, how, right_first=right_first) == played(in_order, keep, how)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"keep": "last"}, "keep='last'"),
+        ({"keep": "first", "within": 3}, "within=, which keeps all"),
+        ({"how": "outer"}, "how='outer'. Choose inner, left, right or full"),
+        ({"how": "full"}, "nobody knows when the right is without a match"),
+        ({"symmetric": True}, "both streams have an event time"),
+        ({"symmetric": 1}, "symmetric=1"),
+        ({"within": 3, "window": 3}, "within or window, not both"),
+    ],
+)
+def test_joins_that_cant_be(how: dict[str, Any], said: str) -> None:
+    with pytest.raises(GraphError, match="joined") as refused:
+        joined([], [], **how)
+    assert said in str(refused.value)
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())

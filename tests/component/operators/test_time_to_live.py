@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import rayelastic as rel
 from rayelastic import testing
-from rayelastic.errors import StateError
+from rayelastic.errors import GraphError, StateError
 from rayelastic.graph.fluent.stream import Stream
 from rayelastic.job import start
 from tests.component.operators.running import CONFIGS, table_of
@@ -340,3 +340,76 @@ def test_keys_move_between_replicas_with_their_touches(name: str) -> None:
         return counts
 
     assert by_key(found) == by_key(expected)
+
+
+def since(rows: list[Visit], kind: str) -> list[Counted]:
+    """What each key's count is after each row, where its life counts since the first row, or the last that counted."""
+    kept: dict[str, tuple[int, int]] = {}
+    watermark, given = -(10**9), []
+    for who, at in rows:
+        touched, count = kept.get(who, (at, 0))
+        if max(at, watermark) - touched > TTL:
+            touched, count = at, 0
+        counts = at % 3 == 0
+        kept[who] = max(at, touched) if kind == "change" and counts else touched, count + counts
+        watermark = max(watermark, at - LATENESS - 1)
+        given.append(Counted(who, count + counts))
+    return given
+
+
+def thirds(t: Any, s: Any) -> Counted:
+    if t.at % 3 == 0:
+        s.count += 1
+        s.note = t.who
+    return Counted(t.who, s.count)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(VISITS, st.sampled_from([("first", "compiled"), ("first", "python"), ("change", "compiled")]))
+def test_a_life_since_the_first_tuple_or_the_last_change(
+    steps: list[tuple[str, int, int]], how: tuple[Any, Any]
+) -> None:
+    def declare(s: Stream) -> Stream:
+        timed = s.event_time("time", "at", lateness=LATENESS).key_by("who")
+        return timed.map("op", thirds, state=Seen, schema=Counted, lane=how[1], ttl=rel.Ttl(TTL, since=how[0]))
+
+    rows = visits(steps)
+    assert testing.collect(declare, rows, Visit) == since(rows, how[0])
+
+
+def test_a_text_that_is_kept_again_is_a_change() -> None:
+    """The same length, another content: the state's bytes may be the same."""
+
+    def noted(t: Any, s: Any) -> Counted:
+        if t.at < 8:
+            s.note = f"a text of more than twelve bytes {t.at % 2}"
+        return Counted(s.note, s.count)
+
+    def declare(s: Stream) -> Stream:
+        timed = s.event_time("time", "at").key_by("who")
+        return timed.map("op", noted, state=Seen, schema=Counted, lane="compiled", ttl=rel.Ttl(TTL, since="change"))
+
+    notes = testing.collect(declare, [Visit("a", 0), Visit("a", 7), Visit("a", 8), Visit("a", 17)], Visit)
+    assert [t[0][-1:] for t in notes] == ["0", "1", "1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("declare", "said"),
+    [
+        (lambda s: s.map("op", thirds, state=Seen, schema=Counted, ttl=rel.Ttl(5, since="ever")), "since='ever'"),
+        (
+            lambda s: s.map("op", thirds, state=Seen, schema=Counted, lane="python", ttl=rel.Ttl(5, since="change")),
+            "needs the compiled lane",
+        ),
+        (
+            lambda s: s.aggregate("op", n=rel.count(), emit="update", ttl=rel.Ttl(5, since="change")),
+            "changes an aggregate",
+        ),
+        (lambda s: s.deduplicate("op", ttl=rel.Ttl(0, since="first")), "ttl=0"),
+    ],
+)
+def test_lives_that_cant_be(declare: Any, said: str) -> None:
+    topology = rel.Topology("refused")
+    with pytest.raises(GraphError, match="op") as refused:
+        declare(topology.source("rows", rel.rows([Visit("a", 1)])).key_by("who"))
+    assert said in str(refused.value)

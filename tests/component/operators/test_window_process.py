@@ -93,8 +93,8 @@ def test_what_has_no_process() -> None:
     topology = rel.Topology("wrong")
     timed = topology.source("rows", rel.rows(rows_of(1), schema=Row)).event_time("time", "at")
     for framed, fn, said in (
-        (timed.key_by("key").window(count=3), whole, "a window by count has no process"),
-        (timed.window(seconds=3), whole, "Write .key_by(...) before .window"),
+        (timed.key_by("key").window(count=3), whole, "windows by count are only aggregated"),
+        (timed.window(seconds=3), whole, "Write .key_by(...) before"),
         (timed.key_by("key").window(seconds=3), len, "process calls fn(key, window, tuples)"),
     ):
         with pytest.raises(GraphError) as caught:

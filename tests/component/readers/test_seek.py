@@ -17,6 +17,7 @@ from rayelastic import _native
 from rayelastic.job.preparing import prepare
 from rayelastic.runtime.element.hosted import HostedOperators
 from rayelastic.runtime.element.wiring import connect_operators
+from rayelastic.runtime.files.csv_batches import Files
 from rayelastic.runtime.files.inputs import Input, Place
 from rayelastic.runtime.snapshot import SnapshotFolder
 from rayelastic.runtime.values.specs import PESpec
@@ -28,7 +29,7 @@ GROUP = 512  # rows
 POSITIONS = [0, 1, GROUP, GROUP + 1, 4_999, 5_000, 5_001, TOTAL - 1, TOTAL]
 
 
-def given(source: Any, position: int, place: Place | None = None) -> tuple[list[Any], int]:
+def given(source: Any, position: int, place: Place | None = None, said: Any = None) -> tuple[list[Any], int]:
     """What a source gives that goes on from a position, and how many rows it had to give again."""
     topology = rel.Topology("seek")
     topology.source("rows", source).sink("out", rel.arrow())
@@ -37,7 +38,7 @@ def given(source: Any, position: int, place: Place | None = None) -> tuple[list[
     hosted = HostedOperators(spec)
     hosted.open({})
     hosted.build()
-    again = hosted.seek({"rows": position}, {"rows": Input("any", (), place)})
+    again = hosted.seek({"rows": position}, {"rows": Input("any", (), place, said)})
     scheduler = _native.Scheduler()
     ids = {name: scheduler.add(native, skip=again.get(name, 0)) for name, native in hosted.natives.items()}
     connect_operators(scheduler, spec.operators, ids)
@@ -134,3 +135,62 @@ def test_text_goes_on_at_a_byte_and_what_is_packed_at_a_file(packed: bool, tmp_p
 def test_a_place_behind_the_position_isnt_believed(tmp_path: Path) -> None:
     files = text_files(tmp_path, packed=False)
     assert given(rel.text(files), 79_999, Place(1, 0, 80_001)) == ([f"1:{39_999:0100d}"], 79_999)
+
+
+CSV_ROWS = 3_000  # of a file
+
+
+def csv_files(folder: Path) -> list[Path]:
+    files = [folder / f"{number}.csv" for number in range(4)]
+    for number, file in enumerate(files):
+        rows = range(number * CSV_ROWS, (number + 1) * CSV_ROWS)
+        file.write_text("n,text\n" + "".join(f'{n},"two\nlines"\n' for n in rows))
+    return files
+
+
+def test_csv_goes_on_with_the_file_that_it_was_in(tmp_path: Path) -> None:
+    files, arrived, stopped = csv_files(tmp_path), threading.Event(), threading.Event()
+
+    def wait(t: Any) -> int:
+        if t.n == 2 * CSV_ROWS + 500:
+            arrived.set()
+        if arrived.is_set():
+            stopped.wait(A_WHILE)
+        return int(t.n)
+
+    def numbers(*more: Path) -> rel.Topology:
+        topology = rel.Topology("numbers")
+        rows = topology.source("rows", rel.csv([*files, *more], {"n": int, "text": str}))
+        rows.map("wait", wait, schema={"n": int}, lane="python").sink("out", rel.list())
+        return topology
+
+    job = rel.start(numbers(), rel.JobConfig(threading="dynamic", queue_records=256))
+    assert arrived.wait(PATIENCE)
+    before = job.stop(tmp_path / "saved")["out"]
+    stopped.set()
+    saved = SnapshotFolder(rel.Snapshot(tmp_path / "saved")).manifest()
+    said, position = saved.inputs["rows"].position, saved.positions["rows"]
+    assert said == [position // CSV_ROWS, position // CSV_ROWS * CSV_ROWS]
+    assert said[0] >= 2
+    arrived.clear()
+    after = rel.run(numbers(), restore=tmp_path / "saved")["out"]
+    assert [t.n for t in before + after] == list(range(4 * CSV_ROWS))
+    rest, again = given(rel.csv(files, {"n": int}), position, said=said)
+    assert again == position % CSV_ROWS
+    assert rest == list(range(position, 4 * CSV_ROWS))
+
+
+@pytest.mark.parametrize("said", [None, [9, 0], [1, 5_000], [-1, 0], "text", [1]])
+def test_a_file_that_csv_can_t_have_been_in_isnt_believed(tmp_path: Path, said: Any) -> None:
+    assert given(rel.csv(csv_files(tmp_path), {"n": int}), 4_000, said=said) == (list(range(4_000, 12_000)), 4_000)
+
+
+@pytest.mark.parametrize("position", [0, 1, 2_999, 3_000, 3_001, 6_000, 12_000])
+def test_a_csv_source_says_its_file_at_each_position(tmp_path: Path, position: int) -> None:
+    files = Files(4)
+    for number in range(4):
+        files.begin(number * CSV_ROWS)
+    assert given(rel.csv(csv_files(tmp_path), {"n": int}), position, said=files.position(position)) == (
+        list(range(position, 12_000)),
+        position % CSV_ROWS if position < 12_000 else CSV_ROWS,
+    )

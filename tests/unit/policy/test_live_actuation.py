@@ -132,3 +132,34 @@ def test_rules_of_the_performer() -> None:
     check_performable(plan_change(plan, wide))
     with pytest.raises(ChangeError, match="while they run"):
         check_performable(plan_change(wide, plan.with_replicas("r1", 2, ("pe0", "pe2"))))
+
+
+@pytest.mark.parametrize(("half", "most"), [(10.0, 2), (60.0, 8)])
+def test_a_load_that_comes_and_goes_ends_with_what_its_peaks_need(half: float, most: int) -> None:
+    """Without the guard it changes 74 times in an hour at a period of 120 s."""
+    job = ClusterJob.chain("flaps", 1e-7, [20 * MICRO])
+    plant = ClusterPlant(job, [SimulatedNode(f"n{i}", 4) for i in range(3)], ClusterConstants())
+    simulation = ClusterSimulation(
+        plant, Performed(job.plan()), lambda time: {"r0": 150e3 if int(time // half) % 2 == 0 else 15e3}, period=2.0,
+        noise=NOISE, seed=1, offered_known=False,
+    )  # fmt: skip
+    simulation.run(900)
+    assert len([step for step in simulation.trace if step.decision.changes]) <= most
+    assert simulation.trace[-1].plan.region("r1").replicas >= 3
+    assert not any(step.decision.changes for step in simulation.trace[-300:])
+
+
+def test_a_job_shrinks_to_the_most_that_was_needed_lately() -> None:
+    """Not to what is needed at the moment when it has waited for long enough."""
+    job = ClusterJob.chain("wishes", 1e-7, [20 * MICRO])
+    plant = ClusterPlant(job, [SimulatedNode(f"n{i}", 4) for i in range(3)], ClusterConstants())
+
+    def load(time: float) -> float:
+        return 200e3 if time < 60 else (100e3 if time < 72 else 20e3)
+
+    simulation = ClusterSimulation(
+        plant, Performed(job.plan()), lambda time: {"r0": load(time)}, period=2.0, seed=1, offered_known=False
+    )
+    simulation.run(100)
+    after = [step.plan.region("r1").replicas for step in simulation.trace if step.time > 70]
+    assert list(dict.fromkeys(after)) == [5, 3, 1]

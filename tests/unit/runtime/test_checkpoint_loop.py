@@ -13,41 +13,41 @@ from rayelastic.runtime.values.status import CheckpointCounters, State
 class Taking:
     """Takes checkpoints, or fails to, as told."""
 
-    def __init__(self, last: int = 0) -> None:
+    def __init__(self) -> None:
         self.state = State.RUNNING
         self.counters = CheckpointCounters()
         self.problem: Exception | None = None
         self.taken: list[int] = []
-        self.loop = CheckpointLoop("job", 2.0, self._take, lambda: self.state, self._counted, last=last)
+        self.loop = CheckpointLoop("job", 2.0, self._take, lambda: self.state, self._counted)
 
-    def _take(self, number: int) -> Taken:
+    def _take(self) -> Taken:
         if self.problem is not None:
             raise self.problem
-        self.taken.append(number)
-        return Taken(number, 0.5, 0.2)
+        self.taken.append(len(self.taken) + 1)
+        return Taken(self.taken[-1], 0.5, 0.2)
 
     def _counted(self, now: CheckpointCounters | None) -> CheckpointCounters:
         self.counters = now or self.counters
         return self.counters
 
 
-def test_numbers_go_on_where_an_earlier_coordinator_was() -> None:
-    one = Taking(last=7)
+def test_what_is_taken_is_counted() -> None:
+    one = Taking()
     one.loop.take()
     one.loop.take()
-    assert one.taken == [8, 9]
-    assert one.counters == CheckpointCounters(taken=2, last=9, seconds=0.5, paused=0.2)
+    assert one.taken == [1, 2]
+    assert one.counters == CheckpointCounters(taken=2, last=2, seconds=0.5, paused=0.2)
 
 
 @pytest.mark.parametrize("problem", [StateError("full disk"), TimeoutError("slow"), OSError("gone")])
-def test_one_that_is_abandoned_is_counted_and_its_number_is_used_up(problem: Exception) -> None:
+def test_one_that_is_abandoned_is_counted(problem: Exception) -> None:
     one = Taking()
     one.problem = problem
     one.loop.take()
     assert (one.counters.abandoned, one.counters.problem) == (1, str(problem))
     one.problem = None
     one.loop.take()
-    assert one.taken == [2]
+    assert one.taken == [1]
     assert (one.counters.taken, one.counters.abandoned, one.counters.problem) == (1, 1, "")
 
 

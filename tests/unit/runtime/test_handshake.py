@@ -57,6 +57,25 @@ def test_a_dialler_gives_nothing_to_a_port_that_cannot_prove():
     assert dialler.prove(impostor.receive(dialler.opening)) == bytes(PROOF_BYTES)
 
 
+def test_a_port_that_cannot_prove_is_not_believed_when_it_accepts():
+    dialler, impostor = Dialler("job", HELLO, SECRET), listener(secret=bytes(32))
+    assert dialler.prove(impostor.receive(dialler.opening)) == bytes(PROOF_BYTES)
+    with pytest.raises(HandshakeError) as caught:
+        dialler.conclude(b"\0")
+    assert caught.value.refusal is Refusal.SECRET
+
+
+def test_both_sides_get_the_same_key_which_no_other_connection_has():
+    keys = set()
+    for _ in range(3):
+        dialler, port = Dialler("job", HELLO, SECRET), listener()
+        dialler.conclude(port.receive(dialler.prove(port.receive(dialler.opening))))
+        assert dialler.key == port.key
+        keys.add(port.key)
+    assert len(keys) == 3
+    assert {len(key) for key in keys} == {32}
+
+
 def test_a_port_that_reflects_the_nonce_and_proof_is_not_trusted():
     dialler = Dialler("job", HELLO, SECRET)
     nonce = dialler.opening[PREFIX_BYTES - 32 : PREFIX_BYTES]

@@ -155,6 +155,21 @@ class Scheduler {
   // Some go on, the others stay held. Throws std::invalid_argument for an unknown operator.
   void let_go(const std::vector<OperatorId>& ids);
 
+  // Epochs: each source sends a mark where it is held, and goes on; what an operator had taken when the mark had come by all of its edges is
+  // exactly what those upstream had sent before theirs. Not for graphs with loops.
+  // Before the start: which operators are held where the mark is, until let_go. Throws std::logic_error after it.
+  void stop_at_epochs(std::vector<OperatorId> ids);
+  // Whether the marks of the last epoch have all been sent, and its sources let go; waits for that. To be asked before these are held.
+  [[nodiscard]] bool wait_sent(std::chrono::nanoseconds patience) const;
+  // Sources that are held; epochs are numbered upwards from 1. False: the last one's are still being sent, and nothing is done.
+  [[nodiscard]] bool send_epoch(const std::vector<OperatorId>& sources, std::int64_t epoch);
+  // Those of `ids` that are held at the mark of that epoch, or have ended before it; waits until there is one, or up to `patience`.
+  // Call without the GIL.
+  [[nodiscard]] std::vector<OperatorId> wait_epoch(const std::vector<OperatorId>& ids, std::int64_t epoch,
+                                                   std::chrono::nanoseconds patience);
+  // Marks up to that one mean nothing any more, nobody waits for them, and who is held at one goes on. Any thread, at any time.
+  void abandon_epochs(std::int64_t epoch);
+
   // Soon calls an operator that takes commands (OperatorSpec::commanded) with a Command mark, after what waits at its port, as long as it
   // isn't final. Returns at once.
   void poke(OperatorId id);

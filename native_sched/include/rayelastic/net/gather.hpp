@@ -7,6 +7,9 @@
 // turns: its tap hands over what comes; before the first turn the tap passes everything on itself.
 // It can't stand still: of the turns that aren't through, the lowest one is all in its replica, and nobody else is waited for meanwhile.
 //
+// The mark of an epoch is passed on when it has come by all arms, and from the taps in this PE, which hand it over though they pass it on
+// themselves as well; an arm that has had it waits. (Where the output of gather and tap meets, the engine does the same.)
+//
 // A gather ends when all links that it knows and all local ends (replicas in the same PE) have ended, and there is at least one. A link that
 // comes after that is refused: its sender learns it by the loss of the link.
 #pragma once
@@ -51,6 +54,8 @@ class Gather {
   // In turn, of the local replica. False: stop.
   [[nodiscard]] bool put(const Run& run);
   [[nodiscard]] bool put(Mark mark);
+  // Marks of epochs up to that one mean nothing any more.
+  void abandon_epochs(std::int64_t epoch);
   // In turn: what the local replica has handed over, and what of it has been passed on. Any thread.
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> flow() const;
   [[nodiscard]] bool speaks() const noexcept { return speaks_.load(); }  // a watermark has been passed on
@@ -80,6 +85,7 @@ class Gather {
 
   void receive(Arm& arm);
   [[nodiscard]] bool is_due(const Arm& arm, bool records, Mark mark) const noexcept;
+  [[nodiscard]] bool is_aligned(std::int64_t epoch) const noexcept;
   [[nodiscard]] bool is_due(const Arm& arm) const noexcept;
   [[nodiscard]] std::int64_t pass_local(Piece piece, rel_context* context);
   [[nodiscard]] std::int64_t pass(Arm& arm, std::byte* out, std::size_t capacity, rel_context* context);
@@ -104,6 +110,7 @@ class Gather {
   Arm local_;
   const Arm* current_ = nullptr;  // whose turn it is
   std::int64_t due_ = 0;          // the next turn
+  std::int64_t epoch_ = 0;        // the last one that was passed on, or given up
   std::atomic<bool> speaks_{false};
   std::vector<std::string> lost_;
   bool ended_ = false;

@@ -26,6 +26,7 @@
 #include <thread>
 
 #include "rayelastic/net/frame.hpp"
+#include "rayelastic/net/tls.hpp"
 #include "rayelastic/operator/operator.hpp"
 
 namespace rayelastic {
@@ -40,7 +41,7 @@ struct LinkOptions {
   std::chrono::milliseconds heartbeat{500};        // an idle side says that it lives
   std::chrono::milliseconds silence{30000};        // a peer that said nothing for so long is lost; one that closed is at once
   std::chrono::milliseconds first_silence{60000};  // the same before its first frame: it may still be starting
-  bool checksum = true;                            // CRC32C in every frame sent (D6)
+  bool checksum = true;                            // CRC32C in every frame sent (D6), but where TLS proves more
 };
 
 // Totals since the link was made. Frames and bytes of every kind, headers included.
@@ -60,7 +61,8 @@ class Link {
   enum class Outcome : std::uint8_t { Ok, End, Stopped, Failed };
 
   // Owns `fd`, a connected stream socket, from now on. Throws std::system_error or std::invalid_argument (window or sizes of no sense).
-  [[nodiscard]] static std::shared_ptr<Link> over(int fd, LinkOptions options);
+  // With `tls`, whose handshake over it has ended, what goes over it is encrypted.
+  [[nodiscard]] static std::shared_ptr<Link> over(int fd, LinkOptions options, std::shared_ptr<Tls> tls = {});
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -71,6 +73,7 @@ class Link {
   [[nodiscard]] LinkCounters counters() const noexcept;  // any thread
   [[nodiscard]] const LinkOptions& options() const noexcept { return options_; }
   [[nodiscard]] std::string failure() const;  // what the first Failed was, empty before; any thread
+  [[nodiscard]] std::string encryption() const { return tls_ ? tls_->in_force() : std::string(); }
 
   // What the two operators below use; each side from its operator's thread.
   void open_out(std::shared_ptr<const Schema> schema);
@@ -101,7 +104,7 @@ class Link {
   using Clock = std::chrono::steady_clock;
   using Lock = std::unique_lock<std::mutex>;
 
-  Link(int fd, LinkOptions options);
+  Link(int fd, LinkOptions options, std::shared_ptr<Tls> tls);
 
   // link.cpp: the connection, the service thread and failures.
   void serve();
@@ -122,7 +125,7 @@ class Link {
   [[nodiscard]] bool has_credit() const noexcept;
   template <typename Done>
   [[nodiscard]] Outcome wait_until(Lock& lock, Done done);
-  [[nodiscard]] bool has_unsent() const noexcept { return sealed_sent_ < sealed_bytes_; }
+  [[nodiscard]] bool has_unsent() const noexcept { return sealed_sent_ < sealed_bytes_ || (tls_ && tls_->unsent()); }
 
   // link_receive.cpp: what comes in. Of the reading thread.
   void read_control();
@@ -133,11 +136,14 @@ class Link {
   [[nodiscard]] Outcome read_records(const FrameHeader& header, Received& received);
   [[nodiscard]] Outcome read_body(const FrameHeader& header, std::byte* records, char* text);
   [[nodiscard]] Outcome read_parts(std::span<iovec> parts, std::size_t& got);
+  [[nodiscard]] ssize_t wait_for_bytes(std::span<iovec> parts);
+  [[nodiscard]] std::string loss_of(int error) const;
   [[nodiscard]] Outcome say_goodbye();
   [[nodiscard]] FrameFault compare_schemas(const FrameHeader& hello) const noexcept;
 
   const LinkOptions options_;
   const int fd_;
+  const std::shared_ptr<Tls> tls_;
   int wake_fd_ = -1;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> closing_{false};

@@ -18,6 +18,9 @@
 //   A router that deals in turns (a region without state, where any replica may have any record) looks at no key: parts of runs go to the
 //     replicas in turn, each to one that has room, between two Turn marks of its own; so what comes behind it is put in order again
 //     (gather.hpp). The first turn is an empty one of the replica that had everything before: it stands behind all of that.
+//   A router that sends everywhere looks at no key either: each record goes to every target that owns a partition, or has owned one since it was
+//     attached. While any partition is held all its records wait: so what a replica was sent is told by its place between the marks, and one
+//     that gets its first keys gets, with their state, what the others know, and from then on what they get.
 //   Commands of an older epoch than one that was carried out are refused: they come from a coordinator that was replaced.
 #pragma once
 
@@ -48,6 +51,7 @@ struct RouterOptions {
   std::vector<std::uint16_t> locals;   // targets that are reached by the output ports 0, 1, ...; others by links
   std::size_t hold_bytes = 64U << 20;  // of records that wait for their keys; beyond it everything waits
   bool in_turn = false;                // deal in turns, whatever the keys
+  bool everywhere = false;             // each record to all targets, whatever the keys
 };
 
 struct RouterCounters {
@@ -107,6 +111,7 @@ class Router {
     std::int32_t port = -1;  // of the operator; -1: link
     std::shared_ptr<Link> link;
     bool broken = false;
+    bool fed = false;             // it owns a partition, or has owned one
     std::vector<std::byte> part;  // of the run that is being scattered
     std::size_t records = 0;
   };
@@ -121,6 +126,8 @@ class Router {
   [[nodiscard]] bool scatter(const Run& run, rel_context* context);
   [[nodiscard]] bool send(Target& target, std::uint16_t number, rel_context* context);
   [[nodiscard]] bool deal(const Run& run, rel_context* context);
+  [[nodiscard]] bool send_everywhere(const Run& run, rel_context* context);
+  [[nodiscard]] bool feeds_several() const noexcept;
   [[nodiscard]] bool send_turn(std::uint16_t number, const Run& run, rel_context* context);
   [[nodiscard]] bool send_all(std::uint16_t number, const Run& run, rel_context* context);
   [[nodiscard]] std::uint16_t next_in_turn();

@@ -32,12 +32,20 @@ class StateReader;  // state_bytes.hpp
 class StateWriter;
 using TextCheck = std::function<void(const StringView& bytes)>;
 
+// What touches a key.
+enum class Touch : std::uint8_t {
+  Each,   // each of its records
+  First,  // that which made its state, and no other
+  Change  // those whose function changed its state; only for records that are looked up one by one
+};
+
 // After how long without a touch a key is forgotten. With `field`: by event time, that of its records; else by the clock.
 struct TimeToLive {
   std::int64_t ticks = 0;                    // of the field, or nanoseconds; 0: keys stay for ever
   std::string field = {};                    // the event time
   std::int64_t shift = 0;                    // ticks to be added to it
   std::function<std::int64_t()> clock = {};  // nanoseconds since whenever; the steady clock if it is empty
+  Touch touch = Touch::Each;
 };
 
 class KeyedState final : public StateTable {
@@ -70,6 +78,9 @@ class KeyedState final : public StateTable {
   void lookup(const std::byte* records, std::size_t count, void** slots);
   // The same for keys made by extractor(); `touched` is when they were, with a time to live.
   void lookup_keys(const StringView* keys, std::size_t count, void** slots, const std::int64_t* touched = nullptr);
+  // With Touch::Change: whether records have to be looked up one by one, and touch_if_changed() called behind the function of each.
+  [[nodiscard]] bool looks_for_changes() const noexcept;
+  void touch_if_changed() noexcept;
   // The state of `key`, null if there is none.
   [[nodiscard]] void* find(const StringView& key) const noexcept;
 
@@ -79,6 +90,7 @@ class KeyedState final : public StateTable {
   // What rel_keep_text does: `field` is a string view in a state record of this table.
   void keep_text(void* field, const char* text, std::uint32_t bytes) {
     texts_.assign(*static_cast<StringView*>(field), text, bytes);
+    text_kept_ = true;
     publish();
   }
 
@@ -211,6 +223,7 @@ class KeyedState final : public StateTable {
   std::size_t block_mask_;
   TextRooms texts_;
   std::unique_ptr<Lives> lives_;  // null without a time to live
+  bool text_kept_ = false;        // since the last lookup, with Touch::Change
 
   struct FreeBlock {
     void operator()(std::byte* block) const noexcept;

@@ -43,6 +43,7 @@ OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine
       text_out_(spec.output != nullptr && spec.output->has_text()),
       needs_token_((spec.flags & REL_NEEDS_TOKEN) != 0),
       keyed_((spec.flags & REL_KEYED) != 0),
+      one_by_one_(keyed_ && spec.keyed->looks_for_changes()),
       source_((spec.flags & REL_SOURCE) != 0),
       paced_(spec.output != nullptr && spec.demands.empty() && (spec.flags & (REL_ONE_TO_ONE | REL_FILTER)) == 0),
       skip_(spec.skip),
@@ -135,7 +136,7 @@ bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool 
   tuples_in_.add(run.count);
   const bool in_place = in_place_ && writable;
   // Longer inputs are split, so that a function always has capacity >= n; a call in place or without output needs no buffer.
-  const std::size_t longest = (in_place || out_stride_ == 0) && !keyed_ ? run.count : capacity_;
+  const std::size_t longest = one_by_one_ ? 1 : (in_place || out_stride_ == 0) && !keyed_ ? run.count : capacity_;
   for (std::size_t done = 0;;) {
     const std::size_t count = std::min(longest, run.count - done);
     input_ = {run.records + done * in_stride_, count, in_stride_, run.chunks, in_place ? run.home : nullptr};
@@ -293,7 +294,10 @@ std::int64_t OperatorContext::process(std::byte* out, std::int64_t capacity) {
       beside_token_ = waits_.load(std::memory_order_relaxed);
       enter_token();
     }
-    return process_(input_.records, static_cast<std::int64_t>(input_.count), out_stride_ == 0 ? nullptr : out, capacity, state, this);
+    const std::int64_t made =
+        process_(input_.records, static_cast<std::int64_t>(input_.count), out_stride_ == 0 ? nullptr : out, capacity, state, this);
+    if (one_by_one_) spec_.keyed->touch_if_changed();
+    return made;
   } catch (const std::exception& error) {
     message_ = error.what();
   } catch (...) {
@@ -354,6 +358,7 @@ bool OperatorContext::emit(std::int32_t output, const void* records, std::int64_
     const Run run{static_cast<const std::byte*>(records), static_cast<std::size_t>(n), further == nullptr ? out_stride_ : further->stride,
                   has_text ? output_chunks() : std::span<Chunk* const>{}};
     ok = inside_if_source([&] {
+      if (!await_alignment()) return false;
       tuples_out_.add(static_cast<std::uint64_t>(n));
       if (further != nullptr && further->consumers.empty()) further->untaken.add(static_cast<std::uint64_t>(n));
       const std::vector<Port*>& consumers = further == nullptr ? consumers_ : further->consumers;
@@ -377,6 +382,7 @@ bool OperatorContext::submit(std::byte* out, std::size_t count) {
 bool OperatorContext::deliver(std::byte* out, std::size_t count) {
   bool ok = true;
   if (count > 0 && out_stride_ != 0) {
+    if (!await_alignment()) return false;
     tuples_out_.add(count);
     Run run{out, count, out_stride_, text_out_ ? output_chunks() : std::span<Chunk* const>{}};
     const std::size_t last = consumers_.size() - 1;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,6 +43,11 @@ class alignas(64) OperatorContext final : public rel_context {
   // Its inputs meet in a junction: there are several, or it is conjunctive.
   void meet(std::vector<Junction::Input> inputs);
   [[nodiscard]] Junction* junction() noexcept { return junction_.get(); }
+  // One of its consumers has several edges: see operator_epochs.cpp.
+  void align_with(OperatorContext& consumer) { meetings_.push_back(&consumer); }
+  [[nodiscard]] std::size_t inputs() const noexcept { return inputs_; }
+  // It is to be held where its mark of an epoch is.
+  void stop_at_epochs() noexcept { stops_at_epochs_ = true; }
 
   // Processes a run and submits what comes out. writable: the records are the callee's to overwrite. token_held: the caller
   // entered the token for this operator; it is left again here. False: stop.
@@ -76,6 +82,18 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] std::vector<std::uint64_t> untaken() const;
   // Calls the operator's interrupt hook, the first time. A source ends then.
   void interrupt();
+  // Epochs (operator_epochs.cpp).
+  // Of a source that is held: its mark goes out, at its position. False: stop.
+  [[nodiscard]] bool send_epoch(std::int64_t epoch) { return is_final() || pass({MarkKind::Epoch, epoch}); }
+  // It is held at the mark of that epoch, and nobody is inside.
+  [[nodiscard]] bool is_held_at(std::int64_t epoch) const noexcept {
+    return held_at_.load(std::memory_order_acquire) == epoch && safe_point_.is_held() && safe_point_.settled();
+  }
+  // After Engine::abandoned or `stopping` is set: nobody waits for an epoch up to that one any more, nor is held at one.
+  void give_epochs_up(std::int64_t epoch) noexcept;
+  // It is held, and goes on.
+  void let_go() noexcept;
+
   // Its safe point: entered around every run, firing and mark; by a source around what it submits, which may wait inside for ever.
   [[nodiscard]] Hold& safe_point() noexcept { return safe_point_; }
 
@@ -154,6 +172,13 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool pass(std::size_t output, Mark mark);
   [[nodiscard]] bool show(Mark mark);
   [[nodiscard]] bool advance(std::uint32_t edge, std::int64_t watermark);
+  [[nodiscard]] bool take_epoch(Mark mark);
+  [[nodiscard]] bool align();
+  void hold_here();
+  [[nodiscard]] bool is_aligned(std::int64_t epoch) const noexcept;
+  // Before anything is submitted behind a mark.
+  [[nodiscard]] bool await_alignment() { return unaligned_ == 0 || wait_aligned(); }
+  [[nodiscard]] bool wait_aligned();
   [[nodiscard]] bool send_probe();
   [[nodiscard]] bool take_probe();
   [[nodiscard]] bool end();
@@ -176,6 +201,7 @@ class alignas(64) OperatorContext final : public rel_context {
   const bool text_out_;
   const bool needs_token_;
   const bool keyed_;
+  const bool one_by_one_;  // its records are processed one by one
   const bool source_;
   const bool paced_;  // it may give more than it takes, to be measured by pace_
   std::uint64_t skip_;
@@ -222,14 +248,23 @@ class alignas(64) OperatorContext final : public rel_context {
   std::size_t turn_ = 0;                // which way the next Time mark takes
   std::size_t inputs_ = 0;              // edges that aren't feedback
   std::size_t finals_ = 0;
-  bool idle_ = false;                      // all inputs are
-  std::int64_t watermark_ = kNoWatermark;  // the least of
-  std::vector<std::int64_t> watermarks_;   // by edge that isn't feedback
-  std::size_t feedbacks_ = 0;              // edges
-  std::size_t probes_ = 0;                 // of this round
-  std::size_t returned_ = 0;               // records that came back since the probe was sent
-  std::atomic<bool> waits_{false};         // the profiler's
-  std::atomic<bool> final_{false};         // release: everything that the operator did is done
+  bool idle_ = false;                       // all inputs are
+  std::int64_t watermark_ = kNoWatermark;   // the least of
+  std::vector<std::int64_t> watermarks_;    // by edge that isn't feedback
+  std::size_t feedbacks_ = 0;               // edges
+  std::size_t probes_ = 0;                  // of this round
+  std::size_t returned_ = 0;                // records that came back since the probe was sent
+  std::vector<OperatorContext*> meetings_;  // consumers that have several edges
+  std::int64_t unaligned_ = 0;              // the epoch whose mark it has passed on to meetings_, until these have aligned; 0: none
+  std::int64_t epoch_ = 0;                  // whose marks are coming in
+  std::size_t epochs_ = 0;                  // edges by which its mark has come; 0: none, or it has aligned
+  bool stops_at_epochs_ = false;
+  std::mutex held_mutex_;                     // innermost: it is held for an epoch, or that is given up, not both
+  std::atomic<std::int64_t> held_at_{0};      // the epoch at whose mark it is held; 0: none
+  std::atomic<std::int64_t> aligned_{0};      // the last epoch whose mark has come by all edges
+  std::atomic<std::uint32_t> alignments_{0};  // changes when aligned_ does, and when waiting for that is vain
+  std::atomic<bool> waits_{false};            // the profiler's
+  std::atomic<bool> final_{false};            // release: everything that the operator did is done
   std::atomic<bool> interrupted_{false};
 };
 

@@ -10,6 +10,7 @@ namespace rayelastic {
 
 // One way at a fork, and the next one the next time.
 bool OperatorContext::pass_one_way(Mark mark) {
+  if (!await_alignment()) return false;
   const std::vector<Port*>* consumers = &consumers_;
   const std::vector<std::uint32_t>* edges = &edges_;
   std::size_t ways = consumers->size();
@@ -29,10 +30,12 @@ bool OperatorContext::pass(Mark mark) {
   for (std::size_t output = 0; output <= further_outputs_.size(); ++output) {
     if (!pass(output, mark)) return false;
   }
+  if (mark.kind == MarkKind::Epoch && !meetings_.empty()) unaligned_ = mark.value;
   return true;
 }
 
 bool OperatorContext::pass(std::size_t output, Mark mark) {
+  if (!await_alignment()) return false;
   const std::vector<Port*>& consumers = output == 0 ? consumers_ : further_outputs_[output - 1].consumers;
   const std::vector<std::uint32_t>& edges = output == 0 ? edges_ : further_outputs_[output - 1].edges;
   for (std::size_t index = 0; index < consumers.size(); ++index) {
@@ -72,9 +75,11 @@ bool OperatorContext::deliver(Mark mark) {
     return send_probe();
   }
   if (mark.kind == MarkKind::Watermark) return advance(mark.edge, mark.value);
+  if (mark.kind == MarkKind::Epoch) return take_epoch(mark);
   if (mark.kind != MarkKind::Final) return show(mark);
-  if (!advance(mark.edge, kEndOfTime)) return false;
-  if (++finals_ < inputs_) return true;
+  // A stream that goes on elsewhere isn't at the end of its time: what waits for that is in the snapshot, and comes there.
+  if (engine_.finishing.load(std::memory_order_relaxed) && !advance(mark.edge, kEndOfTime)) return false;
+  if (++finals_ < inputs_) return align();
   return feedbacks_ > 0 ? send_probe() : end();
 }
 

@@ -45,6 +45,9 @@ void Graph::build(Engine& engine, const Models& models, const Overflow& overflow
   for (OperatorId id = 0; id < specs_.size(); ++id) {
     if (specs_[id].commanded) ports_[id].front()->add_edge();  // of Errands
   }
+  for (const Edge& edge : edges_) {
+    if (!edge.feedback && contexts_[edge.to]->inputs() > 1) contexts_[edge.from]->align_with(*contexts_[edge.to]);
+  }
   for (const auto& context : contexts_) context->keep_way();
 }
 

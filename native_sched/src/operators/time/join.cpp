@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "operator/output_writer.hpp"
+#include "operators/time/joined_fields.hpp"
 #include "operators/time/window_kinds.hpp"
 #include "record/time_field.hpp"
 #include "state/due_keys.hpp"
@@ -20,30 +21,11 @@ namespace rayelastic {
 
 namespace {
 
-struct Kept {
-  std::int64_t time;
-  std::byte* record;
+struct Key {
+  std::vector<KeptRecord> rights;  // in the order of times
+  std::vector<KeptRecord> lefts;   // of a symmetric join
+  std::int64_t due = kEndOfTime;   // when the first right one can be dropped
 };
-
-struct RightKey {
-  std::vector<Kept> records;      // in the order of times
-  std::int64_t due = kEndOfTime;  // when the first can be dropped
-};
-
-struct FieldCopy {
-  const Field* from;
-  const Field* to;
-};
-
-void copy_fields(const std::vector<FieldCopy>& fields, const Schema& from, const std::byte* record, const Schema& to, std::byte* target) {
-  for (const FieldCopy& field : fields) {
-    if (!from.is_valid(record, *field.from)) continue;  // the target is zero, and so null
-    std::memcpy(target + field.to->offset, record + field.from->offset, size_of(field.to->type));
-    if (field.to->validity < 0) continue;
-    const auto bit = static_cast<std::size_t>(field.to->validity);
-    target[to.validity_offset() + bit / 8] |= static_cast<std::byte>(1U << (bit % 8));
-  }
-}
 
 // `reached`: the watermark.
 struct Join final : TimedState {
@@ -53,11 +35,13 @@ struct Join final : TimedState {
   std::shared_ptr<const Schema> output;
   std::vector<FieldCopy> left_fields = {};
   std::vector<FieldCopy> right_fields = {};
+  std::vector<FieldCopy> right_keys = {};  // to those of the left, where there is no left record
   std::optional<TimeField> left_time = {};
   std::optional<TimeField> right_time = {};
   KeyExtractor left_keys{left, options.left_keys};
   KeyedState table{right, options.right_keys, sizeof(void*), std::array<std::byte, sizeof(void*)>{}};  // of right keys
   RecordPool rights{right};
+  RecordPool lefts{left};
   WaitingRecords waiting{left, 1, [this](const std::byte* record) { return is_timed() ? left_time->of(record) : 0; },
                          [this](std::int64_t at) { return last_match(at); }, &left_keys};  // left ones
   DueKeys due = {};
@@ -69,21 +53,23 @@ struct Join final : TimedState {
   Join(const Join&) = delete;
   Join& operator=(const Join&) = delete;
   ~Join() override {
-    table.for_each([](const StringView&, std::byte* slot) { delete kept_in<RightKey>(slot); });
+    table.for_each([](const StringView&, std::byte* slot) { delete kept_in<Key>(slot); });
   }
 
   [[nodiscard]] bool is_timed() const noexcept { return left_time.has_value(); }
+  // Whether right records are kept as long as a left one may come, which is known of those by interval and window.
+  [[nodiscard]] bool is_bounded() const noexcept { return options.kind == JoinKind::Interval || options.kind == JoinKind::Window; }
   // Times of right records that match a left one, both included.
   [[nodiscard]] std::int64_t first_match(std::int64_t at) const noexcept {
     return options.kind == JoinKind::Window ? floor_divide(at, options.before) * options.before : at - options.before;
   }
   [[nodiscard]] std::int64_t last_match(std::int64_t at) const noexcept {
-    if (options.kind == JoinKind::Latest) return at;
+    if (!is_bounded()) return at;
     return options.kind == JoinKind::Window ? first_match(at) + options.before - 1 : at + options.after;
   }
   // How far what comes out may be behind the watermark.
   [[nodiscard]] std::int64_t delay() const noexcept {
-    if (options.kind == JoinKind::Latest) return 0;
+    if (!is_bounded()) return 0;
     return options.kind == JoinKind::Window ? options.before - 1 : options.after;
   }
   // The watermark at which no left record can match a right one any more.
@@ -91,52 +77,74 @@ struct Join final : TimedState {
     return options.kind == JoinKind::Window ? last_match(right_at) : right_at + options.before + options.after;
   }
 
-  void take_right(const std::byte* record, std::int64_t watermark) {
+  // False: stop.
+  [[nodiscard]] bool take_right(const std::byte* record, std::int64_t watermark, OutputWriter& writer) {
     void* slot = nullptr;
     table.lookup(record, 1, &slot);
-    RightKey*& key = kept_in<RightKey>(slot);
-    if (key == nullptr) key = new RightKey;
-    std::vector<Kept>& records = key->records;
+    Key*& key = kept_in<Key>(slot);
+    if (key == nullptr) key = new Key;
     const std::int64_t at = is_timed() ? right_time->of(record) : 0;
-    const auto place = std::ranges::upper_bound(records, at, {}, &Kept::time);
-    records.insert(place, {at, rights.keep(record)});
-    if (options.kind == JoinKind::Latest) {
-      forget_before(records, is_timed() ? watermark : 0);
-    } else if (end_of(at) < key->due) {
+    keep_by_kind(key->rights, rights, at, record, watermark);
+    if (is_bounded() && end_of(at) < key->due) {
       key->due = end_of(at);
       due.note(key->due, slot);
     }
+    if (!options.symmetric) return true;
+    if (key->lefts.empty()) return !options.right_outer || give(nullptr, record, writer);
+    return std::ranges::all_of(key->lefts, [&](const KeptRecord& each) { return give(each.record, record, writer); });
+  }
+
+  void keep_by_kind(std::vector<KeptRecord>& records, RecordPool& pool, std::int64_t at, const std::byte* record, std::int64_t watermark) {
+    const auto place = std::ranges::upper_bound(records, at, {}, &KeptRecord::time);
+    if (options.kind == JoinKind::First) {
+      if (place != records.begin()) return;
+      drop(records, pool, records.end());
+      records.push_back({at, pool.keep(record)});
+      return;
+    }
+    records.insert(place, {at, pool.keep(record)});
+    if (options.kind == JoinKind::Latest) forget_before(records, pool, is_timed() ? watermark : 0);
   }
 
   // Of the records up to a time the last is the latest, and the others won't be.
-  void forget_before(std::vector<Kept>& records, std::int64_t time) {
-    const auto latest = std::ranges::upper_bound(records, time, {}, &Kept::time);
-    if (latest - records.begin() > 1) drop(records, latest - 1);
+  void forget_before(std::vector<KeptRecord>& records, RecordPool& pool, std::int64_t time) {
+    const auto latest = std::ranges::upper_bound(records, time, {}, &KeptRecord::time);
+    if (latest - records.begin() > 1) drop(records, pool, latest - 1);
   }
 
-  void drop(std::vector<Kept>& records, std::vector<Kept>::iterator end) {
-    std::for_each(records.begin(), end, [this](const Kept& each) { rights.drop(each.record); });
+  static void drop(std::vector<KeptRecord>& records, RecordPool& pool, std::vector<KeptRecord>::iterator end) {
+    std::for_each(records.begin(), end, [&pool](const KeptRecord& each) { pool.drop(each.record); });
     records.erase(records.begin(), end);
   }
 
-  // Drops right records that nothing can match any more.
-  void expire(std::int64_t now, void* slot) {
-    RightKey* const key = kept_in<RightKey>(slot);
-    if (key == nullptr || key->due != now) return;  // noted for an earlier life of the slot, or twice
-    drop(key->records, std::ranges::find_if(key->records, [&](const Kept& each) { return end_of(each.time) > now; }));
-    if (key->records.empty()) {
-      delete std::exchange(kept_in<RightKey>(slot), nullptr);
-      table.remove(slot);
-      return;
+  // Drops right records that nothing can match any more, and gives those that nothing has matched. False: stop.
+  [[nodiscard]] bool expire(std::int64_t now, void* slot, OutputWriter& writer) {
+    Key* const key = kept_in<Key>(slot);
+    if (key == nullptr || key->due != now) return true;  // noted for an earlier life of the slot, or twice
+    const auto end = std::ranges::find_if(key->rights, [&](const KeptRecord& each) { return end_of(each.time) > now; });
+    if (options.right_outer) {
+      for (auto each = key->rights.begin(); each != end; ++each) {
+        if (!each->matched && !give(nullptr, each->record, writer)) return false;
+        each->matched = true;
+      }
     }
-    key->due = end_of(key->records.front().time);
+    drop(key->rights, rights, end);
+    if (key->rights.empty()) {
+      delete std::exchange(kept_in<Key>(slot), nullptr);
+      table.remove(slot);
+      return true;
+    }
+    key->due = end_of(key->rights.front().time);
     due.note(key->due, slot);
+    return true;
   }
 
+  // One of the two may be null.
   [[nodiscard]] bool give(const std::byte* one, const std::byte* other, OutputWriter& writer) const {
     std::byte* record = writer.next();
     if (record == nullptr) return false;
-    copy_fields(left_fields, *left, one, *output, record);
+    if (one != nullptr) copy_fields(left_fields, *left, one, *output, record);
+    if (one == nullptr) copy_fields(right_keys, *right, other, *output, record);
     if (other != nullptr) copy_fields(right_fields, *right, other, *output, record);
     writer.detach(record);
     return true;
@@ -149,73 +157,102 @@ struct Join final : TimedState {
     void* slot = table.find(wanted);
     bool found = false;
     if (slot != nullptr) {
-      std::vector<Kept>& records = kept_in<RightKey>(slot)->records;
-      if (options.kind == JoinKind::Latest) {
-        forget_before(records, at);
-        found = !records.empty() && records.front().time <= at;
-        if (found && !give(record, records.front().record, writer)) return false;
-      } else {
-        for (auto each = std::ranges::lower_bound(records, first_match(at), {}, &Kept::time);
-             each != records.end() && each->time <= last_match(at); ++each) {
-          found = true;
-          if (!give(record, each->record, writer)) return false;
-        }
+      std::vector<KeptRecord>& records = kept_in<Key>(slot)->rights;
+      if (options.kind == JoinKind::Latest) forget_before(records, rights, at);
+      auto each = is_bounded() ? std::ranges::lower_bound(records, first_match(at), {}, &KeptRecord::time) : records.begin();
+      const bool one = options.kind == JoinKind::Latest || options.kind == JoinKind::First;
+      for (; each != records.end() && each->time <= last_match(at) && !(one && found); ++each) {
+        found = each->matched = true;
+        if (!give(record, each->record, writer)) return false;
       }
     }
-    return found || !options.outer || give(record, nullptr, writer);
+    if (options.symmetric) keep_left(wanted, record);
+    return found || !options.left_outer || give(record, nullptr, writer);
   }
 
-  // --- TimedState: per key how many right records (4), and them, in the order of their times
+  void keep_left(const StringView& wanted, const std::byte* record) {
+    void* slot = nullptr;
+    table.lookup_keys(&wanted, 1, &slot);
+    Key*& key = kept_in<Key>(slot);
+    if (key == nullptr) key = new Key;
+    keep_by_kind(key->lefts, lefts, 0, record, 0);
+  }
+
+  // --- TimedState: per key how many right records (4), and them, in the order of their times, with 1 where it has been matched in an outer
+  // join of the right; of a symmetric join left ones likewise
   [[nodiscard]] std::uint64_t form() const noexcept override {
     std::uint64_t digest = hash_of(rights.layout() ^ static_cast<std::uint64_t>(options.kind));
     if (is_timed()) digest = hash_of(hash_of(digest ^ left_time->form()) ^ right_time->form());
-    return hash_of(hash_of(digest ^ static_cast<std::uint64_t>(options.before)) ^ static_cast<std::uint64_t>(options.after));
+    digest = hash_of(hash_of(digest ^ static_cast<std::uint64_t>(options.before)) ^ static_cast<std::uint64_t>(options.after));
+    if (options.right_outer) digest = hash_of(digest ^ 1);
+    return options.symmetric ? hash_of(digest ^ lefts.layout()) : digest;
   }
-  [[nodiscard]] std::size_t kept_bytes() const noexcept override { return rights.bytes() + size() * sizeof(RightKey); }
+  [[nodiscard]] std::size_t kept_bytes() const noexcept override { return rights.bytes() + lefts.bytes() + size() * sizeof(Key); }
 
   void write(const void* slot, StateWriter& writer) const override {
-    const std::vector<Kept>& records = kept_in<RightKey>(slot).records;
+    const Key& key = kept_in<Key>(slot);
+    write(key.rights, rights, writer);
+    if (options.symmetric) write(key.lefts, lefts, writer);
+  }
+
+  void write(const std::vector<KeptRecord>& records, const RecordPool& pool, StateWriter& writer) const {
     writer.number(static_cast<std::uint32_t>(records.size()));
-    for (const Kept& each : records) writer.record(each.record, rights.shape());
+    for (const KeptRecord& each : records) {
+      writer.record(each.record, pool.shape());
+      if (options.right_outer) writer.number(static_cast<std::uint8_t>(each.matched ? 1 : 0));
+    }
   }
 
   void read(StateReader& reader, void* slot, std::int64_t) override {
-    const auto count = reader.number<std::uint32_t>();
+    Key key;
+    std::size_t count = read(reader, key.rights, rights, right_time, slot != nullptr);
+    if (options.symmetric) count += read(reader, key.lefts, lefts, {}, slot != nullptr);
     if (count == 0) throw StateError("exported state has a key without records");
-    RightKey key;
-    std::int64_t last = kNoWatermark;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::byte* const exported = reader.record(rights.shape());
-      const std::int64_t at = is_timed() ? right_time->of(exported) : 0;
-      if (at < last) throw StateError("exported state has records that aren't in the order of their times");
-      if (slot != nullptr) key.records.push_back({at, rights.restore(exported)});
-      last = at;
-    }
     if (slot == nullptr) return;
-    if (options.kind != JoinKind::Latest) {
-      key.due = end_of(key.records.front().time);
+    if (is_bounded()) {
+      key.due = end_of(key.rights.front().time);
       due.note(key.due, slot);
     }
-    kept_in<RightKey>(slot) = new RightKey(std::move(key));
+    kept_in<Key>(slot) = new Key(std::move(key));
+  }
+
+  // How many there are.
+  std::size_t read(StateReader& reader, std::vector<KeptRecord>& records, RecordPool& pool, const std::optional<TimeField>& time,
+                   bool restored) const {
+    const auto count = reader.number<std::uint32_t>();
+    std::int64_t last = kNoWatermark;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::byte* const exported = reader.record(pool.shape());
+      const std::int64_t at = time.has_value() ? time->of(exported) : 0;
+      if (at < last) throw StateError("exported state has records that aren't in the order of their times");
+      const auto matched = options.right_outer ? reader.number<std::uint8_t>() : std::uint8_t{0};
+      if (matched > 1) throw StateError("exported state has a record that is neither matched nor not");
+      if (restored) records.push_back({at, pool.restore(exported), matched == 1});
+      last = at;
+    }
+    return count;
   }
 
   void forget(void* slot) noexcept override {
-    RightKey* const key = std::exchange(kept_in<RightKey>(slot), nullptr);
-    for (const Kept& each : key->records) rights.drop(each.record);
+    Key* const key = std::exchange(kept_in<Key>(slot), nullptr);
+    for (const KeptRecord& each : key->rights) rights.drop(each.record);
+    for (const KeptRecord& each : key->lefts) lefts.drop(each.record);
     delete key;
   }
 };
 
+// Left records, and right ones that go, by the watermark at which they are due; of equal ones the left first. So what comes out doesn't
+// depend on which watermarks there are.
 std::int64_t advance(Join& join, std::int64_t watermark, OutputWriter& writer, rel_context* context) {
-  while (join.waiting.is_due(watermark)) {
-    const Waiting& next = join.waiting.top();
-    if (!join.match(next.record, next.time, writer)) return REL_STOPPED;
-    join.waiting.pop();
+  for (bool more = true; more;) {
+    const std::int64_t due = join.due.next();
+    more = due <= watermark && due != kEndOfTime;
+    for (const std::int64_t end = more ? due : watermark; join.waiting.is_due(end); join.waiting.pop()) {
+      const Waiting& next = join.waiting.top();
+      if (!join.match(next.record, next.time, writer)) return REL_STOPPED;
+    }
+    if (more && !join.due.take(due, [&](std::int64_t now, void* slot) { return join.expire(now, slot, writer); })) return REL_STOPPED;
   }
-  (void)join.due.take(watermark, [&join](std::int64_t now, void* slot) {
-    join.expire(now, slot);
-    return true;
-  });
   if (watermark == kEndOfTime) return writer.result();
   if (!writer.flush()) return REL_STOPPED;
   context->mark({MarkKind::Watermark, std::max(watermark, -kLatestTime) - join.delay()});
@@ -232,7 +269,7 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
   const std::size_t stride = (from_left ? join.left : join.right)->record_size();
   for (std::int64_t i = 0; i < n; ++i, record += stride) {
     if (!from_left) {
-      join.take_right(record, watermark);
+      if (!join.take_right(record, watermark, writer)) return REL_STOPPED;
     } else if (!join.is_timed()) {
       if (!join.match(record, 0, writer)) return REL_STOPPED;
     } else if (const std::int64_t at = join.left_time->of(record); at > watermark) {
@@ -261,21 +298,24 @@ OperatorSpec make_join(std::string name, std::shared_ptr<const Schema> left, std
                        std::shared_ptr<const Schema> output, const JoinOptions& options) try {
   auto join = std::make_shared<Join>(options, left, right, output);
   check_keys(*join);
-  const std::vector<Field>& fields = output->fields();
-  if (fields.size() != left->fields().size() + options.right_fields.size())
+  const std::size_t own = left->fields().size();
+  if (output->fields().size() != own + options.right_fields.size())
     throw std::invalid_argument("the output schema has to have the fields of the left, then those chosen of the right");
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    const bool of_left = i < left->fields().size();
-    const Field* from = of_left ? &left->fields()[i] : right->find(options.right_fields[i - left->fields().size()]);
-    if (from == nullptr || from->type != fields[i].type)
-      throw std::invalid_argument("field '" + fields[i].name + "' of the output schema isn't what it is made of");
-    if ((from->nullable || (!of_left && options.outer)) && !fields[i].nullable)
-      throw std::invalid_argument("field '" + fields[i].name + "' of the output schema has to be nullable");
-    (of_left ? join->left_fields : join->right_fields).push_back({from, &fields[i]});
+  join->left_fields = joined_fields(*left, names_of(*left), *output, 0, options.right_outer, options.left_keys);
+  join->right_fields = joined_fields(*right, options.right_fields, *output, own, options.left_outer);
+  for (std::size_t i = 0; i < options.left_keys.size() && options.right_outer; ++i) {
+    const Field* const from = right->find(options.right_keys[i]);
+    const Field* const to = output->find(options.left_keys[i]);
+    if (to == nullptr || (from->nullable && !to->nullable))
+      throw std::invalid_argument("key '" + options.left_keys[i] + "' of the output schema has to be nullable");
+    join->right_keys.push_back({from, to});
   }
   const bool timed = !options.left_time.empty();
-  if (timed != !options.right_time.empty() || (!timed && options.kind != JoinKind::Latest))
-    throw std::invalid_argument("both sides need an event time, or neither, for the latest by arrival");
+  if (timed != !options.right_time.empty() || (!timed && join->is_bounded()))
+    throw std::invalid_argument("both sides need an event time, or neither, for what there is by arrival");
+  if (options.symmetric && timed) throw std::invalid_argument("by time no join is symmetric but those by interval and window");
+  if (options.right_outer && !options.symmetric && !join->is_bounded())
+    throw std::invalid_argument("right records without a match are known by interval, by window, and where it is symmetric");
   if (options.before < (options.kind == JoinKind::Window ? 1 : 0) || options.before > kLongestSpan || options.after < 0 ||
       options.after > kLongestSpan)
     throw std::invalid_argument("the times of a join are negative or too long");

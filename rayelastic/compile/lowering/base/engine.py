@@ -18,6 +18,7 @@ POINTER = ir.IntType(8).as_pointer()
 
 MEMCMP, MEMMEM = "memcmp", "memmem"
 SERVICES = (
+    "rel_emit", "rel_port", "rel_watermark",
     "rel_flush", "rel_kept", "rel_allocate", "rel_keep_text", "rel_text_of_float", "rel_rounded", "rel_pattern",
     "rel_pattern_find", "rel_pattern_sub", "rel_span_times", "rel_span_over", "rel_span_shared",
     "rel_text_to_int", "rel_text_to_float", "rel_text_of_int", "rel_text_of_point", "rel_text_bytes_to_int",

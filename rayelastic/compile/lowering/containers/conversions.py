@@ -159,6 +159,7 @@ def _check_method(state: Any, function: Any, call: Any) -> None:
     name = name[1] if isinstance(name, tuple) else str(name).rpartition(".")[2]
     given = [_kind(state, argument) for argument in call.args]
     variable = call.func
+    _check_owner(owner, state.calltypes[call].recvr, call.loc)
     if isinstance(owner, types.Set) and name == "pop":
         raise UnsupportedError("set.pop isn't compiled: which item it gives isn't defined", call.loc)
     if isinstance(owner, types.DictType):
@@ -171,6 +172,26 @@ def _check_method(state: Any, function: Any, call: Any) -> None:
         _check(state, owner.dtype, given[_PUT[name]], variable, call.loc)
         if name in ("append", "insert") or isinstance(owner.dtype, types.Boolean):
             _check_bool(owner.dtype, given[_PUT[name]], variable, call.loc)
+
+
+def _check_owner(owner: Any, taken: Any, loc: Any) -> None:
+    """Refuses a method that would write items of another size than the list has.
+
+    Numba keeps what a method was typed for while its list was one of `str`, though an `append` further down has made it
+    one of `str | None` since.
+    """
+    if isinstance(owner, types.List | types.Set) and types.unliteral(taken.dtype) != types.unliteral(owner.dtype):
+        if not taken.dtype.is_precise():
+            return
+        what = "values that may be None beside others" if _has_optional(owner.dtype) else "items of several types"
+        raise UnsupportedError(f"a list is given {what}: make all of one kind", loc)
+
+
+def _has_optional(kind: Any) -> bool:
+    if isinstance(kind, types.BaseTuple):
+        parts: Any = kind
+        return any(map(_has_optional, parts))
+    return isinstance(kind, types.Optional)
 
 
 def check_constant_sets(func_ir: Any) -> None:

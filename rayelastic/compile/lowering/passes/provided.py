@@ -17,6 +17,7 @@ from rayelastic.compile.lowering.containers.lists import (
     words,
 )
 from rayelastic.compile.lowering.text.format import formatted
+from rayelastic.compile.lowering.times import timers
 
 PROVIDED: dict[str, Any] = {
     "rel_formatted": formatted,
@@ -32,4 +33,10 @@ PROVIDED: dict[str, Any] = {
     "rel_is_a": is_a,
     "rel_holds": holds,
     "rel_raise_again": raise_again,
+    "rel_timer_at": timers.timer_at,
+    "rel_timer_after": timers.timer_after,
+    "rel_timer_cancel": timers.timer_cancel,
+    "rel_timer_forget": timers.timer_forget,
+    "rel_timer_now": timers.timer_now,
+    "rel_timer_ended": timers.timer_ended,
 }

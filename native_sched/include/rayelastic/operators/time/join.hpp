@@ -12,6 +12,8 @@ namespace rayelastic {
 
 enum class JoinKind : std::uint8_t {
   Latest,    // with the latest right record of the key, as of the left one's time; without times: that there is when the left one comes
+  First,     // with the first one, likewise
+  All,       // with all that there are, likewise
   Interval,  // with the right ones whose time lies from `before` before the left one's to `after` after it
   Window     // with those in the same window [k * before, (k + 1) * before)
 };
@@ -27,7 +29,10 @@ struct JoinOptions {
   std::int64_t right_shift = 0;
   std::int64_t before = 0;  // ticks
   std::int64_t after = 0;
-  bool outer = false;  // left records without a match are given too, what is of the right being null
+  bool left_outer = false;   // left records without a match are given too, what is of the right being null
+  bool right_outer = false;  // right ones too, likewise but for the keys: once nothing can match them any more
+  bool symmetric =
+      false;  // by arrival: left ones are kept as right ones are, and each record is joined with what is kept of the other side
 };
 
 // Input port 0 is the left, port 1 the right. Joins by time give what they give when the watermark says that all matches are there, in the
@@ -35,6 +40,12 @@ struct JoinOptions {
 // records that come too late leave by output port 1. Throws std::invalid_argument, naming the operator.
 [[nodiscard]] OperatorSpec make_join(std::string name, std::shared_ptr<const Schema> left, std::shared_ptr<const Schema> right,
                                      std::shared_ptr<const Schema> output, const JoinOptions& options);
+
+// Each record of input port 0 with the latest record of every key of port 1, in the order of the keys' bytes: as of its time, or, without
+// times, that there is when it comes. `left_keys` alone say which of several replicas has it; what comes by port 1 is the same in all of
+// them, and belongs to no key. Otherwise as make_join. Of the options kind, before, after, right_outer and symmetric say nothing.
+[[nodiscard]] OperatorSpec make_cross_join(std::string name, std::shared_ptr<const Schema> left, std::shared_ptr<const Schema> right,
+                                           std::shared_ptr<const Schema> output, const JoinOptions& options);
 
 // Records of all input ports in the order of their times; of equal times in the order of ports, then as they came. Late ones leave by
 // output port 1. Throws std::invalid_argument, naming the operator.

@@ -1,0 +1,95 @@
+"""What timers of keys cost in the compiled lane, beside the Python lane: a class with on_tuple and on_time.
+
+    python -m bench.micro.timers [keys=100000] [timers=10] [rounds=5]
+
+Each key gets one tuple, which sets so many timers at times of the next million ticks; all of them come at the end.
+What timers cost is the difference to the same program whose timers are cancelled before they are set, by timer.
+Processor time of the process.
+"""
+
+# ruff: noqa: ARG002 -- the methods have the parameters that they are called with
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+import rayelastic as rel
+from bench.micro.row import Row, settings
+
+RANGE = 1_000_003  # ticks over which the timers of a tuple are spread
+QUIET = rel.JobConfig(threading="manual", threads=1, elasticity="off")
+
+
+class Tuple(NamedTuple):
+    key: int
+    at: int
+
+
+class Fired(NamedTuple):
+    key: int
+    at: int
+
+
+class State(NamedTuple):
+    fired: int = 0
+
+
+class Program:
+    """Sets timers, or none."""
+
+    def __init__(self, timers: int) -> None:
+        self.timers = timers
+
+    def on_tuple(self, t: Tuple, state: State, out: rel.Out) -> None:
+        for n in range(self.timers):
+            out.timer(t.at + 1 + (t.key * 7919 + n * 104_729) % RANGE)
+
+    def on_time(self, time: int, state: State, out: rel.Out) -> None:
+        state.fired += 1  # type: ignore[misc]
+
+    def on_end(self, state: State, out: rel.Out) -> None:
+        out.give(Fired(out.key[0], state.fired))
+
+
+def seconds(table: Any, timers: int, lane: Any) -> float:
+    """Processor time of a run; checked to have had each timer."""
+    topology = rel.Topology("timers")
+    timed = topology.source("rows", rel.arrow(table, Tuple)).event_time("time", "at")
+    fired = timed.key_by("key").process("timers", Program(timers), schema=Fired, state=State, lane=lane)
+    fired.aggregate("all", n=rel.sum("at")).sink("out", rel.list())
+    began = time.process_time()
+    ((total,),) = rel.run(topology, QUIET)["out"]
+    took = time.process_time() - began
+    assert total == timers * table.num_rows, total
+    return took
+
+
+def main() -> None:
+    given = settings({"keys": 100_000, "timers": 10, "rounds": 5})
+    keys, timers, rounds = (int(given[name]) for name in ("keys", "timers", "rounds"))
+    fields = [pa.field(name, pa.int64(), nullable=False) for name in Tuple._fields]
+    table = pa.table([np.arange(keys), np.arange(keys) // 100], schema=pa.schema(fields))
+    found: dict[str, list[tuple[float, float]]] = {"compiled": [], "python": []}
+    for lane in found:  # compiles, and loads the cache
+        seconds(table.slice(0, 10), timers, lane)
+        seconds(table.slice(0, 10), 0, lane)
+    for _ in range(rounds):
+        for lane, times in found.items():
+            times.append((seconds(table, timers, lane), seconds(table, 0, lane)))
+    nanoseconds = {
+        lane: [(both - without) / (keys * timers) * 1e9 for both, without in times] for lane, times in found.items()
+    }
+    whole = {lane: [both / keys * 1e9 for both, _ in times] for lane, times in found.items()}
+    rows = {
+        "timer": (nanoseconds, "a timer of a key, set and come"),
+        "timers_program": (whole, "a tuple and its timers"),
+    }
+    for key, (values, what) in rows.items():
+        Row(key, what, "ns", values["compiled"], values["python"], "the Python lane").print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Three streams joined by key, in whatever order they come: a tuple whenever all three are there.
+
+After the join example of Bytewax. `python examples/ported/complete_join.py`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import rayelastic as rel
+
+
+class Name(NamedTuple):
+    """Of a user."""
+
+    user: int
+    name: str
+
+
+class Email(NamedTuple):
+    """Of a user."""
+
+    user: int
+    email: str
+
+
+class Phone(NamedTuple):
+    """Of a user."""
+
+    user: int
+    phone: str
+
+
+def build(names: Sequence[Name], emails: Sequence[Email], phones: Sequence[Phone]) -> rel.Topology:
+    """The topology."""
+    topology = rel.Topology("complete_join")
+    of_name = topology.source("names", rel.rows(list(names), schema=Name)).key_by("user")
+    of_email = topology.source("emails", rel.rows(list(emails), schema=Email)).key_by("user")
+    of_phone = topology.source("phones", rel.rows(list(phones), schema=Phone)).key_by("user")
+    both = of_name.join("names_and_emails", of_email, symmetric=True)
+    both.key_by("user").join("complete", of_phone, symmetric=True).sink("out", rel.list())
+    return topology
+
+
+if __name__ == "__main__":
+    people = [Name(1, "Ann"), Name(2, "Bob")]
+    for one in rel.run(build(people, [Email(2, "bob@x.org"), Email(1, "ann@x.org")], [Phone(1, "555")]))["out"]:
+        print(one)

@@ -1,0 +1,33 @@
+"""Each event once: what comes again within ten seconds of event time of the first one is dropped.
+
+After dropDuplicatesWithinWatermark of Spark's guide. `python examples/ported/drop_duplicates.py`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import rayelastic as rel
+
+WITHIN = rel.Ttl(10, since="first")  # seconds
+
+
+class Event(NamedTuple):
+    """May come more than once."""
+
+    id: str
+    at: int
+
+
+def build(rows: Sequence[Event]) -> rel.Topology:
+    """The topology, for rows in order."""
+    topology = rel.Topology("drop_duplicates")
+    timed = topology.source("events", rel.rows(list(rows), schema=Event)).event_time("time", "at")
+    timed.key_by("id").deduplicate("once", ttl=WITHIN).sink("out", rel.list())
+    return topology
+
+
+if __name__ == "__main__":
+    for one in rel.run(build([Event("a", 0), Event("b", 3), Event("a", 8), Event("a", 12), Event("b", 13)]))["out"]:
+        print(one)

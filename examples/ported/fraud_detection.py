@@ -1,0 +1,75 @@
+"""Large payments within a minute of a small one, and small ones behind which nothing comes within a minute.
+
+After the FraudDetector of Apache Flink's guide, and the timeout that its next version has. Compiled.
+`python examples/ported/fraud_detection.py`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import rayelastic as rel
+
+SMALL = 1.0
+LARGE = 500.0
+MINUTE = 60  # seconds
+
+
+class Payment(NamedTuple):
+    """Of an account."""
+
+    account: int
+    at: int
+    amount: float
+
+
+class Alert(NamedTuple):
+    """What is suspicious."""
+
+    account: int
+    at: int
+    why: str
+
+
+class State(NamedTuple):
+    """When the last payment was small, else -1."""
+
+    small: int = -1
+
+
+class FraudDetector:
+    """Watches an account."""
+
+    def on_tuple(self, t: Payment, state: State, out: rel.Out) -> None:
+        """Looks at a payment, and at the one before."""
+        if state.small >= 0:
+            out.cancel(state.small + MINUTE)
+            if t.amount > LARGE:
+                out.give(Alert(t.account, t.at, "large behind small"))
+        state.small = -1  # type: ignore[misc]
+        if t.amount < SMALL:
+            state.small = t.at  # type: ignore[misc]
+            out.after(MINUTE)
+
+    def on_time(self, time: int, state: State, out: rel.Out) -> None:
+        """Nothing came for a minute."""
+        state.small = -1  # type: ignore[misc]
+        out.give(Alert(*out.key, time, "nothing behind small"))
+
+
+def build(rows: Sequence[Payment]) -> rel.Topology:
+    """The topology, for rows in any order within 10 s."""
+    topology = rel.Topology("fraud_detection")
+    timed = topology.source("payments", rel.rows(list(rows), schema=Payment)).event_time("time", "at", lateness=10)
+    keyed = timed.key_by("account")
+    alerts = keyed.process("detector", FraudDetector, schema=Alert, state=State, lane="compiled")
+    alerts.sink("out", rel.list())
+    return topology
+
+
+if __name__ == "__main__":
+    for one in rel.run(build([Payment(1, 0, 0.5), Payment(2, 10, 0.2), Payment(1, 50, 700), Payment(2, 300, 900)]))[
+        "out"
+    ]:
+        print(one)

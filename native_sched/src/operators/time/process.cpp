@@ -1,0 +1,286 @@
+#include "rayelastic/operators/time/process.hpp"
+
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "operators/time/process_calls.hpp"
+#include "record/time_field.hpp"
+#include "state/timed_state.hpp"
+#include "state/waiting_records.hpp"
+
+namespace rayelastic {
+
+namespace {
+
+constexpr std::uint32_t kMostAfterEnd = 100'000;  // timers of a key that come once the input has ended: more go on for ever
+
+using Outcome = ProcessCalls::Outcome;
+
+// `reached`: the watermark.
+struct Process final : TimedState {
+  ProcessOptions options;
+  ProcessMethods methods;
+  std::shared_ptr<const Schema> input;
+  std::shared_ptr<const Schema> output;
+  std::shared_ptr<const Schema> moment;
+  std::shared_ptr<void> owner;
+  std::optional<TimeField> time = {};
+  KeyedState table;
+  WaitingRecords waiting{input, 1, [this](const std::byte* record) { return time->of(record); }, [](std::int64_t at) { return at; },
+                         &table.extractor()};
+  TimerWheel wheel = {};
+  std::vector<std::byte> moment_record;
+  std::vector<const Field*> moment_keys = {};
+  std::vector<std::byte> aside = {};  // what is given when it is poked
+  bool ended = false;
+
+  Process(ProcessOptions wanted, const ProcessMethods& called, std::shared_ptr<const Schema> in, std::shared_ptr<const Schema> gives,
+          std::shared_ptr<const Schema> moments, const std::vector<std::string>& keys, std::shared_ptr<void> keeps)
+      : options(std::move(wanted)),
+        methods(called),
+        input(std::move(in)),
+        output(std::move(gives)),
+        moment(std::move(moments)),
+        owner(std::move(keeps)),
+        table(input, keys, slot_size(), std::vector<std::byte>(slot_size())),
+        moment_record(moment->record_size()) {
+    if (!options.time.empty()) time.emplace(*input, options.time, options.shift);
+    for (std::size_t i = 0; i < keys.size(); ++i) moment_keys.push_back(&moment->fields()[i]);
+    keep(&table, time.has_value() ? &waiting : nullptr);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process() override {
+    table.for_each([](const StringView&, std::byte* slot) {
+      if (ProcessKey* const key = kept(slot); key != nullptr) key->~ProcessKey();
+    });
+  }
+
+  [[nodiscard]] std::size_t slot_size() const noexcept { return sizeof(ProcessKey) + options.initial.size(); }
+  // What there is of a key; null of one that is new, or forgotten.
+  [[nodiscard]] static ProcessKey* kept(void* slot) noexcept {
+    auto* const key = static_cast<ProcessKey*>(slot);
+    return key->is_kept != 0 ? key : nullptr;
+  }
+  [[nodiscard]] RecordShape shape() const noexcept { return {options.initial.size(), options.texts, options.checks}; }
+  [[nodiscard]] ProcessCalls::Tables tables() noexcept { return {wheel, table.texts(), options.ticks_per_second, ended}; }
+
+  ProcessKey& begin(void* slot) const {
+    auto* const key = new (slot) ProcessKey;
+    begin_state(*key);
+    return *key;
+  }
+  void begin_state(ProcessKey& key) const { std::memcpy(key.state(), options.initial.data(), options.initial.size()); }
+  void clear_texts(ProcessKey& key) noexcept {
+    for (const std::size_t offset : options.texts) table.texts().clear(*reinterpret_cast<StringView*>(key.state() + offset));
+  }
+
+  Outcome called(ProcessCalls& calls, rel_process method, const std::byte* record, void* slot, std::int64_t now, std::int64_t first) {
+    ProcessKey& key = *kept(slot);
+    ProcessCalls::Tables used = tables();
+    const Outcome outcome = calls.call(method, record, slot, key, now, first, used);
+    const Explain& why = method == methods.on_tuple ? options.why_tuple : options.why_moment;
+    if (outcome == Outcome::Failed && calls.problem().empty() && why) calls.fail(why(record));
+    if (calls.gone() && method != methods.on_end) {
+      forget(slot);
+      table.remove(slot);
+    } else if (calls.forgotten()) {
+      clear_texts(key);
+      begin_state(key);
+    }
+    return outcome;
+  }
+
+  Outcome take(ProcessCalls& calls, const std::byte* record, std::int64_t at) {
+    void* slot = nullptr;
+    table.lookup(record, 1, &slot);
+    if (kept(slot) == nullptr) begin(slot);
+    return called(calls, methods.on_tuple, record, slot, at, at);
+  }
+
+  // The record that the methods get which are called with no tuple.
+  const std::byte* moment_of(const void* slot, std::int64_t at) {
+    std::ranges::fill(moment_record, std::byte{0});
+    table.extractor().restore(KeyedState::key_of(slot), *moment, moment_keys, moment_record.data());
+    const Field& field = moment->fields().back();
+    TimeField::write(field.type, at - options.shift, moment_record.data() + field.offset);
+    return moment_record.data();
+  }
+
+  Outcome fire(ProcessCalls& calls, const TimerWheel::Timer& timer) {
+    ProcessKey* const key = kept(timer.of);
+    if (key == nullptr || !key->timers.remove(timer.at)) return Outcome::Ok;  // taken back, or of an earlier life of the slot
+    if (ended && ++key->after_end > kMostAfterEnd) {
+      calls.fail("RuntimeError: timers of a key set further ones for ever, and the input has ended: look at out.ended before you set one");
+      return Outcome::Failed;
+    }
+    return called(calls, methods.on_time, moment_of(timer.of, timer.at), timer.of, timer.at, timer.at + 1);
+  }
+
+  // What a timer will need is on its way to the cache before it is due: its key's slot, then the times of its timers.
+  static void fetch(const TimerWheel::Timer& timer, std::size_t level) noexcept {
+    if (level > 1) return;
+    if (level == 0) {
+      __builtin_prefetch(static_cast<const ProcessKey*>(timer.of)->timers.memory(), 1);
+      return;
+    }
+    const auto* const slot = static_cast<const std::byte*>(timer.of);
+    for (std::ptrdiff_t line = -64; line < 128; line += 64) __builtin_prefetch(slot + line, 1);
+  }
+
+  // Does what is due at a time. The record that it failed on, if it is one, is at the top of those that wait.
+  Outcome run(ProcessCalls& calls, std::int64_t until) {
+    while (true) {
+      const bool has_tuple = time.has_value() && waiting.is_due(until);
+      TimerWheel::Timer timer;
+      Outcome outcome = Outcome::Ok;
+      if (wheel.pop(has_tuple ? waiting.top().due - 1 : until, timer, fetch)) {
+        outcome = fire(calls, timer);
+      } else if (has_tuple) {
+        outcome = take(calls, waiting.top().record, waiting.top().time);
+        waiting.pop();
+      } else {
+        return Outcome::Ok;
+      }
+      if (outcome != Outcome::Ok) return outcome;
+    }
+  }
+
+  Outcome end(ProcessCalls& calls) {
+    ended = true;
+    Outcome outcome = time.has_value() ? run(calls, kEndOfTime) : Outcome::Ok;
+    if (methods.on_end == nullptr) return outcome;
+    table.for_each([&](const StringView&, std::byte* slot) {
+      if (outcome == Outcome::Ok) outcome = called(calls, methods.on_end, moment_of(slot, options.shift), slot, kEndOfTime, kEndOfTime);
+    });
+    return outcome;
+  }
+
+  // --- TimedState: per key its state, how many timers (8), and their times in order
+  [[nodiscard]] std::uint64_t form() const noexcept override {
+    std::uint64_t digest = hash_of(options.initial.size());
+    for (const std::size_t offset : options.texts) digest = hash_of(digest ^ offset);
+    return time.has_value() ? hash_of(digest ^ time->form()) : digest;
+  }
+  [[nodiscard]] std::size_t kept_bytes() const noexcept override { return 2 * wheel.bytes(); }
+
+  void write(const void* slot, StateWriter& writer) const override {
+    const auto& key = *static_cast<const ProcessKey*>(slot);
+    writer.record(key.state(), shape());
+    writer.number(static_cast<std::uint64_t>(key.timers.size()));
+    for (const std::int64_t at : key.timers.times()) writer.number(at);
+  }
+
+  void read(StateReader& reader, void* slot, std::int64_t) override {
+    const std::byte* const exported = reader.record(shape());
+    const auto count = reader.number<std::uint64_t>();
+    ProcessKey* key = nullptr;
+    if (slot != nullptr) {
+      key = &begin(slot);
+      shape().restore(exported, key->state(), table.texts());
+    }
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto at = reader.number<std::int64_t>();
+      if (key != nullptr && key->timers.add(at)) wheel.push(at, slot);
+    }
+  }
+
+  void forget(void* slot) noexcept override {
+    ProcessKey& key = *kept(slot);
+    clear_texts(key);
+    key.~ProcessKey();
+    new (slot) std::uint64_t(0);
+  }
+};
+
+// What the call returns; the operator's state may be looked at from now on.
+std::int64_t done(Process& process, ProcessCalls& calls, Outcome outcome, std::int64_t index, rel_context* context) {
+  process.publish();
+  if (outcome == Outcome::Failed) {
+    context->fail(calls.problem());
+    return REL_FAILED(index);
+  }
+  return outcome == Outcome::Ok && calls.submit() ? 0 : REL_STOPPED;
+}
+
+std::int64_t run_process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
+  auto& process = *static_cast<Process*>(state);
+  ProcessCalls calls(*context, *process.output, static_cast<std::byte*>(out), static_cast<std::size_t>(capacity), true);
+  const std::int64_t watermark = context->watermark();
+  if (n == 0 && watermark == kEndOfTime) return done(process, calls, process.end(calls), 0, context);
+  if (n == 0) {
+    process.reached = std::max(process.reached, watermark);
+    const std::int64_t result = done(process, calls, process.run(calls, watermark), 0, context);
+    if (result == 0) context->mark({MarkKind::Watermark, watermark});
+    return result;
+  }
+  const auto* record = static_cast<const std::byte*>(in);
+  const std::size_t stride = process.input->record_size();
+  for (std::int64_t i = 0; i < n; ++i, record += stride) {
+    if (!process.time.has_value()) {
+      const std::int64_t now = process.options.now();
+      Outcome outcome = process.run(calls, now);
+      if (outcome == Outcome::Ok) outcome = process.take(calls, record, now);
+      if (outcome != Outcome::Ok) return done(process, calls, outcome, i, context);
+    } else if (const std::int64_t at = process.time->of(record); at > process.reached) {
+      process.waiting.push(record, at, 0);
+    } else if (!context->emit(1, record, 1)) {
+      return REL_STOPPED;
+    }
+  }
+  return done(process, calls, Outcome::Ok, 0, context);
+}
+
+// By the clock: timers come though nothing else does.
+bool poked(void* state, Mark mark, rel_context* context) {
+  constexpr std::size_t kRecords = 256;
+  if (mark.kind != MarkKind::Command) return true;
+  auto& process = *static_cast<Process*>(state);
+  process.aside.resize(kRecords * process.output->record_size());
+  ProcessCalls calls(*context, *process.output, process.aside.data(), kRecords, false);
+  const Outcome outcome = process.run(calls, process.options.now());
+  process.publish();
+  if (outcome == Outcome::Failed) {
+    context->fail(calls.problem().empty() ? "a timer's call failed" : calls.problem());
+  } else if (outcome == Outcome::Ok) {
+    (void)calls.submit();  // whoever has to stop knows it
+  }
+  return false;
+}
+
+}  // namespace
+
+OperatorSpec make_process(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
+                          std::shared_ptr<const Schema> moment, const std::vector<std::string>& keys, const ProcessMethods& methods,
+                          ProcessOptions options, std::shared_ptr<void> owner) try {
+  if (methods.on_tuple == nullptr) throw std::invalid_argument("a process has an on_tuple");
+  if (moment->fields().size() != keys.size() + 1) throw std::invalid_argument("moments are the keys, then a time");
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Field* key = input->find(keys[i]);
+    if (key == nullptr || key->type != moment->fields()[i].type) throw std::invalid_argument("moments can't hold key '" + keys[i] + "'");
+  }
+  const bool timed = !options.time.empty();
+  if (timed == (options.now != nullptr)) throw std::invalid_argument("a process goes by event time, or by the clock");
+  auto process = std::make_shared<Process>(std::move(options), methods, input, output, std::move(moment), keys, std::move(owner));
+  OperatorSpec spec;
+  spec.name = std::move(name);
+  spec.process = run_process;
+  spec.flags = timed ? REL_ON_FINISH | REL_ON_WATERMARK : static_cast<std::uint32_t>(REL_ON_FINISH);
+  spec.store = process;
+  spec.state = std::move(process);
+  spec.output = std::move(output);
+  if (timed) {
+    spec.further_outputs.push_back(input);
+  } else {
+    spec.commanded = true;
+    spec.marked = poked;
+  }
+  spec.input = std::move(input);
+  return spec;
+} catch (const std::invalid_argument& problem) {
+  throw std::invalid_argument("operator '" + name + "': " + problem.what());
+}
+
+}  // namespace rayelastic

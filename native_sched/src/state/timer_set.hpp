@@ -1,0 +1,73 @@
+// The times of the timers of a key, each once: in order while there are few, the next one last, as it goes first; by hash where there are
+// many.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+namespace rayelastic {
+
+class TimerSet {
+ public:
+  // False: it is there already.
+  bool add(std::int64_t at) {
+    if (many_ != nullptr) return many_->insert(at).second;
+    const auto place = std::ranges::lower_bound(few_, at, std::greater());
+    if (place != few_.end() && *place == at) return false;
+    if (few_.size() == kFew) {
+      many_ = std::make_unique<std::unordered_set<std::int64_t>>(few_.begin(), few_.end());
+      few_ = {};
+      return many_->insert(at).second;
+    }
+    few_.insert(place, at);
+    return true;
+  }
+
+  // False: it isn't there.
+  bool remove(std::int64_t at) {
+    if (many_ != nullptr) {
+      const bool found = many_->erase(at) != 0;
+      if (many_->empty()) many_ = nullptr;
+      return found;
+    }
+    if (!few_.empty() && few_.back() == at) {
+      few_.pop_back();
+      return true;
+    }
+    const auto place = std::ranges::lower_bound(few_, at, std::greater());
+    if (place == few_.end() || *place != at) return false;
+    few_.erase(place);
+    return true;
+  }
+
+  void clear() noexcept {
+    few_.clear();
+    many_ = nullptr;
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return many_ != nullptr ? many_->size() : few_.size(); }
+
+  // Where they are while they are few, for prefetching.
+  [[nodiscard]] const void* memory() const noexcept { return few_.data(); }
+
+  // In order.
+  [[nodiscard]] std::vector<std::int64_t> times() const {
+    if (many_ == nullptr) return {few_.rbegin(), few_.rend()};
+    std::vector<std::int64_t> all(many_->begin(), many_->end());
+    std::ranges::sort(all);
+    return all;
+  }
+
+ private:
+  static constexpr std::size_t kFew = 512;  // 4 KiB to be moved at most
+
+  std::vector<std::int64_t> few_;
+  std::unique_ptr<std::unordered_set<std::int64_t>> many_;
+};
+
+}  // namespace rayelastic

@@ -1,0 +1,99 @@
+"""Classes with timers of keys into the compiled lane: each method is a function of a record and the state of its key.
+
+on_tuple is called with tuples, the others with moments: the key and a time. Whether there are timers at all, and in
+which order all comes, is the native operator's matter (native_sched/include/rayelastic/operators/time/process.hpp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rayelastic.compile.code.operator_code import MachineCode, OperatorCode
+from rayelastic.compile.code.process_code import ProcessCode
+from rayelastic.compile.code.state import is_record_class
+from rayelastic.compile.reading.callables import NotRewrittenError
+from rayelastic.compile.reading.timer_calls import TIME, as_function
+from rayelastic.compile.reasons import plain_reason
+from rayelastic.errors import LaneError
+from rayelastic.graph.records.schema import Schema, laid_out
+from rayelastic.graph.records.time_values import TimeValues
+from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, ProcessRequest
+
+__all__ = ["compile_process"]
+
+REFUSED = "it can't be compiled: "  # how a LaneError begins
+_METHODS = ("on_tuple", "on_time", "on_end")
+
+
+def compile_process(request: ProcessRequest, compile_function: Callable[[FunctionRequest], Any]) -> ProcessCode | str:
+    """Compile the methods; the reason where one can't be.
+
+    Args:
+        request: what is asked.
+        compile_function: makes machine code of a function, or raises LaneError.
+
+    Raises:
+        SchemaError: a method uses a field that isn't there.
+    """
+    if not is_record_class(request.state):
+        return "its state is no NamedTuple class with defaults, so it has no fixed layout"
+    moment = _moment(request)
+    made: dict[str, OperatorCode] = {}
+    for called in _METHODS:
+        method = getattr(request.instance, called, None)
+        if method is None:
+            continue
+        try:
+            made[called] = _compiled(request, called, method, moment, compile_function)
+        except NotRewrittenError as error:
+            return f"{called}: {plain_reason(error, method)}"
+        except LaneError as error:
+            return f"{called}: {error.problem.removeprefix(REFUSED)}"
+    on_tuple = made["on_tuple"]
+    assert on_tuple.state_schema is not None
+    methods = tuple(_machine(made.get(called)) for called in _METHODS)
+    return ProcessCode(request, methods, moment, on_tuple.state_schema, on_tuple.state_initial)
+
+
+def _compiled(
+    request: ProcessRequest,
+    called: str,
+    method: Any,
+    moment: Schema,
+    compile_function: Callable[[FunctionRequest], Any],
+) -> OperatorCode:
+    times = TimeValues.of(request.time, request.input_schema)
+    field = "" if request.time is None else request.time.field
+    written = as_function(method, called, request.keys, times, field)
+    if written.sets and not hasattr(request.instance, "on_time"):
+        raise LaneError("it sets timers, and the class has no on_time", way_out="")
+    code: OperatorCode = compile_function(
+        FunctionRequest(
+            request.operator,
+            OperatorKind.FLAT_MAP if written.gives else OperatorKind.FILTER,
+            written.function,
+            request.input_schema if called == "on_tuple" else moment,
+            request.output if written.gives else None,
+            request.keys,
+            request.state,
+            Lane.COMPILED,
+            request.location,
+        )
+    )
+    return code
+
+
+def _machine(code: OperatorCode | None) -> MachineCode | None:
+    return None if code is None else code.machine
+
+
+def _moment(request: ProcessRequest) -> Schema:
+    keys = [request.input_schema.field(key) for key in request.keys]
+    times = TimeValues.of(request.time, request.input_schema)
+    form = {int: "l", float: "g"}.get(times.kind)
+    if form is None:
+        assert request.time is not None
+        form = request.input_schema.field(request.time.field).format
+    columns = [(key.name, key.format, key.nullable) for key in keys]
+    return laid_out("Moment", [*columns, (TIME, form, False)])

@@ -1,0 +1,234 @@
+"""Methods of a class with timers as functions that can be compiled: what they do with `out` becomes yields and calls.
+
+`out.give(x)` is `yield x`; timers are set by what lowering/times/timers.py declares, under the names that are here;
+`out.key`, `out.time` and the time that on_time gets are fields of the record that the function is called with. Knows
+no Numba.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rayelastic.compile.reading.bound import taken_apart
+from rayelastic.compile.reading.callables import NotRewrittenError
+from rayelastic.compile.reading.syntax import compiled_definition, definition
+from rayelastic.graph.records.time_values import TimeValues
+
+__all__ = ["MOMENT", "TIME", "Written", "as_function"]
+
+TIME = "rel_time"  # the field of a moment that has its time
+MOMENT = "rel_moment"  # the parameter of a method that is called with no tuple
+_INNER = ast.Lambda | ast.FunctionDef | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_TAKES = {"give": 1, "timer": 1, "after": 1, "cancel": 1, "forget": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A method as a function of a record and the state of its key.
+
+    Args:
+        function: to be compiled.
+        gives: whether it sends tuples, and so yields; else it returns False.
+        sets: whether it sets timers.
+    """
+
+    function: Any
+    gives: bool
+    sets: bool
+
+
+def as_function(method: Any, called: str, keys: Sequence[str], times: TimeValues, field: str) -> Written:
+    """The function of a method.
+
+    Args:
+        method: of an object.
+        called: 'on_tuple', 'on_time' or 'on_end'.
+        keys: names of the key fields.
+        times: how the times of the stream are written.
+        field: with the event time; empty by the clock.
+
+    Raises:
+        NotRewrittenError: it can't be compiled, with the reason.
+    """
+    found = taken_apart(method, 2 if called == "on_end" else 3)
+    if found is None or len(found.values) > 1:
+        raise NotRewrittenError("it is no plain method", "", 0)
+    function = found.function
+    path = function.__code__.co_filename
+    source = definition(function)
+    if source is None:
+        raise NotRewrittenError("its source isn't known", path, function.__code__.co_firstlineno)
+    node = copy.deepcopy(source)
+    given = [one for one in [*node.args.posonlyargs, *node.args.args] if one.arg not in found.values]
+    state, out = given[-2:]
+    record = given[0].arg if called == "on_tuple" else MOMENT
+    write = _Write(path, called, out.arg, record, keys, times, field)
+    if called == "on_time":
+        write.time_name = given[0].arg
+    node.body = [write.visit(statement) for statement in node.body]
+    parameters = [*(ast.arg(name) for name in found.values), ast.arg(record), state]
+    node.args = ast.arguments([], parameters, None, [], [], None, [])
+    if not write.gives:
+        node.body = [_Returns(path).visit(statement) for statement in node.body]
+        node.body.append(ast.copy_location(ast.Return(ast.Constant(False)), node.body[-1]))
+    made = compiled_definition(node, function)
+    if made is None:
+        raise NotRewrittenError("it can't be written as a function", path, source.lineno)
+    for instance in found.values.values():
+        made = types.MethodType(made, instance)
+    return Written(made, write.gives, write.sets)
+
+
+class _Write(ast.NodeTransformer):
+    """What a method does with `out`, done otherwise."""
+
+    def __init__(
+        self, path: str, called: str, out: str, record: str, keys: Sequence[str], times: TimeValues, field: str
+    ) -> None:
+        self._path = path
+        self._called = called
+        self._out = out
+        self._record = record
+        self._keys = keys
+        self._times = times
+        self._field = field
+        self.time_name = ""
+        self.gives = False
+        self.sets = False
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        call = node.value
+        name = self._of_out(call.func) if isinstance(call, ast.Call) else None
+        if name is None:
+            return self.generic_visit(node)
+        assert isinstance(call, ast.Call)
+        if name not in _TAKES:
+            raise self._problem(node, f"out.{name} is no method that can be compiled")
+        if call.keywords or len(call.args) != _TAKES[name]:
+            raise self._problem(node, f"out.{name} takes {_TAKES[name]} argument by position")
+        arguments = [self.visit(one) for one in call.args]
+        return ast.copy_location(ast.Expr(ast.copy_location(self._done(node, name, arguments), call)), node)
+
+    def visit_Starred(self, node: ast.Starred) -> Any:
+        if self._of_out(node.value) == "key":
+            raise self._problem(node, "out.key is taken apart by * outside of a tuple or a call")
+        return self.generic_visit(node)
+
+    def visit_Tuple(self, node: ast.Tuple) -> Any:
+        node.elts = self._spread(node.elts)
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        node.args = self._spread(node.args)
+        return self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        name = self._of_out(node)
+        if name is None:
+            return self.generic_visit(node)
+        if name == "key":
+            return ast.copy_location(ast.Tuple(self._key(node), ast.Load()), node)
+        if name == "time":
+            return ast.copy_location(self._time(node), node)
+        if name == "ended":
+            return ast.copy_location(_call("rel_timer_ended"), node)
+        raise self._problem(node, f"out.{name} isn't called as a statement of its own")
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        if node.id == self._out:
+            raise self._problem(node, "out is handed on, or assigned")
+        if node.id != self.time_name or self._called != "on_time":
+            return node
+        if not isinstance(node.ctx, ast.Load):
+            raise self._problem(node, f"{node.id}, the time, is assigned")
+        return ast.copy_location(_field(MOMENT, TIME), node)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        names = {self._out, self.time_name}
+        if isinstance(node, _INNER) and any(isinstance(one, ast.Name) and one.id in names for one in ast.walk(node)):
+            raise self._problem(node, "out, or the time, is used in a function or comprehension inside")
+        return super().generic_visit(node)
+
+    def _of_out(self, node: ast.AST) -> str | None:
+        is_of = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == self._out
+        return node.attr if is_of and isinstance(node, ast.Attribute) else None
+
+    def _done(self, node: ast.AST, name: str, arguments: list[Any]) -> ast.expr:
+        if name == "give":
+            self.gives = True
+            return ast.Yield(arguments[0])
+        if name == "forget":
+            return _call("rel_timer_forget")
+        self.sets = self.sets or name != "cancel"
+        if name == "after":
+            return _call("rel_timer_after", arguments[0])
+        return _call("rel_timer_at" if name == "timer" else "rel_timer_cancel", self._ticks(node, arguments[0]))
+
+    def _ticks(self, node: ast.AST, at: ast.expr) -> ast.expr:
+        time = self._times
+        if time.kind is float:
+            scaled = ast.BinOp(at, ast.Mult(), ast.Constant(float(time.ticks_per_second)))
+            whole = ast.BinOp(scaled, ast.FloorDiv(), ast.Constant(1.0))
+            return _shifted(ast.Call(ast.Name("int", ast.Load()), [whole], []), time.time.shift)
+        if time.kind is int:
+            return _shifted(at, time.time.shift)
+        raise self._problem(node, "a timer is set at a datetime; out.after(seconds) is compiled")
+
+    def _time(self, node: ast.AST) -> ast.expr:
+        if self._called == "on_end":
+            raise self._problem(node, "out.time is None in on_end")
+        if self._called == "on_time":
+            return _field(MOMENT, TIME)
+        time = self._times
+        if time.kind not in (int, float):
+            return _field(self._record, self._field)
+        at = _shifted(_call("rel_timer_now"), -time.time.shift)
+        if time.kind is float:
+            return ast.BinOp(at, ast.Div(), ast.Constant(float(time.ticks_per_second)))
+        return at
+
+    def _key(self, node: ast.AST) -> list[ast.expr]:
+        return [ast.copy_location(_field(self._record, key), node) for key in self._keys]
+
+    def _spread(self, items: list[Any]) -> list[Any]:
+        """`*out.key` as its fields."""
+        found: list[Any] = []
+        for item in items:
+            is_key = isinstance(item, ast.Starred) and self._of_out(item.value) == "key"
+            found += self._key(item) if is_key else [item]
+        return found
+
+    def _problem(self, node: Any, what: str) -> NotRewrittenError:
+        return NotRewrittenError(what, self._path, node.lineno)
+
+
+class _Returns(ast.NodeTransformer):
+    """A method that gives nothing returns False wherever it returns."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        return node
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        if node.value is not None and not isinstance(node.value, ast.Constant):
+            raise NotRewrittenError("it returns what nobody takes", self._path, node.lineno)
+        return ast.copy_location(ast.Return(ast.Constant(False)), node)
+
+
+def _call(name: str, *arguments: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
+
+
+def _field(record: str, name: str) -> ast.expr:
+    return ast.Attribute(ast.Name(record, ast.Load()), name, ast.Load())
+
+
+def _shifted(at: ast.expr, shift: int) -> ast.expr:
+    return at if shift == 0 else ast.BinOp(at, ast.Add(), ast.Constant(shift))

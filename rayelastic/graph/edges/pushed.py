@@ -1,0 +1,32 @@
+"""A source whose rows Spark or Ray tasks push from outside, as the processing element that hosts it sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rayelastic.graph.spec.operator_spec import Lane
+
+if TYPE_CHECKING:
+    from rayelastic.graph.records.schema import Schema
+
+__all__ = ["IngestSource"]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestSource:
+    """Rows that somebody pushes into the data port.
+
+    Args:
+        schema: of the rows.
+        reason: who pushes, in words.
+        streams: whether rows come for ever, and whoever pushes forgets them once a checkpoint has them.
+    """
+
+    schema: Schema
+    reason: str
+    streams: bool = False
+    lane: Lane = Lane.BUILT_IN
+
+    def check(self, operator: str) -> None:
+        """Do nothing: whoever pushes was checked on the driver."""

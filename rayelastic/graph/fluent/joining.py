@@ -1,0 +1,199 @@
+"""Methods that bring a stream together with another one, or with a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.fluent.base import StreamBase, StreamT
+from rayelastic.graph.operators.functions import function_operator
+from rayelastic.graph.operators.joins.by_key import cross_join, join
+from rayelastic.graph.operators.joins.enrichment import enrich
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.time_info import Seconds
+from rayelastic.graph.spec.declaration import LaneChoice, NewOperator
+from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["CrossMethods", "JoinMethods"]
+
+
+class CrossMethods(StreamBase[StreamT]):
+    """Joins that depend on no key of the stream."""
+
+    __slots__ = ()
+
+    def cross_join(
+        self,
+        name: str,
+        right: StreamT,
+        *,
+        how: Literal["inner", "left"] = "inner",
+        fn: Callable[..., Any] | None = None,
+        schema: object = None,
+        lane: LaneChoice = "auto",
+    ) -> StreamT:
+        """Join each tuple with the latest of every key of another stream: rules that change, a table that is a stream.
+
+        Every replica of the operator gets all of the right, in its order, and a new replica what the others have of it
+        (broadcast state). This stream is dealt out by its keys, if it has any; without them it has one replica. Where
+        both have an event time, the right's is as of the tuple's own time, and the result doesn't depend on how the job
+        runs; else it is what there is when the tuple comes.
+
+        Args:
+            name: of the operator.
+            right: the other stream, few tuples that are kept; with keys, the latest of each, else the latest of all.
+                A key is never forgotten: to take a rule back, give it a field that says so, and look at it.
+            how: 'left': also give tuples while there is nothing on the right yet, the right's fields being None.
+            fn: of one joined tuple; maps what is joined, like ``map`` with schema and lane.
+            schema: of what fn gives.
+            lane: of fn.
+
+        Returns:
+            A stream of the fields of this one, then those of the right, called `NAME_right` where this one has the
+            name; for each tuple those of all keys, in an order of keys that is always the same.
+
+        Raises:
+            GraphError: no stream of this topology, or event times of different units.
+
+        Source: broadcast state of Apache Flink; the latest as of a time as in its temporal joins.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("alerts")
+        >>> limits = [("high", 100, 0), ("low", 10, 0), ("high", 500, 5)]
+        >>> limits = rel.rows(limits, {"rule": str, "most": int, "at": int})
+        >>> rules = topology.source("rules", limits).event_time("rule_time", "at").key_by("rule")
+        >>> paid = rel.rows([("a", 50, 1), ("b", 200, 2), ("c", 300, 9)], {"who": str, "sum": int, "at": int})
+        >>> paid = topology.source("paid", paid).event_time("time", "at").key_by("who")
+        >>> broken = paid.cross_join("each", rules).filter("broken", lambda t: t.sum > t.most)
+        >>> broken.sink("out", rel.list())
+        <sink out>
+        >>> [(t.who, t.rule, t.most) for t in rel.run(topology)["out"]]
+        [('a', 'low', 10), ('b', 'high', 100), ('b', 'low', 10), ('c', 'low', 10)]
+        """
+        other = right_of(self, name, right)
+        joined = cross_join(self._upstream, name if fn is None else f"{name}.joined", other, how)
+        return self._declare_joined(name, joined, fn, schema, lane)
+
+    def _declare_joined(
+        self, name: str, joined: OperatorSpec, fn: Callable[..., Any] | None, schema: object, lane: LaneChoice
+    ) -> StreamT:
+        if fn is None:
+            return self._declare_timely(joined)
+        behind = self._upstream.behind(joined)
+        return self._declare(joined, function_operator(behind, OperatorKind.MAP, name, fn, schema=schema, lane=lane))
+
+
+class JoinMethods(CrossMethods[StreamT]):
+    """Joins by the keys of the stream."""
+
+    __slots__ = ()
+
+    def join(
+        self,
+        name: str,
+        right: StreamT,
+        *,
+        keep: Literal["latest", "first", "all"] = "latest",
+        within: Seconds | tuple[Seconds, Seconds] | None = None,
+        window: Seconds | None = None,
+        how: Literal["inner", "left", "right", "full"] = "inner",
+        symmetric: bool = False,
+        fn: Callable[..., Any] | None = None,
+        schema: object = None,
+        lane: LaneChoice = "auto",
+    ) -> StreamT:
+        """Join each tuple with what another stream has for its key, natively.
+
+        By default an *as-of* join, with the latest tuple of the key: where both streams have an event time, the latest
+        as of the tuple's own (right ones of the same time included), so that the result doesn't depend on how the job
+        runs as long as nothing is late; what is late for a join depends on how its two streams interleave. Else the
+        latest that there is when the tuple comes.
+
+        Args:
+            name: of the operator.
+            right: the other stream, keyed by as many fields of the same types, or having the same key fields.
+            keep: which tuples of the right are kept: 'latest'; 'first'; or 'all', without end, as they were.
+            within: instead: with all right tuples at most so many seconds before; (before, after) for both sides.
+            window: instead: with all right tuples in the same tumbling window of so many seconds.
+            how: 'left': also give tuples without a match, the right's fields being None; 'right': right tuples without
+                a match, likewise but for the keys, once nothing can match them any more; 'full': both. Right ones only
+                with within=, window= or symmetric=, and then the stream has no event time until it is given one.
+            symmetric: by arrival: right tuples, too, are joined with what is kept of the left, as keep= says for both.
+            fn: of one joined tuple; maps what is joined, like ``map`` with schema and lane.
+            schema: of what fn gives.
+            lane: of fn.
+
+        Returns:
+            A stream of the fields of this one, then those of the right but its keys; called `NAME_right` where this one
+            has the name. Joins by time give it in the order of this one's times; `.late()` has what came too late.
+
+        Raises:
+            GraphError: no such keys, or of other types; within or window without event times; symmetric with them;
+                how='right' or 'full' where a tuple may be matched for ever.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("asof")
+        >>> rows = rel.rows([("A", 1, 9.5), ("A", 5, 8.0)], {"key": str, "at": int, "price": float})
+        >>> prices = topology.source("prices", rows)
+        >>> rows = rel.rows([("A", 4, 2), ("A", 6, 1)], {"key": str, "at": int, "count": int})
+        >>> orders = topology.source("orders", rows)
+        >>> latest = prices.event_time("t1", "at").key_by("key")
+        >>> joined = orders.event_time("t2", "at").key_by("key").join("cost", latest)
+        >>> joined.sink("out", rel.list())
+        <sink out>
+        >>> [(t.at, t.count, t.price) for t in rel.run(topology)["out"]]
+        [(4, 2, 9.5), (6, 1, 8.0)]
+        """
+        other = right_of(self, name, right)
+        inner = name if fn is None else f"{name}.joined"
+        joined = join(self._upstream, inner, other, keep, within, window, how, symmetric)
+        return self._declare_joined(name, joined, fn, schema, lane)
+
+    def enrich(
+        self, name: str, table: Mapping[Any, Any], *, how: Literal["inner", "left"] = "inner", schema: object = None
+    ) -> StreamT:
+        """Add to each tuple what a table has for its key.
+
+        The table is shipped with the operator; for what changes, join a stream.
+
+        Args:
+            name: of the operator.
+            table: {key: row}; a key is a tuple where there are several key fields; a row is a tuple, or a plain value.
+            how: 'left': also give tuples whose key isn't in the table, with None.
+            schema: of the rows, see Schema.of; that of the first row by default, where it is a NamedTuple or plain.
+
+        Returns:
+            A stream of the fields of this one, then those of the rows, called `NAME_table` where this one has the name.
+
+        Raises:
+            GraphError: the name is taken or bad, no table, or nobody knows the schema of its rows.
+            SchemaError: a record can't hold the rows.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("named")
+        >>> trades = topology.source("trades", rel.rows([("A", 9), ("B", 7)], schema={"symbol": str, "price": int}))
+        >>> trades.key_by("symbol").enrich("named", {"A": "Acme"}, how="left").sink("out", rel.list())
+        <sink out>
+        >>> [tuple(t) for t in rel.run(topology)["out"]]
+        [('A', 9, 'Acme'), ('B', 7, None)]
+        """
+        return self._declare(enrich(self._upstream, name, table, how, schema))
+
+
+def right_of(left: StreamBase[Any], name: str, right: object) -> Upstream:
+    """What a join gets as its other stream.
+
+    Raises:
+        GraphError: it is no stream, or one of another topology.
+    """
+    with NewOperator(name, left.topology.operators):
+        if not isinstance(right, StreamBase):
+            raise GraphError(f"a join needs a stream, not {shown(right)}", way_out="Write left.join(name, right)")
+        if right.topology is not left.topology:
+            raise GraphError(
+                f"a join with a stream of another topology, '{right.topology.name}'",
+                way_out=f"Declare both in '{left.topology.name}'",
+            )
+        return right._upstream

@@ -1,0 +1,55 @@
+"""The merge of several streams by time.
+
+What runs is native; see native_sched/include/rayelastic/operators/time/join.hpp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.records.time_info import TimeInfo
+from rayelastic.graph.spec.declaration import NewOperator
+from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.ports import LATE, OUT, InputPort, OutputPort
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["Merge", "merge_by_time"]
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """What a merge by time does."""
+
+    time: TimeInfo
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "in the order of their times"
+
+    @property
+    def output_time(self) -> TimeInfo:
+        """The event time of what it gives."""
+        return self.time
+
+
+def merge_by_time(name: str, streams: tuple[Upstream, ...]) -> OperatorSpec:
+    """See ``Stream.merge_by_time``."""
+    first = streams[0]
+    with NewOperator(name, first.operators) as location:
+        times = {stream.event_time for stream in streams}
+        time = times.pop()
+        if times or time is None:
+            raise GraphError(
+                "a merge by time needs one event time for all streams",
+                way_out="Write .event_time(name, field) of the same field on each of them",
+            )
+        return first.operator(
+            name,
+            OperatorKind.MERGE,
+            StateKind.STATEFUL,
+            Merge(time),
+            location,
+            (OutputPort(OUT, first.schema), OutputPort(LATE, first.schema, optional=True)),
+            others=tuple(
+                InputPort(f"in{number}", other.schema, other.inputs) for number, other in enumerate(streams[1:], 2)
+            ),
+        )

@@ -1,0 +1,222 @@
+"""`match`: sequences of tuples of a key, each of which has to come within a time of the one before.
+
+What runs is native; see native_sched/include/rayelastic/operators/time/pattern.hpp. Which steps a tuple is good for is
+one function of it, put together of the user's predicates: a number with two bits for each step. Knows no threads, PEs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.records.schema import Schema, laid_out
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.time_info import Seconds, TimeInfo
+from rayelastic.graph.spec.declaration import LaneChoice, NewOperator, check_function, lane_of
+from rayelastic.graph.spec.operator_spec import (
+    CompiledFunction,
+    FunctionRequest,
+    Lane,
+    OperatorKind,
+    OperatorSpec,
+    StateKind,
+)
+from rayelastic.graph.spec.ports import LATE, OUT, OutputPort, check_port
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["Matching", "Pattern", "Step", "match"]
+
+MISSING = "missing"  # the field with the name of the step that hasn't come
+_MOST = 31  # steps: two bits of a mark each
+
+Predicate = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a pattern; see Pattern.then."""
+
+    name: str
+    holds: Predicate
+    within: Seconds | None = None
+    without: Predicate | None = None
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Pattern:
+    """A sequence of tuples of a key, for ``KeyedStream.match``: what it begins with, and what has to come `.then`.
+
+    Args:
+        name: of the first step; its tuple's fields are called by it.
+        holds: a function of a tuple that says whether the sequence begins with it.
+
+    >>> import rayelastic as rel
+    >>> small = rel.Pattern("small", lambda t: t.sum < 1)
+    >>> small.then("large", lambda t: t.sum > 500, within=60)
+    Pattern(small, then large within 60)
+    """
+
+    steps: tuple[Step, ...]
+
+    def __init__(self, name: str, holds: Predicate) -> None:
+        object.__setattr__(self, "steps", (Step(name, holds),))
+
+    def then(self, name: str, holds: Predicate, *, within: Seconds, without: Predicate | None = None) -> Pattern:
+        """Give the pattern with a further step.
+
+        Args:
+            name: of the step.
+            holds: of a tuple; the first one for which it is true is the step's. Those between are passed over.
+            within: seconds of event time, or a timedelta, behind the tuple of the step before, at most.
+            without: of a tuple; one for which it is true, before the step's, ends the sequence, and nothing is given.
+        """
+        longer = Pattern(self.steps[0].name, self.steps[0].holds)
+        object.__setattr__(longer, "steps", (*self.steps, Step(name, holds, within, without)))
+        return longer
+
+    def __repr__(self) -> str:
+        steps = [f"then {step.name} within {step.within}" for step in self.steps[1:]]
+        return f"Pattern({', '.join([self.steps[0].name, *steps])})"
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """What a match does.
+
+    Args:
+        marks: gives the mark of a tuple: bit 2i says that step i holds, bit 2i + 1 that it ends what waits for it.
+        steps: name, ticks behind the one before, and whether there is something that ends it; of each step.
+        fields: of each step's tuple that go out.
+        time: the event time.
+        outer: whether sequences to which a step hasn't come are given, too.
+    """
+
+    marks: CompiledFunction
+    steps: tuple[tuple[str, int, bool], ...]
+    fields: tuple[str, ...]
+    time: TimeInfo
+    outer: bool
+
+    @property
+    def lane(self) -> Lane:
+        """How it runs: the sequences are native, this is of the predicates."""
+        return self.marks.lane
+
+    @property
+    def reason(self) -> str:
+        """What runs, in words."""
+        named = [f"{name} within {within} {self.time.unit}" for name, within, _ in self.steps[1:]]
+        return f"{', then '.join([self.steps[0][0], *named])}; predicates: {self.marks.reason}"
+
+    @property
+    def output_time(self) -> TimeInfo | None:
+        """The event time of what it gives: that of the last step's tuple, where there always is one."""
+        return None if self.outer else replace(self.time, field=_called(self.steps[-1][0], self.time.field))
+
+
+def match(up: Upstream, name: str, pattern: object, how: str, lane: LaneChoice) -> OperatorSpec:
+    """See ``KeyedStream.match``."""
+    with NewOperator(name, up.operators) as location:
+        if how not in ("inner", "left"):
+            raise GraphError(f"how={shown(how)}", way_out="Choose 'inner' or 'left'")
+        if not isinstance(pattern, Pattern):
+            raise GraphError(
+                f"{shown(pattern)} is no pattern", way_out="Give rel.Pattern(name, fn).then(name, fn, within=seconds)"
+            )
+        time = up.event_time
+        if time is None:
+            raise GraphError("a pattern goes by event time", way_out="Write .event_time(name, field) before .key_by")
+        _check_steps(pattern.steps)
+        steps = tuple(
+            (one.name, 0 if one.within is None else time.ticks(one.within, "within", least=0), one.without is not None)
+            for one in pattern.steps
+        )
+        request = FunctionRequest(
+            name,
+            OperatorKind.MAP,
+            _marks(pattern.steps),
+            up.schema,
+            Schema.of(int),
+            lane=lane_of(lane),
+            location=location,
+        )
+        marks = up.compiler.compile(request)
+        fields = tuple(field for field in up.schema.names if field not in up.keys)
+        return up.operator(
+            name,
+            OperatorKind.MATCH,
+            StateKind.PARTITIONED,
+            Matching(marks, steps, fields, time, how == "left"),
+            location,
+            (
+                OutputPort(OUT, _schema(name, up, fields, pattern.steps, outer=how == "left")),
+                OutputPort(LATE, up.schema, optional=True),
+            ),
+            keys=up.keys,
+        )
+
+
+def _check_steps(steps: tuple[Step, ...]) -> None:
+    if not 2 <= len(steps) <= _MOST:
+        raise GraphError(
+            f"a pattern of {len(steps)} step{'s' * (len(steps) > 1)}",
+            way_out=f"Add .then(name, fn, within=seconds); it may have {_MOST} steps, .filter is for one",
+        )
+    for step in steps:
+        check_port(step.name, "step of a pattern, which")
+        check_function(step.holds, OperatorKind.FILTER, None)
+        if step.without is not None:
+            check_function(step.without, OperatorKind.FILTER, None)
+    names = [step.name for step in steps]
+    twice = next((one for one in names if names.count(one) > 1), None)
+    if twice is not None:
+        raise GraphError(f"two steps are called '{twice}'", way_out="Give each a name of its own")
+
+
+def _schema(name: str, up: Upstream, fields: tuple[str, ...], steps: tuple[Step, ...], *, outer: bool) -> Schema:
+    columns = [(key, up.schema.field(key).format, up.schema.field(key).nullable) for key in up.keys]
+    for number, step in enumerate(steps):
+        lacks = outer and number > 0
+        of_step = [up.schema.field(field) for field in fields]
+        columns += [(_called(step.name, field.name), field.format, field.nullable or lacks) for field in of_step]
+    if outer:
+        columns.append((MISSING, "u", True))
+    names = [one for one, _, _ in columns]
+    twice = next((one for one in names if names.count(one) > 1), None)
+    if twice is not None:
+        raise GraphError(f"two fields of what it gives are called '{twice}'", way_out="Name a step otherwise")
+    return laid_out(name, columns)
+
+
+def _called(step: str, field: str) -> str:
+    return f"{step}_{field}"
+
+
+def _marks(steps: tuple[Step, ...]) -> Callable[[Any], int]:
+    """Put the predicates together to one function, so that they are compiled to one."""
+    marks = _first(steps[0].holds)
+    for number, step in enumerate(steps[1:], start=1):
+        if step.without is not None:
+            marks = _with(step.without, 1 << (2 * number + 1), marks)
+        marks = _with(step.holds, 1 << (2 * number), marks)
+    return marks
+
+
+def _first(holds: Predicate) -> Callable[[Any], int]:
+    def marks(t: Any) -> int:
+        if holds(t):
+            return 1
+        return 0
+
+    return marks
+
+
+def _with(holds: Predicate, bit: int, others: Callable[[Any], int]) -> Callable[[Any], int]:
+    def marks(t: Any) -> int:
+        if holds(t):
+            return bit + others(t)
+        return others(t)
+
+    return marks

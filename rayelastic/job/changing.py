@@ -1,0 +1,92 @@
+"""What users change about a running job: replicas, places, and whether it adapts by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayelastic.job.control import CONTROL_TIMEOUT
+
+if TYPE_CHECKING:
+    from rayelastic.job.control import Control
+    from rayelastic.plan.exec_plan import ExecPlan
+
+__all__ = ["Changing"]
+
+RESCALE_TIMEOUT = 600.0  # seconds for all keys of a region to move
+
+
+class Changing:
+    """The part of a `Job` that changes it."""
+
+    _control: Control
+
+    def rescale(self, region: str, replicas: int) -> ExecPlan:
+        """Gives a region another number of replicas while the job runs; needs JobConfig(regions='manual').
+
+        Its keys are spread anew: those that move wait until their state has arrived, all others go on. Nothing is lost,
+        doubled or reordered per key.
+
+        Args:
+            region: its name in the plan, such as 'r1'.
+            replicas: 1 or more; each has a processing element of its own.
+
+        Returns:
+            The plan in force then.
+
+        Raises:
+            ConfigError: the region can't have so many.
+            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
+        """
+        return self._control.within(RESCALE_TIMEOUT).rescale(region, replicas)
+
+    def change(self, plan: ExecPlan) -> ExecPlan:
+        """Carries out another plan on the running job: made of `job.plan()` by its `with_...` methods.
+
+        Other numbers of replicas alone are carried out while everything runs, as `rescale` does. Where operators change
+        their processing elements, or these their nodes, the job takes a checkpoint, all elements end, and it goes on
+        from there by the new plan, in the processes that it has and in new ones: that is a pause of seconds, which the
+        log tells; sources are read again from where they were, as after a loss.
+
+        Args:
+            plan: of the same regions; replicas and places change one after the other, by two calls.
+
+        Returns:
+            The plan in force then.
+
+        Raises:
+            ConfigError: the job can't have this plan.
+            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
+
+        >>> plan = job.plan()  # doctest: +SKIP
+        >>> job.change(plan.with_split("r1", "rate", plan.fresh_pes(1)))  # doctest: +SKIP
+        """
+        return self._control.within(RESCALE_TIMEOUT).change(plan)
+
+    def leave(self, node: str) -> ExecPlan:
+        """Has the job leave a node of the cluster for good, as before the machine is switched off.
+
+        What runs there goes on elsewhere, from a checkpoint that is taken for it: a pause of seconds for the whole job.
+        Nothing of the job starts there any more.
+
+        Args:
+            node: its name, as `job.status.pes` and `job.plan().nodes` have it.
+
+        Returns:
+            The plan in force then.
+
+        Raises:
+            ConfigError: there is no such node, or no other.
+            ChangeError: it couldn't be done; the job goes on where it is.
+        """
+        return self._control.within(RESCALE_TIMEOUT).leave(node)
+
+    def pause_elasticity(self) -> None:
+        """Has the job stay as it is: threads, queues, channels, replicas and processes, until `resume_elasticity`.
+
+        `rescale`, `change` and `leave` still do what they are told. A loss is recovered from, in the same plan.
+        """
+        self._control.within(CONTROL_TIMEOUT).pause_elasticity(True)
+
+    def resume_elasticity(self) -> None:
+        """Has the job adapt to its load again."""
+        self._control.within(CONTROL_TIMEOUT).pause_elasticity(False)

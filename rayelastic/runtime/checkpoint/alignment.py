@@ -1,0 +1,57 @@
+"""Says whether the marks of an epoch can cut the streams of a job, or its sources have to stand still for a checkpoint.
+
+Pure: knows the operators and the plan, nothing that runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayelastic.compile import OperatorCode
+from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.plan.config import Regions
+from rayelastic.runtime.loops.alarm import waits_for_clock
+
+if TYPE_CHECKING:
+    from rayelastic.runtime.values.specs import JobSpec
+
+__all__ = ["why_standstill"]
+
+
+def why_standstill(job: JobSpec) -> str:
+    """Why the sources of a job stand still while a checkpoint is taken; empty: they needn't, marks go with the records.
+
+    Args:
+        job: which.
+
+    Returns:
+        A sentence that names an operator, or nothing.
+    """
+    for spec in job.operators.values():
+        if spec.loop_edges:
+            return f"a loop leads back to '{spec.name}': what goes round in it can't be cut in two"
+        if any(port.demand is not None for port in spec.inputs):
+            return f"'{spec.name}' waits until each input has what it wants: no mark stands between two of its calls"
+        if spec.kind in (OperatorKind.CHANNELS, OperatorKind.IN_TURN):
+            return f"'{spec.name}' is between the channels of a stage, where turns are under way"
+    meeting = _where_streams_meet(job)
+    for spec in job.operators.values():
+        if meeting and (woken := _why_woken(spec)):
+            return f"'{spec.name}' {woken}, and {meeting}"
+    return ""
+
+
+def _why_woken(spec: OperatorSpec) -> str:
+    """What runs an operator between its tuples; empty: nothing."""
+    if isinstance(spec.body, OperatorCode) and spec.body.concurrent is not None:
+        return "waits for several calls at a time"
+    return "is woken by the clock" if waits_for_clock(spec) else ""
+
+
+def _where_streams_meet(job: JobSpec) -> str:
+    for spec in job.operators.values():
+        if len(spec.edges) > 1:
+            return f"several streams lead to '{spec.name}'"
+    if job.config.regions not in (None, Regions.FIXED):
+        return "regions may have several replicas"
+    return ""

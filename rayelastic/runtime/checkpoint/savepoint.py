@@ -1,0 +1,103 @@
+"""Saves a running job where its user says, at one moment of its streams; the job goes on.
+
+Unlike a checkpoint a savepoint counts on nothing else, is never removed, and no recovery goes back to it: so what sinks
+prepared for it is shown with the next checkpoint, or at once where the job takes none.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import StateError
+from rayelastic.runtime.checkpoint.saving import SAVE_TIMEOUT, STOP_PATIENCE, commit, forms_of, read_back
+from rayelastic.runtime.checkpoint.standstill import Standstill
+from rayelastic.runtime.saved.shapes import shapes_of
+from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rayelastic.plan.checkpoint import Checkpoint
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.element.host import PEHandle
+    from rayelastic.runtime.rescale.change_journal import ChangeJournal
+    from rayelastic.runtime.values.specs import JobSpec
+
+__all__ = ["Epochs", "take_savepoint"]
+
+SKIPPED = 1000  # numbers, by each coordinator that follows one that died: of its attempts folders and marks may be left
+
+
+class Epochs:
+    """The numbers of a job's checkpoints and savepoints, each higher than all that its sinks have heard of.
+
+    Args:
+        job: what runs.
+        settings: of its checkpoints; None: it takes none.
+        journal: knows those of coordinators before this one.
+    """
+
+    def __init__(self, job: JobSpec, settings: Checkpoint | None, journal: ChangeJournal) -> None:
+        last = max((one.epoch for one in journal.checkpoints), default=job.epoch)
+        if settings is not None and settings.location is not None:  # earlier runs may have left theirs there
+            there = SnapshotFolder(Snapshot(settings.location)).numbered()
+            last = max(last, *(int(name) for name in there[:1]), 0)
+        self.before = last + SKIPPED * max(0, journal.incarnation - 1)  # no coordinator before this one went beyond it
+        self._numbers = count(self.before + 1)
+
+    def next(self) -> int:
+        """Gives the next one; to be called while the plan stands still, so that they are taken in their order."""
+        return next(self._numbers)
+
+
+def take_savepoint(
+    job: JobSpec,
+    plan: ExecPlan,
+    running: Mapping[str, PEHandle],
+    snapshot: Snapshot,
+    epoch: int,
+    journal: ChangeJournal,
+    *,
+    show: bool,
+) -> None:
+    """Holds a job, saves it and lets it go on; it goes on as well if it can't be saved.
+
+    Args:
+        job: which.
+        plan: in force.
+        running: its elements.
+        snapshot: where to.
+        epoch: its number among the job's checkpoints.
+        journal: of the job, so that another coordinator lets go what this one holds.
+        show: whether sinks show at once what they prepared: nobody can go back behind it.
+
+    Raises:
+        StateError: it can't be saved; names the operator.
+        PELostError: an element is lost.
+        TimeoutError: one doesn't answer.
+    """
+    folder = SnapshotFolder(snapshot)
+    folder.prepare()
+    handles = {pe: running[pe] for pe in plan.pes if pe in running}
+    if len(handles) < len(plan.pes):
+        raise StateError(f"an element of job '{job.name}' is missing")
+    held = Standstill(job.name, handles, STOP_PATIENCE)
+    journal.stops(str(snapshot.location))
+    try:
+        try:
+            held.begin()
+            parts = list(held.each(lambda element: element.save(snapshot, epoch, True), SAVE_TIMEOUT).values())
+        finally:
+            held.end(go_on=True)
+        folder.write_manifest(
+            job.name, forms_of(job), parts, plan.to_dict(), alone=True, shapes=shapes_of(job.operators.values())
+        )
+        read_back(folder, parts)
+    except BaseException:
+        folder.discard()
+        raise
+    finally:
+        journal.goes_on()
+    if show:
+        commit(job.name, handles.values(), epoch)

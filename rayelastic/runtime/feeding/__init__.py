@@ -1,0 +1,1 @@
+"""Sources whose rows somebody outside pushes, as a job answers for them."""

@@ -1,0 +1,308 @@
+"""Writes a stream to a table of PostgreSQL, epoch by epoch: rows and epoch in one transaction.
+
+A sink has an identity, which outlives its processes: that of its run, kept in checkpoints. Its rows are staged in a
+table of that name, by part: a part ends when a checkpoint is taken. `rayelastic_sinks` tells which writer has the
+identity, so that one that was given up and still runs can't stage any more. `rayelastic_moves` tells which transaction
+moved parts into the user's table; what is behind a checkpoint is found again by the `xmin` of its rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import secrets
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.errors import SinkError, StateError
+from rayelastic.graph.records.data_type import DataType
+from rayelastic.runtime.files.outputs import BlobStore, Output
+
+if TYPE_CHECKING:
+    import psycopg
+    import pyarrow as pa
+
+    from rayelastic.graph.edges.postgres import PostgresSink
+    from rayelastic.graph.records.schema import Field, Schema
+
+__all__ = ["PostgresTable"]
+
+LOCATION = "postgres:"  # in front of the identity, where an output tells its place
+CONNECT_TIMEOUT = 10  # seconds
+LEDGER_LOCK = 0x72656C  # of those who make the tables, which mustn't meet
+
+_TYPES = {
+    DataType.BOOL: "boolean",
+    DataType.INT8: "smallint",
+    DataType.INT16: "smallint",
+    DataType.INT32: "integer",
+    DataType.INT64: "bigint",
+    DataType.UINT8: "smallint",
+    DataType.UINT16: "integer",
+    DataType.UINT32: "bigint",
+    DataType.UINT64: "numeric(20)",
+    DataType.FLOAT16: "real",
+    DataType.FLOAT32: "real",
+    DataType.FLOAT64: "double precision",
+    DataType.DATE32: "date",
+    DataType.DATE64: "date",
+    DataType.TIME32: "time",
+    DataType.TIME64: "time",
+    DataType.DURATION: "interval",
+    DataType.STRING: "text",
+    DataType.BINARY: "bytea",
+}
+
+LEDGER = """
+CREATE TABLE IF NOT EXISTS rayelastic_sinks (sink text PRIMARY KEY, writer text NOT NULL);
+CREATE TABLE IF NOT EXISTS rayelastic_moves (
+    sink text, parts bigint, epoch bigint NOT NULL, rows bigint NOT NULL, transaction xid NOT NULL,
+    PRIMARY KEY (sink, parts)
+)
+"""
+
+
+class PostgresTable:
+    """Takes batches for one table.
+
+    Its methods but `commit` are called by one thread at a time.
+
+    Args:
+        sink: where.
+        schema: of the rows.
+        before: what an earlier run wrote there, if this one goes on from it.
+        run: names the sink and its run, so that whoever begins anew after a loss takes back what was there before it.
+
+    Raises:
+        SinkError: the server can't be reached, or the table hasn't the columns.
+        StateError: what is there isn't what the earlier run left.
+    """
+
+    def __init__(self, sink: PostgresSink, schema: Schema, before: Output | None, run: str) -> None:
+        from psycopg import sql
+
+        self._sink = sink
+        begins = Output(LOCATION + hashlib.sha256(run.encode()).hexdigest()[:16], 0)
+        before = before or begins
+        self._identity = before.location.removeprefix(LOCATION)
+        self._writer = secrets.token_hex(8)
+        self._table = sql.Identifier(*sink.table.split("."))
+        self._staged = sql.Identifier(f"rayelastic_staged_{self._identity}")
+        self._columns = sql.SQL(", ").join(map(sql.Identifier, schema.names))
+        self._rows = self._rows_before = before.rows
+        self._part = before.end
+        self._copy: contextlib.ExitStack | None = None
+        self._lines: Any = None
+        self._lock = threading.Lock()  # guards what follows
+        self._prepared: dict[int, int] = {}  # {epoch: parts}
+        self._closed = False
+        with self._raising():
+            self._moving = self._connected(autocommit=True)
+            self._end_others()
+            self._make(schema)
+            self._staging = self._connected(autocommit=False)
+            self._take_up(before)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Stages a batch, in the transaction of its part.
+
+        Raises:
+            SinkError: the server is gone, or refuses a row.
+        """
+        with self._raising():
+            if self._copy is None:
+                from psycopg import sql
+
+                copy = sql.SQL("COPY {} ({}, rayelastic_part) FROM STDIN").format(self._staged, self._columns)
+                self._copy = contextlib.ExitStack()
+                cursor = self._copy.enter_context(self._staging.cursor())
+                self._lines = self._copy.enter_context(cursor.copy(copy))
+            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                self._lines.write_row((*row, self._part))
+            self._rows += batch.num_rows
+
+    def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (the rows are on the server)
+        """Ends the part, which outlives this process from now on.
+
+        Raises:
+            SinkError: another process has taken the place of this one, or the server is gone.
+        """
+        self._end_part()
+        with self._lock:
+            self._prepared[epoch] = self._part
+        return Output(LOCATION + self._identity, self._rows, epoch=epoch, end=self._part)
+
+    def commit(self, epoch: int) -> None:
+        """Moves what was prepared for an epoch and those before into the table; safe to repeat, from any thread.
+
+        Raises:
+            SinkError: the server is gone; the next commit moves them too.
+        """
+        with self._lock:
+            due = [number for number in self._prepared if number <= epoch]
+            if not due or self._closed:
+                return
+            with self._raising():
+                self._move(self._prepared[max(due)], max(due))
+            for number in due:
+                del self._prepared[number]
+
+    def close(self) -> str:
+        """Moves the rest; gives the name of the table."""
+        self._end_part()
+        with self._lock, self._raising():
+            self._move(self._part, 0)
+            with self._moving.transaction():
+                self._do("DROP TABLE {staged}")
+            self._disconnect()
+        return self._sink.table
+
+    def abandon(self) -> None:
+        """Lets go of the server: what isn't prepared is gone."""
+        with self._lock:
+            self._disconnect()
+
+    def output(self, rows: int) -> Output:
+        """What is in the table when this run has taken so many rows and is closed."""
+        return Output(LOCATION + self._identity, rows + self._rows_before, end=self._part + 1)
+
+    # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _connected(self, *, autocommit: bool) -> psycopg.Connection[Any]:
+        import psycopg
+
+        return psycopg.connect(
+            self._sink.conninfo,
+            connect_timeout=CONNECT_TIMEOUT,
+            autocommit=autocommit,
+            application_name=f"rayelastic-{self._identity}-{self._writer}",
+        )
+
+    def _disconnect(self) -> None:
+        self._closed = True
+        for connection in (self._staging, self._moving):
+            connection.close()
+
+    def _do(self, statement: str, values: Sequence[object] = ()) -> psycopg.Cursor[Any]:
+        from psycopg import sql
+
+        made = sql.SQL(statement).format(table=self._table, staged=self._staged, columns=self._columns)
+        return self._moving.execute(made, values)
+
+    def _end_others(self) -> None:
+        """Ends the connections of those before it that may still run: what they have open would keep it waiting."""
+        self._moving.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE starts_with(application_name, %s) AND application_name <> %s",
+            (f"rayelastic-{self._identity}-", f"rayelastic-{self._identity}-{self._writer}"),
+        )
+
+    def _make(self, schema: Schema) -> None:
+        """Makes the tables that aren't there, and takes the identity: no other writer stages from now on."""
+        from psycopg import sql
+
+        columns = sql.SQL(", ").join(
+            sql.SQL("{} {}").format(sql.Identifier(field.name), sql.SQL(_type_of(field))) for field in schema.fields
+        )
+        with self._moving.transaction():
+            self._do("SELECT pg_advisory_xact_lock(%s)", (LEDGER_LOCK,))
+            self._moving.execute(LEDGER)
+            self._moving.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(self._table, columns))
+            self._do("CREATE TABLE IF NOT EXISTS {staged} AS SELECT {columns} FROM {table} WITH NO DATA")
+            self._do(
+                "ALTER TABLE {staged} ADD COLUMN IF NOT EXISTS rayelastic_part bigint, "
+                "ADD COLUMN IF NOT EXISTS rayelastic_number bigserial"
+            )
+            self._do(
+                "INSERT INTO rayelastic_sinks VALUES (%s, %s) "
+                "ON CONFLICT (sink) DO UPDATE SET writer = EXCLUDED.writer",
+                (self._identity, self._writer),
+            )
+
+    def _take_up(self, before: Output) -> None:
+        """Brings the table to where it was at a checkpoint, or when the job was stopped."""
+        with self._moving.transaction():
+            behind = self._do(
+                "DELETE FROM rayelastic_moves WHERE sink = %s AND parts > %s RETURNING transaction::text, rows",
+                (self._identity, before.end),
+            ).fetchall()
+            for transaction, rows in behind:
+                taken = self._do("DELETE FROM {table} WHERE xmin = %s::xid", (transaction,)).rowcount
+                if taken != rows:
+                    raise StateError(
+                        f"{rows} rows that came into {self._sink.table!r} behind the checkpoint are to come again, of "
+                        f"which {taken} are there as they were",
+                        way_out="Somebody has changed the table: put it right, and drop the sink from the snapshot",
+                    )
+            self._do("DELETE FROM {staged} WHERE rayelastic_part >= %s", (before.end,))
+            if before.epoch == 0 and self._moved() != before.end:
+                raise StateError(
+                    f"the first run left {before.rows} rows in {self._sink.table!r}, which aren't all there",
+                    way_out="Restore into the database that it wrote to",
+                )
+        if before.epoch:
+            self._move(before.end, before.epoch)
+
+    def _moved(self) -> int:
+        """How many parts are in the table."""
+        found = self._do("SELECT max(parts) FROM rayelastic_moves WHERE sink = %s", (self._identity,)).fetchone()
+        return int(found[0]) if found and found[0] is not None else 0
+
+    def _move(self, parts: int, epoch: int) -> None:
+        """Moves the parts in front of a number into the table: rows and epoch in one transaction."""
+        with self._moving.transaction():
+            self._hold_identity(self._moving)
+            if self._moved() >= parts:
+                return
+            rows = self._do(
+                "INSERT INTO {table} ({columns}) SELECT {columns} FROM {staged} "
+                "WHERE rayelastic_part < %s ORDER BY rayelastic_number",
+                (parts,),
+            ).rowcount
+            self._do("DELETE FROM {staged} WHERE rayelastic_part < %s", (parts,))
+            self._do(
+                "INSERT INTO rayelastic_moves VALUES (%s, %s, %s, %s, pg_current_xact_id()::xid)",
+                (self._identity, parts, epoch, rows),
+            )
+
+    def _end_part(self) -> None:
+        with self._raising():
+            if self._copy is not None:
+                copy, self._copy, self._lines = self._copy, None, None
+                copy.close()
+            with self._staging.transaction():
+                self._hold_identity(self._staging)
+            self._staging.commit()
+            self._part += 1
+
+    def _hold_identity(self, connection: psycopg.Connection[Any]) -> None:
+        """Has nobody else take the identity until the transaction ends; raises SinkError if somebody has."""
+        found = connection.execute(
+            "SELECT writer FROM rayelastic_sinks WHERE sink = %s FOR UPDATE", (self._identity,)
+        ).fetchone()
+        if found is None or found[0] != self._writer:
+            raise SinkError(
+                f"another process writes to {self._sink.table!r} in the place of this one",
+                way_out="Give each job that goes on from a snapshot a table of its own",
+            )
+
+    @contextlib.contextmanager
+    def _raising(self) -> Iterator[None]:
+        import psycopg
+
+        try:
+            yield
+        except psycopg.Error as error:
+            raise SinkError(
+                f"table {self._sink.table!r} of PostgreSQL can't be written: {str(error).strip()}",
+                way_out="Check server, rights and columns",
+            ) from error
+
+
+def _type_of(field: Field) -> str:
+    if field.type is DataType.TIMESTAMP:
+        made = "timestamptz" if field.format.partition(":")[2] else "timestamp"
+    else:
+        made = _TYPES[field.type]
+    return made if field.nullable else f"{made} NOT NULL"

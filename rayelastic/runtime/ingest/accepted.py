@@ -1,0 +1,231 @@
+"""What a source that is fed from outside has taken, by partition, and which part of it the source has given on.
+
+The feeder is a queue: the rows that the source has given are the first ones that were accepted. So a number of rows
+tells how far each partition is, which is the source's position in a checkpoint: (query, epoch, partition, rows).
+Whoever goes on there finds what comes again counted. Must not know connections, Spark, Ray or the native scheduler.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rayelastic.errors import SourceError, StateError
+from rayelastic.runtime.ingest.frames import Epoch
+
+__all__ = ["Accepted", "Partition"]
+
+KEPT_EPOCHS = 2  # of a query: the one that is pushed, and the one before, whose last tasks may still be repeated
+KEPT_CHECKSUMS = 4  # of the last batches of a partition, in a position: by these a repeat with other rows is known
+
+
+@dataclass(slots=True)
+class Partition:
+    """What is known of one partition; `lock` is held while a batch of it is pushed, so repeats wait for each other.
+
+    Args:
+        rows: accepted.
+        given: of these, rows that the source has given on.
+        checksums: of accepted batches: {first row: (rows, CRC-32)}.
+        ended: how many rows it has, once that is known.
+    """
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    rows: int = 0
+    given: int = 0
+    checksums: dict[int, tuple[int, int]] = field(default_factory=dict)
+    ended: int | None = None
+
+
+class Accepted:
+    """The partitions of one source.
+
+    Args:
+        source: its name, for messages.
+
+    >>> accepted = Accepted("rows")
+    >>> part = accepted.partition(Epoch("q", 3), 0)
+    >>> part.rows = 100
+    >>> accepted.log(part, 100)
+    >>> before = accepted.position(60)
+    >>> later = Accepted("rows")
+    >>> later.restore(before)
+    >>> later.partition(Epoch("q", 3), 0).rows
+    60
+    """
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._lock = threading.Lock()  # guards what follows
+        self._partitions: dict[tuple[Epoch, int], Partition] = {}
+        self._latest: dict[str, int] = {}  # of each query, the highest epoch seen
+        self._complete: dict[str, int] = {}  # of each query, the last epoch that ended with all of its rows
+        self._log: deque[tuple[Partition, int]] = deque()  # what the source hasn't given on, in the feeder's order
+        self._logged = self._given = 0  # rows, in this run
+        self._finished = False
+
+    def partition(self, epoch: Epoch, number: int) -> Partition:
+        """The partition of a number, of an epoch that is as late as any; a new one if it wasn't known.
+
+        Raises:
+            SourceError: the epoch is over, or it comes too late: those before it are nowhere.
+        """
+        with self._lock:
+            self._enter(epoch)
+            return self._partitions.setdefault((epoch, number), Partition())
+
+    def log(self, partition: Partition, rows: int) -> None:
+        """Notes that the feeder is about to take rows of a partition, behind all that were noted before."""
+        with self._lock:
+            self._log.append((partition, rows))
+            self._logged += rows
+
+    def end(self, epoch: Epoch, rows: Mapping[int, int]) -> None:
+        """Notes that an epoch, or all of a source that is pushed once, is complete.
+
+        Args:
+            epoch: which.
+            rows: the row count of each partition, as its last successful task reported it.
+
+        Raises:
+            SourceError: a partition is missing or has another count.
+        """
+        with self._lock:
+            for number, expected in rows.items():
+                found = self._partitions.get((epoch, number))
+                if found is None or found.ended != expected:
+                    have = found.ended or 0 if found is not None else 0
+                    raise self._error(
+                        f"partition {number} should have {expected} rows, but {have} were completed here", ""
+                    )
+            if not epoch.query:
+                self._finished = True
+                return
+            self._enter(epoch)
+            self._complete[epoch.query] = max(epoch.number, self._complete.get(epoch.query, 0))
+
+    def waiting(self, given: int) -> int:
+        """Rows that were accepted and not given on yet.
+
+        Args:
+            given: rows that the source has given, in this run.
+        """
+        with self._lock:
+            self._advance(given)
+            return self._logged - given
+
+    @property
+    def has_open_epoch(self) -> bool:
+        """Whether a micro-batch has begun and isn't complete."""
+        with self._lock:
+            return any(number > self._complete.get(query, -1) for query, number in self._latest.items() if query)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more is to come: all rows of a source that is pushed once are here."""
+        return self._finished
+
+    @property
+    def partitions_ended(self) -> int:
+        """How many partitions are complete, of those that are still known."""
+        with self._lock:
+            return sum(one.ended is not None for one in self._partitions.values())
+
+    # --- for checkpoints ------------------------------------------------------------------------------------------
+
+    def position(self, given: int) -> dict[str, Any]:
+        """Where each partition is, as JSON has it.
+
+        Args:
+            given: rows that the source has given in this run, no fewer than the last time.
+        """
+        with self._lock:
+            self._advance(given)
+            # Of an epoch whose rows aren't all given the rest is told to come again.
+            complete = {
+                query: number if self._is_given(Epoch(query, number)) else number - 1
+                for query, number in self._complete.items()
+            }
+            return {
+                "finished": self._finished and not self._log,
+                "complete": complete,
+                "partitions": [
+                    [epoch.query, epoch.number, number, one.given, one.ended == one.given, _checksums(one)]
+                    for (epoch, number), one in self._partitions.items()
+                ],
+            }
+
+    def restore(self, position: Any) -> None:
+        """Goes on at a position, before anything has come.
+
+        Raises:
+            StateError: it is none.
+        """
+        try:
+            self._finished = bool(position["finished"])
+            self._complete = {str(query): int(number) for query, number in position["complete"].items()}
+            self._latest = {query: max(0, number) for query, number in self._complete.items()}
+            for query, epoch, number, rows, ended, checksums in position["partitions"]:
+                one = Partition(rows=rows, given=rows, ended=rows if ended else None)
+                one.checksums = {first: (count, crc) for first, count, crc in checksums}
+                self._partitions[Epoch(query, epoch), number] = one
+                self._latest[query] = max(epoch, self._latest.get(query, 0))
+        except (LookupError, TypeError, ValueError, AttributeError):
+            raise StateError("its position in the snapshot is damaged", operator=self._source) from None
+
+    # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _advance(self, given: int) -> None:
+        left = max(0, given - self._given)
+        while left and self._log:
+            partition, rows = self._log[0]
+            count = min(left, rows)
+            partition.given += count
+            left -= count
+            if count < rows:
+                self._log[0] = (partition, rows - count)
+            else:
+                self._log.popleft()
+        self._given = max(self._given, given - left)
+
+    def _is_given(self, epoch: Epoch) -> bool:
+        return all(one.given == one.rows for (of, _), one in self._partitions.items() if of == epoch)
+
+    def _enter(self, current: Epoch) -> None:
+        """Begins an epoch; drops what was known of those that Spark can't replay any more."""
+        latest = self._latest.get(current.query, 0)
+        oldest = max(latest, current.number) - KEPT_EPOCHS + 1
+        if current.number < oldest:
+            raise self._error(
+                f"epoch {current.number} of its query comes again after epoch {latest}",
+                "The checkpoint is older than this job: start the job anew, or take the query's own checkpoint",
+            )
+        if current.number <= latest:
+            return
+        complete = self._complete.get(current.query)
+        if complete is not None and current.number > complete + 1:
+            raise self._error(
+                f"epoch {current.number} of its query comes after epoch {complete}: those between are in no checkpoint "
+                "of the job that is whole",
+                "Have the query read again from a checkpoint of its own that is as old, with a job that starts anew",
+            )
+        self._latest[current.query] = current.number
+        old = [key for key in self._partitions if key[0].query == current.query and key[0].number < oldest]
+        for key in old:
+            del self._partitions[key]
+
+    def _error(self, problem: str, way_out: str) -> SourceError:
+        return SourceError(problem, operator=self._source, way_out=way_out)
+
+
+def _checksums(partition: Partition) -> list[tuple[int, int, int]]:
+    """Of the last batches that were given whole, in the order of their rows."""
+    whole = [
+        (first, rows, crc)
+        for first, (rows, crc) in list(partition.checksums.items())  # at once: its connection goes on adding
+        if first + rows <= partition.given
+    ]
+    return sorted(whole)[-KEPT_CHECKSUMS:]

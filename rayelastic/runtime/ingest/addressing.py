@@ -1,0 +1,35 @@
+"""Where the rows of a source that is fed from outside are pushed to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayelastic.runtime.port.data_port import derive_secret
+from rayelastic.runtime.values.specs import IngestAddress
+
+if TYPE_CHECKING:
+    from rayelastic.runtime.port.data_port import PortAddress
+    from rayelastic.runtime.values.specs import PESpec
+
+__all__ = ["ingest_address"]
+
+
+def ingest_address(spec: PESpec, address: PortAddress, source: str, *, complete: bool) -> IngestAddress:
+    """The address of a source, with a secret for it alone.
+
+    Args:
+        spec: of the processing element that hosts it.
+        address: where that listens.
+        source: the operator.
+        complete: whether it has all of its rows.
+    """
+    channel = f"ingest:{source}"
+    return IngestAddress(
+        address=address,
+        job_id=spec.job_id,
+        pe=spec.pe,
+        channel=channel,
+        secret=derive_secret(spec.secret, channel),
+        epoch=spec.epoch,
+        complete=complete,
+    )

@@ -1,0 +1,101 @@
+"""What a snapshot holds, as values: what each processing element wrote, and all of it as its manifest tells.
+
+Knows no files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from rayelastic.errors import StateError
+from rayelastic.runtime.files.inputs import Input
+from rayelastic.runtime.files.outputs import Output
+
+__all__ = ["Manifest", "Part"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one processing element wrote: positions of its sources, and files by operator.
+
+    Args:
+        positions: {source: records that it has submitted since the very first start}.
+        files: {operator: [(file, SHA-256 in hex)]}.
+        inputs: {source: what it reads}.
+        outputs: {sink: what it has written once it has ended}, of those that write files.
+    """
+
+    positions: Mapping[str, int]
+    files: Mapping[str, Sequence[tuple[str, str]]]
+    inputs: Mapping[str, Input]
+    outputs: Mapping[str, Output]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a snapshot holds.
+
+    Args:
+        job: the name of the job.
+        forms: {operator: what its state looks like, in words}.
+        positions: {source: records submitted}.
+        files: {operator: [(file, SHA-256 in hex)]}.
+        inputs: {source: what it read}.
+        outputs: {sink: what it wrote}.
+        signed: whether a key vouches for all of it.
+        plan: that was in force, as ExecPlan.to_dict gives it; empty: of a snapshot that has none.
+        alone: whether it has the rows that sinks keep in memory itself; otherwise they are beside the checkpoints.
+        shapes: {operator: how its state is laid out}, of saved/shapes.py; empty: of a snapshot that hasn't told.
+    """
+
+    job: str
+    forms: Mapping[str, str]
+    positions: Mapping[str, int]
+    files: Mapping[str, Sequence[tuple[str, str]]]
+    inputs: Mapping[str, Input]
+    outputs: Mapping[str, Output]
+    signed: bool
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    alone: bool = False
+    shapes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def epoch(self) -> int:
+        """Of the checkpoint that it is of, as its sinks know it; 0: the job was stopped, or has no sinks."""
+        return max((output.epoch for output in self.outputs.values()), default=0)
+
+    def renamed(self, names: Mapping[str, str]) -> Manifest:
+        """The same of operators some of which are called otherwise.
+
+        Raises:
+            StateError: there is no such operator in it, or two have one name then.
+        """
+        if not names:
+            return self
+        known = {name for part in (self.forms, self.positions, self.outputs) for name in part}
+        for old, new in names.items():
+            if old not in known:
+                raise StateError("the snapshot has nothing of it", operator=old, way_out="Look at Snapshot(rename=...)")
+            if new in known and new not in names:
+                raise StateError(
+                    f"it is to be called {new!r}, and the snapshot has another one of that name",
+                    operator=old,
+                    way_out="Look at Snapshot(rename=...)",
+                )
+
+        def called(part: Mapping[str, T]) -> dict[str, T]:
+            return {names.get(name, name): one for name, one in part.items()}
+
+        return replace(
+            self,
+            forms=called(self.forms),
+            positions=called(self.positions),
+            files=called(self.files),
+            inputs=called(self.inputs),
+            outputs=called(self.outputs),
+            shapes=called(self.shapes),
+        )

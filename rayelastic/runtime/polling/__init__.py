@@ -1,0 +1,1 @@
+"""Sources of users: objects that are asked for rows, partition by partition."""

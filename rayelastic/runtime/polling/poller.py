@@ -1,0 +1,248 @@
+"""Asks a user's source for rows, partition by partition, and knows which of them were given on.
+
+Rows wait in a feeder between the thread that asks and the native source. The position of a partition in a checkpoint is
+the one that it had before the first of its rows that wasn't given on, and how many rows behind that were: so a user's
+object needs a position between two polls only. Knows neither threads of the scheduler nor snapshots.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rayelastic.errors import SourceError, StateError
+
+if TYPE_CHECKING:
+    from rayelastic._native import ArrowFeeder
+    from rayelastic.graph.edges.polled import Partition, PolledSource
+    from rayelastic.runtime.files.inputs import Input
+
+__all__ = ["Poller"]
+
+MOST_WAITING = 1000  # polls that are remembered before it is looked which of them were given on
+LOOK = 1.0  # seconds between two questions which partitions there are
+
+
+@dataclass(slots=True)
+class _At:
+    """Where a partition is, as far as its rows were given on.
+
+    Args:
+        position: in front of the rows that are told next; None: its start.
+        given: rows behind it that were given on.
+        ended: all were, and there are no more.
+    """
+
+    position: Any = None
+    given: int = 0
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class _Polled:
+    """Rows that wait to be given on.
+
+    Args:
+        partition: whose.
+        left: how many.
+        behind: where the partition is behind them.
+        last: whether it ends there.
+    """
+
+    partition: str
+    left: int
+    behind: Any
+    last: bool = False
+
+
+class Poller:
+    """One source.
+
+    Args:
+        name: of the operator.
+        body: its description.
+        feeder: takes batches.
+    """
+
+    def __init__(self, name: str, body: PolledSource, feeder: ArrowFeeder) -> None:
+        self._name = name
+        self._body = body
+        self._schema = body.schema.to_arrow()
+        self._feeder = feeder
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()  # guards what follows
+        self._at: dict[str, _At] = {}
+        self._waiting: deque[_Polled] = deque()
+        self._given = 0
+        self._given_now: Callable[[], int] = lambda: 0
+
+    def seek(self, _: int, saved: Input | None) -> int:
+        """Begins where partitions were; nothing is given twice.
+
+        Raises:
+            StateError: what was saved is no position.
+        """
+        if saved is None or saved.position is None:
+            return 0
+        try:
+            self._at = {name: _At(at, int(given), bool(ended)) for name, (at, given, ended) in saved.position.items()}
+        except (AttributeError, TypeError, ValueError):
+            raise StateError("its position in the snapshot is damaged", operator=self._name) from None
+        return 0
+
+    def position(self, given: int) -> dict[str, tuple[Any, int, bool]]:
+        """Where each partition is when so many rows were given on in this run, as JSON has it."""
+        with self._lock:
+            left = max(0, given - self._given)
+            while self._waiting and (left or not self._waiting[0].left):
+                first = self._waiting[0]
+                count = min(left, first.left)
+                at = self._at[first.partition]
+                at.given += count
+                first.left -= count
+                left -= count
+                if first.left:
+                    break
+                at.position, at.given, at.ended = first.behind, 0, first.last
+                self._waiting.popleft()
+            self._given = max(self._given, given - left)
+            return {name: (at.position, at.given, at.ended) for name, at in self._at.items()}
+
+    def watch(self, given: Callable[[], int]) -> None:
+        """Hears of who tells how many rows were given on in this run: so what was needn't be remembered."""
+        self._given_now = given
+
+    def stop(self) -> None:
+        """Has it end soon."""
+        self._stopped.set()
+
+    def feed(self) -> None:
+        """Asks until all partitions have ended or it is stopped. What the user's code raises fails the source."""
+        parts: dict[str, Partition] = {}
+        try:
+            self._run(parts)
+        except Exception as error:  # whatever the user's code raises
+            self._feeder.fail(f"{type(error).__name__}: {error}")
+        finally:
+            for name in list(parts):
+                _close(parts.pop(name))
+
+    # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _run(self, parts: dict[str, Partition]) -> None:
+        looked = -LOOK
+        while not self._stopped.is_set():
+            if not parts or time.monotonic() >= looked + LOOK:
+                self._open_new(parts)
+                looked = time.monotonic()
+                if not parts:
+                    self._feeder.finish()
+                    return
+            if len(self._waiting) >= MOST_WAITING:
+                self.position(self._given_now())
+            rows = 0
+            for name in list(parts):
+                count = self._poll(name, parts)
+                if count is None:
+                    return
+                rows += count
+            if not rows and parts:
+                self._stopped.wait(self._body.idle)
+
+    def _open_new(self, parts: dict[str, Partition]) -> None:
+        for name in self._body.source.partitions():
+            if not isinstance(name, str):
+                raise SourceError(f"partitions() named {name!r}, which is no text", way_out="Name each by a text")
+            with self._lock:
+                at = self._at.setdefault(name, _At())
+            if name in parts or at.ended or self._has_last(name):
+                continue
+            part = parts[name] = self._body.source.open(name, copy.deepcopy(at.position))
+            self._skip(name, part, at)
+
+    def _has_last(self, name: str) -> bool:
+        with self._lock:
+            return any(one.partition == name and one.last for one in self._waiting)
+
+    def _skip(self, name: str, part: Partition, at: _At) -> None:
+        """Leaves out what was given on behind the position that it was opened at."""
+        left = at.given
+        while left and not self._stopped.is_set():
+            batch = self._batch(part)
+            if batch is None:
+                raise SourceError(
+                    f"partition {name!r} ended {left} rows before where it was, from position {at.position!r}",
+                    way_out="Give the same rows again behind a position",
+                )
+            if batch.num_rows > left:
+                self._give(name, part, batch.slice(left))
+                return
+            left -= batch.num_rows
+            if not batch.num_rows:
+                self._stopped.wait(self._body.idle)
+            with self._lock:
+                at.position, at.given = _position(part, name), left
+
+    def _poll(self, name: str, parts: dict[str, Partition]) -> int | None:
+        """Asks one partition; how many rows it had, None: the source is to end."""
+        part = parts[name]
+        batch = self._batch(part)
+        if batch is None:
+            with self._lock:
+                self._waiting.append(_Polled(name, 0, _position(part, name), last=True))
+            _close(parts.pop(name))
+            return 0
+        rows: int = batch.num_rows
+        return rows if not rows or self._give(name, part, batch) else None
+
+    def _give(self, name: str, part: Partition, batch: pa.RecordBatch) -> bool:
+        with self._lock:  # before: the source may give them on at once
+            self._waiting.append(_Polled(name, batch.num_rows, _position(part, name)))
+        return self._feeder.push(batch)
+
+    def _batch(self, part: Partition) -> pa.RecordBatch | None:
+        rows = part.poll()
+        if rows is None:
+            return None
+        if isinstance(rows, pa.RecordBatch):
+            return rows.select(self._schema.names).cast(self._schema)
+        if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
+            raise SourceError(f"poll() gave {type(rows).__name__}", way_out="Give a list of tuples, or None at the end")
+        width = len(self._schema)
+        given = [row if isinstance(row, tuple) else (row,) for row in rows]
+        for row in given:
+            if len(row) != width:
+                raise SourceError(f"poll() gave {row!r}", way_out=f"Give tuples of the {width} fields of its schema")
+        columns = [pa.array([row[i] for row in given], one.type) for i, one in enumerate(self._schema)]
+        batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        for column, one in zip(columns, self._schema, strict=True):
+            if column.null_count and not one.nullable:
+                raise SourceError(
+                    f"poll() gave None for {one.name!r}", way_out=f"Declare it as `{one.name}: ... | None`"
+                )
+        return batch
+
+
+def _position(part: Partition, name: str) -> Any:
+    """A copy: the user's may be changed by the next poll."""
+    try:
+        return json.loads(json.dumps(part.position))
+    except (TypeError, ValueError) as error:
+        raise SourceError(
+            f"the position of partition {name!r} can't be saved: {error}",
+            way_out="Keep numbers, texts, lists and dictionaries of them in it",
+        ) from None
+
+
+def _close(part: object) -> None:
+    close = getattr(part, "close", None)
+    if close is not None:
+        close()

@@ -1,0 +1,88 @@
+"""Files of a checkpoint on the local disks of nodes, carried to the nodes where another plan's elements need them.
+
+A process on the node that is to have them writes them, before anything of the job is ended; it is there for the new
+element then. Knows elements by their handles. A file is read against its digest, there as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import ChangeError
+from rayelastic.plan.plan_change import predecessors
+from rayelastic.runtime.snapshot import SnapshotFolder, rows_beside
+from rayelastic.runtime.values.specs import PESpec
+
+if TYPE_CHECKING:
+    from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.element.host import PEHandle, PEHost
+    from rayelastic.runtime.snapshot import Manifest, Snapshot
+    from rayelastic.runtime.values.specs import JobSpec
+
+__all__ = ["carry", "wanted_elsewhere"]
+
+CARRY_TIMEOUT = 120.0  # seconds for a file of some megabytes; a process may have to start first
+
+File = tuple[str, str, str]  # 'state' or 'rows', name, SHA-256 in hex
+
+
+def carry(
+    job: JobSpec, saved: Snapshot, now: ExecPlan, wanted: ExecPlan, handles: Mapping[str, PEHandle], host: PEHost
+) -> None:
+    """Carries what elements need that go on elsewhere.
+
+    Args:
+        job: whose.
+        saved: the checkpoint, written by elements of the plan in force.
+        now: the plan in force, placed.
+        wanted: the plan that goes on from it, placed.
+        handles: of the elements that run, by id.
+        host: makes processes.
+
+    Raises:
+        ChangeError: a node has no room, or an element hasn't what it wrote.
+        PELostError: an element is lost.
+        TimeoutError: one doesn't answer.
+    """
+    manifest = SnapshotFolder(saved).manifest()
+    places = {"state": saved, "rows": rows_beside(saved)}
+    by_node: dict[str, dict[File, str]] = {}
+    for giver, node, file in wanted_elsewhere(manifest, now, wanted):
+        by_node.setdefault(node, {})[file] = giver
+    for node, files in by_node.items():
+        spec = PESpec(f"carrier-{node}", job.name, job.job_id, job.secret, (), (), (), job.config, node=node)
+        carrier = host.start_pe(spec)
+        try:
+            there = carrier.within(CARRY_TIMEOUT)
+            if (at := there.status().node) != node:
+                raise ChangeError(f"node {node} has no room: a process for it started on {at}", way_out="Add CPUs")
+            for (place, name, digest), giver in files.items():
+                if there.saved(places[place], name, digest) is not None:
+                    continue  # the nodes have one disk
+                data = handles[giver].within(CARRY_TIMEOUT).saved(places[place], name, digest)
+                if data is None:
+                    raise ChangeError(f"{giver} hasn't {name} any more, which it wrote for the checkpoint")
+                there.keep_saved(places[place], name, data)
+        finally:
+            host.recycle(carrier)
+
+
+def wanted_elsewhere(manifest: Manifest, now: ExecPlan, wanted: ExecPlan) -> Iterator[tuple[str, str, File]]:
+    """Give the files that another node needs: (the element that has it, that node, the file).
+
+    Args:
+        manifest: of the checkpoint.
+        now: the plan under which it was written, placed.
+        wanted: the plan that goes on from it, placed.
+    """
+    for pe in wanted.pes:
+        node = wanted.nodes.get(pe, "")
+        for operator, giver in predecessors(now, wanted, pe).items():
+            if now.nodes.get(giver, "") == node:
+                continue
+            for name, digest in manifest.files.get(operator, ()):
+                if name.startswith(f"{giver}-"):
+                    yield giver, node, ("state", name, digest)
+            if (output := manifest.outputs.get(operator)) is not None:
+                yield from ((giver, node, ("rows", blob.name, blob.digest)) for blob in output.blobs)

@@ -1,0 +1,118 @@
+"""Which plans a running job can be asked for, and the one by which it leaves a node. Pure: knows plans and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import ConfigError
+from rayelastic.plan.node_placement import FreeNodes, Node, place
+from rayelastic.plan.plan_change import PlanChange, plan_change, predecessors
+
+if TYPE_CHECKING:
+    from rayelastic.plan.exec_plan import ExecPlan
+
+__all__ = ["checked_change", "plan_without", "with_homes"]
+
+
+def checked_change(now: ExecPlan, wanted: ExecPlan, elastic: Collection[str], nodes: Sequence[Node]) -> PlanChange:
+    """Return what leads from one plan to another.
+
+    Args:
+        now: the plan in force.
+        wanted: another one.
+        elastic: names of the regions that can have another number of replicas.
+        nodes: that there are.
+
+    Raises:
+        ConfigError: no running job can get there at once; names the region and the way out.
+    """
+    try:
+        change = plan_change(now, wanted)
+    except ValueError as error:
+        raise ConfigError(str(error), way_out="Make the plan of job.plan(), by its with_... methods") from None
+    for part in change.regions:
+        planned = wanted.region(part.region)
+        first = planned.region.operators[0]
+        if any(len(set(pipeline.pes)) < len(pipeline.pes) for pipeline in planned.pipelines):
+            raise ConfigError(
+                f"two replicas of its region {part.region} would share a processing element",
+                operator=first,
+                way_out="Name another one for each, such as plan.fresh_pes(2)",
+            )
+        if planned.region.kind.is_fixed and len(planned.pipelines) > 1:
+            raise ConfigError(
+                f"its region {part.region} is {planned.region.kind.value}, which isn't cut", operator=first
+            )
+        if not (part.started or part.stopped):
+            continue
+        if part.region not in elastic:
+            raise ConfigError(
+                f"region {part.region} keeps its replicas",
+                operator=first,
+                way_out="JobConfig(regions='manual') lets data-parallel and stateless regions grow",
+            )
+        if not change.is_live:
+            raise ConfigError(
+                f"region {part.region} would get other replicas while operators change their places",
+                operator=first,
+                way_out="Change the one, then the other",
+            )
+    there = {node.name for node in nodes}
+    if strange := sorted({node for pe, node in wanted.nodes.items() if pe in wanted.pes and node not in there}):
+        raise ConfigError(f"there is no node {', '.join(strange)}", way_out=f"There are {', '.join(sorted(there))}")
+    return change
+
+
+def plan_without(plan: ExecPlan, node: str, nodes: Sequence[Node]) -> ExecPlan:
+    """Return the plan with nothing on a node any more; the others have room, or get more than they have.
+
+    Args:
+        plan: with the nodes of its processing elements.
+        node: to be left.
+        nodes: that there are, this one among them.
+
+    Raises:
+        ConfigError: there is no such node, or no other.
+
+    >>> from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
+    >>> from rayelastic.plan.regions import Region, RegionKind
+    >>> region = Region("r0", RegionKind.PIPELINE, ("parse",))
+    >>> plan = ExecPlan("words", (RegionPlan(region, (Pipeline(("parse",), ("pe0",)),)),), nodes={"pe0": "a"})
+    >>> dict(plan_without(plan, "a", [Node("a", 2), Node("b", 2)]).nodes)
+    {'pe0': 'b'}
+    """
+    others = [other for other in nodes if other.name != node]
+    if len(others) == len(nodes):
+        known = ", ".join(sorted(other.name for other in nodes))
+        raise ConfigError(f"the job may use no node {node!r}", way_out=f"It may use {known}")
+    if not others:
+        raise ConfigError(f"there is no node but {node!r}", way_out="Add one, or stop the job into a snapshot")
+    staying = {pe: at for pe, at in plan.nodes.items() if at != node and pe in plan.pes}
+    found = place(plan.with_nodes(staying), others, {})
+    free = FreeNodes([replace(other, cpus=0.0) for other in others])
+    at = {**found.nodes, **staying}
+    for home in at.values():
+        free.cpus[home] -= 1.0
+    for pe in found.homeless:  # as many as there are CPUs have found room: over-booked rather than not at all
+        if pe not in at:
+            at[pe] = max(free.cpus, key=lambda name: free.cpus[name])
+            free.cpus[at[pe]] -= 1.0
+    return plan.with_nodes({pe: at[pe] for pe in plan.pes})
+
+
+def with_homes(now: ExecPlan, wanted: ExecPlan) -> ExecPlan:
+    """Return the wanted plan with a node for each processing element: where what goes there has been, if none is named.
+
+    Args:
+        now: the plan in force, placed.
+        wanted: another one, of as many replicas.
+    """
+    nodes = {}
+    for pe in wanted.pes:
+        before = next(iter(predecessors(now, wanted, pe).values()))
+        home = wanted.nodes.get(pe) or now.nodes.get(pe) or now.nodes.get(before)
+        if home is not None:
+            nodes[pe] = home
+    return wanted.with_nodes(nodes)

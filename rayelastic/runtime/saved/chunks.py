@@ -1,0 +1,320 @@
+"""Exported state as tables: the bytes that native tables export (state_bytes.hpp), key by key, and as Arrow columns.
+
+Reading trusts nothing: what isn't as it should be is a StateError. Python values are unpickled only where the caller
+says that the bytes are to be trusted.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, is_dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rayelastic import _native
+from rayelastic.errors import DamagedError, StateError
+from rayelastic.graph.records.data_type import DataType, arrow_type_of, parsed_format
+from rayelastic.graph.records.schema import laid_out
+from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.saved.shapes import Shape, StateKindOf
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rayelastic.graph.records.data_type import Column
+    from rayelastic.graph.records.schema import Schema
+
+__all__ = [
+    "HEADER",
+    "Cell",
+    "Entry",
+    "entries",
+    "keys_in",
+    "pairs_of",
+    "record_bytes",
+    "record_cells",
+    "table_of",
+]
+
+HEADER = struct.Struct("<8sQQQ")  # magic, layout, keys, bytes that follow
+_KEY = struct.Struct("<IB")  # bytes, 1 if null
+_LENGTH = struct.Struct("<I")
+_TOUCH_BYTES = 8  # when a key was touched last, where it has a time to live
+_INLINE = 12  # bytes of a text that are in its record
+_EVERYTHING = ((0, (1 << 64) - 1),)
+
+Cell = bytes | None  # a value as it is in a record, a text as its own bytes; None: null
+
+
+class Entry(NamedTuple):
+    """What an export has of a key: its bytes as they stand, when it was touched, and what it has."""
+
+    key: bytes
+    is_null: bool
+    touch: bytes
+    payload: bytes
+
+
+class _Reader:
+    """Bytes that are taken one after the other."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def take(self, size: int) -> bytes:
+        end = self.at + size
+        if end > len(self.data):
+            raise DamagedError("exported state ends in the middle of a key", way_out="Use an earlier snapshot")
+        taken, self.at = self.data[self.at : end], end
+        return taken
+
+    def number(self) -> int:
+        (number,) = _LENGTH.unpack(self.take(_LENGTH.size))
+        return int(number)
+
+
+def keys_in(chunk: bytes) -> int:
+    """How many keys an export has, as its header tells."""
+    return int(HEADER.unpack_from(chunk)[2])
+
+
+def entries(chunk: bytes, shape: Shape) -> Iterator[Entry]:
+    """Gives the keys of an export of records or of Python values, one after the other.
+
+    Raises:
+        StateError: these bytes are no such export.
+    """
+    reader = _Reader(chunk)
+    magic, _, keys, size = HEADER.unpack(reader.take(HEADER.size))
+    expected = b"RELKEYS1" if shape.kind is StateKindOf.RECORD else b"RELPICK1"
+    if magic != expected or size != len(chunk) - HEADER.size:
+        raise DamagedError("these bytes aren't exported state of this kind", way_out="Use an earlier snapshot")
+    schema = shape.value_schema if shape.kind is StateKindOf.RECORD else None
+    for _ in range(keys):
+        length, null = _KEY.unpack(reader.take(_KEY.size))
+        key = reader.take(length)
+        touch = reader.take(_TOUCH_BYTES if shape.ttl[0] else 0)
+        payload = reader.take(reader.number()) if schema is None else _record(reader, schema)
+        yield Entry(key, bool(null), touch, payload)
+
+
+def _record(reader: _Reader, schema: Schema) -> bytes:
+    record = reader.take(schema.record_size)
+    lengths = (_LENGTH.unpack_from(record, field.offset)[0] for field in schema.fields if field.type.is_text)
+    return record + b"".join(reader.take(length) for length in lengths if length > _INLINE)
+
+
+def record_cells(payload: bytes, schema: Schema) -> list[Cell]:
+    """The values of an exported record, field by field."""
+    cells: list[Cell] = []
+    behind = schema.record_size
+    for field in schema.fields:
+        cell = payload[field.offset : field.offset + field.type.size]
+        if field.type.is_text:
+            (length,) = _LENGTH.unpack_from(cell)
+            if length > _INLINE:
+                cell, behind = payload[behind : behind + length], behind + length
+            else:
+                cell = cell[_LENGTH.size : _LENGTH.size + length]
+        bit = field.validity
+        valid = bit < 0 or payload[schema.validity_offset + bit // 8] >> (bit % 8) & 1
+        cells.append(cell if valid else None)
+    return cells
+
+
+def record_bytes(cells: Sequence[Cell], schema: Schema) -> bytes:
+    """An exported record of such values: what `record_cells` takes apart."""
+    record, behind = bytearray(schema.record_size), bytearray()
+    for field, cell in zip(schema.fields, cells, strict=True):
+        if cell is None:
+            continue
+        if field.validity >= 0:
+            record[schema.validity_offset + field.validity // 8] |= 1 << (field.validity % 8)
+        if field.type.is_text:
+            _LENGTH.pack_into(record, field.offset, len(cell))
+            start = field.offset + _LENGTH.size
+            shown = cell if len(cell) <= _INLINE else cell[:4]
+            record[start : start + len(shown)] = shown
+            behind += b"" if len(cell) <= _INLINE else cell
+        else:
+            record[field.offset : field.offset + field.type.size] = cell
+    return bytes(record + behind)
+
+
+# --- keys -----------------------------------------------------------------------------------------------------------
+
+
+def _key_cells(entry: Entry, keys: Sequence[Column]) -> list[Cell]:
+    if len(keys) == 1:
+        return [None if entry.is_null else entry.key]
+    reader, cells = _Reader(entry.key), []
+    for _, text, _ in keys:
+        kind, valid = parsed_format(text)[0], reader.take(1) == b"\1"
+        cells.append(None if not valid else reader.take(reader.number() if kind.is_text else kind.size))
+    return cells
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def table_of(chunks: Iterable[bytes], shape: Shape, *, trusted: bool) -> pa.Table:
+    """The keys of exports and what they have, a row each.
+
+    Args:
+        chunks: the exports.
+        shape: of the state.
+        trusted: whether Python values in them may be unpickled.
+
+    Raises:
+        StateError: a chunk is damaged, holds Python values of a class that isn't here, or isn't to be trusted.
+    """
+    if shape.kind is StateKindOf.AGGREGATE:
+        return _results(chunks, shape)
+    import pyarrow as pa
+
+    found = [entry for chunk in chunks for entry in entries(chunk, shape)]
+    keys = [_key_cells(entry, shape.keys) for entry in found]
+    columns = [
+        _column(cells, text) for cells, (_, text, _) in zip(_turned(keys, len(shape.keys)), shape.keys, strict=True)
+    ]
+    names = [name for name, _, _ in shape.keys]
+    if shape.kind is StateKindOf.RECORD:
+        schema = shape.value_schema
+        values = _turned([record_cells(entry.payload, schema) for entry in found], len(shape.values))
+        columns += [_column(cells, text) for cells, (_, text, _) in zip(values, shape.values, strict=True)]
+        return pa.table(columns, [*names, *(name if name not in names else f"state_{name}" for name in schema.names)])
+    if not trusted and found:
+        raise StateError(
+            "it holds pickled Python values, which are read from signed snapshots only",
+            way_out="Give the key with which it was written, as rel.Snapshot(folder, key=...)",
+        )
+    objects = [_unpickled(entry.payload) for entry in found]
+    if shape.kind is StateKindOf.TIMERS:
+        timers = pa.array([sorted(kept.timers) for kept in objects], pa.list_(pa.int64()))
+        return pa.table([*columns, _values([kept.state for kept in objects]), timers], [*names, "value", "timers"])
+    return pa.table([*columns, _values(objects)], [*names, "value"])
+
+
+def _turned(rows: Sequence[Sequence[Cell]], width: int) -> list[list[Cell]]:
+    return [[row[column] for row in rows] for column in range(width)]
+
+
+def _column(cells: Sequence[Cell], text: str) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    kind, of = parsed_format(text)[0], arrow_type_of(text)
+    if kind is DataType.STRING:
+        return pa.array([None if cell is None else cell.decode() for cell in cells], of)
+    if kind is DataType.BINARY:
+        return pa.array(list(cells), of)
+    if kind is DataType.BOOL:
+        return pa.array([None if cell is None else cell != b"\0" for cell in cells], of)
+    valid = np.packbits(np.array([cell is not None for cell in cells], bool), bitorder="little").tobytes()
+    data = b"".join(bytes(kind.size) if cell is None else cell for cell in cells)
+    return pa.Array.from_buffers(of, len(cells), [pa.py_buffer(valid), pa.py_buffer(data)])
+
+
+def _unpickled(data: bytes) -> Any:
+    try:
+        return pickle.loads(data)  # noqa: S301  (signed, or of our own job: the caller says so)
+    except Exception as error:  # whatever a class that isn't here, or is another one, raises
+        raise StateError(
+            f"a value of it can't be loaded here: {type(error).__name__}: {error}",
+            way_out="Ask where the classes of its state can be imported",
+        ) from None
+
+
+def _values(objects: Sequence[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return pa.array([_plain(one) for one in objects])
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        return pa.array([repr(one) for one in objects])
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _results(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
+    """What aggregates would give now, by the very operator that keeps them."""
+    import pyarrow as pa
+
+    takes, gives = laid_out("Takes", shape.takes), laid_out("Gives", shape.values)
+    keys = [name for name, _, _ in shape.keys]
+    batches: list[pa.RecordBatch] = []
+    final = _native.Operator.aggregate(
+        "state", native_schema(takes), native_schema(gives), keys, list(shape.aggregates)
+    )
+    state = final.state
+    assert state is not None
+    try:
+        for chunk in chunks if not shape.ttl[0] else _without_touches(chunks, shape, state.layout):
+            state.import_(chunk)
+    except _native.StateError as error:
+        raise DamagedError(str(error), way_out="Use an earlier snapshot") from None
+    scheduler = _native.Scheduler()
+    feeder = _native.ArrowFeeder(native_schema(takes))
+    source = scheduler.add(_native.Operator.arrow_source("nothing", native_schema(takes), feeder))
+    aggregate = scheduler.add(final)
+    sink = scheduler.add(_native.Operator.arrow_sink("results", native_schema(gives), batches.append))
+    scheduler.connect(source, aggregate)
+    scheduler.connect(aggregate, sink)
+    scheduler.start(1)
+    feeder.finish()
+    scheduler.wait()
+    scheduler.stop()
+    return pa.Table.from_batches(batches, gives.to_arrow())
+
+
+def _without_touches(chunks: Iterable[bytes], shape: Shape, layout: int) -> Iterator[bytes]:
+    """Exports of aggregates with a time to live as those of aggregates without, one for each key."""
+    takes, gives = native_schema(laid_out("Takes", shape.takes)), native_schema(laid_out("Gives", shape.values))
+    keys, made = [name for name, _, _ in shape.keys], list(shape.aggregates)
+    mortal = _native.Operator.aggregate("state", takes, gives, keys, made, shape.emit, shape.ttl).state
+    assert mortal is not None
+    for chunk in chunks:
+        mortal.import_(chunk)
+    selected, at = mortal.select(_EVERYTHING), 0
+    while mortal.size:
+        one, at = mortal.export_chunk(selected, at, 1)
+        magic, _, count, size = HEADER.unpack_from(one)
+        if count:
+            (length, _) = _KEY.unpack_from(one, HEADER.size)
+            end = HEADER.size + _KEY.size + length
+            header = HEADER.pack(magic, layout, count, size - _TOUCH_BYTES)
+            yield header + one[HEADER.size : end] + one[end + _TOUCH_BYTES :]
+        if at == 0:
+            return
+
+
+def pairs_of(chunks: Sequence[bytes], shape: Shape) -> Iterator[tuple[Any, Any]]:
+    """Each key with what it has, as Python values; the exports are of our own job.
+
+    A key of one field is its value, another one a tuple. Records and aggregates give a tuple with the names of their
+    fields, operators with timers the user's own state.
+    """
+    keys = [name for name, _, _ in shape.keys]
+    if shape.kind in (StateKindOf.VALUE, StateKindOf.TIMERS):
+        found = [entry for chunk in chunks for entry in entries(chunk, shape)]
+        cells = _turned([_key_cells(entry, shape.keys) for entry in found], len(keys))
+        columns = [_column(some, text).to_pylist() for some, (_, text, _) in zip(cells, shape.keys, strict=True)]
+        objects = (_unpickled(entry.payload) for entry in found)
+        values = [one.state if shape.kind is StateKindOf.TIMERS else one for one in objects]
+    else:
+        table = table_of(chunks, shape, trusted=True)
+        columns = [column.to_pylist() for column in table.columns[: len(keys)]]
+        schema = laid_out(
+            "State", [one for one in shape.values if shape.kind is StateKindOf.RECORD or one[0] not in keys]
+        )
+        rows = zip(*(column.to_pylist() for column in table.columns[len(keys) :]), strict=True)
+        values = [schema.tuple_type(*row) for row in rows]
+    for number, value in enumerate(values):
+        key = tuple(column[number] for column in columns)
+        yield (key[0] if len(key) == 1 else key), value

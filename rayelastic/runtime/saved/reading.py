@@ -1,0 +1,111 @@
+"""Reads the state in a snapshot, savepoint or checkpoint, as Arrow tables: `rel.read_snapshot`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import DamagedError, StateError
+from rayelastic.runtime.saved.chunks import table_of
+from rayelastic.runtime.saved.restoring import checked, newest
+from rayelastic.runtime.saved.shapes import Shape, required
+from rayelastic.runtime.snapshot import SnapshotFolder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from rayelastic.plan.checkpoint import Checkpoint
+    from rayelastic.runtime.snapshot import Manifest, Snapshot
+
+__all__ = ["SavedStates", "read_snapshot"]
+
+
+class SavedStates(Mapping[str, "pa.Table"]):
+    """The state of each operator in a snapshot, read when it is asked for.
+
+    Args:
+        snapshot: where it is.
+        manifest: of it.
+
+    Attributes:
+        job: the name of the job.
+        epoch: of the checkpoint or savepoint; 0: the job was stopped.
+        forms: {operator: what its state looks like, in words}.
+        positions: {source: rows that it had given}.
+        location: where it is.
+    """
+
+    def __init__(self, snapshot: Snapshot, manifest: Manifest) -> None:
+        self._snapshot = snapshot
+        self._manifest = manifest
+        self.job = manifest.job
+        self.epoch = manifest.epoch
+        self.forms = dict(manifest.forms)
+        self.positions = dict(manifest.positions)
+        self.location = str(snapshot.location)
+
+    def __getitem__(self, operator: str) -> pa.Table:
+        if operator not in self.forms:
+            raise KeyError(operator)
+        try:
+            held = self._manifest.shapes.get(operator)
+            shape = required(None if held is None else Shape.from_json(held), operator, self.forms[operator])
+            chunks = SnapshotFolder(self._snapshot).chunks(self._manifest.files.get(operator, ()))
+            return table_of(chunks, shape, trusted=self._manifest.signed)
+        except StateError as error:
+            raise error.at(operator, "") from None
+        except (LookupError, TypeError, ValueError):
+            raise DamagedError(
+                f"how its state is laid out can't be read in snapshot {self.location}",
+                operator=operator,
+                way_out="Use an earlier snapshot",
+            ) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.forms)
+
+    def __len__(self) -> int:
+        return len(self.forms)
+
+    def __repr__(self) -> str:
+        return f"SavedStates({self.location!r}, job={self.job!r}, epoch={self.epoch}, operators={list(self.forms)})"
+
+
+def read_snapshot(snapshot: Snapshot | Checkpoint | str | Path) -> SavedStates:
+    """Reads what a job saved: by job.snapshot, by job.stop, or in a checkpoint; the job's program isn't needed.
+
+    Args:
+        snapshot: where it is; of a folder of checkpoints the newest whole one is read.
+
+    Returns:
+        {operator: a table with a row for each key}: the key fields, then those of its state; of aggregates what they
+        would give now; of Python values a column `value`, as text where Arrow has no type for them; of operators
+        with timers also `timers`, as ticks of their event time, or microseconds since 1970.
+
+    Raises:
+        StateError: it is damaged, of another format, or not signed with the key; asked for an operator: its state
+            can't be shown as a table (windows, joins), or holds Python values and isn't signed.
+
+    >>> import tempfile
+    >>> import rayelastic as rel
+    >>> from rayelastic import testing
+    >>> gate, topology = testing.Gate(), rel.Topology("odd_and_even")
+    >>> rows = [(n % 2, n) for n in range(100)]
+    >>> numbers = topology.source("rows", testing.script([*rows, gate], {"odd": int, "n": int}))
+    >>> numbers.key_by("odd").aggregate("totals", total=rel.sum("n")).sink("out", rel.list())
+    <sink out>
+    >>> job = rel.start(topology)
+    >>> gate.wait_reached(60)
+    True
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rel.read_snapshot(job.snapshot(f"{folder}/saved"))["totals"].to_pylist()
+    [{'odd': 0, 'total': 2450}, {'odd': 1, 'total': 2500}]
+    >>> job.state("totals").get(1).total
+    2500
+    >>> gate.open()
+    >>> _ = job.wait()
+    """
+    saved, manifest = newest(checked(snapshot), "")
+    return SavedStates(saved, manifest)

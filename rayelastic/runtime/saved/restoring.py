@@ -1,0 +1,127 @@
+"""Which snapshot or checkpoint a job goes on from, and whether its topology can.
+
+Everything is checked before anything starts. Knows folders and declarations, neither elements nor schedulers.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import ConfigError, DamagedError, StateError
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.runtime.saved.widening import Widening
+from rayelastic.runtime.snapshot import PICKLED, Manifest, Snapshot, SnapshotFolder, rows_folder, state_form
+from rayelastic.runtime.watch.event_log import tell
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
+
+__all__ = ["check_restorable", "checked", "newest"]
+
+
+def checked(given: Snapshot | Checkpoint | str | Path) -> Snapshot:
+    """What was given as a snapshot, as the settings of checkpoints, or by its location.
+
+    Raises:
+        ConfigError: it names no place.
+
+    >>> checked(Checkpoint("/mnt/checkpoints")).location
+    '/mnt/checkpoints'
+    """
+    if isinstance(given, Snapshot):
+        return given
+    if isinstance(given, Checkpoint):
+        if given.location is None:
+            raise ConfigError(
+                "Checkpoint() without a location keeps them for its own job alone",
+                way_out="Give the location that the job had, as Checkpoint('/mnt/checkpoints')",
+            )
+        return Snapshot(given.location, given.key)
+    if not isinstance(given, str | Path):
+        raise ConfigError(
+            f"{shown(given)} is no snapshot", way_out="Give rel.Snapshot(...), rel.Checkpoint(...) or a folder"
+        )
+    return Snapshot(str(given))
+
+
+def newest(saved: Snapshot, job: str) -> tuple[Snapshot, Manifest]:
+    """The snapshot itself, or of a folder of checkpoints the newest one that is whole, down to the last byte.
+
+    Args:
+        saved: where to look.
+        job: that asks, for the log.
+
+    Raises:
+        StateError: there is none, or it is of another format or key: no earlier one stands for such a one.
+    """
+    folder = SnapshotFolder(saved)
+    checkpoints = [] if folder.is_there() else folder.numbered()
+    problem: StateError | None = None
+    for name in checkpoints:
+        one = replace(saved, location=f"{str(saved.location).rstrip('/')}/{name}")
+        try:
+            manifest = SnapshotFolder(one).manifest()
+            _check_whole(one, manifest)
+            return one, manifest
+        except DamagedError as error:
+            tell("checkpoint left out", job=job, level=logging.WARNING, reason=str(error))
+            problem = problem or error
+    if problem is not None:
+        raise problem
+    return saved, folder.manifest()
+
+
+def _check_whole(saved: Snapshot, manifest: Manifest) -> None:
+    folder = SnapshotFolder(saved)
+    for files in manifest.files.values():
+        for _ in folder.chunks(files):
+            pass
+    rows = rows_folder(saved, alone=manifest.alone)
+    for output in manifest.outputs.values():
+        for _ in rows.chunks([(blob.name, blob.digest) for blob in output.blobs]):
+            pass
+
+
+def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[str, OperatorSpec]) -> None:
+    """Raises StateError, naming the operator, if the topology can't go on from the snapshot."""
+    for name, form in manifest.forms.items():
+        if name in snapshot.drop:
+            continue
+        spec = operators.get(name)
+        now = None if spec is None else state_form(spec)
+        if spec is None or now is None:
+            lacks = "has no such operator" if spec is None else "keeps none"
+            raise StateError(
+                f"the snapshot has state of it, the topology {lacks}",
+                operator=name,
+                way_out=f"Give it its name back, or restore Snapshot(..., drop=({name!r},))",
+            )
+        if now != form and Widening.of(manifest.shapes.get(name), spec) is None:
+            raise StateError(
+                f"its state was {form}, and is {now} now",
+                operator=name,
+                location=spec.location,
+                way_out="Declare it as it was (a record may have more fields, with defaults, and wider numbers), "
+                "or give the operator another name and drop the old one",
+            )
+        if form.endswith(PICKLED) and not manifest.signed:
+            raise StateError(
+                "the snapshot holds pickled Python values of it, which are read from signed snapshots only",
+                operator=name,
+                location=spec.location,
+                way_out="Give Snapshot(..., key=...) when it is written and when it is restored",
+            )
+    for name in manifest.positions:
+        if name not in snapshot.drop and (name not in operators or operators[name].kind is not OperatorKind.SOURCE):
+            raise StateError(
+                "the snapshot has the position of it, the topology has no such source",
+                operator=name,
+                way_out=f"Give it its name back, or restore Snapshot(..., drop=({name!r},))",
+            )

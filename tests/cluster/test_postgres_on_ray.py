@@ -1,0 +1,50 @@
+"""A job on Ray that writes to PostgreSQL and whose processes are killed while they do: no row is lost, none doubled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import rayelastic as rel
+from tests.cluster.test_recovery import KEYS, PATIENCE, PES, ROWS, counted, kill, wait_for
+from tests.postgres import needs_postgres, postgres_server
+
+pytestmark = [pytest.mark.cluster, needs_postgres]
+
+KILLS = 2
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgres_server() as conninfo:
+        yield conninfo
+
+
+def rows_in(server: str) -> int:
+    with psycopg.connect(server) as connection:
+        if connection.execute("SELECT to_regclass('counts')").fetchone() == (None,):
+            return 0
+        found = connection.execute("SELECT count(*) FROM counts").fetchone()
+        return 0 if found is None else int(found[0])
+
+
+def test_the_process_that_writes_is_killed_again_and_again(ray_cluster: None, server: str, tmp_path: Path) -> None:
+    topology = counted("to_postgres", tmp_path, rel.postgres(server, "counts"))
+    config = rel.JobConfig(pins=PES, checkpoint=rel.Checkpoint(every=0.5, restarts=100))
+    job = rel.submit(topology, config)
+    try:
+        for number in range(KILLS):
+            before = rows_in(server)
+            wait_for(job, lambda before=before: rows_in(server) > before)  # type: ignore[misc]
+            kill(job, "pe2" if number % 2 == 0 else "pe1")
+        (tmp_path / "go").touch()
+        job.wait(PATIENCE)
+        with psycopg.connect(server) as connection:
+            held = connection.execute('SELECT n, "all" FROM counts ORDER BY n').fetchall()
+        assert held == [(n, n // KEYS + 1) for n in range(ROWS)]
+        assert job.status.checkpoints.restarts >= KILLS
+    finally:
+        job.close()

@@ -1,0 +1,273 @@
+"""Folds, reduced and best tuples of windows, sessions and batches, complete or early, against brute force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rayelastic as rel
+from rayelastic import testing
+from rayelastic.errors import GraphError
+from tests.component.operators.running import CONFIGS, table_of
+
+KEY = b"0123456789abcdef"
+PATIENCE = 60.0
+
+
+class Row(NamedTuple):
+    key: str
+    at: int
+    n: int
+
+
+streams = st.lists(st.builds(Row, st.sampled_from("ab"), st.integers(0, 40), st.integers(0, 9)), max_size=30)
+
+
+def join(text: str, t: Row) -> str:
+    return text + str(t.n)
+
+
+def numbers(rows: list[Row]) -> str:
+    return "".join(str(row.n) for row in rows)
+
+
+def of_keys(rows: list[Row]) -> dict[str, list[Row]]:
+    return {key: sorted((r for r in rows if r.key == key), key=lambda r: r.at) for key in sorted({r.key for r in rows})}
+
+
+Framed = list[tuple[int, int, list[Row]]]
+
+
+def windows(rows: list[Row], size: int, slide: int) -> Framed:
+    found = [(start, [r for r in rows if start <= r.at < start + size]) for start in range(-210, 210, slide)]
+    return [(start, start + size, mine) for start, mine in found if mine]
+
+
+def sessions(rows: list[Row], gap: Callable[[Row], int]) -> Framed:
+    found: Framed = []
+    for row in rows:
+        if found and row.at <= found[-1][1]:
+            start, end, mine = found.pop()
+            found.append((start, max(end, row.at + gap(row)), [*mine, row]))
+        else:
+            found.append((row.at, row.at + gap(row), [row]))
+    return found
+
+
+def batches(rows: list[Row], size: int, within: int) -> Framed:
+    found: list[list[Row]] = []
+    for row in rows:
+        if not found or len(found[-1]) == size or row.at > found[-1][0].at + within:
+            found.append([])
+        found[-1].append(row)
+    return [(mine[0].at, mine[-1].at + 1, mine) for mine in found]
+
+
+def run(rows: list[Row], declare: Callable[[rel.KeyedStream], Any], config: Any = None) -> list[Any]:
+    topology = rel.Topology("gathering")
+    source = topology.source("rows", rel.arrow(table_of(Row, rows), Row))
+    timed = source.event_time("time", "at", lateness=50).key_by("key")
+    declare(timed).sink("out", rel.list())
+    result = rel.run(topology, config or CONFIGS["manual"])
+    return [tuple(t) for t in result["out"]]
+
+
+FRAMES: dict[str, tuple[Callable[[rel.KeyedStream], Any], Callable[[list[Row]], Framed]]] = {
+    "tumbling": (lambda s: s.window(seconds=10), lambda rows: windows(rows, 10, 10)),
+    "sliding": (lambda s: s.window(seconds=7, slide=3), lambda rows: windows(rows, 7, 3)),
+    "apart": (lambda s: s.window(seconds=3, slide=7), lambda rows: windows(rows, 3, 7)),
+    "session": (lambda s: s.session(gap=4), lambda rows: sessions(rows, lambda _: 4)),
+    "dynamic": (lambda s: s.session(gap=lambda t: t.n + 1), lambda rows: sessions(rows, lambda r: r.n + 1)),
+    "batch": (lambda s: s.window(count=3, within=8), lambda rows: batches(rows, 3, 8)),
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@settings(max_examples=40, deadline=None)
+@given(streams)
+def test_folds(frame: str, rows: list[Row]) -> None:
+    framed, brute = FRAMES[frame]
+    expected = [
+        (key, start, end, numbers(mine)) for key, own in of_keys(rows).items() for start, end, mine in brute(own)
+    ]
+    assert sorted(run(rows, lambda s: framed(s).fold("joined", join, ""))) == sorted(expected)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@settings(max_examples=20, deadline=None)
+@given(streams)
+def test_reduced_and_best(frame: str, rows: list[Row]) -> None:
+    framed, brute = FRAMES[frame]
+    least, best = [], []
+    for key, own in of_keys(rows).items():
+        for start, end, mine in brute(own):
+            first = min(mine, key=lambda r: r.n)
+            least.append((key, start, end, first.at, first.n))
+            placed = sorted(mine, key=lambda r: -r.n)[:2]
+            best += [(key, start, end, place, r.at, r.n) for place, r in enumerate(placed, start=1)]
+    found = run(rows, lambda s: framed(s).reduce("least", lambda one, t: t if t.n < one.n else one))
+    assert sorted(found) == sorted(least)
+    assert sorted(run(rows, lambda s: framed(s).top("best", 2, "n"))) == sorted(best)
+
+
+def early(framed: Framed, every: int) -> list[tuple[int, int, bool, str]]:
+    found = []
+    for start, end, mine in framed:
+        times = [time for time in range(start + every, end, every) if any(time - every <= r.at < time for r in mine)]
+        found += [(start, end, False, numbers([r for r in mine if r.at < time])) for time in times]
+        found.append((start, end, True, numbers(mine)))
+    return found
+
+
+@pytest.mark.parametrize("frame", ["tumbling", "sliding"])
+@settings(max_examples=40, deadline=None)
+@given(streams, st.sampled_from([1, 2, 3, 20]))
+def test_early_results(frame: str, rows: list[Row], every: int) -> None:
+    framed, brute = FRAMES[frame]
+    expected = [(key, *one) for key, own in of_keys(rows).items() for one in early(brute(own), every)]
+    assert sorted(run(rows, lambda s: framed(s).fold("joined", join, "", every=every))) == sorted(expected)
+
+
+@settings(max_examples=40, deadline=None)
+@given(streams, st.sampled_from([1, 2, 3]))
+def test_early_results_of_sessions(rows: list[Row], every: int) -> None:
+    framed, brute = FRAMES["session"]
+    expected = [(key, *one) for key, own in of_keys(rows).items() for one in early(brute(own), every)]
+    found = run(rows, lambda s: framed(s).fold("joined", join, "", every=every))  # an early one has the end known then
+    assert sorted((k, start, *rest) for k, start, _, *rest in found) == sorted(
+        (k, start, *rest) for k, start, _, *rest in expected
+    )
+
+
+@pytest.mark.parametrize("frame", ["tumbling", "sliding", "session", "dynamic"])
+@settings(max_examples=20, deadline=None)
+@given(streams)
+def test_results_after_each_tuple_and_once_at_the_end(frame: str, rows: list[Row]) -> None:
+    framed, brute = FRAMES[frame]
+    expected = []
+    for key, own in of_keys(rows).items():
+        for start, _, mine in brute(own):
+            expected += [(key, start, False, numbers(mine[:n])) for n in range(1, len(mine) + 1)]
+            expected.append((key, start, True, numbers(mine)))
+    found = run(rows, lambda s: framed(s).fold("joined", join, "", emit="update"))
+    assert sorted((key, start, final, text) for key, start, _, final, text in found) == sorted(expected)
+
+
+def test_functions_of_windows_know_whether_they_are_complete() -> None:
+    def told(key: tuple[str], window: Any, tuples: list[Row]) -> Any:
+        yield *key, window.final, len(tuples)
+
+    rows = [Row("a", 1, 0), Row("a", 2, 0), Row("a", 14, 0)]
+    schema = {"key": str, "final": bool, "count": int}
+    found = run(rows, lambda s: s.window(seconds=10).process("told", told, schema=schema, every=4))
+    assert found == [("a", False, 2), ("a", True, 2), ("a", False, 1), ("a", True, 1)]
+
+
+def test_windows_of_windows() -> None:
+    rows = [Row("a", at, 1) for at in range(40)]
+
+    def twice(s: rel.KeyedStream) -> Any:
+        inner = s.window(seconds=5).fold("inner", lambda total, t: total + t.n, 0)
+        return inner.key_by("key").window(seconds=20).aggregate("outer", n=rel.sum("value"), windows=rel.count())
+
+    assert run(rows, twice) == [("a", 0, 20, 20, 4), ("a", 20, 40, 20, 4)]
+
+
+def test_batches_by_the_clock() -> None:
+    seen: list[Any] = []
+    gate = testing.Gate()
+    topology = rel.Topology("clocked")
+    rows = topology.source("rows", testing.script([*(Row("a", n, n) for n in range(5)), gate], Row)).key_by("key")
+    folded = rows.window(count=3, within=0.02).fold("joined", join, "")
+
+    def see(t: Any) -> None:
+        seen.append(t)
+        if sum(len(one.value) for one in seen) == 5:
+            gate.open()  # until then nothing comes, and the source doesn't end
+
+    folded.sink("see", rel.call(see))
+    job = rel.start(topology)
+    try:
+        job.wait(PATIENCE)
+    finally:
+        job.close()
+    assert "".join(t.value for t in seen) == "01234"
+    assert all(len(t.value) <= 3 and t.start < t.end for t in seen)
+
+
+@pytest.mark.parametrize("frame", ["sliding", "dynamic", "batch"])
+def test_what_is_open_is_in_snapshots(frame: str, tmp_path: Path) -> None:
+    framed, brute = FRAMES[frame]
+    rows = [Row("ab"[n % 2], n // 2, n % 7) for n in range(60)]
+
+    def topology_of(source: Any) -> rel.Topology:
+        topology = rel.Topology("saved")
+        timed = topology.source("rows", source).event_time("time", "at").key_by("key")
+        framed(timed).fold("joined", join, "").sink("out", rel.list())
+        return topology
+
+    gate = testing.Gate()
+    snapshot = rel.Snapshot(tmp_path / "cut", key=KEY)
+    job = rel.start(topology_of(testing.script([*rows[:31], gate], Row)), CONFIGS["manual"])
+    try:
+        assert gate.wait_reached(PATIENCE)
+        while job.metrics().operator("rows").tuples_out < 31:
+            assert not job.status.state.is_final
+        before = job.stop(snapshot)["out"]
+    finally:
+        job.close()
+    after = rel.run(topology_of(testing.script(rows, Row)), CONFIGS["manual"], restore=snapshot)["out"]
+    expected = [(key, *one[:2], numbers(one[2])) for key, own in of_keys(rows).items() for one in brute(own)]
+    assert sorted(map(tuple, [*before, *after])) == sorted(expected)
+
+
+def test_values_that_are_no_numbers_are_left_out_of_the_best() -> None:
+    class Priced(NamedTuple):
+        key: str
+        at: int
+        price: float | None
+
+    rows = [Priced("a", 1, None), Priced("a", 2, float("nan")), Priced("a", 3, 1.5), Priced("a", 4, 2.5)]
+    topology = rel.Topology("priced")
+    timed = topology.source("rows", rel.rows(rows)).event_time("time", "at").key_by("key")
+    timed.window(seconds=10).top("cheap", 3, "price", least=True).sink("out", rel.list())
+    assert [tuple(t) for t in rel.run(topology)["out"]] == [("a", 0, 10, 1, 3, 1.5), ("a", 0, 10, 2, 4, 2.5)]
+
+
+def test_what_is_wrong_is_told_when_it_is_declared() -> None:
+    topology = rel.Topology("wrong")
+    timed = topology.source("rows", rel.rows([Row("a", 1, 1)])).event_time("time", "at")
+    keyed = timed.key_by("key")
+    framed = keyed.window(seconds=3)
+    wrong: dict[str, Callable[[], Any]] = {
+        "windows by count are only aggregated": lambda: keyed.window(count=3).fold("x", join, ""),
+        "Write .key_by(...) before": lambda: timed.window(seconds=3).fold("x", join, ""),
+        "fn(accumulated, t)": lambda: framed.fold("x", lambda: 0, ""),
+        "fn(reduced, t)": lambda: framed.reduce("x", lambda: 0),
+        "emit='often'": lambda: framed.fold("x", join, "", emit="often"),
+        "Give one of them": lambda: framed.fold("x", join, "", emit="update", every=1),
+        "batches are given once": lambda: keyed.window(count=3, within=1).fold("x", join, "", every=1),
+        "top of 0 tuples": lambda: framed.top("x", 0, "n"),
+        "has no such field": lambda: framed.top("x", 1, "price"),
+        "a field 'end' already": lambda: framed.fold("x", join, 0, schema={"end": int}),
+        "Use .fold, .reduce, .top or .process": lambda: keyed.session(gap=lambda t: t.n).aggregate("x", n=rel.count()),
+        "can't be called as gap(t)": lambda: keyed.session(gap=lambda: 1),
+        "within is for batches": lambda: keyed.window(seconds=3, within=1),
+    }
+    for said, declare in wrong.items():
+        with pytest.raises(GraphError) as caught:
+            declare()
+        assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_under_every_threading_model(config: str) -> None:
+    rows = [Row("abc"[n % 3], n // 12 + n % 4, n % 9) for n in range(1000)]
+    framed, brute = FRAMES["sliding"]
+    expected = [(key, *one[:2], numbers(one[2])) for key, own in of_keys(rows).items() for one in brute(own)]
+    assert sorted(run(rows, lambda s: framed(s).fold("joined", join, ""), CONFIGS[config])) == sorted(expected)

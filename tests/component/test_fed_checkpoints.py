@@ -1,0 +1,262 @@
+"""Jobs that are fed from outside and go back to a checkpoint: every row once, by whoever pushes again what is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import rayelastic as rel
+from rayelastic.errors import JobCancelledError, JobFailedError
+from rayelastic.graph.edges.pushed import IngestSource
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.job import LocalControl, prepare
+from rayelastic.job.job import Job
+from rayelastic.runtime.element.host import InProcessHost
+from rayelastic.runtime.ingest.client import PushError, push_partition
+from rayelastic.runtime.ingest.frames import Epoch
+from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.values.status import Failure, State
+
+PATIENCE = 60.0
+SCHEMA = Schema.of({"n": int})
+ARROW = SCHEMA.to_arrow()
+PARTITIONS, ROWS, EPOCHS = 2, 50, 6  # rows of a partition of a micro-batch
+
+
+def batches(epoch: int, partition: int) -> Iterator[pa.RecordBatch]:
+    first = (epoch * PARTITIONS + partition) * ROWS
+    for at in range(first, first + ROWS, 10):
+        yield pa.RecordBatch.from_pydict({"n": list(range(at, at + 10))}, schema=ARROW)
+
+
+ALL = list(range(EPOCHS * PARTITIONS * ROWS))
+
+
+@dataclass
+class Pushed:
+    """What Spark does, in small: micro-batches in order, each of which is committed when the job has secured it.
+
+    Args:
+        streams: else it pushes all partitions of all epochs once.
+        between: called with the number of a micro-batch when it was pushed, before it is secured.
+        committed: the number of the next micro-batch: what another driver goes on from.
+    """
+
+    streams: bool = True
+    between: Callable[[int], None] = lambda _: None
+    committed: int = 0
+    pushes: list[int] = field(default_factory=list)
+    query: str = "q"
+    schema: Schema = SCHEMA
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "a test pushes"
+    cancelled: bool = False
+
+    def check(self, operator: str) -> None:
+        pass
+
+    def for_pe(self) -> IngestSource:
+        return IngestSource(SCHEMA, self.reason, self.streams)
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+    def push(self, feed: Any) -> dict[int, int]:
+        if not self.streams:
+            address = feed.address()
+            self.pushes.append(0)
+            rows = {}
+            for partition in range(EPOCHS * PARTITIONS):
+                given = batches(*divmod(partition, PARTITIONS))
+                rows[partition] = push_partition(address, ARROW, partition, given, sender="task")
+                self.between(partition)
+            return rows
+        while self.committed < EPOCHS and not self.cancelled:
+            self._take_in(feed, self.committed)
+            self.committed += 1
+        return {}
+
+    def _take_in(self, feed: Any, number: int) -> None:
+        while True:
+            address, epoch = feed.address(), Epoch(self.query, number)
+            self.pushes.append(number)
+            try:
+                rows = {
+                    partition: push_partition(
+                        address, ARROW, partition, batches(number, partition), sender="t", epoch=epoch
+                    )
+                    for partition in range(PARTITIONS)
+                }
+            except PushError as error:
+                if feed.goes_back(address, str(error)):
+                    continue
+                raise
+            self.between(number)
+            if feed.secure(address, epoch, rows):
+                return
+
+
+class Fed:
+    """A job in this process, into a table, that loses an element when told to."""
+
+    def __init__(self, source: Pushed, folder: Path, **config: Any) -> None:
+        self.folder = folder
+        topology = rel.Topology("fed")
+        rows = topology.source("rows", source)
+        rows.sink("table", rel.parquet(str(folder / "out")))
+        rows.sink("kept", rel.list())
+        settings = {"checkpoint": rel.Checkpoint(folder / "checkpoints", every=600.0), **config}
+        self.coordinator = Coordinator(prepare(topology, rel.JobConfig(**settings)), InProcessHost())
+        self.job = Job("fed", LocalControl(self.coordinator), topology)
+
+    def lose(self) -> None:
+        before = self.job.status.checkpoints.restarts
+        self.coordinator._lose(Failure("processing element pe0 was lost"))
+        self.wait_for(lambda: self.job.status.checkpoints.restarts > before)
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        nobody = threading.Event()
+        for _ in range(int(PATIENCE / 0.01)):
+            if condition():
+                return
+            nobody.wait(0.01)
+        raise AssertionError("it didn't happen")
+
+    def check(self) -> None:
+        result = self.job.wait(PATIENCE)
+        assert sorted(t.n for t in result["kept"]) == ALL
+        assert sorted(parquet.read_table(self.folder / "out").column("n").to_pylist()) == ALL
+
+
+def test_a_micro_batch_is_committed_once_a_checkpoint_has_it(tmp_path: Path) -> None:
+    seen: list[int] = []
+    source = Pushed()
+    fed = Fed(source, tmp_path)
+    source.between = lambda number: seen.append(fed.job.status.checkpoints.taken)
+    fed.job._start()
+    fed.check()
+    assert all(after > before for before, after in zip(seen, seen[1:], strict=False))
+    assert source.pushes == list(range(EPOCHS))
+
+
+@pytest.mark.parametrize("pes", [1, 2])
+def test_what_was_pushed_and_is_in_no_checkpoint_comes_again(tmp_path: Path, pes: int) -> None:
+    source = Pushed()
+    fed = Fed(source, tmp_path, pes=pes)
+    lost: list[int] = []
+
+    def lose_sometimes(number: int) -> None:
+        if number in (0, 3) and number not in lost:
+            lost.append(number)
+            fed.lose()
+
+    source.between = lose_sometimes
+    fed.job._start()
+    fed.check()
+    assert source.pushes == [0, 0, 1, 2, 3, 3, 4, 5]
+
+
+def test_another_driver_sends_what_the_first_one_did_not_commit(tmp_path: Path) -> None:
+    """The rows of epoch 2 are in a checkpoint, and not committed: they come again, after the job went back."""
+    source = Pushed()
+    fed = Fed(source, tmp_path)
+    here, go = threading.Event(), threading.Event()
+
+    def stay(number: int) -> None:
+        if number == 2:
+            here.set()
+            go.wait(PATIENCE)
+            fed.wait_for(lambda: source.cancelled)  # as if the driver were gone
+
+    source.between = stay
+    fed.job._start()
+    assert here.wait(PATIENCE)
+    fed.wait_for(lambda: fed.job.metrics().operator("rows").tuples_out == 3 * PARTITIONS * ROWS)
+    fed.coordinator._safety._loop.take()  # type: ignore[union-attr]
+    fed.lose()
+    go.set()
+    fed.wait_for(lambda: fed.job.status.state is State.RUNNING)
+    fed.job.feed("rows", Pushed(committed=2))
+    fed.check()
+
+
+def test_a_source_that_is_pushed_once_is_pushed_again_as_far_as_it_is_missing(tmp_path: Path) -> None:
+    source = Pushed(streams=False)
+    fed = Fed(source, tmp_path)
+    lost: list[int] = []
+
+    def lose_once(partition: int) -> None:
+        if partition == 5 and not lost:
+            lost.append(partition)
+            fed.coordinator._safety._loop.take()  # type: ignore[union-attr]
+            fed.lose()
+
+    source.between = lose_once
+    fed.job._start()
+    fed.check()
+    assert source.pushes == [0, 0]
+
+
+def test_a_stream_that_comes_with_later_epochs_than_any_checkpoint_has_is_refused(tmp_path: Path) -> None:
+    source = Pushed()
+    fed = Fed(source, tmp_path)
+    source.between = lambda number: setattr(source, "committed", 4) if number == 1 else None
+    fed.job._start()
+    with pytest.raises(JobFailedError, match="epoch 5 of its query comes after epoch 1: those between are in no"):
+        fed.job.wait(PATIENCE)
+
+
+def test_a_job_that_is_cancelled_ends_behind_the_micro_batch_it_is_at(tmp_path: Path) -> None:
+    """So a new job on the table goes on with the first one that is not in it."""
+    source = Pushed()
+    fed = Fed(source, tmp_path)
+
+    def cancel(number: int) -> None:
+        if number == 3:
+            fed.job.cancel()
+
+    source.between = cancel
+    fed.job._start()
+    with pytest.raises(JobCancelledError):
+        fed.job.wait(PATIENCE)
+    fed.wait_for(lambda: source.committed == 4)
+    rows = parquet.read_table(tmp_path / "out").column("n").to_pylist()
+    assert sorted(rows) == list(range(4 * PARTITIONS * ROWS))
+
+
+def test_a_stopped_job_goes_on_from_its_snapshot(tmp_path: Path) -> None:
+    source = Pushed()
+    fed = Fed(source, tmp_path)
+    stopped = threading.Event()
+
+    def stay(number: int) -> None:
+        if number == 2:
+            stopped.set()
+            fed.wait_for(lambda: fed.coordinator.status().state.is_final)
+
+    source.between = stay
+    fed.job._start()
+    assert stopped.wait(PATIENCE)
+    left = [t.n for t in fed.job.stop(tmp_path / "saved")["kept"]]
+    topology = rel.Topology("fed")
+    rows = topology.source("rows", Pushed(committed=2))
+    rows.sink("table", rel.parquet(str(tmp_path / "out")))
+    rows.sink("kept", rel.list())
+    result = rel.run(topology, restore=tmp_path / "saved")
+    assert sorted(left + [t.n for t in result["kept"]]) == ALL
+    assert sorted(parquet.read_table(tmp_path / "out").column("n").to_pylist()) == ALL
+
+
+def test_a_stream_takes_checkpoints_without_being_told_to(tmp_path: Path) -> None:
+    fed = Fed(Pushed(), tmp_path, checkpoint=None)
+    fed.job._start()
+    fed.check()
+    assert fed.job.status.checkpoints.taken >= EPOCHS

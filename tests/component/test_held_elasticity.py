@@ -1,0 +1,93 @@
+"""A job that only tells what it would do with its regions, and one whose elasticity is paused."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import rayelastic as rel
+from rayelastic.job import Job
+from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+
+PATIENCE = 60.0
+PERIOD = 0.3  # seconds between two decisions; a run of 256 tuples waits for half of that
+ANSWER = 0.0005  # seconds that each tuple waits for its answer
+
+
+class Number(NamedTuple):
+    value: int
+
+
+def asking(enough: threading.Event, **config: object) -> Job:
+    """Asks for each number: more replicas would do that side by side."""
+
+    def numbers() -> Iterator[Number]:
+        value = 0
+        while not enough.is_set():
+            yield Number(value)
+            value += 1
+
+    def ask(t: Number) -> Number:
+        threading.Event().wait(ANSWER)
+        return t
+
+    topology = rel.Topology("asks")
+    topology.source("numbers", rel.callable(numbers, Number)).map("ask", ask, lane="python").sink("out", rel.list())
+    settings = {"region_period": PERIOD, "adaptation_period": PERIOD, "max_processes": 4} | config
+    return rel.start(topology, rel.JobConfig(**settings))  # type: ignore[arg-type]
+
+
+def awaits(job: Job, condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert not job.status.state.is_final, job.status
+        assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
+        job.pause(PERIOD)
+
+
+def passes(job: Job) -> list[RegionAdaptation]:
+    return [done for done in job.adaptations(every_pass=True) if isinstance(done, RegionAdaptation)]
+
+
+def finish(job: Job, enough: threading.Event) -> None:
+    enough.set()
+    rows = job.wait(PATIENCE)["out"]
+    assert [t.value for t in rows] == list(range(len(rows)))
+
+
+def test_advice_is_told_and_not_taken() -> None:
+    enough = threading.Event()
+    job = asking(enough, regions="advise")
+    try:
+        awaits(job, lambda: any(done.changed for done in passes(job)))
+        advice = next(done for done in passes(job) if done.changed)
+        assert advice.decision.plan.region_of("ask").replicas > 1
+        assert "advice: JobConfig(regions='advise')" in str(advice)
+        assert job.plan().region_of("ask").replicas == 1
+        plan = job.change(advice.decision.plan)  # who follows it
+        assert plan.region_of("ask").replicas == advice.decision.plan.region_of("ask").replicas
+        finish(job, enough)
+    finally:
+        enough.set()
+        job.close()
+
+
+def test_a_job_whose_elasticity_is_paused_stays_as_it_is_until_it_is_resumed() -> None:
+    enough = threading.Event()
+    job = asking(enough, regions="elastic")
+    try:
+        job.pause_elasticity()
+        before = sum(1 for _ in job.adaptations(every_pass=True))
+        start = job.metrics().operator("ask").tuples_in
+        awaits(job, lambda: job.metrics().operator("ask").tuples_in > start + 6000)  # ten periods and more
+        # Passes that were under way when it was paused may have come since: one of each loop.
+        assert sum(1 for _ in job.adaptations(every_pass=True)) <= before + 2
+        assert len(job.plan().pes) == 1
+        job.resume_elasticity()
+        awaits(job, lambda: job.plan().region_of("ask").replicas > 1)
+        finish(job, enough)
+    finally:
+        enough.set()
+        job.close()

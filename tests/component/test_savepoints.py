@@ -1,0 +1,280 @@
+"""Savepoints of running jobs, and jobs that go on from them or from the checkpoints of another job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+
+import rayelastic as rel
+from rayelastic import testing
+from rayelastic.errors import ConfigError, DamagedError, StateError
+from tests.component.rescaling import Counted, Event, Feed, Seen, check, count
+
+PATIENCE = 60.0
+KEYS, ROWS = 97, 4000
+
+
+class Events(Feed):
+    """So many events, given to the end."""
+
+    def __init__(self) -> None:
+        super().__init__(KEYS)
+        self.given = list(islice(self(), ROWS))
+        self.next = [0] * KEYS
+        for event in self.given:
+            self.next[event.key] += 1
+
+
+def counting(rows: Any, path: Path | None = None, names: tuple[str, str] = ("count", "out")) -> rel.Topology:
+    topology = rel.Topology("savepoints")
+    keyed = topology.source("events", rows).key_by("key")
+    counts = keyed.map(names[0], count, state=Seen, schema=Counted, lane="compiled")
+    counts.sink(names[1], rel.list())
+    if path is not None:
+        counts.sink("files", rel.parquet(str(path)))
+    return topology
+
+
+def written(path: Path) -> list[Any]:
+    table = parquet.read_table(path)
+    return [Counted(*row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
+
+
+@pytest.fixture
+def feed() -> Events:
+    return Events()
+
+
+@pytest.fixture
+def gates() -> Iterator[list[testing.Gate]]:
+    made = [testing.Gate(), testing.Gate()]
+    yield made
+    for gate in made:
+        gate.open()
+
+
+def script(feed: Events, gates: list[testing.Gate]) -> Any:
+    given = feed.given
+    return testing.script([*given[:1000], gates[0], *given[1000:2000], gates[1], *given[2000:]], Event)
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_a_running_job_is_saved_and_goes_on_and_others_go_on_from_there(
+    feed: Events, gates: list[testing.Gate], checkpoint: bool, tmp_path: Path
+) -> None:
+    config = rel.JobConfig(
+        regions="manual",
+        elasticity="off",
+        checkpoint=rel.Checkpoint(tmp_path / "checkpoints", every=0.2) if checkpoint else None,
+    )
+    job = rel.start(counting(script(feed, gates), tmp_path / "files"), config)
+    try:
+        assert gates[0].wait_reached(PATIENCE)
+        assert job.rescale("r1", 3).region("r1").replicas == 3
+        while checkpoint and job.status.checkpoints.taken < 2:  # a savepoint counts on none of them
+            job.pause(0.02)
+        first = job.snapshot(tmp_path / "first")
+        gates[0].open()
+        assert gates[1].wait_reached(PATIENCE)
+        second = job.snapshot(rel.Snapshot(tmp_path / "second"))
+        gates[1].open()
+        check(job.wait(PATIENCE)["out"], feed)
+    finally:
+        job.close()
+    check(written(tmp_path / "files"), feed)
+    for saved, replicas in ((second, 5), (first, 1)):
+        gate = testing.Gate()
+        rows = testing.script([*feed.given[:3000], gate, *feed.given[3000:]], Event)
+        job = rel.start(counting(rows, tmp_path / "files"), config, restore=saved)
+        try:
+            assert gate.wait_reached(PATIENCE)
+            assert job.rescale("r1", replicas).region("r1").replicas == replicas
+            gate.open()
+            check(job.wait(PATIENCE)["out"], feed)
+        finally:
+            gate.open()
+            job.close()
+        check(written(tmp_path / "files"), feed)
+
+
+def test_a_job_goes_on_from_the_checkpoints_of_another(feed: Events, gates: list[testing.Gate], tmp_path: Path) -> None:
+    place = rel.Checkpoint(tmp_path / "checkpoints", every=0.2, keep=3)
+    job = rel.start(counting(script(feed, gates)), rel.JobConfig(checkpoint=place, pes=2))
+    try:
+        for gate in gates:
+            assert gate.wait_reached(PATIENCE)
+            taken = job.status.checkpoints.taken
+            while job.status.checkpoints.taken < taken + 2:
+                job.pause(0.05)
+            gate.open()
+        job.cancel(drain=False)
+    finally:
+        job.close()
+    folders = sorted((tmp_path / "checkpoints").glob("0*"))
+    newest = int(folders[-1].name)
+    rows = rel.rows(feed.given, schema=Event)
+    for restore in (place, tmp_path / "checkpoints", rel.Snapshot(folders[0])):
+        check(rel.run(counting(rows), restore=restore)["out"], feed)
+    # The numbers of another run at the same place go on behind those that are there: the newest is the highest.
+    gate = testing.Gate()
+    rows = testing.script([*feed.given, gate], Event)
+    job = rel.start(counting(rows), rel.JobConfig(checkpoint=place), restore=place)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        while not job.status.checkpoints.taken:
+            job.pause(0.05)
+        assert job.status.checkpoints.last > newest
+        assert job.status.checkpoints.abandoned == 0
+        gate.open()
+        check(job.wait(PATIENCE)["out"], feed)
+    finally:
+        gate.open()
+        job.close()
+
+
+def saved_at(feed: Events, gates: list[testing.Gate], folder: Path) -> rel.Snapshot:
+    job = rel.start(counting(script(feed, gates)))
+    try:
+        assert gates[0].wait_reached(PATIENCE)
+        return job.snapshot(folder)
+    finally:
+        for gate in gates:
+            gate.open()
+        job.close()
+
+
+def test_a_topology_may_have_changed(feed: Events, gates: list[testing.Gate], tmp_path: Path) -> None:
+    saved = saved_at(feed, gates, tmp_path / "saved")
+    rows = rel.rows(feed.given, schema=Event)
+    renamed = counting(rows, names=("tally", "result"))
+    with pytest.raises(StateError, match="'count': the snapshot has state of it, the topology has no such operator"):
+        rel.run(renamed, restore=saved)
+    names = {"count": "tally", "out": "result"}
+    check(rel.run(renamed, restore=rel.Snapshot(saved.location, rename=names))["result"], feed)
+    more = counting(rows, tmp_path / "files")  # an added sink begins with what comes
+    check(rel.run(more, restore=saved)["out"], feed)
+    assert len(written(tmp_path / "files")) == ROWS - 1000
+    fewer = rel.Topology("savepoints")
+    fewer.source("events", rows).sink("out", rel.count())
+    with pytest.raises(StateError, match="'count'"):
+        rel.run(fewer, restore=saved)
+    assert rel.run(fewer, restore=rel.Snapshot(saved.location, drop=("count",)))["out"] == ROWS
+
+
+@pytest.mark.parametrize(
+    ("rename", "message"),
+    [
+        ({"cuont": "tally"}, "'cuont': the snapshot has nothing of it"),
+        ({"count": "events"}, "another one of that name"),
+    ],
+)
+def test_a_wrong_name_is_refused(
+    feed: Events, gates: list[testing.Gate], rename: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    saved = saved_at(feed, gates, tmp_path / "saved")
+    with pytest.raises(StateError, match=message):
+        rel.run(counting(rel.rows(feed.given, schema=Event)), restore=rel.Snapshot(saved.location, rename=rename))
+
+
+def test_what_cannot_be_gone_on_from_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    topology = counting(rel.rows([(0, 0)], schema=Event))
+    with pytest.raises(ConfigError, match="without a location"):
+        rel.run(topology, restore=rel.Checkpoint())
+    with pytest.raises(DamagedError, match="has no manifest"):
+        rel.run(topology, restore=rel.Checkpoint(tmp_path / "nothing"))
+    with pytest.raises(ConfigError, match="is no snapshot"):
+        rel.run(topology, restore=7)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="two operators can't become one"):
+        rel.Snapshot(tmp_path, rename={"a": "c", "b": "c"})
+
+
+def test_a_savepoint_that_cannot_be_written_lets_the_job_go_on(
+    feed: Events, gates: list[testing.Gate], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    job = rel.start(counting(script(feed, gates)))
+    try:
+        assert gates[0].wait_reached(PATIENCE)
+        with pytest.raises(StateError, match="can't be written"):
+            job.snapshot(tmp_path / "file")
+        saved = job.snapshot(tmp_path / "saved")
+        with pytest.raises(StateError, match="holds a snapshot already"):
+            job.snapshot(saved)
+        for gate in gates:
+            gate.open()
+        check(job.wait(PATIENCE)["out"], feed)
+        with pytest.raises(StateError, match="is finished"):
+            job.snapshot(tmp_path / "late")
+    finally:
+        job.close()
+
+
+class Small(NamedTuple):
+    n: int
+    text: str
+
+
+class Narrow(NamedTuple):
+    rows: np.int32 = 0  # type: ignore[assignment]
+    name: str = "first"
+
+
+class Wide(NamedTuple):
+    note: str = "twelve bytes"
+    rows: int = 0
+    more: float | None = None
+    name: str = ""
+    short: str = "few"
+
+
+class Other(NamedTuple):
+    rows: str = ""
+
+
+def narrow(t: Small, s: Any) -> tuple[int, str]:
+    s.rows += 1
+    s.name = t.text
+    return s.rows, s.name
+
+
+def wide(t: Small, s: Any) -> tuple[int, str, str, str]:
+    s.rows += 1
+    return s.rows, s.name, s.note, s.short
+
+
+def other(t: Small, s: Any) -> int:
+    s.rows = "x"
+    return 1
+
+
+def test_a_record_of_state_may_have_become_wider(tmp_path: Path) -> None:
+    gate, rows = testing.Gate(), [Small(n % 5, f"{n:03} is a long text") for n in range(100)]
+    before = rel.Topology("wider")
+    keyed = before.source("rows", testing.script([*rows[:50], gate], Small)).key_by("n")
+    schema: dict[str, Any] = {"rows": int, "name": str}
+    keyed.map("seen", narrow, state=Narrow, schema=schema, lane="compiled").sink("out", rel.list())
+    job = rel.start(before)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        saved = job.snapshot(tmp_path / "saved")
+    finally:
+        gate.open()
+        job.close()
+    after = rel.Topology("wider")
+    keyed = after.source("rows", rel.rows(rows, schema=Small)).key_by("n")
+    schema |= {"note": str, "short": str}
+    keyed.map("seen", wide, state=Wide, schema=schema, lane="compiled").sink("more", rel.list())
+    given = [tuple(t) for t in rel.run(after, restore=saved)["more"]]
+    last = [rows[45 + n % 5].text for n in range(50)]  # each key's, before the savepoint
+    assert given == [(n // 5 + 1, last[n - 50], "twelve bytes", "few") for n in range(50, 100)]
+    wrong = rel.Topology("wider")
+    keyed = wrong.source("rows", rel.rows(rows, schema=Small)).key_by("n")
+    keyed.map("seen", other, state=Other, schema={"n": int}, lane="compiled").sink("out", rel.count())
+    with pytest.raises(StateError, match="'seen'.*its state was by key.*may have more fields"):
+        rel.run(wrong, restore=saved)

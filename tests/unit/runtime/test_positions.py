@@ -1,0 +1,72 @@
+"""Positions of sources that are fed from outside: from wherever they are taken, the rest comes, and nothing twice."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from rayelastic.errors import StateError
+from rayelastic.runtime.ingest.accepted import Accepted, Partition
+from rayelastic.runtime.ingest.frames import Epoch
+
+PARTS, ROWS = 3, 40
+
+
+def accept(accepted: Accepted, epoch: Epoch, dice: random.Random) -> list[tuple[Epoch, int, int]]:
+    """Pushes all partitions of an epoch, in pieces that interleave; the rows that are new, in their order."""
+    pieces = [number for number in range(PARTS) for _ in range(ROWS // 10)]
+    dice.shuffle(pieces)
+    fed, at = [], dict.fromkeys(range(PARTS), 0)
+    for number in pieces:
+        part = accepted.partition(epoch, number)
+        first, at[number] = at[number], at[number] + 10
+        new = range(max(first, part.rows), at[number])
+        accepted.log(part, len(new))
+        part.rows = max(part.rows, at[number])
+        fed += [(epoch, number, row) for row in new]
+    for number in range(PARTS):
+        accepted.partition(epoch, number).ended = ROWS
+    accepted.end(epoch, dict.fromkeys(range(PARTS), ROWS))
+    return fed
+
+
+@pytest.mark.parametrize("given", range(0, 2 * PARTS * ROWS + 1, 7))
+def test_what_was_given_is_known_wherever_the_checkpoint_is(given: int) -> None:
+    dice = random.Random(given)
+    accepted = Accepted("rows")
+    fed = [row for number in range(2) for row in accept(accepted, Epoch("q", number), dice)]
+    for before in range(0, given, 13):
+        accepted.position(before)
+    later = Accepted("rows")
+    later.restore(accepted.position(given))
+    committed = given // (PARTS * ROWS)  # epochs that nobody sends again
+    again = [row for number in range(committed, 2) for row in accept(later, Epoch("q", number), dice)]
+    assert sorted(fed[:given] + again, key=repr) == sorted(fed, key=repr)
+
+
+def test_a_source_that_has_given_all_is_finished_and_wants_nothing() -> None:
+    accepted = Accepted("rows")
+    accept(accepted, Epoch(), random.Random(1))
+    later, earlier = Accepted("rows"), Accepted("rows")
+    earlier.restore(accepted.position(PARTS * ROWS - 1))
+    later.restore(accepted.position(PARTS * ROWS))
+    assert (earlier.finished, later.finished) == (False, True)
+
+
+def test_of_a_repeat_after_a_restart_the_last_checksums_are_known() -> None:
+    accepted = Accepted("rows")
+    part: Partition = accepted.partition(Epoch(), 0)
+    for first in range(0, 100, 10):
+        accepted.log(part, 10)
+        part.rows, part.checksums[first] = first + 10, (10, 1000 + first)
+    later = Accepted("rows")
+    later.restore(accepted.position(55))
+    assert later.partition(Epoch(), 0).checksums == {first: (10, 1000 + first) for first in (10, 20, 30, 40)}
+
+
+@pytest.mark.parametrize("damaged", [{}, [], {"finished": 0, "complete": {"q": "x"}, "partitions": []}, "text"])
+def test_a_position_that_is_none_is_refused(damaged: Any) -> None:
+    with pytest.raises(StateError, match="'rows'.*is damaged"):
+        Accepted("rows").restore(damaged)
