@@ -30,7 +30,7 @@ def bounds(used: float | None) -> Bounds:
 
 def known(gain: float, more: dict[Configuration, float] | None = None, explorations: int = 0) -> Known:
     measured = {NONE: Series([0.0]), BEST: Series([math.log(gain)] * 5)}
-    measured |= {one: Series([math.log(value)]) for one, value in (more or {}).items()}
+    measured |= {one: Series([math.log(value)] * 5) for one, value in (more or {}).items()}
     return Known(BEST, 1, BEST, measured, (), (), True, 3, False, 0.05, explorations)
 
 
@@ -67,7 +67,7 @@ def test_what_is_tried_may_be_better_and_is_explained() -> None:
 def test_what_gives_nearly_the_most_with_fewer_threads_is_kept() -> None:
     two = Configuration(2, frozenset("bc"))
     limits, thresholds = bounds(1.5), SearchThresholds()
-    assert kept(known(1.75, {two: 1.752}), limits, thresholds) == BEST
+    assert kept(known(1.75, {two: 1.752}), limits, thresholds) == BEST  # one thread, one queue
     better = known(1.4, {two: 1.9})
     assert kept(better, limits, thresholds) == two
 

@@ -30,7 +30,8 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
     base = min(known.measured, key=lambda one: len(one.queued))
     gain = math.exp(known.measured[known.best].mean - known.measured[base].mean)
     reached = gain / estimate.most(bounds.cpus)
-    if known.explorations >= thresholds.explorations or reached >= thresholds.reached:
+    spent = sum(len(series.values) for series in known.measured.values())
+    if max(known.explorations / thresholds.explorations, spent / thresholds.periods) >= 1 or reached >= thresholds.reached:
         return None
     if reached < thresholds.far:
         for one in _other_ways(known, bounds, estimate):
@@ -92,4 +93,5 @@ def _candidates(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> s
         for way in queued
         if way and bounds.minimum <= threads <= min(bounds.maximum, max(len(way), bounds.minimum))
     }
+    found.add(Configuration(bounds.minimum, fixed))  # no queues at all: where a hop costs more than operators do
     return (found | known.measured.keys()) - set(known.refused)

@@ -44,6 +44,7 @@ class SearchThresholds:
         savings: trials of fewer threads that may fail.
         confirmed: samples of what is kept after an exploration, at least.
         explorations: trials of what may be better by all that was measured.
+        periods: that a search may have taken until nothing more is explored.
         reached: share of what the costs of operators allow, from which on nothing is explored.
         far: share of it below which other ways to place queues are tried first.
         worth: relative improvement to be expected of a try, from which on it is worth its period.
@@ -73,10 +74,11 @@ class SearchThresholds:
     savings: int = 3
     confirmed: int = 3
     explorations: int = 18
+    periods: int = 45
     reached: float = 0.95
     far: float = 0.85
     worth: float = 0.006
-    slight: float = 0.005
+    slight: float = 0.01
     little: float = 0.125
 
 
