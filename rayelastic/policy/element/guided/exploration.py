@@ -1,0 +1,97 @@
+"""Which configuration is worth a try once no estimate promises much, and which of those that were tried is kept.
+
+What threads lose by waiting for each other is what an estimate knows least about. So where much less is had than the
+costs of operators allow, what was measured is asked: what is like it and may be better is tried for a period each, and
+what differs from all of it once. Must not know noise tests, or how a trial goes on.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rayelastic.policy.element.guided.estimate import Configuration, Estimate
+from rayelastic.policy.element.guided.known import Known
+from rayelastic.policy.element.guided.levels import Purpose
+from rayelastic.policy.element.guided.surrogate import Surrogate, expected_improvement
+from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
+
+__all__ = ["exploration", "kept"]
+
+AROUND = 8  # queues that are put in or taken away one by one, of each
+MORE = (1, 2, 4)  # queues in the dearest pieces
+DEAR = 20.0  # hops that an operator costs, from which on a queue in front of it can't cost much
+
+
+def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial | None:
+    """Return what is worth a try by all that was measured; None: nothing, or nobody knows."""
+    estimate = bounds.estimate
+    if estimate is None or bounds.used is None or not known.best.queued:
+        return None
+    base = min(known.measured, key=lambda one: len(one.queued))
+    gain = math.exp(known.measured[known.best].mean - known.measured[base].mean)
+    reached = gain / estimate.most(bounds.cpus)
+    spent = sum(len(series.values) for series in known.measured.values())
+    if max(known.explorations / thresholds.explorations, spent / thresholds.periods) >= 1 or reached >= thresholds.reached:
+        return None
+    if reached < thresholds.far:
+        for one in _other_ways(known, bounds, estimate):
+            return Trial(one, Purpose.EXPLORATION, f"{reached:.0%} of what costs allow: something else")
+    candidates = _candidates(known, bounds, thresholds)
+    beliefs = _surrogate(known, bounds, estimate).beliefs([*known.measured, *candidates])
+    best = max(beliefs[one].mean for one in known.measured)
+    gains = {one: expected_improvement(beliefs[one], best) for one in candidates}
+    configuration = max(gains, key=lambda one: (gains[one], -one.threads, sorted(one.queued)), default=None)
+    if configuration is None or gains[configuration] < thresholds.worth:
+        if len(known.measured[known.best].values) >= thresholds.confirmed:
+            return None
+        return Trial(known.best, Purpose.EXPLORATION, "once more, before it is kept")
+    why = f"{gains[configuration]:.1%} more is to be expected of a try"
+    return Trial(configuration, Purpose.EXPLORATION, why)
+
+
+def kept(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Configuration:
+    """Return the smallest of the configurations that were measured and give nearly the most, by all that is known."""
+    assert bounds.estimate is not None
+    beliefs = _surrogate(known, bounds, bounds.estimate).beliefs(list(known.measured))
+    enough = max(one.mean for one in beliefs.values()) - thresholds.slight
+    good = [one for one in beliefs if beliefs[one].mean >= enough]
+    return min(good, key=lambda one: (one.threads, len(one.queued), -beliefs[one].mean))
+
+
+def _surrogate(known: Known, bounds: Bounds, estimate: Estimate) -> Surrogate:
+    by = known.explanations[0] if known.explanations else estimate.explanation
+    return Surrogate(
+        known.measured, lambda one: math.log(estimate.throughput(one, bounds.cpus, by)), known.noise, estimate.joins
+    )
+
+
+def _other_ways(known: Known, bounds: Bounds, estimate: Estimate) -> list[Configuration]:
+    """Return queues in front of all that is dear, and of everything, as far as nothing like that was tried."""
+    threads = min(bounds.maximum, max(known.best.threads, math.ceil(bounds.cpus)))
+    ways = (estimate.dear(DEAR) & bounds.movable | bounds.fixed, bounds.movable | bounds.fixed)
+    tried = {one.queued for one in (*known.measured, *known.refused)}
+    return [Configuration(max(bounds.minimum, min(threads, len(way))), way) for way in ways if way and way not in tried]
+
+
+def _candidates(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> set[Configuration]:
+    """Return what was measured, what differs from the best by a little, and other cuts of the graph."""
+    estimate, best, movable, fixed = bounds.estimate, known.best, bounds.movable, bounds.fixed
+    assert estimate is not None
+    little = max(1, int(thresholds.little * best.threads))
+    middle = round(math.sqrt(best.threads * bounds.maximum))
+    levels = {best.threads, best.threads - little, best.threads + little, middle, bounds.maximum}
+    queued = {best.queued, *(estimate.finer(best.queued, movable, more) for more in MORE)}
+    for threads in (best.threads, bounds.maximum):
+        queued.update(estimate.cuts(threads, bounds.cpus, movable, fixed))
+    queued.update(best.queued - {name} for name in estimate.dearest(best.queued & movable)[-AROUND:])
+    queued.update(best.queued | {name} for name in estimate.dearest(movable - best.queued)[:AROUND])
+    joins = estimate.joins & movable
+    queued.update((best.queued | joins, best.queued - joins))
+    found = {
+        Configuration(threads, way)
+        for threads in levels
+        for way in queued
+        if way and bounds.minimum <= threads <= min(bounds.maximum, max(len(way), bounds.minimum))
+    }
+    found.add(Configuration(bounds.minimum, fixed))  # no queues at all: where a hop costs more than operators do
+    return (found | known.measured.keys()) - set(known.refused)
