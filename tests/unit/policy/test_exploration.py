@@ -75,7 +75,7 @@ def test_what_gives_nearly_the_most_with_fewer_threads_is_kept() -> None:
 def test_one_sample_that_stands_out_is_not_believed_at_once() -> None:
     """Of many tries with the same true throughput the luckiest looks better than it is."""
     estimate = dict.fromkeys([BEST, ALL], 0.0)
-    surrogate = Surrogate({BEST: Series([0.0] * 8), ALL: Series([0.1])}, estimate.__getitem__, noise=0.1)
+    surrogate = Surrogate({BEST: Series([0.0] * 8), ALL: Series([0.1])}, [estimate.__getitem__], noise=0.1)
     beliefs = surrogate.beliefs([BEST, ALL])
     assert 0 < beliefs[ALL].mean - beliefs[BEST].mean < 0.08
 
@@ -85,18 +85,38 @@ def test_what_is_like_a_bad_one_is_expected_to_be_bad() -> None:
         return Configuration(4, frozenset(f"op{number}" for number in queued))
 
     measured = {at(1, 2, 3, 4): Series([-0.5] * 3), at(11, 12, 13, 14): Series([0.0] * 3)}
-    beliefs = Surrogate(measured, lambda one: 0.0, noise=0.05).beliefs([at(1, 2, 3, 5), at(11, 12, 13, 15)])
+    beliefs = Surrogate(measured, [lambda one: 0.0], noise=0.05).beliefs([at(1, 2, 3, 5), at(11, 12, 13, 15)])
     near_bad, near_good = beliefs.values()
     assert near_bad.mean < near_good.mean - 0.1
 
 
+def test_what_fits_no_measurement_says_little() -> None:
+    """Two estimates: one told rightly what two placements gave, the other one expected the opposite."""
+    right, wrong = {NONE: 0.0, BEST: 0.6, ALL: 0.7}, {NONE: 0.6, BEST: 0.0, ALL: -0.5}
+    measured = {NONE: Series([0.0] * 5), BEST: Series([0.6] * 5)}
+
+    def expected(*estimates: dict[Configuration, float]) -> float:
+        return Surrogate(measured, [one.__getitem__ for one in estimates], 0.05).beliefs([ALL])[ALL].mean
+
+    assert expected(right, wrong) == pytest.approx(expected(right), abs=0.03)
+    assert expected(wrong, right) == pytest.approx(expected(right, wrong))
+
+
 @pytest.mark.parametrize("doubt", [0.02, 0.1, 0.5])
 @pytest.mark.parametrize("mean", [-0.1, 0.0, 0.1])
-def test_expected_improvement_is_what_draws_give(mean: float, doubt: float) -> None:
-    draws = mean + doubt * np.random.default_rng(1).standard_normal(200_000)
-    assert expected_improvement(Belief(mean, doubt), 0.0) == pytest.approx(
-        np.maximum(draws, 0).mean(), rel=0.03, abs=1e-4
-    )
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_expected_improvement_is_what_draws_give(mean: float, doubt: float, noise: float) -> None:
+    """Of what is believed after one more sample, the better of it and of the others, less the better of before."""
+    draws = np.random.default_rng(1)
+    sample = mean + doubt * draws.standard_normal(200_000) + noise * draws.standard_normal(200_000)
+    believed = mean + (sample - mean) * doubt**2 / (doubt**2 + noise**2)
+    gained = np.maximum(believed, 0.0).mean() - max(mean, 0.0)
+    assert expected_improvement(Belief(mean, doubt), 0.0, noise) == pytest.approx(gained, rel=0.03, abs=3e-4)
+
+
+def test_what_was_measured_often_is_not_measured_for_ever() -> None:
+    tried, believed = SearchThresholds(), Belief(0.0, 0.08 / math.sqrt(6))
+    assert expected_improvement(believed, -0.05, noise=0.08) < tried.worth
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ what differs from all of it once. Must not know noise tests, or how a trial goes
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate
+from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.known import Known
 from rayelastic.policy.element.guided.levels import Purpose
 from rayelastic.policy.element.guided.surrogate import Surrogate, expected_improvement
@@ -18,6 +20,7 @@ from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Tri
 __all__ = ["exploration", "kept"]
 
 AROUND = 8  # queues that are put in or taken away one by one, of each
+EXPLANATIONS = 3  # of what was measured, beside the usual one
 MORE = (1, 2, 4)  # queues in the dearest pieces
 DEAR = 20.0  # hops that an operator costs, from which on a queue in front of it can't cost much
 
@@ -38,8 +41,12 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
             return Trial(one, Purpose.EXPLORATION, f"{reached:.0%} of what costs allow: something else")
     candidates = _candidates(known, bounds, thresholds)
     beliefs = _surrogate(known, bounds, estimate).beliefs([*known.measured, *candidates])
-    best = max(beliefs[one].mean for one in known.measured)
-    gains = {one: expected_improvement(beliefs[one], best) for one in candidates}
+    first, second = _two_best(beliefs[one].mean for one in known.measured)
+    gains = {
+        one: expected_improvement(belief, second if one in known.measured and belief.mean == first else first, known.noise)
+        for one, belief in beliefs.items()
+        if one in candidates
+    }
     configuration = max(gains, key=lambda one: (gains[one], -one.threads, sorted(one.queued)), default=None)
     if configuration is None or gains[configuration] < thresholds.worth:
         if len(known.measured[known.best].values) >= thresholds.confirmed:
@@ -59,10 +66,16 @@ def kept(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Configur
 
 
 def _surrogate(known: Known, bounds: Bounds, estimate: Estimate) -> Surrogate:
-    by = known.explanations[0] if known.explanations else estimate.explanation
-    return Surrogate(
-        known.measured, lambda one: math.log(estimate.throughput(one, bounds.cpus, by)), known.noise, estimate.joins
-    )
+    def estimated(by: Explanation) -> Callable[[Configuration], float]:
+        return lambda one: math.log(estimate.throughput(one, bounds.cpus, by))
+
+    explanations = dict.fromkeys((*known.explanations[:EXPLANATIONS], estimate.usual))
+    return Surrogate(known.measured, [estimated(by) for by in explanations], known.noise, estimate.joins)
+
+
+def _two_best(values: Iterable[float]) -> tuple[float, float]:
+    first, second, *_ = (*sorted(values, reverse=True), -math.inf)
+    return first, second
 
 
 def _other_ways(known: Known, bounds: Bounds, estimate: Estimate) -> list[Configuration]:

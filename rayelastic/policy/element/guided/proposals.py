@@ -32,7 +32,9 @@ def propose(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial
         trial = one.saving(bounds.estimate)
     else:
         estimate = bounds.estimate
-        trial = one.growth(estimate) or one.peak() or one.rise(estimate)
+        trial = one.growth(estimate)
+        if not known.explorations:
+            trial = trial or one.peak() or one.rise(estimate)
         trial = trial or exploration(known, bounds, thresholds) or one.saving(estimate)
     return trial if trial is not None and trial.configuration.threads <= bounds.maximum else None
 

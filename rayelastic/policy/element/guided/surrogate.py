@@ -27,6 +27,7 @@ REACHES = (0.33, 1.0, 3.0)  # how fast a miss says less about other configuratio
 WONDER = 0.7  # of the logarithm of both, which is as unlikely as a standard deviation
 DOUBLINGS = 1.0  # of the thread count, behind which a miss says little
 QUEUES = 0.5  # share of the queues that differs, behind which a miss says little
+UNLIKELY = 0.005  # odds below which a model is left out
 MEETINGS = 1.0  # share of the places where streams meet with a queue in the one only, likewise
 
 Floats = NDArray[np.float64]
@@ -41,16 +42,16 @@ class Belief:
 
 
 class Surrogate:
-    """Beliefs about configurations under one load.
+    """Beliefs about configurations under one load, averaged over what may be behind them by how likely each is.
 
     Args:
         measured: {configuration: its samples}; at least one.
-        estimated: gives the logarithm of an estimate, in any unit.
+        estimates: each gives the logarithm of an estimate, in any unit; at least one.
         noise: standard deviation of the logarithm of a sample.
         meetings: operators that several feed.
 
     >>> measured = {Configuration(1, frozenset()): Series([0.0]), Configuration(2, frozenset("b")): Series([0.7, 0.6])}
-    >>> surrogate = Surrogate(measured, lambda one: math.log(one.threads), noise=0.05)
+    >>> surrogate = Surrogate(measured, [lambda one: math.log(one.threads)], noise=0.05)
     >>> tried, new = Configuration(2, frozenset("b")), Configuration(4, frozenset())
     >>> beliefs = surrogate.beliefs([tried, new])
     >>> beliefs[tried].doubt < beliefs[new].doubt
@@ -60,36 +61,45 @@ class Surrogate:
     def __init__(
         self,
         measured: Mapping[Configuration, Series],
-        estimated: Callable[[Configuration], float],
+        estimates: Sequence[Callable[[Configuration], float]],
         noise: float,
         meetings: frozenset[str] = frozenset(),
     ) -> None:
-        self._estimated = estimated
+        self._estimates = estimates
         self._meetings = meetings
         self._measured = list(measured)
-        missed: Floats = np.array([measured[one].mean - estimated(one) for one in self._measured])
+        missed: Floats = np.array([[measured[one].mean - by(one) for one in self._measured] for by in estimates])
         errors = np.diag([noise**2 / len(measured[one].values) for one in self._measured])
         apart = self._apart(self._measured)
-        self._unit = float(missed.mean())
-        off = missed - self._unit
-        best = -math.inf
+        self._units: Floats = missed.mean(1)
+        off = missed - self._units[:, None]
+        models, likely = [], []
         for miss in MISSES:
             for reach in REACHES:
                 covariance = UNIT + miss**2 * np.exp(-reach * apart) + errors
                 inverse = np.linalg.inv(covariance)
-                likely = -0.5 * float(off @ inverse @ off + np.linalg.slogdet(covariance)[1])
-                likely -= (math.log(miss / USUAL_MISS) ** 2 + math.log(reach) ** 2) / (2 * WONDER**2)
-                if likely > best:
-                    best, self._miss, self._reach, self._inverse = likely, miss, reach, inverse
-        self._weights: Floats = self._inverse @ off
+                known = -0.5 * float(np.linalg.slogdet(covariance)[1])
+                known -= (math.log(miss / USUAL_MISS) ** 2 + math.log(reach) ** 2) / (2 * WONDER**2)
+                models.append((miss, reach, inverse, off @ inverse))
+                likely.append(known - 0.5 * np.einsum("ij,jk,ik->i", off, inverse, off))
+        odds = np.exp(np.array(likely) - np.max(likely))
+        self._odds: Floats = odds / odds.sum()  # of each model, with each estimate
+        self._models = [one for one in zip(models, self._odds, strict=True) if one[1].sum() > UNLIKELY]
 
     def beliefs(self, ones: Sequence[Configuration]) -> dict[Configuration, Belief]:
         """Return what to expect of configurations, measured or not."""
-        like = UNIT + self._miss**2 * np.exp(-self._reach * self._apart(ones))
-        estimates: Floats = np.array([self._estimated(one) for one in ones])
-        means = estimates + self._unit + like @ self._weights
-        variances = UNIT + self._miss**2 - np.einsum("ij,jk,ik->i", like, self._inverse, like)
-        doubts = np.sqrt(np.maximum(variances, 0.0))
+        apart = self._apart(ones)
+        estimates: Floats = np.array([[by(one) for one in ones] for by in self._estimates]) + self._units[:, None]
+        total, means, squares = 0.0, np.zeros(len(ones)), np.zeros(len(ones))
+        for (miss, reach, inverse, weights), odds in self._models:
+            like = UNIT + miss**2 * np.exp(-reach * apart)
+            expected = estimates + weights @ like.T
+            variance = np.maximum(UNIT + miss**2 - np.einsum("ij,jk,ik->i", like, inverse, like), 0.0)
+            total += odds.sum()
+            means += odds @ expected
+            squares += odds @ (expected**2 + variance)
+        means, squares = means / total, squares / total
+        doubts = np.sqrt(np.maximum(squares - means**2, 0.0))
         return {one: Belief(float(mean), float(doubt)) for one, mean, doubt in zip(ones, means, doubts, strict=True)}
 
     def _apart(self, ones: Sequence[Configuration]) -> Floats:
@@ -110,14 +120,23 @@ def _queues(ones: Sequence[Configuration], every: Sequence[str]) -> Floats:
     return np.array([[name in one.queued for name in every] for one in ones], float).reshape(len(ones), len(every))
 
 
-def expected_improvement(one: Belief, best: float) -> float:
-    """Return by how much log throughput should rise above the best if this were tried, and kept only if it is better.
+def expected_improvement(one: Belief, others: float, noise: float) -> float:
+    """Return by how much the log throughput of what is kept should rise by one more sample of a configuration.
 
-    >>> round(expected_improvement(Belief(0.0, 0.1), 0.0), 3)
+    The knowledge gradient (P. Frazier et al., The Knowledge-Gradient Policy for Correlated Normal Beliefs, 2009), as if
+    a sample told nothing of the others: of what is best by now it is the worth of finding out that it isn't.
+
+    Args:
+        one: what is believed of it.
+        others: the best that is expected of the others.
+        noise: standard deviation of the logarithm of a sample.
+
+    >>> round(expected_improvement(Belief(0.0, 0.1), 0.0, noise=0.0), 3)
     0.04
     """
     if one.doubt <= 0:
-        return max(0.0, one.mean - best)
-    z = (one.mean - best) / one.doubt
+        return 0.0
+    learned = one.doubt**2 / math.hypot(one.doubt, noise)  # standard deviation of the mean that will be believed
+    z = -abs(one.mean - others) / learned
     density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    return (one.mean - best) * (1 + math.erf(z / math.sqrt(2))) / 2 + one.doubt * density
+    return learned * (z * (1 + math.erf(z / math.sqrt(2))) / 2 + density)

@@ -54,7 +54,7 @@ class SearchThresholds:
 
     growth: Margin = field(default_factory=lambda: Margin(0.01, 0.08))
     promised: Margin = field(default_factory=lambda: Margin(-0.02, 0.05))
-    saving: Margin = field(default_factory=lambda: Margin(-0.055, 0.0))
+    saving: Margin = field(default_factory=lambda: Margin(-0.04, 0.01))
     loss: float = 0.03
     estimated_loss: float = 0.01
     promise: float = 0.03
@@ -77,7 +77,7 @@ class SearchThresholds:
     periods: int = 45
     reached: float = 0.95
     far: float = 0.85
-    worth: float = 0.006
+    worth: float = 0.003
     slight: float = 0.01
     little: float = 0.125
 
