@@ -8,19 +8,21 @@ what differs from all of it once. Must not know noise tests, or how a trial goes
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate
 from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.known import Known
 from rayelastic.policy.element.guided.levels import Purpose
-from rayelastic.policy.element.guided.surrogate import Surrogate, expected_improvement
+from rayelastic.policy.element.guided.surrogate import Belief, Surrogate, expected_improvement
 from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
 
 __all__ = ["exploration", "kept"]
 
 AROUND = 8  # queues that are put in or taken away one by one, of each
 EXPLANATIONS = 3  # of what was measured, beside the usual one
+HOPE = 0.3  # of what a try is to be worth otherwise, where costs allow much more
+FEWER = 0.7  # of the threads, which may do as well
 MORE = (1, 2, 4)  # queues in the dearest pieces
 DEAR = 20.0  # hops that an operator costs, from which on a queue in front of it can't cost much
 
@@ -40,7 +42,7 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
         for one in _other_ways(known, bounds, estimate):
             return Trial(one, Purpose.EXPLORATION, f"{reached:.0%} of what costs allow: something else")
     candidates = _candidates(known, bounds, thresholds)
-    beliefs = _surrogate(known, bounds, estimate).beliefs([*known.measured, *candidates])
+    beliefs = _worth(known, bounds, estimate, thresholds, [*known.measured, *candidates])
     first, second = _two_best(beliefs[one].mean for one in known.measured)
     gains = {
         one: expected_improvement(belief, second if one in known.measured and belief.mean == first else first, known.noise)
@@ -48,7 +50,8 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
         if one in candidates
     }
     configuration = max(gains, key=lambda one: (gains[one], -one.threads, sorted(one.queued)), default=None)
-    if configuration is None or gains[configuration] < thresholds.worth:
+    worth = thresholds.worth * (HOPE if reached < thresholds.far else 1.0)
+    if configuration is None or gains[configuration] < worth:
         if len(known.measured[known.best].values) >= thresholds.confirmed:
             return None
         return Trial(known.best, Purpose.EXPLORATION, "once more, before it is kept")
@@ -57,12 +60,23 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
 
 
 def kept(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Configuration:
-    """Return the smallest of the configurations that were measured and give nearly the most, by all that is known."""
+    """Return the smallest of the configurations that were measured and are worth nearly the most, by all that is known."""
     assert bounds.estimate is not None
-    beliefs = _surrogate(known, bounds, bounds.estimate).beliefs(list(known.measured))
+    beliefs = _worth(known, bounds, bounds.estimate, thresholds, list(known.measured))
     enough = max(one.mean for one in beliefs.values()) - thresholds.slight
     good = [one for one in beliefs if beliefs[one].mean >= enough]
     return min(good, key=lambda one: (one.threads, len(one.queued), -beliefs[one].mean))
+
+
+def _worth(
+    known: Known, bounds: Bounds, estimate: Estimate, thresholds: SearchThresholds, ones: Sequence[Configuration]
+) -> dict[Configuration, Belief]:
+    """Return what is believed of the log throughput of configurations, less what their threads have to give."""
+    beliefs = _surrogate(known, bounds, estimate).beliefs(ones)
+    return {
+        one: Belief(belief.mean - thresholds.price * math.log2(max(1, one.threads)), belief.doubt)
+        for one, belief in beliefs.items()
+    }
 
 
 def _surrogate(known: Known, bounds: Bounds, estimate: Estimate) -> Surrogate:
@@ -92,7 +106,8 @@ def _candidates(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> s
     assert estimate is not None
     little = max(1, int(thresholds.little * best.threads))
     middle = round(math.sqrt(best.threads * bounds.maximum))
-    levels = {best.threads, best.threads - little, best.threads + little, middle, bounds.maximum}
+    fewer = math.ceil(FEWER * best.threads)
+    levels = {best.threads, fewer, best.threads - little, best.threads + little, middle, bounds.maximum}
     queued = {best.queued, *(estimate.finer(best.queued, movable, more) for more in MORE)}
     for threads in (best.threads, bounds.maximum):
         queued.update(estimate.cuts(threads, bounds.cpus, movable, fixed))

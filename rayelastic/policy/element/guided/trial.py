@@ -48,13 +48,14 @@ class SearchThresholds:
         reached: share of what the costs of operators allow, from which on nothing is explored.
         far: share of it below which other ways to place queues are tried first.
         worth: relative improvement to be expected of a try, from which on it is worth its period.
+        price: relative gain that twice the threads have to give at least, where nothing is promised.
         slight: relative difference that isn't worth a thread, or a queue.
         little: share of threads that is a little more; one at least.
     """
 
     growth: Margin = field(default_factory=lambda: Margin(0.01, 0.08))
     promised: Margin = field(default_factory=lambda: Margin(-0.02, 0.05))
-    saving: Margin = field(default_factory=lambda: Margin(-0.04, 0.01))
+    saving: Margin = field(default_factory=lambda: Margin(-0.05, 0.005))
     loss: float = 0.03
     estimated_loss: float = 0.01
     promise: float = 0.03
@@ -74,10 +75,11 @@ class SearchThresholds:
     savings: int = 3
     confirmed: int = 3
     explorations: int = 18
-    periods: int = 45
+    periods: int = 33
     reached: float = 0.95
     far: float = 0.85
     worth: float = 0.003
+    price: float = 0.005
     slight: float = 0.01
     little: float = 0.125
 
