@@ -200,6 +200,16 @@ def test_batches_by_the_clock() -> None:
     assert all(len(t.value) <= 3 and t.start < t.end for t in seen)
 
 
+def test_a_batch_by_the_clock_that_is_open_at_the_end_is_given_then() -> None:
+    rows = [Row("ab"[n % 2], n, n) for n in range(8)]
+    topology = rel.Topology("ends")
+    batched = topology.source("rows", testing.script(rows, Row)).key_by("key").window(count=3, within=3600)
+    batched.fold("joined", join, "").sink("out", rel.list())
+    found = rel.run(topology, CONFIGS["manual"])["out"]
+    assert [t.value for t in found if t.key == "a"] == ["024", "6"]
+    assert [t.value for t in found if t.key == "b"] == ["135", "7"]
+
+
 @pytest.mark.parametrize("frame", ["sliding", "dynamic", "batch"])
 def test_what_is_open_is_in_snapshots(frame: str, tmp_path: Path) -> None:
     framed, brute = FRAMES[frame]

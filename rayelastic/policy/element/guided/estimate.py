@@ -7,7 +7,7 @@ An estimate only says what to try next; whether it is kept is measured. Must not
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from rayelastic.policy.element.guided.explanation import (
@@ -194,6 +194,19 @@ class Estimate:
                 break
             queued |= {name}
         return queued
+
+    def dearest(self, names: Iterable[str]) -> list[str]:
+        """Return operators by their work, the most first."""
+        return sorted(names, key=lambda name: (-self._costs[name], name))
+
+    def dear(self, hops: float) -> frozenset[str]:
+        """Return the operators that cost more than so many hops of what they take."""
+        hop = self.usual.hop * hops
+        return frozenset(name for name, cost in self._costs.items() if cost > hop * self._rates.get(name, 0.0))
+
+    def most(self, cpus: float) -> float:
+        """Return what no configuration exceeds: all CPUs at work, none in an operator that another one is in."""
+        return min(max(1.0, cpus), 1 / max(self._costs.values()))
 
     def cuts(
         self, threads: int, cpus: float, movable: frozenset[str], fixed: frozenset[str]

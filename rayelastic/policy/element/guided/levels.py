@@ -26,8 +26,7 @@ class Purpose(Enum):
     """Why a configuration is tried."""
 
     GROWTH = "growth"  # it must be better
-    PLACEMENT = "placement"  # other queues at the same thread count; it must be better
-    REFINEMENT = "refinement"  # one more thread or queue, where CPUs are left; it must be better
+    EXPLORATION = "exploration"  # it may be better by all that was measured; a period tells more
     SAVING = "saving"  # it mustn't be worse
     RECALL = "recall"  # it was the best under such a load before; it mustn't be worse
 

@@ -6,66 +6,22 @@ Must not know noise tests, or how a trial goes on.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from rayelastic.plan.plan_text import counted
 from rayelastic.policy.element.guided.estimate import NEARLY_BEST, Configuration, Estimate
 from rayelastic.policy.element.guided.explanation import Explanation
+from rayelastic.policy.element.guided.exploration.tries import exploration
+from rayelastic.policy.element.guided.known import Known
 from rayelastic.policy.element.guided.levels import LevelTry, Purpose, fewer_threads, hidden_peak, more_threads
 from rayelastic.policy.element.guided.measurement import Series
 from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
 
-__all__ = ["Known", "propose"]
+__all__ = ["propose"]
 
 PARTS = (0.625, 0.75, 0.875)  # of a step that promises little, which may do as well
 LEAST_SAVING = 0.9  # a smaller thread count is worth a try from a tenth fewer on
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What a search found so far.
-
-    Args:
-        best: the best configuration.
-        start: the thread count of the first one.
-        peak: the one of the best throughput, of which savings may lose a little.
-        measured: throughput by configuration.
-        refused: configurations that were worse, or that can't be had.
-        explanations: of what was measured, the best first.
-        trusted: whether the last estimate came true.
-        placements: trials of other queues so far.
-        savings: failed trials of fewer threads so far.
-        saved: whether one didn't fail.
-        noise: relative standard deviation of throughput.
-        refinements: trials of a little more so far.
-    """
-
-    best: Configuration
-    start: int
-    peak: Configuration
-    measured: Mapping[Configuration, Series]
-    refused: Collection[Configuration]
-    explanations: tuple[Explanation, ...]
-    trusted: bool
-    placements: int
-    savings: int
-    saved: bool
-    noise: float
-    refinements: int = 0
-
-    @property
-    def one_level_below(self) -> int:
-        """Half of the most threads that were tried, if those are more than at the start; no overshoot beyond (M18)."""
-        most = max(one.threads for one in self.measured)
-        return (most + 1) // 2 if most > self.start else 0
-
-    def levels(self) -> dict[int, float]:
-        """Return the best throughput of each thread count."""
-        levels: dict[int, float] = {}
-        for configuration, series in self.measured.items():
-            levels[configuration.threads] = max(levels.get(configuration.threads, 0.0), series.throughput)
-        return levels
 
 
 def propose(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial | None:
@@ -77,8 +33,10 @@ def propose(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial
         trial = one.saving(bounds.estimate)
     else:
         estimate = bounds.estimate
-        trial = one.growth(estimate) or one.peak() or one.rise(estimate)
-        trial = trial or one.placement(estimate) or one.refinement(estimate) or one.saving(estimate)
+        trial = one.growth(estimate)
+        if not known.explorations:
+            trial = trial or one.peak() or one.rise(estimate)
+        trial = trial or exploration(known, bounds, thresholds) or one.saving(estimate)
     return trial if trial is not None and trial.configuration.threads <= bounds.maximum else None
 
 
@@ -215,73 +173,6 @@ class _Proposal:
             if level > tried:
                 return
             yield level
-
-    def placement(self, estimate: Estimate) -> Trial | None:
-        """Try other queues at the same thread count, where the estimate, corrected by what was measured, says so."""
-        if self.known.placements >= self.thresholds.placements:
-            return None
-        best = self.known.best
-        for by in self.known.explanations or (estimate.explanation,):
-            configuration = Configuration(best.threads, self._placed(estimate, best.threads, by))
-            then = self._ratio(estimate, configuration, best, by)
-            if then >= 1 + self.thresholds.promise and self._new(configuration, by):
-                queues = counted(len(configuration.queued), "queue")
-                why = f"{queues} instead of {len(best.queued)} may give {then - 1:+.0%}"
-                return Trial(configuration, Purpose.PLACEMENT, why, then)
-        return self._exploration(estimate)
-
-    def _exploration(self, estimate: Estimate) -> Trial | None:
-        """Where much less is had than threads could give, try what no estimate promises: finer pieces, or coarser."""
-        known, bounds, best = self.known, self.bounds, self.known.best
-        base = min(known.measured, key=lambda one: len(one.queued))
-        gain = math.exp(known.measured[best].mean - known.measured[base].mean)
-        queues = len(best.queued)
-        if bounds.busy is None or not queues or gain >= self.thresholds.efficiency * estimate.lanes(best, bounds.cpus):
-            return None
-        joins = estimate.joins & bounds.movable
-        meeting = Configuration(best.threads, best.queued - joins if joins <= best.queued else best.queued | joins)
-        if joins and meeting not in known.measured and meeting not in known.refused:
-            return Trial(meeting, Purpose.PLACEMENT, "threads may meet at operators that several feed")
-        idle = 1 - bounds.busy / best.threads
-        cuts = [cut for cut in estimate.cuts(best.threads, bounds.cpus, bounds.movable, bounds.fixed) if cut]
-        if idle >= self.thresholds.waiting:
-            cut = next((cut for cut in cuts if len(cut) >= self.thresholds.finer * queues), None)
-            why = f"threads idle {idle:.0%} of the time: finer pieces"
-        else:
-            cut = next((cut for cut in reversed(cuts) if len(cut) * self.thresholds.finer <= queues), None)
-            why = f"threads idle {idle:.0%} of the time, for {gain:.2f} times the throughput: coarser pieces"
-        if cut is None or any(one.queued == cut for one in known.measured):
-            return None
-        configuration = Configuration(best.threads, cut)
-        return Trial(configuration, Purpose.PLACEMENT, why) if self._new(configuration, estimate.explanation) else None
-
-    def refinement(self, estimate: Estimate) -> Trial | None:
-        """Never be content while CPUs are left, before a little more was tried: of queues, of threads, of both.
-
-        No estimate tells: what threads lose by waiting for each other is what an estimate knows least about.
-        """
-        known, bounds, best = self.known, self.bounds, self.known.best
-        left = 0.0 if bounds.used is None else bounds.cpus - bounds.used
-        if known.refinements >= self.thresholds.refinements or left < self.thresholds.unused * bounds.cpus:
-            return None
-        threads = min(bounds.maximum, best.threads + self._little(best.threads))
-        queued = estimate.finer(best.queued, bounds.movable, self._little(len(best.queued)))
-        for configuration in (
-            Configuration(best.threads, queued),
-            Configuration(threads, best.queued),
-            Configuration(threads, queued),
-        ):
-            idle = configuration.threads > max(len(configuration.queued), best.threads)  # a thread without a queue
-            if configuration != best and not idle and self._untried(configuration):
-                why = f"{left:.1f} of {counted(round(bounds.cpus), 'CPU')} left"
-                return Trial(configuration, Purpose.REFINEMENT, why)
-        return None
-
-    def _little(self, number: int) -> int:
-        return max(1, int(self.thresholds.little * number))
-
-    def _untried(self, configuration: Configuration) -> bool:
-        return configuration not in self.known.measured and configuration not in self.known.refused
 
     def saving(self, estimate: Estimate) -> Trial | None:
         """Try the fewest threads that should give as much as the best throughput, but for a little."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from rayelastic.policy.element.guided.estimate import Configuration
 from rayelastic.policy.element.guided.explanation import Explanation
+from rayelastic.policy.element.guided.exploration.tries import kept
+from rayelastic.policy.element.guided.known import Known
 from rayelastic.policy.element.guided.levels import Purpose
 from rayelastic.policy.element.guided.measurement import (
     Expected,
@@ -20,10 +22,12 @@ from rayelastic.policy.element.guided.measurement import (
     compare,
     noise_of,
 )
-from rayelastic.policy.element.guided.proposals import Known, propose
+from rayelastic.policy.element.guided.proposals import propose
 from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial, shown
 
 __all__ = ["ConfigurationSearch"]
+
+FITTED = 12  # configurations that an explanation has to fit, the last ones
 
 
 @dataclass(slots=True)
@@ -45,8 +49,7 @@ class ConfigurationSearch:
     refused: set[Configuration] = field(default_factory=set)
     savings: int = 0
     saved: bool = False
-    placements: int = 0
-    refinements: int = 0
+    explorations: int = 0
     trusted: bool = False  # the estimate came true
     explanations: tuple[Explanation, ...] = ()  # of what was measured, the best first
 
@@ -65,12 +68,12 @@ class ConfigurationSearch:
         """Judge the trial by what was measured of it so far."""
         trial = self.trial
         assert trial is not None
+        if trial.purpose is Purpose.EXPLORATION:
+            return self._explored(trial, bounds)
         saving = trial.purpose is Purpose.SAVING
         no_worse = saving or trial.purpose is Purpose.RECALL
         base = self.peak if saving and self.peak is not None else self.best
         margin, expected = self.thresholds.saving if no_worse else self.thresholds.growth, None
-        if trial.purpose is Purpose.REFINEMENT:
-            margin = self.thresholds.refinement
         if trial.promised is not None:
             margin = margin if no_worse else self.thresholds.promised
             difference = math.log(trial.promised)
@@ -93,6 +96,17 @@ class ConfigurationSearch:
             self.peak = trial.configuration
         return verdict, f"{gain:+.1%}: kept"
 
+    def _explored(self, trial: Trial, bounds: Bounds) -> tuple[Verdict, str]:
+        """Keep what is best by all that was measured: the trial, what was best before it, or something before that."""
+        gain = self.measured[trial.configuration].mean - self.measured[self.best].mean
+        self.trial = None
+        if bounds.estimate is None:
+            return Verdict.REJECT, f"{math.expm1(gain):+.1%}: nothing is known of costs any more"
+        self._calibrate(trial, bounds, math.expm1(gain))
+        self.best = self.peak = kept(self._known(), bounds, self.thresholds)
+        accepted = self.best == trial.configuration
+        return (Verdict.ACCEPT if accepted else Verdict.REJECT), f"{math.expm1(gain):+.1%}, best: {shown(self.best)}"
+
     def _calibrate(self, trial: Trial, bounds: Bounds, gain: float) -> None:
         """Learn what holds threads back, and whether estimates can be trusted."""
         if trial.promised is not None and trial.purpose is not Purpose.RECALL:
@@ -100,7 +114,7 @@ class ConfigurationSearch:
         if bounds.estimate is None:
             return
         measured = []
-        for configuration, series in self.measured.items():
+        for configuration, series in list(self.measured.items())[-FITTED:]:
             away = math.log2(configuration.threads / trial.configuration.threads)  # hops cost more among more threads
             measured.append((configuration, series.mean, 1 / (1 + away**2)))
         if len(measured) > 1:
@@ -108,7 +122,10 @@ class ConfigurationSearch:
 
     def propose(self, bounds: Bounds) -> Trial | None:
         """Return what to try next; None: nothing promises anything."""
-        known = Known(
+        return propose(self._known(), bounds, self.thresholds)
+
+    def _known(self) -> Known:
+        return Known(
             self.best,
             next(iter(self.measured)).threads,
             self.peak or self.best,
@@ -116,19 +133,16 @@ class ConfigurationSearch:
             self.refused,
             self.explanations,
             self.trusted,
-            self.placements,
             self.savings,
             self.saved,
             self.noise,
-            self.refinements,
+            self.explorations,
         )
-        return propose(known, bounds, self.thresholds)
 
     def start(self, trial: Trial) -> None:
         """Put a configuration on trial."""
         self.trial = trial
-        self.placements += trial.purpose is Purpose.PLACEMENT
-        self.refinements += trial.purpose is Purpose.REFINEMENT
+        self.explorations += trial.purpose is Purpose.EXPLORATION
 
     def cannot(self, in_force: Configuration) -> None:
         """Judge what is in force instead of what was to be tried, unless that is the best one already."""
@@ -139,7 +153,7 @@ class ConfigurationSearch:
     def needs_baseline(self, trial: Trial) -> bool:
         """Return whether the best configuration has to be measured longer before a trial of small differences."""
         small = trial.promised is not None and trial.promised < self.thresholds.small
-        if trial.purpose in (Purpose.SAVING, Purpose.PLACEMENT, Purpose.REFINEMENT) or small:
+        if trial.purpose is Purpose.SAVING or small:
             base = self.measured.get(self.best)
             return (
                 self.best == (self.peak or self.best)

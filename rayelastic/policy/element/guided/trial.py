@@ -25,7 +25,6 @@ class SearchThresholds:
     Args:
         growth: margin of a trial that must be better, with nothing but measurements to go by.
         promised: margin of one that an estimate promises something of.
-        refinement: margin of a trial of a little more, where CPUs are left.
         saving: margin of a trial that mustn't be worse: of fewer threads, or of what was best under such a load.
         loss: share of the best throughput that a smaller configuration is aimed at losing, at most.
         estimated_loss: the same where an estimate tells.
@@ -43,21 +42,21 @@ class SearchThresholds:
         doubted: the same of an estimate of a difference, as a share of its logarithm.
         optimism: share of the usual cost of a hop that is hoped for before one was measured.
         alike: relative difference in queues up to which two placements are alike.
-        few: share of the best estimate with which fewer queues are tried, after many more were too many.
-        efficiency: share of the throughput of so many single threads above which no other queues are explored.
-        waiting: share of idle time from which on threads lack pieces rather than throughput.
-        finer: factor of queues from one exploration to the next.
-        placements: trials of other queues at the thread count that was found.
         savings: trials of fewer threads that may fail.
-        refinements: trials of a little more, where CPUs are left.
-        unused: share of the CPUs left by others, from which on CPUs are left.
-        little: share of threads and queues that is a little more; one at least.
+        confirmed: samples of what is kept after an exploration, at least.
+        explorations: trials of what may be better by all that was measured.
+        periods: that a search may have taken until nothing more is explored.
+        reached: share of what the costs of operators allow, from which on nothing is explored.
+        far: share of it below which other ways to place queues are tried first.
+        worth: relative improvement to be expected of a try, from which on it is worth its period.
+        price: relative gain that twice the threads have to give at least, where nothing is promised.
+        slight: relative difference that isn't worth a thread, or a queue.
+        little: share of threads that is a little more; one at least.
     """
 
     growth: Margin = field(default_factory=lambda: Margin(0.01, 0.08))
     promised: Margin = field(default_factory=lambda: Margin(-0.02, 0.05))
-    refinement: Margin = field(default_factory=lambda: Margin(0.0, 0.08))
-    saving: Margin = field(default_factory=lambda: Margin(-0.055, 0.0))
+    saving: Margin = field(default_factory=lambda: Margin(-0.05, 0.005))
     loss: float = 0.03
     estimated_loss: float = 0.01
     promise: float = 0.03
@@ -74,14 +73,15 @@ class SearchThresholds:
     doubted: float = 0.5
     optimism: float = 0.1
     alike: float = 0.1
-    few: float = 0.85
-    efficiency: float = 0.85
-    waiting: float = 0.15
-    finer: float = 1.5
-    placements: int = 5
     savings: int = 3
-    refinements: int = 8
-    unused: float = 0.03
+    confirmed: int = 3
+    explorations: int = 18
+    periods: int = 33
+    reached: float = 0.95
+    far: float = 0.85
+    worth: float = 0.003
+    price: float = 0.005
+    slight: float = 0.01
     little: float = 0.125
 
 

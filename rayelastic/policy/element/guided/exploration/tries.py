@@ -1,0 +1,127 @@
+"""Which configuration is worth a try once no estimate promises much, and which of those that were tried is kept.
+
+What threads lose by waiting for each other is what an estimate knows least about. So where much less is had than the
+costs of operators allow, what was measured is asked: what is like it and may be better is tried for a period each, and
+what differs from all of it once. Must not know noise tests, or how a trial goes on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from rayelastic.policy.element.guided.estimate import Configuration, Estimate
+from rayelastic.policy.element.guided.explanation import Explanation
+from rayelastic.policy.element.guided.exploration.surrogate import Belief, Surrogate, expected_improvement
+from rayelastic.policy.element.guided.known import Known
+from rayelastic.policy.element.guided.levels import Purpose
+from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
+
+__all__ = ["exploration", "kept"]
+
+AROUND = 8  # queues that are put in or taken away one by one, of each
+EXPLANATIONS = 3  # of what was measured, beside the usual one
+HOPE = 0.3  # of what a try is to be worth otherwise, where costs allow much more
+FEWER = 0.7  # of the threads, which may do as well
+MORE = (1, 2, 4)  # queues in the dearest pieces
+DEAR = 20.0  # hops that an operator costs, from which on a queue in front of it can't cost much
+
+
+def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial | None:
+    """Return what is worth a try by all that was measured; None: nothing, or nobody knows."""
+    estimate = bounds.estimate
+    if estimate is None or bounds.used is None or not known.best.queued:
+        return None
+    base = min(known.measured, key=lambda one: len(one.queued))
+    gain = math.exp(known.measured[known.best].mean - known.measured[base].mean)
+    reached = gain / estimate.most(bounds.cpus)
+    spent = sum(len(series.values) for series in known.measured.values())
+    enough = known.explorations >= thresholds.explorations or spent >= thresholds.periods
+    if enough or reached >= thresholds.reached:
+        return None
+    if reached < thresholds.far:
+        for one in _other_ways(known, bounds, estimate):
+            return Trial(one, Purpose.EXPLORATION, f"{reached:.0%} of what costs allow: something else")
+    candidates = _candidates(known, bounds, thresholds)
+    beliefs = _worth(known, bounds, estimate, thresholds, [*known.measured, *candidates])
+    first, second = _two_best(beliefs[one].mean for one in known.measured)
+
+    def gain_of(one: Configuration) -> float:
+        is_best = one in known.measured and beliefs[one].mean == first
+        return expected_improvement(beliefs[one], second if is_best else first, known.noise)
+
+    gains = {one: gain_of(one) for one in candidates}
+    configuration = max(gains, key=lambda one: (gains[one], -one.threads, sorted(one.queued)), default=None)
+    worth = thresholds.worth * (HOPE if reached < thresholds.far else 1.0)
+    if configuration is None or gains[configuration] < worth:
+        if len(known.measured[known.best].values) >= thresholds.confirmed:
+            return None
+        return Trial(known.best, Purpose.EXPLORATION, "once more, before it is kept")
+    why = f"{gains[configuration]:.1%} more is to be expected of a try"
+    return Trial(configuration, Purpose.EXPLORATION, why)
+
+
+def kept(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Configuration:
+    """Return the smallest configuration of those that were measured and are worth nearly the most."""
+    assert bounds.estimate is not None
+    beliefs = _worth(known, bounds, bounds.estimate, thresholds, list(known.measured))
+    enough = max(one.mean for one in beliefs.values()) - thresholds.slight
+    good = [one for one in beliefs if beliefs[one].mean >= enough]
+    return min(good, key=lambda one: (one.threads, len(one.queued), -beliefs[one].mean))
+
+
+def _worth(
+    known: Known, bounds: Bounds, estimate: Estimate, thresholds: SearchThresholds, ones: Sequence[Configuration]
+) -> dict[Configuration, Belief]:
+    """Return what is believed of the log throughput of configurations, less what their threads have to give."""
+    beliefs = _surrogate(known, bounds, estimate).beliefs(ones)
+    return {
+        one: Belief(belief.mean - thresholds.price * math.log2(max(1, one.threads)), belief.doubt)
+        for one, belief in beliefs.items()
+    }
+
+
+def _surrogate(known: Known, bounds: Bounds, estimate: Estimate) -> Surrogate:
+    def estimated(by: Explanation) -> Callable[[Configuration], float]:
+        return lambda one: math.log(estimate.throughput(one, bounds.cpus, by))
+
+    explanations = dict.fromkeys((*known.explanations[:EXPLANATIONS], estimate.usual))
+    return Surrogate(known.measured, [estimated(by) for by in explanations], known.noise, estimate.joins)
+
+
+def _two_best(values: Iterable[float]) -> tuple[float, float]:
+    first, second, *_ = (*sorted(values, reverse=True), -math.inf)
+    return first, second
+
+
+def _other_ways(known: Known, bounds: Bounds, estimate: Estimate) -> list[Configuration]:
+    """Return queues in front of all that is dear, and of everything, as far as nothing like that was tried."""
+    threads = min(bounds.maximum, max(known.best.threads, math.ceil(bounds.cpus)))
+    ways = (estimate.dear(DEAR) & bounds.movable | bounds.fixed, bounds.movable | bounds.fixed)
+    tried = {one.queued for one in (*known.measured, *known.refused)}
+    return [Configuration(max(bounds.minimum, min(threads, len(way))), way) for way in ways if way and way not in tried]
+
+
+def _candidates(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> set[Configuration]:
+    """Return what was measured, what differs from the best by a little, and other cuts of the graph."""
+    estimate, best, movable, fixed = bounds.estimate, known.best, bounds.movable, bounds.fixed
+    assert estimate is not None
+    little = max(1, int(thresholds.little * best.threads))
+    middle = round(math.sqrt(best.threads * bounds.maximum))
+    fewer = math.ceil(FEWER * best.threads)
+    levels = {best.threads, fewer, best.threads - little, best.threads + little, middle, bounds.maximum}
+    queued = {best.queued, *(estimate.finer(best.queued, movable, more) for more in MORE)}
+    for threads in (best.threads, bounds.maximum):
+        queued.update(estimate.cuts(threads, bounds.cpus, movable, fixed))
+    queued.update(best.queued - {name} for name in estimate.dearest(best.queued & movable)[-AROUND:])
+    queued.update(best.queued | {name} for name in estimate.dearest(movable - best.queued)[:AROUND])
+    joins = estimate.joins & movable
+    queued.update((best.queued | joins, best.queued - joins))
+    found = {
+        Configuration(threads, way)
+        for threads in levels
+        for way in queued
+        if way and bounds.minimum <= threads <= min(bounds.maximum, max(len(way), bounds.minimum))
+    }
+    found.add(Configuration(bounds.minimum, fixed))  # no queues at all: where a hop costs more than operators do
+    return (found | known.measured.keys()) - set(known.refused)

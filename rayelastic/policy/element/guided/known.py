@@ -1,0 +1,56 @@
+"""What a search found so far, as those see it who propose what to try next. Must not know what that is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from rayelastic.policy.element.guided.estimate import Configuration
+from rayelastic.policy.element.guided.explanation import Explanation
+from rayelastic.policy.element.guided.measurement import Series
+
+__all__ = ["Known"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a search found so far.
+
+    Args:
+        best: the best configuration.
+        start: the thread count of the first one.
+        peak: the one of the best throughput, of which savings may lose a little.
+        measured: throughput by configuration.
+        refused: configurations that were worse, or that can't be had.
+        explanations: of what was measured, the best first.
+        trusted: whether the last estimate came true.
+        savings: failed trials of fewer threads so far.
+        saved: whether one didn't fail.
+        noise: relative standard deviation of throughput.
+        explorations: trials of what may be better so far.
+    """
+
+    best: Configuration
+    start: int
+    peak: Configuration
+    measured: Mapping[Configuration, Series]
+    refused: Collection[Configuration]
+    explanations: tuple[Explanation, ...]
+    trusted: bool
+    savings: int
+    saved: bool
+    noise: float
+    explorations: int = 0
+
+    @property
+    def one_level_below(self) -> int:
+        """Half of the most threads that were tried, if those are more than at the start; no overshoot beyond (M18)."""
+        most = max(one.threads for one in self.measured)
+        return (most + 1) // 2 if most > self.start else 0
+
+    def levels(self) -> dict[int, float]:
+        """Return the best throughput of each thread count."""
+        levels: dict[int, float] = {}
+        for configuration, series in self.measured.items():
+            levels[configuration.threads] = max(levels.get(configuration.threads, 0.0), series.throughput)
+        return levels

@@ -1,0 +1,128 @@
+"""What is tried once estimates promise nothing, while much less is had than costs allow; and what of it is kept."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Explanation, Profile
+from rayelastic.policy.element.guided.exploration.surrogate import Belief, Surrogate, expected_improvement
+from rayelastic.policy.element.guided.exploration.tries import exploration, kept
+from rayelastic.policy.element.guided.known import Known
+from rayelastic.policy.element.guided.levels import Purpose
+from rayelastic.policy.element.guided.measurement import Series
+from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
+from rayelastic.policy.element.pieces import OperatorGraph
+
+NAMES = ("source", "a", "b", "c", "d")
+OPERATORS = frozenset(NAMES[1:])
+NONE, BEST, ALL = Configuration(1, frozenset()), Configuration(1, frozenset("c")), Configuration(2, OPERATORS)
+
+
+def bounds(used: float | None) -> Bounds:
+    samples = {"source": 0.0, "a": 250.0, "b": 250.0, "c": 250.0, "d": 250.0}
+    profile = Profile(samples, dict.fromkeys(NAMES, 1e4), 1000.0, busy=1.5, reference=1e4)
+    estimate = Estimate(profile, OperatorGraph(NAMES), Explanation(0.001, 0.0))
+    return Bounds(1, 2, 2.0, OPERATORS, frozenset(), busy=1.0, estimate=estimate, used=used)
+
+
+def known(gain: float, more: dict[Configuration, float] | None = None, explorations: int = 0) -> Known:
+    measured = {NONE: Series([0.0]), BEST: Series([math.log(gain)] * 5)}
+    measured |= {one: Series([math.log(value)] * 5) for one, value in (more or {}).items()}
+    return Known(BEST, 1, BEST, measured, (), (), True, 3, False, 0.05, explorations)
+
+
+def tried(found: Known, used: float | None = 1.5) -> Trial | None:
+    return exploration(found, bounds(used), SearchThresholds())
+
+
+@pytest.mark.parametrize(
+    ("gain", "used", "explorations"),
+    [(1.95, 1.5, 0), (1.5, None, 0), (1.5, 1.5, SearchThresholds().explorations)],
+    ids=["nearly what costs allow", "nobody knows what is used", "enough is enough"],
+)
+def test_nothing_is_explored(gain: float, used: float | None, explorations: int) -> None:
+    assert tried(known(gain, explorations=explorations), used) is None
+
+
+def test_where_much_is_missing_other_ways_come_first() -> None:
+    trial = tried(known(1.4))
+    assert trial is not None
+    assert trial.configuration == ALL  # all operators are expensive here: both ways are the same
+    after = tried(known(1.4, {ALL: 1.0}))
+    assert after is not None
+    assert after.configuration.queued != OPERATORS
+
+
+def test_what_is_tried_may_be_better_and_is_explained() -> None:
+    trial = tried(known(1.75))
+    assert trial is not None
+    assert trial.purpose is Purpose.EXPLORATION
+    assert trial.configuration != BEST
+    assert "to be expected" in trial.why
+
+
+def test_what_gives_nearly_the_most_with_fewer_threads_is_kept() -> None:
+    two = Configuration(2, frozenset("bc"))
+    limits, thresholds = bounds(1.5), SearchThresholds()
+    assert kept(known(1.75, {two: 1.752}), limits, thresholds) == BEST  # one thread, one queue
+    better = known(1.4, {two: 1.9})
+    assert kept(better, limits, thresholds) == two
+
+
+def test_one_sample_that_stands_out_is_not_believed_at_once() -> None:
+    """Of many tries with the same true throughput the luckiest looks better than it is."""
+    estimate = dict.fromkeys([BEST, ALL], 0.0)
+    surrogate = Surrogate({BEST: Series([0.0] * 8), ALL: Series([0.1])}, [estimate.__getitem__], noise=0.1)
+    beliefs = surrogate.beliefs([BEST, ALL])
+    assert 0 < beliefs[ALL].mean - beliefs[BEST].mean < 0.08
+
+
+def test_what_is_like_a_bad_one_is_expected_to_be_bad() -> None:
+    def at(*queued: int) -> Configuration:
+        return Configuration(4, frozenset(f"op{number}" for number in queued))
+
+    measured = {at(1, 2, 3, 4): Series([-0.5] * 3), at(11, 12, 13, 14): Series([0.0] * 3)}
+    beliefs = Surrogate(measured, [lambda one: 0.0], noise=0.05).beliefs([at(1, 2, 3, 5), at(11, 12, 13, 15)])
+    near_bad, near_good = beliefs.values()
+    assert near_bad.mean < near_good.mean - 0.1
+
+
+def test_what_fits_no_measurement_says_little() -> None:
+    """Two estimates: one told rightly what two placements gave, the other one expected the opposite."""
+    right, wrong = {NONE: 0.0, BEST: 0.6, ALL: 0.7}, {NONE: 0.6, BEST: 0.0, ALL: -0.5}
+    measured = {NONE: Series([0.0] * 5), BEST: Series([0.6] * 5)}
+
+    def expected(*estimates: dict[Configuration, float]) -> float:
+        return Surrogate(measured, [one.__getitem__ for one in estimates], 0.05).beliefs([ALL])[ALL].mean
+
+    assert expected(right, wrong) == pytest.approx(expected(right), abs=0.03)
+    assert expected(wrong, right) == pytest.approx(expected(right, wrong))
+
+
+@pytest.mark.parametrize("doubt", [0.02, 0.1, 0.5])
+@pytest.mark.parametrize("mean", [-0.1, 0.0, 0.1])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_expected_improvement_is_what_draws_give(mean: float, doubt: float, noise: float) -> None:
+    """Of what is believed after one more sample, the better of it and of the others, less the better of before."""
+    draws = np.random.default_rng(1)
+    sample = mean + doubt * draws.standard_normal(200_000) + noise * draws.standard_normal(200_000)
+    believed = mean + (sample - mean) * doubt**2 / (doubt**2 + noise**2)
+    gained = np.maximum(believed, 0.0).mean() - max(mean, 0.0)
+    assert expected_improvement(Belief(mean, doubt), 0.0, noise) == pytest.approx(gained, rel=0.03, abs=3e-4)
+
+
+def test_what_was_measured_often_is_not_measured_for_ever() -> None:
+    tried, believed = SearchThresholds(), Belief(0.0, 0.08 / math.sqrt(6))
+    assert expected_improvement(believed, -0.05, noise=0.08) < tried.worth
+
+
+@pytest.mark.parametrize(
+    ("queued", "split"),
+    [(frozenset(), "c"), (frozenset("c"), "b"), (frozenset("bc"), "d"), (frozenset("abcd"), None)],
+)
+def test_the_dearest_piece_is_halved(queued: frozenset[str], split: str | None) -> None:
+    costs = {"source": 0.1, "a": 3.1, "b": 3.0, "c": 2.0, "d": 2.0}
+    assert OperatorGraph(NAMES).split(costs, queued, OPERATORS.__contains__) == split
