@@ -42,7 +42,7 @@ PROGRAMS: dict[str, list[str]] = {
     "waiting": ["rounds=2"],
     "stages": ["tuples=100000", "rounds=1"],
     "short_jobs": ["tuples=50000", "rounds=1"],
-    "keyed_cores": ["megabytes=20", "rounds=1", "seconds=1"],
+    "keyed_cores": ["megabytes=20", "rounds=1", "seconds=1", "tuples=2000000"],
     "token_lanes": ["tuples=100000", "rounds=3"],
     "instructions": ["tuples=2000"],
 }

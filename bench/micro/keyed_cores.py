@@ -1,6 +1,8 @@
-"""What a second core brings aggregates of keys, with no setting: word count of a file, and counts of numbers by key.
+"""What keys cost an aggregate, and what a second core brings one with no setting: word count, counts of numbers by key.
 
-    python -m bench.micro.keyed_cores [megabytes=200] [rounds=3] [seconds=4] [after=2]
+    python -m bench.micro.keyed_cores [megabytes=200] [rounds=3] [seconds=4] [after=2] [tuples=20000000]
+
+First what a count by key takes above a count of all, on one thread.
 
 Tuples that the aggregate takes in a second, from `after` seconds after the start on, with all defaults, beside the same
 job in one thread. They take turns. The file is of words by Zipf's law, in the cache of the system, and read again and
@@ -65,6 +67,26 @@ def key_count() -> rel.Topology:
     return topology
 
 
+def seconds_of(tuples: int, *, keyed: bool) -> float:
+    """How long one thread counts, by key or all."""
+    topology = rel.Topology("key_cost")
+    keys = topology.source("numbers", rel.sequence(tuples)).map("key", by_key, schema=Keyed)
+    counted = keys.key_by("key").aggregate("counts", n=rel.count()) if keyed else keys
+    counted.sink("out", rel.count())
+    began = time.perf_counter()
+    rel.run(topology, ALONE)
+    return time.perf_counter() - began
+
+
+def cost_of_keys(tuples: int, rounds: int) -> Row:
+    by_keys, all_of_them = [], []
+    for _ in range(rounds + 1):  # the first one compiles
+        all_of_them.append(1e9 * seconds_of(tuples, keyed=False) / tuples)
+        by_keys.append(1e9 * seconds_of(tuples, keyed=True) / tuples)
+    what = f"count by {KEYS:,} keys, one thread"
+    return Row("keyed.count", what, "ns/tuple", by_keys[1:], all_of_them[1:], "a count of all")
+
+
 def rate(topology: rel.Topology, config: rel.JobConfig, after: float, seconds: float) -> float:
     """Tuples/s that `counts` takes, from `after` on, for so many seconds."""
     job = rel.start(topology, config)
@@ -97,7 +119,8 @@ def write_words(path: Path, megabytes: int) -> None:
 
 
 def main() -> None:
-    options = settings({"megabytes": 200, "rounds": 3, "seconds": 4, "after": 2})
+    options = settings({"megabytes": 200, "rounds": 3, "seconds": 4, "after": 2, "tuples": 20_000_000})
+    cost_of_keys(int(options["tuples"]), int(options["rounds"])).print()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "words.txt"
         write_words(path, int(options["megabytes"]))

@@ -42,6 +42,7 @@ class Target:
 
 TARGETS = {
     "hop.record.128.64": Target(Of.RATIO, most=2),
+    "keyed.count": Target(Of.DIFFERENCE, most=8),
     "keyed.words": Target(Of.RATIO, least=1.6),
     "hop.payload.ratio": Target(Of.RATIO, most=1.5),
     "hop.manual.1": Target(Of.DIFFERENCE, most=15),

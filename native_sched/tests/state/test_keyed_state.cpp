@@ -84,6 +84,29 @@ TEST(single_keys_are_canonical) {
   CHECK_THROWS(KeyExtractor(schema, unknown), std::invalid_argument);
 }
 
+TEST(keys_of_numbers_are_their_bytes) {
+  const Type types[] = {Type::Bool,  Type::Int8,   Type::Int16,   Type::UInt16,  Type::Float16,
+                        Type::Int32, Type::UInt32, Type::Float32, Type::Float64, Type::Int64, Type::UInt64, Type::Decimal128};
+  const unsigned char bytes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+  const std::vector<std::string> names = {"n"};
+  for (const Type type : types) {
+    for (const bool nullable : {false, true}) {
+      const auto schema = schema_of({field("before", Type::Int64), field("n", type, nullable)});
+      const Field& number = *schema->find("n");
+      std::vector<std::byte> records(schema->record_size() * 3);
+      for (const std::size_t record : {0, 2}) {
+        std::memcpy(records.data() + record * schema->record_size() + number.offset, bytes, size_of(type));
+        if (nullable) records[record * schema->record_size() + schema->validity_offset()] = std::byte{1};
+      }
+      StringView keys[3];
+      KeyExtractor(schema, names).extract(records.data(), 3, keys);
+      const StringView expected(reinterpret_cast<const char*>(bytes), static_cast<std::uint32_t>(size_of(type)));
+      CHECK(keys[0] == expected && keys[2] == expected && hash_of(keys[0]) == hash_of(expected));
+      CHECK_EQ(is_null_key(keys[1]), nullable);
+    }
+  }
+}
+
 TEST(keys_of_several_fields_restore) {
   const auto schema = schema_of({field("a", Type::String, true), field("n", Type::Int16, true), field("b", Type::String)});
   const std::vector<std::string> names = {"b", "n", "a"};
