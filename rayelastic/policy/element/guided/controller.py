@@ -290,7 +290,8 @@ class GuidedMultiLevelElasticity:
             return Decision.keep(observation, f"{seen}, {short(settled.throughput)} expected: settled", "settled")
         since = Series(self._shift.since)
         why = f"{seen}, {short(settled.throughput)} expected: the load changed"
-        if abs(since.mean - settled.mean) < self._thresholds.minor:
+        doubt = noise * math.hypot(len(settled.values) ** -0.5, len(since.values) ** -0.5)  # what is best may be lucky
+        if abs(since.mean - settled.mean) < self._thresholds.minor + doubt:
             self._shift = Shift()
             self._settled = Series([*settled.values, *since.values][-self._thresholds.memory :])
             return Decision.keep(observation, f"{why}, but by little", "cumulative sums")

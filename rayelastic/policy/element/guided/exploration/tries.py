@@ -30,15 +30,16 @@ DEAR = 20.0  # hops that an operator costs, from which on a queue in front of it
 def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial | None:
     """Return what is worth a try by all that was measured; None: nothing, or nobody knows."""
     estimate = bounds.estimate
-    if estimate is None or bounds.used is None or not known.best.queued:
+    if estimate is None or bounds.used is None or not (known.best.queued or estimate.dear(DEAR) & bounds.movable):
         return None
     base = min(known.measured, key=lambda one: len(one.queued))
     gain = math.exp(known.measured[known.best].mean - known.measured[base].mean)
     reached = gain / estimate.most(bounds.cpus)
-    spent = sum(len(series.values) for series in known.measured.values())
-    enough = known.explorations >= thresholds.explorations or spent >= thresholds.periods
-    if enough or reached >= thresholds.reached:
+    if reached >= thresholds.reached:
         return None
+    spent = sum(len(series.values) for series in known.measured.values())
+    if known.explorations >= thresholds.explorations or spent >= thresholds.periods:
+        return _once_more(known, thresholds)
     if reached < thresholds.far:
         for one in _other_ways(known, bounds, estimate):
             return Trial(one, Purpose.EXPLORATION, f"{reached:.0%} of what costs allow: something else")
@@ -54,11 +55,16 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
     configuration = max(gains, key=lambda one: (gains[one], -one.threads, sorted(one.queued)), default=None)
     worth = thresholds.worth * (HOPE if reached < thresholds.far else 1.0)
     if configuration is None or gains[configuration] < worth:
-        if len(known.measured[known.best].values) >= thresholds.confirmed:
-            return None
-        return Trial(known.best, Purpose.EXPLORATION, "once more, before it is kept")
+        return _once_more(known, thresholds)
     why = f"{gains[configuration]:.1%} more is to be expected of a try"
     return Trial(configuration, Purpose.EXPLORATION, why)
+
+
+def _once_more(known: Known, thresholds: SearchThresholds) -> Trial | None:
+    """Return the best one until it was measured often enough: of many that were tried the luckiest looks best."""
+    if not known.explorations or len(known.measured[known.best].values) >= thresholds.confirmed:
+        return None
+    return Trial(known.best, Purpose.EXPLORATION, "once more, before it is kept")
 
 
 def kept(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Configuration:
