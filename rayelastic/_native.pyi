@@ -104,8 +104,11 @@ class KeyedState:
         """
 
     @staticmethod
-    def objects(schema: Schema, keys: Sequence[str], factory: Callable[[], Any], ttl: tuple[int, str, int, str] = (0, '', 0, 'last')) -> KeyedState:
-        """Any Python value per key, made by factory() when the key comes first."""
+    def objects(schema: Schema, keys: Sequence[str], factory: Callable[[], Any], ttl: tuple[int, str, int, str] = (0, '', 0, 'last'), told: bool = False) -> KeyedState:
+        """
+        Any Python value per key, made by factory() when the key comes first. told: they are changed also when no record of their key comes, and
+        will_change is called before.
+        """
 
     @property
     def size(self) -> int:
@@ -134,6 +137,11 @@ class KeyedState:
     def changes(self) -> int:
         """
         How often Python values have come or gone otherwise than by the operator's own runs.
+        """
+
+    def will_change(self, value: Any) -> None:
+        """
+        By the operator: a Python value is about to be changed of which no record has come in this run; a copy has it as it was.
         """
 
     @property

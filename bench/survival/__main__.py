@@ -1,11 +1,12 @@
 """What checkpoints cost and how soon a job goes on after a loss, beside the goals; small tables.
 
-    python -m bench.survival [cost] [recovery] [--megabytes 100] [--every 1] [--seconds 10] [--rounds 3] [--losses 3]
+    python -m bench.survival [cost] [recovery] [--python] [--megabytes 100] [--every 1] [--seconds 10] [--rounds 3]
+                             [--losses 3]
 
 `cost`: rows/s and latency in this process with a checkpoint a second and with none, in turn, while a tenth of the keys
 is touched again each second; `still` is how long the operator with the state took nothing: latency doesn't show that:
-a source that waits sends no marks. `recovery`: seconds from SIGKILL of the element that has the state until rows come
-out again, on Ray.
+a source that waits sends no marks. With `--python` a key has a Python value, some 4,000 of them a megabyte.
+`recovery`: seconds from SIGKILL of the element that has the state until rows come out again, on Ray.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import statistics
 import sys
 
 from bench.survival.cost import compare
+from bench.survival.load import keys_of
 from bench.survival.recovery import first_output
 
 MOST_COST = 0.03  # of throughput
@@ -27,9 +29,10 @@ def verdict(met: bool) -> str:
     return "met" if met else "NOT MET"
 
 
-def cost(megabytes: int, every: float, seconds: float, rounds: int) -> None:
-    without, with_them = compare(megabytes, every, seconds, rounds)
-    print(f"{megabytes} MB of keyed state, a tenth of it touched again each second, {seconds:g} s each")
+def cost(megabytes: int, every: float, seconds: float, rounds: int, *, python: bool) -> None:
+    without, with_them = compare(megabytes, every, seconds, rounds, python=python)
+    kept = f"{keys_of(megabytes):,} Python values by key" if python else f"{megabytes} MB of keyed state"
+    print(f"{kept}, a tenth of it touched again each second, {seconds:g} s each")
     titles = ("checkpoints", "rows/s", "p50", "p99", "taken", "given up", "last took", "still")
     print("{:<12} {:>12} {:>9} {:>9} {:>6} {:>9} {:>10} {:>9}".format(*titles))
     for off, on in zip(without, with_them, strict=True):
@@ -60,6 +63,7 @@ def main() -> int:
         prog="python -m bench.survival", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("parts", nargs="*", choices=("cost", "recovery", []), metavar="PART")
+    parser.add_argument("--python", action="store_true", help="cost: Python values in place of records")
     parser.add_argument("--megabytes", type=int, default=100, help="of state (default: 100)")
     parser.add_argument("--every", type=float, default=1.0, help="seconds between two checkpoints (default: 1)")
     parser.add_argument("--seconds", type=float, default=10.0, help="of a round (default: 10)")
@@ -68,7 +72,7 @@ def main() -> int:
     options = parser.parse_args()
     parts = options.parts or ["cost", "recovery"]
     if "cost" in parts:
-        cost(options.megabytes, options.every, options.seconds, options.rounds)
+        cost(options.megabytes, options.every, options.seconds, options.rounds, python=options.python)
     if "recovery" in parts:
         recovery(options.megabytes, options.losses)
     return 0

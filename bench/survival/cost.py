@@ -40,7 +40,7 @@ class Round:
     seconds: float = 0.0
 
 
-def measured(megabytes: int, every: float, seconds: float, turn: int) -> Round:
+def measured(megabytes: int, every: float, seconds: float, turn: int, *, python: bool = False) -> Round:
     """Fills the state, then counts for a while.
 
     Args:
@@ -48,11 +48,13 @@ def measured(megabytes: int, every: float, seconds: float, turn: int) -> Round:
         every: seconds between two checkpoints; 0: none are taken.
         seconds: that are measured.
         turn: rows a second, about, as an earlier round had it.
+        python: whether a key has a Python value instead of a record.
     """
     keys = keys_of(megabytes)
     with tempfile.TemporaryDirectory() as folder:
         saving = rel.Checkpoint(Path(folder) / "saved", every=every) if every else False
-        job = rel.start(topology("cost", keys, turn, rel.count(), SAMPLE), rel.JobConfig(checkpoint=saving))
+        made = topology("cost", keys, turn, rel.count(), SAMPLE, python=python)
+        job = rel.start(made, rel.JobConfig(checkpoint=saving))
         try:
             wait_for(job, lambda: job.metrics().operator("touch").tuples_in > keys, "the state isn't filled")
             if every:
@@ -90,13 +92,15 @@ def longest_standstill(job: rel.Job, seconds: float) -> float:
     return longest
 
 
-def compare(megabytes: int, every: float, seconds: float, rounds: int) -> tuple[list[Round], list[Round]]:
+def compare(
+    megabytes: int, every: float, seconds: float, rounds: int, *, python: bool = False
+) -> tuple[list[Round], list[Round]]:
     """Rounds without and with checkpoints, in turn."""
     without: list[Round] = []
     with_them: list[Round] = []
     turn = TURN
     for _ in range(rounds):
-        without.append(measured(megabytes, 0.0, seconds, turn))
+        without.append(measured(megabytes, 0.0, seconds, turn, python=python))
         turn = max(1, round(statistics.median(one.rate for one in without)))
-        with_them.append(measured(megabytes, every, seconds, turn))
+        with_them.append(measured(megabytes, every, seconds, turn, python=python))
     return without, with_them

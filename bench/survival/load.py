@@ -29,11 +29,21 @@ def touch(t: Keyed, s: State) -> int:
     return t.n
 
 
+def value() -> dict[str, Any]:
+    return {"n": 0, "fields": [0] * len(FIELDS)}
+
+
+def touch_value(t: Keyed, s: dict[str, Any]) -> int:
+    s["n"] += 1
+    s["fields"][t.n % len(FIELDS)] = t.n
+    return t.n
+
+
 def keys_of(megabytes: int) -> int:
     return max(PARTS, megabytes * 1_000_000 // STATE_BYTES)
 
 
-def topology(name: str, keys: int, turn: int, sink: Any, every: int) -> rel.Topology:
+def topology(name: str, keys: int, turn: int, sink: Any, every: int, *, python: bool = False) -> rel.Topology:
     """Each key once, then for `turn` rows those of one tenth, for as many of the next one, and so on.
 
     Args:
@@ -42,6 +52,7 @@ def topology(name: str, keys: int, turn: int, sink: Any, every: int) -> rel.Topo
         turn: rows for which a tenth of the keys is touched.
         sink: takes one row in `every`.
         every: see `sink`.
+        python: whether a key has a Python value instead of a record.
     """
     tenth = keys // PARTS
 
@@ -51,7 +62,11 @@ def topology(name: str, keys: int, turn: int, sink: Any, every: int) -> rel.Topo
 
     made = rel.Topology(name)
     rows = made.source("numbers", rel.sequence(1 << 50)).map("key", key, schema=Keyed, lane="compiled")
-    touched = rows.key_by("key").map("touch", touch, state=State, schema={"n": int}, lane="compiled")
+    keyed = rows.key_by("key")
+    if python:
+        touched = keyed.map("touch", touch_value, state=value, schema={"n": int}, lane="python")
+    else:
+        touched = keyed.map("touch", touch, state=State, schema={"n": int}, lane="compiled")
     touched.filter("some", lambda t: t.n % every == 0).sink("out", sink)
     return made
 

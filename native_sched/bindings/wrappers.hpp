@@ -23,7 +23,7 @@
 #include "rayelastic/operators/aggregate/aggregate.hpp"
 #include "rayelastic/operators/latency.hpp"
 #include "rayelastic/record/schema.hpp"
-#include "record/object_states.hpp"
+#include "state/object_states.hpp"
 
 namespace rayelastic::python {
 

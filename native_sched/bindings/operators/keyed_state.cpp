@@ -170,16 +170,17 @@ void bind_keyed_state(nb::module_& module) {
           "of text_offsets that have bytes, not text.")
       .def_static(
           "objects",
-          [](const SchemaObject& schema, const std::vector<std::string>& keys, nb::object factory, const GivenTtl& ttl) {
+          [](const SchemaObject& schema, const std::vector<std::string>& keys, nb::object factory, const GivenTtl& ttl, bool told) {
             if (PyCallable_Check(factory.ptr()) == 0)
               throw std::invalid_argument("the factory of keyed state must be callable without arguments");
-            auto objects = std::make_shared<ObjectStates>(schema.schema, keys, factory.ptr(), ttl_of(ttl));
+            auto objects = std::make_shared<ObjectStates>(schema.schema, keys, factory.ptr(), ttl_of(ttl), told);
             return KeyedStateObject{.store = objects, .objects = objects};
           },
-          nb::arg("schema"), nb::arg("keys"), nb::arg("factory"), nb::arg("ttl") = GivenTtl(),
+          nb::arg("schema"), nb::arg("keys"), nb::arg("factory"), nb::arg("ttl") = GivenTtl(), nb::arg("told") = false,
           nb::sig("def objects(schema: Schema, keys: collections.abc.Sequence[str], factory: collections.abc.Callable[[], typing.Any], "
-                  "ttl: tuple[int, str, int, str] = (0, '', 0, 'last')) -> KeyedState"),
-          "Any Python value per key, made by factory() when the key comes first.")
+                  "ttl: tuple[int, str, int, str] = (0, '', 0, 'last'), told: bool = False) -> KeyedState"),
+          "Any Python value per key, made by factory() when the key comes first. told: they are changed also when no record of their key "
+          "comes, and\nwill_change is called before.")
       .def_prop_ro(
           "size", [](const KeyedStateObject& self) { return self.store->size(); }, "Keys.")
       .def_prop_ro(
@@ -200,6 +201,13 @@ void bind_keyed_state(nb::module_& module) {
       .def_prop_ro(
           "changes", [](const KeyedStateObject& self) { return self.objects == nullptr ? 0 : self.objects->changes(); },
           "How often Python values have come or gone otherwise than by the operator's own runs.")
+      .def(
+          "will_change",
+          [](const KeyedStateObject& self, nb::handle value) {
+            if (self.objects != nullptr) self.objects->will_change(value.ptr());
+          },
+          nb::arg("value"), nb::sig("def will_change(self, value: typing.Any) -> None"),
+          "By the operator: a Python value is about to be changed of which no record has come in this run; a copy has it as it was.")
       .def_prop_ro(
           "exports_aside", [](const KeyedStateObject& self) { return self.store->exports_aside(); },
           "Whether keys of which no record comes may be exported while the operator runs.")

@@ -42,8 +42,11 @@ bool call(PythonLane& lane, const std::byte* in, std::size_t count, const rel_co
   PyObject* states = nullptr;
   if (lane.states != nullptr) {
     lane.slots.resize(count);
-    lane.states->begin_run(context->watermark(), count);
-    lane.states->table().lookup(in, count, lane.slots.data());
+    {
+      const Turn turn = lane.states->turn();
+      lane.states->begin_run(context->watermark(), count);
+      lane.states->table().lookup(in, count, lane.slots.data());
+    }
     states = lane.states->values(lane.slots.data(), count, failed);
     if (states == nullptr) return false;
   }

@@ -12,7 +12,7 @@
 #include "python/gate/python_failure.hpp"
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/state/keyless_state.hpp"
-#include "record/object_states.hpp"
+#include "state/object_states.hpp"
 
 namespace rayelastic::python {
 

@@ -58,6 +58,7 @@ PyObject* runs_of(PortLane& lane, const std::byte* in, std::size_t n, rel_contex
 PyObject* states_of(PortLane& lane, const std::byte* in, std::size_t n, const rel_context* context, std::size_t* failed) {
   const auto port = static_cast<std::size_t>(context->port());
   lane.slots.resize(n);
+  const Turn turn = lane.states->turn();
   lane.states->begin_run(context->watermark(), n);
   if (port == 0) {
     lane.states->table().lookup(in, n, lane.slots.data());

@@ -58,8 +58,7 @@ std::shared_ptr<StateCopy> KeyedState::begin_copy() {
     write_touch(state, writer, now);
     writer.record(state, {state_size_, text_offsets_, {}});
   };
-  const bool ages = lives_ != nullptr && lives_->clock;  // what is exported of a key that rests changes with the clock
-  return begin_copy({.magic = &kMagic, .layout = layout(), .write = write, .tells_all_changes = !ages});
+  return begin_copy({.magic = &kMagic, .layout = layout(), .write = write, .tells_all_changes = !ages()});
 }
 
 std::size_t KeyedState::import_range(std::span<const std::byte> bytes) {

@@ -55,6 +55,8 @@ bool KeyedState::is_expired(const Slot* slot, std::int64_t time) const noexcept 
   return touch_of(slot) < std::max(time, lives_->now) - lives_->ttl;
 }
 
+bool KeyedState::ages() const noexcept { return lives_ != nullptr && lives_->clock; }
+
 bool KeyedState::looks_for_changes() const noexcept { return lives_ != nullptr && lives_->touch == Touch::Change; }
 
 void KeyedState::touch_if_changed() noexcept {

@@ -83,7 +83,7 @@ std::shared_ptr<StateCopy> TimedState::begin_copy() {
                                 },
                             .tells_all_changes = false,
                             .preamble = preamble.body(),
-                            .rest = std::move(rest)});
+                            .more = std::move(rest)});
 }
 
 void TimedState::write_preamble(bool all, StateWriter& writer) const {

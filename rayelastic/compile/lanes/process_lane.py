@@ -43,6 +43,10 @@ class KeyTable(Protocol):
         """All that there are."""
         ...
 
+    def will_change(self, value: Any) -> None:
+        """A value is about to be changed of which no tuple has come in this run: a checkpoint has it as it was."""
+        ...
+
 
 class Kept:
     """What there is of a key.
@@ -229,6 +233,7 @@ class ProcessFunction:
         due, out = self._due, self._out
         while due and due[0][0] <= until:
             ticks, what, number, kept = heapq.heappop(due)
+            self.keys.will_change(kept)
             if what == _TUPLE:
                 _, values = kept.waiting.pop(number)
                 kept.gone = False
@@ -262,6 +267,7 @@ class ProcessFunction:
             return
         for kept in self.keys.values():
             if kept.key and not kept.gone:  # not all of its tuples were late
+                self.keys.will_change(kept)
                 self._out._at(kept, _FOR_EVER, _FOR_EVER)
                 self._on_end(kept.state, self._out)
 

@@ -31,7 +31,7 @@ def process_operator(spec: OperatorSpec) -> _native.Operator:
         return _compiled(spec, body)
     source = native_schema(body.input_schema)
     function = ProcessFunction(replace(body, instance=copy.deepcopy(body.instance)), time.time)
-    function.keys = keys = _native.KeyedState.objects(source, list(body.keys), function.new)
+    function.keys = keys = _native.KeyedState.objects(source, list(body.keys), function.new, told=True)
     flags = Flags.ON_FINISH if body.time is None else Flags.ON_FINISH | Flags.ON_WATERMARK
     return _native.Operator.python_ports(
         spec.name,

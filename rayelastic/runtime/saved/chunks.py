@@ -36,6 +36,8 @@ __all__ = [
     "entries",
     "exported_record",
     "keys_in",
+    "object_table",
+    "opened",
     "pairs_of",
     "record_bytes",
     "record_cells",
@@ -46,6 +48,7 @@ __all__ = [
 HEADER = struct.Struct("<8sQQQ")  # magic, layout, keys, bytes that follow
 _KEY = struct.Struct("<IB")  # bytes, 1 if null
 _LENGTH = struct.Struct("<I")
+_LONG = struct.Struct("<Q")
 _NUMBER = struct.Struct("<i")  # of a member of an enum
 _TOUCH_BYTES = 8  # when a key was touched last, where it has a time to live
 _INLINE = 12  # bytes of a text that are in its record
@@ -80,8 +83,28 @@ class Reader:
 
     def number(self) -> int:
         """The next number of 4 bytes."""
-        (number,) = _LENGTH.unpack(self.take(_LENGTH.size))
-        return int(number)
+        return self.numbers(_LENGTH)[0]
+
+    def numbers(self, of: struct.Struct) -> tuple[int, ...]:
+        """The next numbers, of such sizes."""
+        return of.unpack(self.take(of.size))
+
+
+def opened(chunk: bytes, magic: bytes) -> tuple[Reader, int]:
+    """A reader behind the header of an export, and how many keys that has.
+
+    Args:
+        chunk: the export.
+        magic: with which it begins.
+
+    Raises:
+        StateError: it is none of these, or isn't whole.
+    """
+    reader = Reader(chunk)
+    found, _, keys, size = HEADER.unpack(reader.take(HEADER.size))
+    if found != magic or size != len(chunk) - HEADER.size:
+        raise DamagedError("these bytes aren't exported state of this kind", way_out="Use an earlier snapshot")
+    return reader, int(keys)
 
 
 def keys_in(chunk: bytes) -> int:
@@ -95,11 +118,7 @@ def entries(chunk: bytes, shape: Shape) -> Iterator[Entry]:
     Raises:
         StateError: these bytes are no such export.
     """
-    reader = Reader(chunk)
-    magic, _, keys, size = HEADER.unpack(reader.take(HEADER.size))
-    expected = b"RELKEYS1" if shape.kind is StateKindOf.RECORD else b"RELPICK1"
-    if magic != expected or size != len(chunk) - HEADER.size:
-        raise DamagedError("these bytes aren't exported state of this kind", way_out="Use an earlier snapshot")
+    reader, keys = opened(chunk, b"RELKEYS1" if shape.kind is StateKindOf.RECORD else b"RELPICK1")
     schema = shape.value_schema if shape.kind is StateKindOf.RECORD else None
     for _ in range(keys):
         length, null = _KEY.unpack(reader.take(_KEY.size))
@@ -195,11 +214,8 @@ def table_of(chunks: Iterable[bytes], shape: Shape, *, trusted: bool) -> pa.Tabl
         values = turned([record_cells(entry.payload, schema) for entry in found], len(shape.values))
         columns += [column_of(cells, text) for cells, (_, text, _) in zip(values, shape.values, strict=True)]
         return pa.table(columns, [*names, *(name if name not in names else f"state_{name}" for name in schema.names)])
-    if not trusted and found:
-        raise StateError(
-            "it holds pickled Python values, which are read from signed snapshots only",
-            way_out="Give the key with which it was written, as rel.Snapshot(folder, key=...)",
-        )
+    if found:
+        _check_trusted(trusted)
     objects = [_unpickled(entry.payload) for entry in found]
     if shape.kind is StateKindOf.TIMERS:
         timers = pa.array([sorted(kept.timers) for kept in objects], pa.list_(pa.int64()))
@@ -207,6 +223,25 @@ def table_of(chunks: Iterable[bytes], shape: Shape, *, trusted: bool) -> pa.Tabl
         return pa.table([*columns, values, timers], [*names, title, "timers"])
     title, values = _values(objects)
     return pa.table([*columns, values], [*names, title])
+
+
+def object_table(chunks: Iterable[bytes], *, trusted: bool) -> pa.Table:
+    """What the objects of a class keep, a row each: a column `value`, or `value_as_text`; see `table_of`."""
+    import pyarrow as pa
+
+    kept = [reader.take(reader.numbers(_LONG)[0]) for reader, _ in (opened(chunk, b"RELWHOL1") for chunk in chunks)]
+    if kept:
+        _check_trusted(trusted)
+    title, values = _values([_unpickled(one) for one in kept])
+    return pa.table([values], [title])
+
+
+def _check_trusted(trusted: bool) -> None:
+    if not trusted:
+        raise StateError(
+            "it holds pickled Python values, which are read from signed snapshots only",
+            way_out="Give the key with which it was written, as rel.Snapshot(folder, key=...)",
+        )
 
 
 def turned(rows: Sequence[Sequence[Cell]], width: int) -> list[list[Cell]]:

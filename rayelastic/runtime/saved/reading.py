@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import DamagedError, StateError
-from rayelastic.runtime.saved.chunks import table_of
-from rayelastic.runtime.saved.join_tables import join_table
+from rayelastic.runtime.saved.chunks import object_table, table_of
+from rayelastic.runtime.saved.kept_tuples import delay_table, join_table, pattern_table
 from rayelastic.runtime.saved.restoring import checked, newest
 from rayelastic.runtime.saved.shapes import Shape, StateKindOf, required
 from rayelastic.runtime.snapshot import SnapshotFolder
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from rayelastic.runtime.snapshot import Manifest, Snapshot
 
 __all__ = ["SavedStates", "read_snapshot"]
+
+TUPLES = {StateKindOf.JOIN: join_table, StateKindOf.PATTERN: pattern_table, StateKindOf.DELAY: delay_table}
 
 
 class SavedStates(Mapping[str, "pa.Table"]):
@@ -54,9 +56,12 @@ class SavedStates(Mapping[str, "pa.Table"]):
             held = self._manifest.shapes.get(operator)
             shape = required(None if held is None else Shape.from_json(held), operator, self.forms[operator])
             chunks = SnapshotFolder(self._snapshot).chunks(self._manifest.files.get(operator, ()))
-            if shape.kind is StateKindOf.JOIN:
-                return join_table(chunks, shape)
-            return table_of(chunks, shape, trusted=self._manifest.signed)
+            if (tuples := TUPLES.get(shape.kind)) is not None:
+                return tuples(chunks, shape)
+            trusted = self._manifest.signed
+            if shape.kind is StateKindOf.OBJECT:
+                return object_table(chunks, trusted=trusted)
+            return table_of(chunks, shape, trusted=trusted)
         except StateError as error:
             raise error.at(operator, "") from None
         except (LookupError, TypeError, ValueError):
@@ -87,11 +92,15 @@ def read_snapshot(snapshot: Snapshot | Checkpoint | str | Path) -> SavedStates:
         would give now; of Python values a column `value`, or `value_as_text`, as `repr` writes them, if Arrow has no
         type for all of them; of operators with timers also `timers`, as ticks of their event time, or microseconds
         since 1970. Of windows and sessions a row for each that is open, as it would be given now. Of joins a row for
-        each tuple that is kept: `side`, 'left' or 'right', and the fields of both sides, null on the other.
+        each tuple that is kept: `side`, 'left' or 'right', and the fields of both sides, null on the other. Of patterns
+        likewise: `sequence`, a number, `step`, for which it was taken, and `until`, the last time for the next one, all
+        null where it waits for the watermark, and its fields. Of delays: `due_in`, the time that it has left to wait,
+        and its fields. Of a class `value` or `value_as_text`: its attributes, or what its `snapshot` gives.
 
     Raises:
         StateError: it is damaged, of another format, or not signed with the key; asked for an operator: its state
-            can't be shown as a table (patterns, cross joins), or holds Python values and isn't signed.
+            can't be shown as a table (what waits in gates, switches and merges), or holds Python values and isn't
+            signed.
 
     >>> import tempfile
     >>> import rayelastic as rel

@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.compile.code.aggregate_code import AggregateCode
 from rayelastic.compile.code.operator_code import OperatorCode
+from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.errors import StateError
 from rayelastic.graph.operators.aggregates import Aggregation
 from rayelastic.graph.operators.joins.by_key import Join, JoinKind
+from rayelastic.graph.operators.pacing import Delay
+from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.processes import KeyedProcess
 from rayelastic.graph.operators.windows import Windowing
 from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import Schema, laid_out
+from rayelastic.graph.spec.operator_spec import StateKind
 from rayelastic.runtime.operators.functions import NativeAggregate, native_aggregates
 from rayelastic.runtime.operators.timed import NativeWindow, native_window
 
@@ -26,9 +30,10 @@ if TYPE_CHECKING:
     from rayelastic.graph.records.data_type import Column
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["Shape", "StateKindOf", "required", "shape_of", "shapes_of"]
+__all__ = ["CROSS", "Columns", "Shape", "StateKindOf", "required", "shape_of", "shapes_of"]
 
 Columns = tuple["Column", ...]
+CROSS = "cross"  # the flag of joins that aren't by key
 NO_TTL = (0, "", 0, "last")  # as the native layer takes it
 
 
@@ -41,6 +46,9 @@ class StateKindOf(Enum):
     AGGREGATE = "aggregate"  # what aggregates need, whose results are shown
     WINDOW = "window"  # the same of windows that are open
     JOIN = "join"  # tuples of either side
+    PATTERN = "pattern"  # tuples of sequences that have begun
+    DELAY = "delay"  # tuples, and when they are due
+    OBJECT = "object"  # what the object of a class keeps, pickled
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +58,14 @@ class Shape:
     Args:
         kind: what there is of a key.
         keys: the key fields.
-        values: of a record its fields, of aggregates what they give.
+        values: of a record its fields, of aggregates what they give, of patterns and delays the fields of tuples.
         ttl: time to live, as the native layer takes it; zeros: none.
         takes: of aggregates, the fields of the tuples; of joins, those of the left side, `values` being of the right.
         aggregates: as the native layer takes them.
         emit: when aggregates give their results.
         window: of windows, which; as the native layer takes it.
-        flags: of joins, what is kept besides right tuples: 'symmetric', left ones, too; 'right', who had a match.
+        flags: of joins, what is kept besides right tuples: 'symmetric', left ones, too; 'right', who had a match;
+            'cross', it isn't by key. Of patterns the names of the steps.
     """
 
     kind: StateKindOf
@@ -72,7 +81,7 @@ class Shape:
     @property
     def is_by_key(self) -> bool:
         """Whether there is one thing of each key, to be looked up by it."""
-        return self.kind not in (StateKindOf.WINDOW, StateKindOf.JOIN)
+        return self.kind in (StateKindOf.RECORD, StateKindOf.VALUE, StateKindOf.TIMERS, StateKindOf.AGGREGATE)
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON has it."""
@@ -166,10 +175,21 @@ def shape_of(spec: OperatorSpec) -> Shape | None:
             made, at = tuple(native_aggregates(body.aggregates)), native_window(body.window)
             gives = columns_of(spec.output_schema)
             return Shape(StateKindOf.WINDOW, keys, gives, ttl, columns_of(schema), made, window=at)
-        case Join() if body.kind is not JoinKind.CROSS:
-            flags = (*(("symmetric",) if body.symmetric else ()), *(("right",) if body.how.of_right else ()))
+        case Join():
+            is_so = {"symmetric": body.symmetric, "right": body.how.of_right, CROSS: body.kind is JoinKind.CROSS}
+            flags = tuple(flag for flag, holds in is_so.items() if holds)
             left, right = (columns_of(port.schema) for port in spec.inputs)
             return Shape(StateKindOf.JOIN, keys, right, ttl, left, flags=flags)
+        case Matching():
+            return Shape(
+                StateKindOf.PATTERN, keys, columns_of(schema), ttl, flags=tuple(name for name, _, _ in body.steps)
+            )
+        case Delay():
+            return Shape(StateKindOf.DELAY, (), columns_of(schema))
+        case PortsCode() if body.state is not None:
+            return Shape(StateKindOf.VALUE, keys, (), ttl)
+        case PortsCode() if spec.state_kind is StateKind.STATEFUL and not body.is_conjunctive:
+            return Shape(StateKindOf.OBJECT, ())
     return None
 
 
@@ -190,7 +210,7 @@ def required(shape: Shape | None, operator: str, form: str | None) -> Shape:
     if form is None:
         raise StateError("it keeps no state", operator=operator, way_out="Name an operator that keeps state by key")
     raise StateError(
-        f"what it keeps ({form}) can't be looked at: only the state of keys and aggregates can, objects while it runs",
+        f"what it keeps ({form}) can't be looked at: what keys have, and tuples that wait in time can",
         operator=operator,
         way_out="Look at what it gives",
     )

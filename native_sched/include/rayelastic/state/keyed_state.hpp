@@ -66,6 +66,7 @@ class KeyedState final : public StateTable {
     if (lives_ == nullptr) return;
     advance(watermark, records);
     for (std::uint32_t slot = next_forgotten(); slot != kNoSlot; slot = next_forgotten()) {
+      before_change(slot);
       dropped(state_of(slot_at(slot)));
       release(slot);
     }
@@ -158,9 +159,13 @@ class KeyedState final : public StateTable {
     std::function<void(const StringView& key, const std::byte* state, StateWriter& writer)> write;
     bool tells_all_changes = true;                  // also while there is no copy
     std::vector<std::byte> preamble = {};           // of each chunk, in front of its keys
-    std::vector<std::vector<std::byte>> rest = {};  // chunks behind those of keys
+    std::vector<std::vector<std::byte>> more = {};  // chunks behind those of keys
+    // Where writing takes long: the reader takes keys one by one, as the operator does, and calls this behind each.
+    std::function<void()> rest = {};
   };
   [[nodiscard]] std::shared_ptr<StateCopy> begin_copy(CopyForm form);
+  // Whether there is a copy that isn't over: what changes may have to be kept.
+  [[nodiscard]] bool is_copied() const noexcept;
   void will_change(void* state) {
     if (copy_ != nullptr) [[unlikely]]
       keep_for_copy(number_of(static_cast<Slot*>(state) - 1));
@@ -193,6 +198,7 @@ class KeyedState final : public StateTable {
   [[nodiscard]] std::uint64_t layout() const noexcept override;
   [[nodiscard]] std::size_t state_size() const noexcept { return state_size_; }
   [[nodiscard]] bool is_mortal() const noexcept { return lives_ != nullptr; }  // with a time to live
+  [[nodiscard]] bool ages() const noexcept;                                    // by the clock: what is exported of a key that rests changes
   [[nodiscard]] KeyExtractor& extractor() noexcept { return extractor_; }
 
  private:

@@ -3,7 +3,8 @@
 //
 // Invariants
 //   Owners: a slot that isn't taken may be read by whoever has the claim, and changed by nobody; one that is taken is the operator's alone.
-//   The operator takes single slots, before it changes them; the reader all that are left, at once, and it comes only once.
+//   The operator takes single slots, before it changes them; the reader all that are left, at once, or single ones likewise, and it comes only
+//     once.
 //   Linearisation: the store that takes (kept, exported).
 //   Pairs: exported (release) with begin_keep's load (acquire): the reader has read a slot before the operator changes it. kept (release) with
 //     begin_export (acquire): what was kept aside is seen by who reads the others.

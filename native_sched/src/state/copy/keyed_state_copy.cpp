@@ -82,9 +82,9 @@ std::optional<StateChunk> KeyedState::Copy::next_chunk(std::size_t max_bytes) {
     return StateChunk{from, writer.finish()};
   }
   over_.store(true, std::memory_order_release);
-  if (rest_ < form_.rest.size()) {
+  if (more_ < form_.more.size()) {
     given_ = true;
-    return StateChunk{segment_count_, form_.rest[rest_++]};
+    return StateChunk{segment_count_, form_.more[more_++]};
   }
   if (std::exchange(given_, true)) return std::nullopt;
   StateWriter writer = new_writer(0);
@@ -102,7 +102,11 @@ bool KeyedState::Copy::export_segment(StateWriter& writer, std::size_t max_bytes
   for (; group_ * kSlots < behind; ++group_) {
     if (!has_room(writer, max_bytes)) return false;
     if (abandoned_.load(std::memory_order_relaxed)) throw StateError("the copy of the state was given up");
-    export_group(group_, writer);
+    if (form_.rest) {
+      export_singly(group_, writer);
+    } else {
+      export_group(group_, writer);
+    }
   }
   std::vector<StateWriter>& aside = segments_[segment_].aside;
   for (; piece_ < aside.size(); ++piece_) {
@@ -128,12 +132,29 @@ void KeyedState::Copy::export_group(std::size_t group, StateWriter& writer) {
   }
 }
 
+void KeyedState::Copy::export_singly(std::size_t group, StateWriter& writer) {
+  const std::size_t first = group * kSlots;
+  const std::size_t behind = std::min(first + kSlots, slots_);
+  CopyMarks& marks = marks_[group];
+  for (std::size_t number = first; number < behind; ++number) {
+    const auto at = static_cast<unsigned>(number - first);
+    if (!marks.begin_keep(at)) continue;
+    {
+      const Claimed claimed{[&] { marks.kept(at); }};
+      if (const Slot* const slot = slot_at(number); table_.is_kept(slot)) write(slot, writer);
+    }
+    form_.rest();
+  }
+}
+
 std::shared_ptr<StateCopy> KeyedState::begin_copy(CopyForm form) {
   if (copy_ != nullptr) copy_->abandon();
   ++version_;
   copy_ = std::make_shared<Copy>(*this, std::move(form));
   return copy_;
 }
+
+bool KeyedState::is_copied() const noexcept { return copy_ != nullptr && !copy_->is_over(); }
 
 void KeyedState::keep_for_copy(std::uint32_t number) {
   if (copy_->is_over()) {

@@ -1,5 +1,5 @@
 // A KeyedState as it was when its copy was begun (state_copy.hpp). The operator's thread keeps single keys aside before it changes them, the
-// reader exports the others, 32 slots at a time; copy_marks.hpp says which of the two has which. So the operator waits for the work on 32 keys
+// reader exports the others, 32 slots at a time, or one by one where that takes long; copy_marks.hpp says which of the two has which. So the operator waits for the work on 32 keys
 // at most, and keeps as many keys aside as it changes before the reader has come to them.
 //
 // Beginning copies the addresses of blocks, 8 bytes for 64 KiB, and asks for zeroed memory, 1 byte for 4 slots, that the kernel gives when it
@@ -53,6 +53,7 @@ class KeyedState::Copy final : public StateCopy {
   [[nodiscard]] StateWriter new_writer(std::size_t expected) const { return {*form_.magic, form_.layout, expected}; }
   void write(const Slot* slot, StateWriter& writer) const;
   void export_group(std::size_t group, StateWriter& writer);
+  void export_singly(std::size_t group, StateWriter& writer);
   // Of the segment that the reader is at; false: there is more of it.
   [[nodiscard]] bool export_segment(StateWriter& writer, std::size_t max_bytes);
 
@@ -73,7 +74,7 @@ class KeyedState::Copy final : public StateCopy {
   std::size_t segment_ = 0;
   std::size_t group_ = 0;  // of all
   std::size_t piece_ = 0;  // of what was kept aside of the segment
-  std::size_t rest_ = 0;   // of the form
+  std::size_t more_ = 0;   // of the form
   bool given_ = false;     // something, or it was skipped
 };
 

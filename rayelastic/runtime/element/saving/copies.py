@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
-from rayelastic.errors import StateError
+from rayelastic.runtime.element.saving.live_state import unsavable
 from rayelastic.runtime.snapshot import CHUNK_BYTES
 
 if TYPE_CHECKING:
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.runtime.snapshot import SnapshotFolder
 
 __all__ = ["OperatorCopies"]
@@ -54,11 +55,13 @@ class OperatorCopies:
     """The copies of one operator's state.
 
     Args:
+        spec: what the operator is.
         prefix: of the names of its files.
         keep: how many complete checkpoints are kept; with one there is none to fall back on.
     """
 
-    def __init__(self, prefix: str, keep: int) -> None:
+    def __init__(self, spec: OperatorSpec, prefix: str, keep: int) -> None:
+        self._spec = spec
         self._prefix = prefix
         self._lines = min(keep, LINES)
         self._begun: dict[int, Checkpointed] = {}  # by epoch, not known to be complete
@@ -85,7 +88,7 @@ class OperatorCopies:
             Its files, and how many bytes were written.
 
         Raises:
-            StateError: it can't be written, or isn't wanted any more.
+            StateError: it can't be written, or isn't wanted any more; names the operator.
         """
         try:
             check()
@@ -98,7 +101,8 @@ class OperatorCopies:
                 files.append((name, folder.write(name, data)))
                 size += len(data)
         except _native.StateError as error:
-            raise StateError(str(error)) from None
+            check()  # or it was given up under our hands
+            raise unsavable(self._spec, str(error)) from None
         finally:
             copy.abandon()
         self._begun[epoch] = Checkpointed(folder, segments)

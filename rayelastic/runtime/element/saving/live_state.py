@@ -13,7 +13,7 @@ from rayelastic import _native
 from rayelastic.errors import StateError
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.runtime.files.inputs import Input, check_input
-from rayelastic.runtime.saved.forms import state_form
+from rayelastic.runtime.saved.forms import PICKLED, state_form
 from rayelastic.runtime.saved.widening import Widening
 from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, rows_folder
 
@@ -105,13 +105,7 @@ def save_operator(
     state, form = native.state, state_form(spec)
     if state is None or form is None:
         return None
-    if form.endswith("python values") and key is None:
-        raise StateError(
-            "it keeps Python values, which are saved in signed snapshots only",
-            operator=spec.name,
-            location=spec.location,
-            way_out="Give Snapshot(..., key=...), or keep a NamedTuple of numbers and texts",
-        )
+    check_signed(spec, key)
     files, size = [], 0
     try:
         for chunk, data in enumerate(export_chunks(state)):
@@ -119,13 +113,29 @@ def save_operator(
             files.append((name, folder.write(name, data)))
             size += len(data)
     except _native.StateError as error:
+        raise unsavable(spec, str(error)) from None
+    return files, size
+
+
+def check_signed(spec: OperatorSpec, key: bytes | None) -> None:
+    """Raises StateError if an operator keeps Python values and what is written isn't signed with a key; names it."""
+    if key is None and (state_form(spec) or "").endswith(PICKLED):
         raise StateError(
-            str(error),
+            "it keeps Python values, which are saved in signed snapshots only",
             operator=spec.name,
             location=spec.location,
-            way_out="Keep values that can be pickled, or write snapshot() and restore() where it is a class",
-        ) from None
-    return files, size
+            way_out="Give Snapshot(..., key=...), or keep a NamedTuple of numbers and texts",
+        )
+
+
+def unsavable(spec: OperatorSpec, why: str) -> StateError:
+    """What is told of an operator whose state can't be saved."""
+    return StateError(
+        why,
+        operator=spec.name,
+        location=spec.location,
+        way_out="Keep values that can be pickled, or write snapshot() and restore() where it is a class",
+    )
 
 
 class SavedState:

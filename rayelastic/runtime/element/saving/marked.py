@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import StateError
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.element.saving.copies import OperatorCopies
+from rayelastic.runtime.element.saving.live_state import check_signed
 from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder
 
@@ -52,7 +53,7 @@ class MarkedSaving:
         settings = holding.spec.config.checkpoint
         keep = settings.keep if isinstance(settings, Checkpoint) else Checkpoint().keep
         self._copies = {
-            name: OperatorCopies(holding.prefix(name), keep)
+            name: OperatorCopies(spec, holding.prefix(name), keep)
             for name, spec in holding.hosted.by_name.items()
             if state_form(spec) is not None
         }
@@ -116,6 +117,7 @@ class MarkedSaving:
                 costs[name] = (size, time.monotonic() - began)
 
         def write(name: str, copy: _native.StateCopy) -> None:
+            check_signed(self._hosted.by_name[name], snapshot.key)
             note(name, self._copies[name].write(copy, folder, epoch, lambda: self._check_wanted(epoch)))
 
         with ThreadPoolExecutor(1, f"copies-{self._holding.spec.pe}") as beside:

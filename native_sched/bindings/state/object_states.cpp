@@ -1,4 +1,4 @@
-#include "record/object_states.hpp"
+#include "state/object_states.hpp"
 
 #include <array>
 #include <set>
@@ -22,26 +22,23 @@ constexpr std::array<std::byte, sizeof(PyObject*)> kNoObject{};
 PyObject*& object_in(void* slot) noexcept { return *static_cast<PyObject**>(slot); }
 
 constexpr StateMagic kMagic = {'R', 'E', 'L', 'P', 'I', 'C', 'K', '1'};
-constexpr int kPickleProtocol = 5;
-
 // GIL. The Python error that is set, as a StateError.
 [[noreturn]] void raise_error(const std::string& what) {
   PythonFailure failure;
   throw StateError(what + ": " + failure.keep());
 }
 
-ObjectRef pickle(const char* function) {
-  const ObjectRef module = ObjectRef::take(PyImport_ImportModule("pickle"));
-  ObjectRef found = ObjectRef::take(module ? PyObject_GetAttrString(module.get(), function) : nullptr);
-  if (!found) raise_error("pickle can't be had");
-  return found;
+void append_pickled(PyObject* bytes, StateWriter& writer) {
+  const auto length = static_cast<std::uint32_t>(PyBytes_GET_SIZE(bytes));
+  (void)writer.append(&length, sizeof length);
+  (void)writer.append(PyBytes_AS_STRING(bytes), length);
 }
 
 }  // namespace
 
 ObjectStates::ObjectStates(std::shared_ptr<const Schema> input, const std::vector<std::string>& keys, PyObject* factory,
-                           const TimeToLive& ttl)
-    : table_(std::move(input), keys, sizeof(PyObject*), kNoObject, {}, ttl), factory_(Py_NewRef(factory)) {}
+                           const TimeToLive& ttl, bool told)
+    : table_(std::move(input), keys, sizeof(PyObject*), kNoObject, {}, ttl), factory_(Py_NewRef(factory)), told_(told) {}
 
 ObjectStates::~ObjectStates() {
   const GilScope gil;
@@ -91,32 +88,53 @@ std::uint64_t ObjectStates::layout() const noexcept { return table_.layout(); }
 std::vector<std::byte> ObjectStates::export_chunk(const KeySelection& selected, std::uint64_t& at, std::size_t max_bytes) {
   const GilScope gil;
   if (!gil) throw StateError("the interpreter is gone");
-  const ObjectRef dumps = pickle("dumps");
-  const ObjectRef protocol = ObjectRef::take(PyLong_FromLong(kPickleProtocol));
   StateWriter writer(kMagic, layout(), max_bytes);
   const std::int64_t now = table_.now_for_touches();
   at = table_.for_each_of(selected, at, [&](const StringView& key, std::byte* state) {
     if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
     PyObject* object = object_in(state);
     if (object == nullptr) return true;
-    const ObjectRef bytes = ObjectRef::take(PyObject_CallFunctionObjArgs(dumps.get(), object, protocol.get(), nullptr));
-    if (!bytes) raise_error("a value can't be pickled");
-    const auto length = static_cast<std::uint64_t>(PyBytes_GET_SIZE(bytes.get()));
-    if (length > UINT32_MAX) throw StateError("a value has more than 4 GiB when it is pickled");
-    const auto short_length = static_cast<std::uint32_t>(length);
+    const ObjectRef bytes = pickler_(object);
     writer.key(key);
     table_.write_touch(state, writer, now);
-    (void)writer.append(&short_length, sizeof short_length);
-    (void)writer.append(PyBytes_AS_STRING(bytes.get()), length);
+    append_pickled(bytes.get(), writer);
     return true;
   });
   return writer.finish();
 }
 
+std::shared_ptr<StateCopy> ObjectStates::begin_copy() {
+  const WithoutGil released;  // whoever reads the last copy may wait for it
+  auto copying = std::make_shared<ObjectCopying>(turns_, pickler_, told_);
+  const auto write = [this, copying, now = table_.now_for_touches()](const StringView& key, const std::byte* state, StateWriter& writer) {
+    PyObject* const object = *reinterpret_cast<PyObject* const*>(state);
+    if (object == nullptr) return;
+    const ObjectRef bytes = copying->bytes_of(object);
+    if (!bytes) return;
+    writer.key(key);
+    table_.write_touch(state, writer, now);
+    append_pickled(bytes.get(), writer);
+  };
+  auto keys = table_.begin_copy(
+      {.magic = &kMagic, .layout = layout(), .write = write, .tells_all_changes = !told_ && !table_.ages(), .rest = [copying] {
+         copying->rest();
+       }});
+  copying_ = copying;
+  return std::make_shared<ObjectCopy>(std::move(keys), std::move(copying));
+}
+
+void ObjectStates::will_change(PyObject* value) {
+  if (!table_.is_copied()) return;
+  const Turn turn(turns_);
+  copying_->keep(value);
+}
+
 std::size_t ObjectStates::import_range(std::span<const std::byte> bytes) {
   const GilScope gil;
   if (!gil) throw StateError("the interpreter is gone");
-  const ObjectRef loads = pickle("loads");
+  const ObjectRef pickle = ObjectRef::take(PyImport_ImportModule("pickle"));
+  const ObjectRef loads = ObjectRef::take(pickle ? PyObject_GetAttrString(pickle.get(), "loads") : nullptr);
+  if (!loads) raise_error("pickle can't be had");
   StateReader reader(bytes, kMagic, layout());
   std::vector<StringView> keys;
   std::vector<std::int64_t> touches;
@@ -137,6 +155,7 @@ std::size_t ObjectStates::import_range(std::span<const std::byte> bytes) {
     if (!values.back()) raise_error("a value can't be unpickled");
   }
   if (!reader.empty()) throw StateError("exported state has bytes after its last key");
+  const Turn turn(turns_);
   std::vector<void*> slots(keys.size());
   table_.lookup_keys(keys.data(), keys.size(), slots.data(), touches.data());
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -154,9 +173,13 @@ std::size_t ObjectStates::remove_chunk(const KeySelection& keys, std::uint64_t& 
     return 0;
   }
   std::vector<PyObject*> dropped;
-  const std::size_t removed = table_.remove_chunk(keys, at, max_keys, [&dropped](std::byte* state) {
-    if (object_in(state) != nullptr) dropped.push_back(std::exchange(object_in(state), nullptr));
-  });
+  std::size_t removed = 0;
+  {
+    const Turn turn(turns_);
+    removed = table_.remove_chunk(keys, at, max_keys, [&dropped](std::byte* state) {
+      if (object_in(state) != nullptr) dropped.push_back(std::exchange(object_in(state), nullptr));
+    });
+  }
   ++changes_;
   for (PyObject* object : dropped) Py_DECREF(object);  // a finaliser may run anything: the table is whole again
   return removed;

@@ -1,0 +1,184 @@
+"""Tuples that operators keep, as tables: of joins, patterns and delays, with what is known of each.
+
+The exports are laid out as native_sched/src/operators/{time/{join,cross_join,pattern},delay}.cpp and
+src/state/{timed_state.hpp,waiting_records.cpp,keyless/buffered_records.hpp} say.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rayelastic.errors import DamagedError
+from rayelastic.graph.records.schema import laid_out
+from rayelastic.runtime.saved.chunks import Cell, Reader, column_of, exported_record, opened, record_cells, turned
+from rayelastic.runtime.saved.shapes import CROSS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rayelastic.graph.records.schema import Schema
+    from rayelastic.runtime.saved.shapes import Columns, Shape
+
+__all__ = ["delay_table", "join_table", "pattern_table"]
+
+LEFT, RIGHT = "left", "right"
+SIDE = "side"
+_REACHED = struct.calcsize("<qB")  # the watermark, and whether all keys are there
+_NULL = 1  # whether a key is null
+_MATCHED = 1  # whether a right tuple has had a match
+_PORT = 4  # of a tuple that waits: there is one
+_MARK = 8  # of a tuple that waits for a pattern: which steps it is good for
+_BEGUN = struct.Struct("<qI")  # of a sequence: until when it waits, and its tuples
+_COUNT = struct.Struct("<Q")
+_DELAYED = struct.Struct("<qQq")  # nanoseconds to go, tuples, and the value of a mark, where there are none
+_MICROSECOND = 1000  # nanoseconds
+
+
+def join_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
+    """The tuples that a join keeps, a row each: its side, and the fields of both sides, null on the other.
+
+    Args:
+        chunks: exports of the join.
+        shape: of it.
+
+    Raises:
+        StateError: a chunk is damaged.
+    """
+    import pyarrow as pa
+
+    left, right = laid_out("Left", shape.takes), shape.value_schema
+    nothing: dict[str, list[Cell]] = {LEFT: [None] * len(left.names), RIGHT: [None] * len(right.names)}
+    sides, rows = [], []
+    kept = _crossed(chunks, left, right) if CROSS in shape.flags else _joined(chunks, shape, left, right)
+    for side, cells in kept:
+        sides.append(side)
+        rows.append([*cells, *nothing[RIGHT]] if side == LEFT else [*nothing[LEFT], *cells])
+    taken = {SIDE, *left.names}
+    names = [SIDE, *left.names, *(name if name not in taken else f"right_{name}" for name in right.names)]
+    return pa.table([pa.array(sides, pa.string()), *_columns(rows, (*shape.takes, *shape.values))], names)
+
+
+def _joined(chunks: Iterable[bytes], shape: Shape, left: Schema, right: Schema) -> Iterator[tuple[str, list[Cell]]]:
+    sides = [(RIGHT, right), *([(LEFT, left)] if "symmetric" in shape.flags else [])]
+    for chunk in chunks:
+        reader, keys = opened(chunk, b"RELTIME2")
+        reader.take(_REACHED)
+        for _ in range(keys):
+            reader.take(_NULL + reader.number())
+            for side, schema in sides:
+                for _ in range(reader.number()):
+                    yield side, record_cells(exported_record(reader, schema), schema)
+                    reader.take(_MATCHED if "right" in shape.flags else 0)
+        yield from ((LEFT, cells) for cells in _waiting(reader, left, _PORT))
+
+
+def _crossed(chunks: Iterable[bytes], left: Schema, right: Schema) -> Iterator[tuple[str, list[Cell]]]:
+    """Of joins that aren't by key: each chunk has all right tuples."""
+    known = False
+    for chunk in chunks:
+        reader, _ = opened(chunk, b"RELTIME2")
+        reader.take(_REACHED)
+        rights = [record_cells(exported_record(reader, right), right) for _ in range(reader.number())]
+        if not known:
+            yield from ((RIGHT, cells) for cells in rights)
+        known = known or bool(rights)
+        yield from ((LEFT, cells) for cells in _waiting(reader, left, _PORT))
+
+
+class Taken(NamedTuple):
+    """A tuple of a pattern: of which sequence, for which step, and until when the next one may come."""
+
+    sequence: int | None
+    step: str | None
+    until: int | None
+    cells: list[Cell]
+
+
+def pattern_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
+    """The tuples that a pattern keeps, a row each.
+
+    Args:
+        chunks: exports of the operator.
+        shape: of it.
+
+    Returns:
+        `sequence`, the number of the sequence that it belongs to, `step`, for which it is taken, and `until`, the last
+        time for the next step; null where it waits for the watermark. Then its fields.
+
+    Raises:
+        StateError: a chunk is damaged.
+    """
+    import pyarrow as pa
+
+    schema = shape.value_schema
+    kept = list(_sequences(chunks, shape.flags, schema))
+    about = [
+        pa.array([one.sequence for one in kept], pa.int64()),
+        pa.array([one.step for one in kept], pa.string()),
+        pa.array([one.until for one in kept], pa.int64()),
+    ]
+    names = ["sequence", "step", "until"]
+    columns = _columns([one.cells for one in kept], shape.values)
+    return pa.table([*about, *columns], [*names, *_beside(names, schema.names)])
+
+
+def _sequences(chunks: Iterable[bytes], steps: Sequence[str], schema: Schema) -> Iterator[Taken]:
+    number = 0
+    for chunk in chunks:
+        reader, keys = opened(chunk, b"RELTIME2")
+        reader.take(_REACHED)
+        for _ in range(keys):
+            reader.take(_NULL + reader.number())
+            for _ in range(reader.number()):
+                until, count = reader.numbers(_BEGUN)
+                if count >= len(steps):
+                    raise DamagedError("a pattern has more tuples than steps", way_out="Use an earlier snapshot")
+                for step in steps[:count]:
+                    yield Taken(number, step, until, record_cells(exported_record(reader, schema), schema))
+                number += 1
+        yield from (Taken(None, None, None, cells) for cells in _waiting(reader, schema, _PORT + _MARK))
+
+
+def delay_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
+    """The tuples that a delay keeps, a row each: `due_in`, the time that it has left to wait, then its fields.
+
+    Args:
+        chunks: exports of the operator.
+        shape: of it.
+
+    Raises:
+        StateError: a chunk is damaged.
+    """
+    import pyarrow as pa
+
+    schema = shape.value_schema
+    due: list[int] = []
+    rows: list[list[Cell]] = []
+    for chunk in chunks:
+        reader, _ = opened(chunk, b"RELWHOL1")
+        items = [reader.numbers(_DELAYED) for _ in range(reader.numbers(_COUNT)[0])]
+        due += [left // _MICROSECOND for left, tuples, _ in items for _ in range(tuples)]
+        rows += [record_cells(exported_record(reader, schema), schema) for _ in range(reader.numbers(_COUNT)[0])]
+    if len(due) != len(rows):
+        raise DamagedError("a delay has other tuples than it says", way_out="Use an earlier snapshot")
+    names = ["due_in"]
+    columns = [pa.array(due, pa.duration("us")), *_columns(rows, shape.values)]
+    return pa.table(columns, [*names, *_beside(names, schema.names)])
+
+
+def _waiting(reader: Reader, schema: Schema, front: int) -> Iterator[list[Cell]]:
+    """The tuples behind what keys have, which wait for the watermark; so many bytes are in front of each."""
+    while reader.at < len(reader.data):
+        reader.take(front)
+        yield record_cells(exported_record(reader, schema), schema)
+
+
+def _columns(rows: Sequence[Sequence[Cell]], of: Columns) -> list[Any]:
+    return [column_of(cells, text) for cells, (_, text, _) in zip(turned(rows, len(of)), of, strict=True)]
+
+
+def _beside(names: Sequence[str], fields: Sequence[str]) -> list[str]:
+    """The names of fields beside other columns."""
+    return [name if name not in names else f"tuple_{name}" for name in fields]

@@ -1,0 +1,128 @@
+"""`rel.read_snapshot` of patterns, cross joins, delays and classes, against what was put in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import rayelastic as rel
+from rayelastic import testing
+from rayelastic.errors import StateError
+from tests.component.test_read_windows import PATIENCE, ROWS, Row, saved
+
+SECRET = b"of this test alone"
+SMALL, LARGE = 3, 7
+
+
+def matched(rows: Any) -> None:
+    timed = rows.event_time("time", "at", lateness=2).key_by("key")
+    small = rel.Pattern("small", lambda t: t.n % 10 == 3)
+    found = timed.match(
+        "found", small.then("large", lambda t: t.n % 10 == 7, within=200).then("end", lambda t: t.n > 1000, within=30)
+    )
+    found.sink("out", rel.list())
+
+
+def test_sequences_of_a_pattern_are_shown_by_their_tuples(tmp_path: Path) -> None:
+    kept = saved(matched, tmp_path)["found"]
+    assert kept.column_names == ["sequence", "step", "until", "key", "at", "n"]
+    rows = kept.to_pylist()
+    reached = max(row["at"] for row in rows if row["sequence"] is not None)
+    assert [row["n"] for row in rows if row["sequence"] is None] == [97], "of what a step wants, behind the watermark"
+    sequences = {
+        number: [row for row in rows if row["sequence"] == number]
+        for number in {row["sequence"] for row in rows if row["sequence"] is not None}
+    }
+    begun = {row.n for row in ROWS if row.n % 10 == SMALL and row.n <= reached}
+    found = set()
+    for number, each in sequences.items():
+        first, *more = each
+        assert (first["step"], first["n"] % 10) == ("small", SMALL), number
+        assert [row["step"] for row in more] == ["large"][: len(more)]
+        assert {row["key"] for row in each} == {first["key"]}
+        last = each[-1]
+        assert last["until"] == last["at"] + (30 if more else 200)
+        found.add(first["n"])
+    ended = begun - found  # nothing came in time behind its second step
+    assert all(any(row.key == ROWS[n].key and row.n % 10 == LARGE and row.n > n for row in ROWS) for n in ended)
+    assert found
+    assert found | ended == begun
+
+
+def crossed(rows: Any) -> None:
+    rules = rows.filter("rules", lambda t: t.n % 20 == 0).key_by("n")
+    rows.cross_join("all", rules).sink("out", rel.list())
+
+
+def test_a_cross_join_is_shown_with_the_tuples_of_its_right_side(tmp_path: Path) -> None:
+    kept = saved(crossed, tmp_path)["all"].to_pylist()
+    assert [(row["side"], row["right_n"], row["n"]) for row in kept] == [("right", n, None) for n in range(0, 100, 20)]
+
+
+def delayed(rows: Any) -> None:
+    rows.delay("wait", seconds=1000.0).sink("out", rel.count())
+
+
+def test_a_delay_is_shown_with_the_time_that_is_left(tmp_path: Path) -> None:
+    kept = saved(delayed, tmp_path)["wait"]
+    assert [(row["key"], row["at"], row["n"]) for row in kept.to_pylist()] == ROWS
+    assert all(900 < left.total_seconds() <= 1000 for left in kept["due_in"].to_pylist())
+
+
+class Given(NamedTuple):
+    number: int
+
+
+@rel.operator(outputs={"out": Given})
+class Counting:
+    def __init__(self) -> None:
+        self.count = 0
+        self.texts = ["none"]
+
+    def invoke(self, t: Row) -> Any:
+        self.count += 1
+        self.texts = [t.key or "none"]
+        yield Given(self.count)
+
+
+@rel.operator(outputs={"out": Given}, state=dict)
+class CountingByKey:
+    def invoke(self, t: Row, state: dict[str, int]) -> Any:
+        state["count"] = state.get("count", 0) + 1
+        yield Given(state["count"])
+
+
+@pytest.fixture
+def classes() -> Any:
+    """A job with two classes that has taken all rows."""
+    gate, topology = testing.Gate(), rel.Topology("classes")
+    rows = topology.source("rows", testing.script([*ROWS, gate], Row))
+    rows.apply("object", Counting()).sink("a", rel.list())
+    rows.key_by("key").apply("by_key", CountingByKey()).sink("b", rel.list())
+    job = rel.start(topology)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        yield job
+    finally:
+        gate.open()
+        job.close()
+
+
+def test_a_class_is_shown_with_its_attributes(classes: rel.Job, tmp_path: Path) -> None:
+    folder = rel.Snapshot(tmp_path / "saved", key=SECRET)
+    states = rel.read_snapshot(classes.snapshot(folder))
+    assert states["object"].to_pylist() == [{"value": {"count": 100, "texts": [ROWS[-1].key]}}]
+    by_key = {row["key"]: row["value"] for row in states["by_key"].to_pylist()}
+    assert by_key == {row.key: {"count": sum(one.key == row.key for one in ROWS)} for row in ROWS}
+    unsigned = rel.read_snapshot(tmp_path / "saved")
+    for operator in ("object", "by_key"):
+        with pytest.raises(StateError, match=f"'{operator}': it holds pickled Python values, which are read from"):
+            unsigned[operator]
+
+
+def test_what_a_class_keeps_by_key_is_looked_up_while_it_runs(classes: rel.Job) -> None:
+    while classes.metrics().operator("by_key").tuples_in < len(ROWS):
+        assert not classes.status.state.is_final
+    assert classes.state("by_key").get(None) == {"count": 20}
