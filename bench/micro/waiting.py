@@ -13,7 +13,7 @@ import time
 
 import rayelastic as rel
 from bench.micro.row import Row, settings
-from examples.ported.http_enrichment import build, service
+from examples.ported.http_enrichment import beside_service, build
 
 REQUESTS = 200
 
@@ -51,12 +51,13 @@ def alone(port: int, capacity: int) -> float:
 def main() -> None:
     given = settings({"capacity": 32, "rounds": 5})
     capacity, rounds = int(given["capacity"]), int(given["rounds"])
-    with service() as port:
+
+    def measured(port: int) -> tuple[float, list[float], list[float]]:
         first = seconds(port, capacity)
-        ours, limit = [], []
-        for _ in range(rounds):
-            ours.append(seconds(port, capacity))
-            limit.append(alone(port, capacity))
+        turns = [(seconds(port, capacity), alone(port, capacity)) for _ in range(rounds)]
+        return first, [ours for ours, _ in turns], [limit for _, limit in turns]
+
+    first, ours, limit = asyncio.run(beside_service(measured))
     what = f"{REQUESTS} requests of 50 ms, {capacity} at a time"
     Row("waiting", what, "s", ours, limit, "asyncio alone").print()
     Row("waiting.first", f"{what}, first job of a process", "s", [first], [limit[0]], "asyncio alone").print()

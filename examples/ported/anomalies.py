@@ -49,18 +49,8 @@ class Last(NamedTuple):
 
 def judge(t: Metric, s: Last) -> Judged:
     """Compares with the last ones."""
-    s.v9, s.v8, s.v7, s.v6, s.v5, s.v4, s.v3, s.v2, s.v1, s.v0 = (
-        s.v8,
-        s.v7,
-        s.v6,
-        s.v5,
-        s.v4,
-        s.v3,
-        s.v2,
-        s.v1,
-        s.v0,
-        t.value,
-    )
+    s.v9, s.v8, s.v7, s.v6, s.v5 = s.v8, s.v7, s.v6, s.v5, s.v4
+    s.v4, s.v3, s.v2, s.v1, s.v0 = s.v3, s.v2, s.v1, s.v0, t.value
     s.n = min(s.n + 1, LAST)
     mean = (s.v0 + s.v1 + s.v2 + s.v3 + s.v4 + s.v5 + s.v6 + s.v7 + s.v8 + s.v9) / s.n
     squares = s.v0**2 + s.v1**2 + s.v2**2 + s.v3**2 + s.v4**2 + s.v5**2 + s.v6**2 + s.v7**2 + s.v8**2 + s.v9**2

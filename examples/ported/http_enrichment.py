@@ -7,11 +7,9 @@ for each answer; one request after the other would take 10 s. `python examples/p
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import rayelastic as rel
 
@@ -47,33 +45,22 @@ def build(port: int, capacity: int = 32) -> rel.Topology:
     return topology
 
 
-@contextmanager
-def service() -> Iterator[int]:
-    """A server on a thread of its own; gives its port."""
+async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """The service: takes its time."""
+    path = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
+    await asyncio.sleep(ANSWER_TIME)
+    writer.write(f"HTTP/1.0 200 OK\r\n\r\nall about {path[1:]}".encode())
+    await writer.drain()
+    writer.close()
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        path = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
-        await asyncio.sleep(ANSWER_TIME)
-        writer.write(f"HTTP/1.0 200 OK\r\n\r\nall about {path[1:]}".encode())
-        await writer.drain()
-        writer.close()
 
-    loop = asyncio.new_event_loop()
-    server = loop.run_until_complete(asyncio.start_server(answer, "127.0.0.1", 0))
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        server.close()
-        loop.close()
+async def beside_service(work: Callable[[int], Any]) -> Any:
+    """What something gives that knows the port of the service, and runs on a thread beside it."""
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as service:
+        return await asyncio.to_thread(work, service.sockets[0].getsockname()[1])
 
 
 if __name__ == "__main__":
-    with service() as there:
-        job = build(there)
-        started = time.monotonic()
-        known = rel.run(job)["out"]
-        print(f"{len(known)} answers in {time.monotonic() - started:.2f} s, the last one: {known[-1].answer}")
+    started = time.monotonic()
+    known = asyncio.run(beside_service(lambda port: rel.run(build(port))["out"]))
+    print(f"{len(known)} answers in {time.monotonic() - started:.2f} s, the last one: {known[-1].answer}")

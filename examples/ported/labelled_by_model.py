@@ -6,7 +6,6 @@ file. `python examples/ported/labelled_by_model.py`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,13 +23,6 @@ class Parcel(NamedTuple):
     weight: float
 
 
-class Labelled(NamedTuple):
-    """What it is."""
-
-    number: int
-    label: str
-
-
 class Nearest:
     """The label of the nearest centre."""
 
@@ -46,11 +38,11 @@ class Nearest:
         return {"number": run["number"], "label": self.labels[distances.argmin(axis=1)]}
 
 
-def build(rows: Sequence[Parcel]) -> rel.Topology:
+def build(rows: list[Parcel]) -> rel.Topology:
     """The topology."""
     topology = rel.Topology("labelled_by_model")
-    parcels = topology.source("parcels", rel.rows(list(rows), schema=Parcel))
-    parcels.map("labelled", Nearest(), schema=Labelled).sink("out", rel.list())
+    parcels = topology.source("parcels", rel.rows(rows))
+    parcels.map("labelled", Nearest(), schema={"number": int, "label": str}).sink("out", rel.list())
     return topology
 
 

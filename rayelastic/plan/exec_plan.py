@@ -266,7 +266,7 @@ class ExecPlan:
             raise ConfigError(
                 f"its region {region} is {planned.region.kind.value}, which can't be replicated",
                 operator=first,
-                way_out="Regions with a keyed operator can be, and functions without state right behind a source: "
+                way_out="Regions with a keyed operator can be, and functions without state behind a source, or rules: "
                 "group the stream with key_by",
             )
         if not 1 <= replicas <= PARTITIONS:

@@ -21,6 +21,9 @@ tuple of it, and what the replicas give is brought together in the order of the 
 deals out, so only the first region behind a source is like that. The first step of an aggregate in two is such a
 function, and belongs to no region in which tuples go by its keys.
 
+A join of a stream without keys with rules (a cross join by arrival) begins such a region, too, and functions behind
+it belong to it: each replica has all rules. Its stream may come from wherever it leaves from one place.
+
 Within a chain the search goes from the source on, so early regions get as much as they can. Stateless operators in
 front of the first partitioned operator belong to its region as far back as they hold its keys.
 
@@ -38,9 +41,11 @@ from enum import Enum
 from typing import cast
 
 from rayelastic.graph.operators.channels import channel_heads
+from rayelastic.graph.operators.joins.by_key import Join, JoinKind
 from rayelastic.graph.spec.loops import loops
 from rayelastic.graph.spec.operator_spec import CompiledFunction, OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.order import Graph, consumers, topological_order
+from rayelastic.graph.spec.ports import IN, operator_of, port_of
 
 __all__ = ["Region", "RegionKind", "regions"]
 
@@ -65,6 +70,11 @@ class RegionKind(Enum):
         """Whether it can have several replicas."""
         return self in (RegionKind.DATA_PARALLEL, RegionKind.STATELESS)
 
+    @property
+    def leaves_from_one_place(self) -> bool:
+        """Whether what it gives leaves from one processing element, however many replicas it has."""
+        return self in (RegionKind.SOURCE, RegionKind.STATELESS, RegionKind.PIPELINE)
+
 
 @dataclass(frozen=True, slots=True)
 class Region:
@@ -86,9 +96,18 @@ class Region:
     token_bound: tuple[str, ...] = ()
     further_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
+    @property
+    def shares_state(self) -> bool:
+        """Whether a replica that gets tuples needs something of those that had them: their keys, or the rules."""
+        return self.kind is RegionKind.DATA_PARALLEL or bool(self.further_keys)
+
     def keys_at(self, port: str) -> tuple[str, ...]:
         """Return the fields by which tuples of an input port of its first operator go to replicas."""
         return self.further_keys.get(port, self.keys)
+
+    def is_in_turn_at(self, port: str) -> bool:
+        """Tell whether its replicas take turns at tuples of an input port of its first operator."""
+        return self.kind is RegionKind.STATELESS and port not in self.further_keys
 
 
 def regions(graph: Graph) -> tuple[Region, ...]:
@@ -110,11 +129,14 @@ def regions(graph: Graph) -> tuple[Region, ...]:
             kept.update(dict.fromkeys(members, dealer))
             kinds[dealer] = RegionKind.STAGE
     parts = [(kind, [operators[name] for name in order if kept.get(name) == head]) for head, kind in kinds.items()]
+    found = {member.name: kind for kind, members in parts for member in members}
     for chain in _chains(operators, order, kept):
         if chain[0].kind is OperatorKind.SOURCE:
-            parts.append((RegionKind.SOURCE, chain))
+            cut = [(RegionKind.SOURCE, chain)]
         else:
-            parts.extend(_split(chain, behind_source=_is_behind_source(operators, chain[0])))
+            cut = _split(chain, in_turn=_can_take_turns(chain[0], found))
+        found.update((member.name, kind) for kind, members in cut for member in members)
+        parts += cut
     rank = {name: i for i, name in enumerate(order)}
     parts.sort(key=lambda part: rank[part[1][0].name])
     return tuple(_region(f"r{i}", kind, members) for i, (kind, members) in enumerate(parts))
@@ -146,16 +168,19 @@ def _chains(operators: Mapping[str, OperatorSpec], order: list[str], kept: Conta
     return found
 
 
-def _is_behind_source(operators: Mapping[str, OperatorSpec], first: OperatorSpec) -> bool:
-    """Tell whether an operator takes one stream, of a source."""
-    edges = first.edges
-    return len(edges) == 1 and operators[first.upstream[0]].kind is OperatorKind.SOURCE
+def _can_take_turns(first: OperatorSpec, found: Mapping[str, RegionKind]) -> bool:
+    """Tell whether replicas that begin with an operator could take turns at what comes, by the regions found so far."""
+    streams = [stream for stream, end in first.edges if port_of(end, IN) == first.inputs[0].name]
+    if len(streams) != 1:
+        return False
+    kind = found[operator_of(streams[0])]
+    return kind.leaves_from_one_place if _takes_rules(first) else len(first.edges) == 1 and kind is RegionKind.SOURCE
 
 
-def _rest(chain: list[OperatorSpec], *, behind_source: bool) -> list[tuple[RegionKind, list[OperatorSpec]]]:
-    """Cut what has no keys: functions without state right behind a source, and others."""
-    at = 0
-    while behind_source and at < len(chain) and _is_free(chain[at]):
+def _rest(chain: list[OperatorSpec], *, in_turn: bool) -> list[tuple[RegionKind, list[OperatorSpec]]]:
+    """Cut what has no keys: functions without state whose replicas can take turns, and others."""
+    at = 1 if in_turn and _takes_rules(chain[0]) else 0
+    while in_turn and at < len(chain) and _is_free(chain[at]):
         at += 1
     parts = [(RegionKind.STATELESS, chain[:at]), (RegionKind.PIPELINE, chain[at:])]
     return [(kind, members) for kind, members in parts if members]
@@ -167,7 +192,16 @@ def _is_free(spec: OperatorSpec) -> bool:
     return spec.kind in functions and spec.state_kind is StateKind.STATELESS and len(spec.outputs) == 1
 
 
-def _split(chain: list[OperatorSpec], *, behind_source: bool) -> list[tuple[RegionKind, list[OperatorSpec]]]:
+def _takes_rules(spec: OperatorSpec) -> bool:
+    """Tell whether any replica may run a join on any tuple, if only it has all of the other stream.
+
+    One by event time gives tuples later than it takes them, so no turn would hold what comes of it.
+    """
+    body = spec.body
+    return isinstance(body, Join) and body.kind is JoinKind.CROSS and not spec.keys and body.left_time is None
+
+
+def _split(chain: list[OperatorSpec], *, in_turn: bool) -> list[tuple[RegionKind, list[OperatorSpec]]]:
     """Cut a chain into data-parallel regions and the rest: rules 3 to 5."""
     found: list[tuple[RegionKind, list[OperatorSpec]]] = []
     rest_from = at = 0
@@ -191,11 +225,11 @@ def _split(chain: list[OperatorSpec], *, behind_source: bool) -> list[tuple[Regi
                 break
             end += 1
         if start > rest_from:
-            found += _rest(chain[rest_from:start], behind_source=behind_source and rest_from == 0)
+            found += _rest(chain[rest_from:start], in_turn=in_turn and rest_from == 0)
         found.append((RegionKind.DATA_PARALLEL, chain[start:end]))
         rest_from = at = end
     if rest_from < len(chain):
-        found += _rest(chain[rest_from:], behind_source=behind_source and rest_from == 0)
+        found += _rest(chain[rest_from:], in_turn=in_turn and rest_from == 0)
     return found
 
 
@@ -229,7 +263,7 @@ def _keeps_keys(spec: OperatorSpec, first: OperatorSpec) -> bool:
 def _region(name: str, kind: RegionKind, members: list[OperatorSpec]) -> Region:
     operators = tuple(m.name for m in members)
     token_bound = tuple(m.name for m in members if m.lane.needs_python)
-    if kind is not RegionKind.DATA_PARALLEL:
+    if not kind.is_replicable:
         return Region(name, kind, operators, token_bound=token_bound)
-    keys = next(m.keys for m in members if m.state_kind is StateKind.PARTITIONED)
+    keys = next((m.keys for m in members if m.state_kind is StateKind.PARTITIONED), ())
     return Region(name, kind, operators, keys, token_bound, {p.name: p.keys for p in members[0].inputs[1:]})

@@ -2,7 +2,7 @@
 
 Joker section 3.2 (J11, J12): tuples go to the replicas of a region by their keys, and there are no mergers. Replicas
 without state get theirs in turns, and what they give comes *home* to the element of the first one, where the order is
-restored; nobody downstream knows of them. In front of
+restored; nobody downstream knows of them. If they have rules, each gets all of these. In front of
 an elastic region each element that feeds it has a router; where its streams come in from other elements there is a
 gather; behind each replica there is a tap. Who moves keys, and how, is not known here.
 """
@@ -215,9 +215,9 @@ def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
 def _router(edge: Edge, pe: str, region: RegionPlan, taking: tuple[str, ...]) -> RouterPlan:
     local = taking.index(pe) if pe in taking else None
     links = {replica: routed_link(edge, pe, other) for replica, other in enumerate(taking) if other != pe}
-    keys = region.region.keys_at(port_of(edge.end, IN))
-    in_turn = region.region.kind is RegionKind.STATELESS
-    everywhere = not in_turn and not keys  # a port without keys of a region that has some
+    entry = port_of(edge.end, IN)
+    keys, in_turn = region.region.keys_at(entry), region.region.is_in_turn_at(entry)
+    everywhere = not in_turn and not keys  # the port of the rules
     return RouterPlan(edge, region.region.name, keys, region.ring.owners, local, links, in_turn, everywhere)
 
 

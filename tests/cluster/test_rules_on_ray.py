@@ -41,7 +41,12 @@ def events(enough: Path | None, count: int = 0) -> Iterator[Event]:
 
 def topology_of(source: Any, name: str = "rules-on-ray") -> rel.Topology:
     topology = rel.Topology(name)
-    timed = topology.source("events", source).event_time("time", "at")
+    made = topology.source("events", source)
+    plain = made.filter("hundredth", lambda t: t.number % 100 == 0).map("plain", lambda t: Rule(0, 0, t.number))
+    joined = made.cross_join("all", plain, how="left")
+    joined.sink("all_count", rel.count())
+    joined.filter("ruleless", lambda t: t.rule is None).sink("ruleless_rows", rel.list())
+    timed = made.event_time("time", "at")
     timed.sink("count", rel.count())
     now = timed.filter("tenth", lambda t: t.number % 1000 == 0)
     rules = now.map("rules", lambda t: Rule(t.key % 3, t.at, t.number)).key_by("rule")
@@ -49,6 +54,13 @@ def topology_of(source: Any, name: str = "rules-on-ray") -> rel.Topology:
     fives = rel.Pattern("a", lambda t: t.number % 50 == 0).then("b", lambda t: t.number % 70 == 0, within=20_000)
     timed.key_by("key").match("found", fives, how="left").sink("found_rows", rel.list())
     return topology
+
+
+def check_turns(result: rel.Result, count: int) -> None:
+    """Replicas took turns at all tuples, and no replica was without the rule once it was known."""
+    assert result["all_count"] == count
+    ruleless = [t.number for t in result["ruleless_rows"]]
+    assert ruleless == list(range(len(ruleless)))
 
 
 def flows(job: rel.Job, tuples: int = 3000) -> None:
@@ -62,7 +74,7 @@ def test_rules_and_patterns_in_replicas_on_ray(ray_cluster: str, tmp_path: Path)
     source = rel.callable(lambda: events(enough), Event)
     job = rel.submit(topology_of(source), rel.JobConfig(regions="manual"), address=ray_cluster)
     try:
-        for operator, replicas in (("each", 2), ("found", 2)):
+        for operator, replicas in (("each", 2), ("found", 2), ("all", 2)):
             flows(job)
             region = job.plan().region_of(operator).region.name
             assert job.rescale(region, replicas).region(region).replicas == replicas
@@ -74,6 +86,7 @@ def test_rules_and_patterns_in_replicas_on_ray(ray_cluster: str, tmp_path: Path)
         enough.touch()
         job.close()
     expected = rel.run(topology_of(rel.callable(lambda: events(None, count), Event)))
+    check_turns(result, count)
     assert result["out"] == expected["out"] > 0
     assert sorted(map(str, result["found_rows"])) == sorted(map(str, expected["found_rows"]))
 
@@ -81,7 +94,7 @@ def test_rules_and_patterns_in_replicas_on_ray(ray_cluster: str, tmp_path: Path)
 def test_rules_and_patterns_come_back_when_their_process_is_killed(ray_cluster: str, tmp_path: Path) -> None:
     enough = tmp_path / "enough"
     source = rel.callable(lambda: events(enough), Event)
-    pins = {"events": 0, "each": 1, "found": 1}
+    pins = {"events": 0, "each": 1, "found": 1, "all": 1}
     config = rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(every=0.5, restarts=20))
     job = rel.submit(topology_of(source, "rules-lost"), config, address=ray_cluster)
     try:
@@ -99,5 +112,6 @@ def test_rules_and_patterns_come_back_when_their_process_is_killed(ray_cluster: 
         enough.touch()
         job.close()
     expected = rel.run(topology_of(rel.callable(lambda: events(None, count), Event)))
+    check_turns(result, count)
     assert result["out"] == expected["out"] > 0
     assert sorted(map(str, result["found_rows"])) == sorted(map(str, expected["found_rows"]))

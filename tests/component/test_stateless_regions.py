@@ -117,6 +117,68 @@ def test_a_keyed_region_behind_it_changes_too_and_a_fork_gets_all_twice() -> Non
     assert sorted(t.value for t in results["out"]) == list(range(numbers.made))
 
 
+def ruled(numbers: Any, rules: Any) -> rel.Topology:
+    """Each sixteenth number with all rules."""
+    topology = rel.Topology("ruled")
+    changes = topology.source("rules", rules).key_by("rule")
+    each = topology.source("numbers", numbers).cross_join("each", changes, how="left")
+    behind = each.filter("behind", lambda t: t.value % 16 == 0)
+    behind.sink("out", rel.list())
+    behind.filter("old", lambda t: t.rule == "a" and t.version == 1).sink("olds", rel.count())
+    behind.filter("none", lambda t: t.rule is None).sink("nones", rel.count())
+    return topology
+
+
+def settles(job: rel.Job, sink: str) -> None:
+    """Waits until a sink gets nothing more, while the others do."""
+    for _ in range(60):
+        before = job.metrics().operator(sink).tuples_in
+        flows(job, tuples=400)
+        if job.metrics().operator(sink).tuples_in == before:
+            return
+    raise AssertionError(f"{sink} still gets tuples")
+
+
+def test_rules_are_known_to_replicas_that_take_turns() -> None:
+    """New replicas know the rules so far, all of them hear of changes, and the order stays."""
+    numbers, gates = Numbers(), [testing.Gate(), testing.Gate()]
+    rules: list[Any] = [("a", 1), ("b", 1), gates[0], ("a", 2), gates[1]]
+    source = testing.script(rules, {"rule": str, "version": int})
+    config = rel.JobConfig(regions="manual", elasticity="off", threads=2)
+    job = start(ruled(rel.callable(numbers, Number), source), config)
+    try:
+        region = job.plan().region_of("each").region.name
+        assert gates[0].wait_reached(60)
+        settles(job, "nones")
+        for replicas in (2, 3):
+            assert job.rescale(region, replicas).region(region).replicas == replicas
+            flows(job, tuples=400)
+        gates[0].open()
+        assert gates[1].wait_reached(60)
+        settles(job, "olds")
+        for replicas in (1, 2, 1):
+            job.rescale(region, replicas)
+            flows(job, tuples=400)
+        numbers.enough.set()
+        gates[1].open()
+        results = job.wait()
+    finally:
+        numbers.enough.set()
+        for gate in gates:
+            gate.open()
+        job.close()
+    out = results["out"]
+    assert [t.value for t in out] == sorted(t.value for t in out)
+    of: dict[int, list[tuple[str | None, int | None]]] = {value: [] for value in range(0, numbers.made, 16)}
+    for t in out:
+        of[t.value].append((t.rule, t.version))
+    seen = list(of.values())
+    first = next(at for at, rules in enumerate(seen) if len(rules) == 2)
+    assert {tuple(rules) for rules in seen[:first]} <= {((None, None),), (("a", 1),)}
+    assert {tuple(rules) for rules in seen[first:]} == {(("a", 1), ("b", 1)), (("a", 2), ("b", 1))}
+    assert all(rules == [("a", 2), ("b", 1)] for rules in seen[-100:])
+
+
 def test_what_has_no_replicas_says_why() -> None:
     topology = rel.Topology("others")
     stream = topology.source("numbers", rel.sequence(10))
@@ -158,3 +220,37 @@ def test_a_job_whose_replicas_take_turns_is_saved_at_one_moment_and_goes_on(tmp_
             gate.open()
             job.close()
     assert rows == expected(20_000)
+
+
+def test_replicas_that_take_turns_are_saved_with_their_rules(tmp_path: Path) -> None:
+    def topology(numbers: list[Any], rules: list[Any]) -> rel.Topology:
+        made = rel.Topology("saved rules")
+        changes = made.source("rules", testing.script(rules, {"rule": str, "version": int})).key_by("rule")
+        source = made.source("numbers", testing.script(numbers, {"value": int}))
+        source.cross_join("each", changes, how="left").sink("out", rel.list())
+        return made
+
+    config = rel.JobConfig(regions="manual", elasticity="off")
+    held, ready, reached = testing.Gate(), testing.Gate(), testing.Gate()
+    numbers: list[Any] = [(n,) for n in range(6000)]
+    known: list[Any] = [("a", 1), ("b", 1)]
+    job = start(topology([ready, *numbers[:3000], reached, *numbers[3000:]], [*known, held]), config)
+    try:
+        assert held.wait_reached(60)
+        while job.metrics().operator("each").tuples_in < 2:
+            assert not job.status.state.is_final, job.status
+        region = job.plan().region_of("each").region.name
+        job.rescale(region, 3)
+        ready.open()
+        assert reached.wait_reached(60)
+        rows = job.stop(tmp_path / "saved")["out"]
+    finally:
+        for gate in (held, ready, reached):
+            gate.open()
+        job.close()
+    job = start(topology(numbers, known), config, restore=tmp_path / "saved")
+    try:
+        rows += job.wait()["out"]
+    finally:
+        job.close()
+    assert [tuple(t) for t in rows] == [(n, *rule) for n in range(6000) for rule in known]

@@ -37,9 +37,9 @@ class CrossMethods(StreamBase[StreamT]):
         """Join each tuple with the latest of every key of another stream: rules that change, a table that is a stream.
 
         Every replica of the operator gets all of the right, in its order, and a new replica what the others have of it
-        (broadcast state). This stream is dealt out by its keys, if it has any; without them it has one replica. Where
+        (broadcast state). This stream is dealt out by its keys, if it has any; without them replicas take turns. Where
         both have an event time, the right's is as of the tuple's own time, and the result doesn't depend on how the job
-        runs; else it is what there is when the tuple comes.
+        runs (there is one replica then, if this stream has no keys); else it is what there is when the tuple comes.
 
         Args:
             name: of the operator.

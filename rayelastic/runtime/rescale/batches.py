@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rayelastic.plan.hash_ring import key_ranges
-from rayelastic.plan.regions import RegionKind
 from rayelastic.runtime.values.status import RegionCounters
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def moving(here: OpenChange, counters: MutableMapping[str, RegionCounters]) -> G
     try:
         for number, batch in enumerate(batches):
             left = sum(len(one.partitions) for one in batches[number:] if one.region == batch.region)
-            waits = plan.region(batch.region).region.kind is not RegionKind.STATELESS
+            waits = plan.region(batch.region).region.shares_state
             counted = counters.get(batch.region, RegionCounters())
             counters[batch.region] = counted.moving(left, len(batch.partitions) if waits else 0)
             yield batch

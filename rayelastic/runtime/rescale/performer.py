@@ -18,7 +18,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.errors import ChangeError, LinkError, PELostError, RayelasticError, StateError
-from rayelastic.plan.regions import RegionKind
 from rayelastic.plan.routing import Edge, elastic_regions, exits_of, routed_link, routers_of
 from rayelastic.runtime.rescale.batches import Batch, batches_of, moving, plan_pe
 from rayelastic.runtime.rescale.router_at import RouterAt, StreamEndedError
@@ -234,7 +233,7 @@ class AdaptationPerformer:
         operators = list(plan.region(batch.region).region.operators)
         routers = [(pe, edge) for pe, edge in routers_of(plan, batch.region) if self._cluster.is_running(pe)]
         began, keys, size = self._clock(), 0, 0
-        if done is not None and plan.region(batch.region).region.kind is RegionKind.STATELESS:
+        if done is not None and not plan.region(batch.region).region.shares_state:
             self._passing("commit")
             done()  # what is under way stays where it is: the order is restored behind all replicas
         elif done is not None:

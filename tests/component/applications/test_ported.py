@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import statistics
@@ -53,8 +54,7 @@ def times(seed: int, number: int, pace: int) -> list[int]:
 
 
 def test_http_enrichment() -> None:
-    with http_enrichment.service() as port:
-        known = rel.run(http_enrichment.build(port))["out"]
+    known = asyncio.run(http_enrichment.beside_service(lambda port: rel.run(http_enrichment.build(port))["out"]))
     assert known == [(number, f"all about {number}") for number in range(200)]
 
 

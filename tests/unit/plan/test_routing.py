@@ -67,6 +67,47 @@ def test_a_join_of_a_stream_with_itself_deals_both_out_in_front_of_it() -> None:
     assert plan.region_of("some").region.kind is RegionKind.STATELESS
 
 
+def ruled(keyed: bool, timed: bool) -> tuple[rel.Topology, ExecPlan]:
+    topology = rel.Topology("ruled")
+    paid: Any = topology.source("paid", rel.rows([], schema={"who": str, "at": int}))
+    rules: Any = topology.source("rules", rel.rows([], schema={"rule": str, "since": int}))
+    if timed:
+        paid, rules = paid.event_time("time", "at"), rules.event_time("rule_time", "since")
+    paid = paid.key_by("who") if keyed else paid
+    joined = paid.cross_join("each", rules.key_by("rule"))
+    joined.filter("broken", lambda t: t.who > t.rule, lane="python").sink("out", rel.count())
+    return topology, plan_topology(topology)
+
+
+def test_rules_of_a_stream_without_keys_go_everywhere_and_its_tuples_in_turn() -> None:
+    topology, plan = ruled(keyed=False, timed=False)
+    planned = plan.region_of("each")
+    assert (planned.region.kind, planned.region.operators) == (RegionKind.STATELESS, ("each", "broken"))
+    assert planned.region.shares_state
+    assert planned.region.name in elastic_regions(plan, topology.operators)
+    assert ExecPlan.from_dict(plan.to_dict()) == plan
+    routing = routing_of(plan.with_replicas(planned.region.name, 2, ("pe0", "pe1")), "pe0", (planned.region.name,))
+    assert {router.edge.end: (router.in_turn, router.everywhere) for router in routing.routers} == {
+        "each": (True, False),
+        "each/right": (False, True),
+    }
+
+
+def test_rules_as_of_a_time_keep_one_replica_without_keys() -> None:
+    """What comes of a turn leaves when the watermark says so, not with the turn."""
+    assert ruled(keyed=False, timed=True)[1].region_of("each").region.kind is RegionKind.PIPELINE
+    assert ruled(keyed=True, timed=True)[1].region_of("each").region.kind is RegionKind.DATA_PARALLEL
+
+
+def test_behind_replicas_with_keys_no_turns_are_taken() -> None:
+    """What they give leaves from several places."""
+    topology = rel.Topology("behind")
+    made = topology.source("made", rel.rows([], schema=TRADE)).key_by("item").aggregate("n", n=rel.count())
+    rules = topology.source("rules", rel.rows([], schema=QUOTE))
+    made.cross_join("each", rules).sink("out", rel.count())
+    assert plan_topology(topology).region_of("each").region.kind is RegionKind.PIPELINE
+
+
 def test_late_tuples_that_somebody_takes_keep_a_join_as_it_is() -> None:
     topology = rel.Topology("late")
     made = topology.source("trades", rel.rows([], schema={"item": int, "at": int}))
