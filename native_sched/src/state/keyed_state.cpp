@@ -102,17 +102,22 @@ void KeyedState::lookup_batch(const StringView* keys, std::size_t count, void** 
     hashes[i] = hash_of(keys[i]);
     __builtin_prefetch(&buckets_[hashes[i] & bucket_mask_]);
   }
+  std::uint32_t numbers[kBatch];  // of slots that are likely
   for (std::size_t i = 0; i < count; ++i) {
     const Bucket bucket = buckets_[hashes[i] & bucket_mask_];
-    if (bucket.slot != 0 && bucket.tag == tag_of(hashes[i])) __builtin_prefetch(slot_at(bucket.slot - 1), 1);
+    const bool likely = bucket.slot != 0 && bucket.tag == tag_of(hashes[i]);
+    numbers[i] = likely ? bucket.slot - 1 : kNoSlot;
+    if (likely) __builtin_prefetch(slot_at(bucket.slot - 1), 1);
   }
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t number = find_number(keys[i], hashes[i]);
-    Slot* slot = nullptr;
-    if (number != kNoSlot) {
-      before_change(number);
-      slot = slot_at(number);
+    std::uint32_t number = numbers[i];
+    Slot* slot = number != kNoSlot ? slot_at(number) : nullptr;
+    // What was forgotten in this batch is still in its slot: with a time to live the buckets say what there is.
+    if (kMortal || slot == nullptr || slot->hash != hashes[i] || !(slot->key == keys[i])) {
+      number = find_number(keys[i], hashes[i]);
+      slot = number != kNoSlot ? slot_at(number) : nullptr;
     }
+    if (slot != nullptr) before_change(number);
     if constexpr (kMortal) {
       if (slot != nullptr && is_expired(slot, times[i])) {
         forget(slot);

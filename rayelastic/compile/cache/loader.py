@@ -43,6 +43,7 @@ def _binding() -> Any:
 
 
 _keep_for_ever: list[Any] = []
+_here: dict[str, int] = {}  # registered, and where
 _not_here: set[str] = set()  # declared, but defined by nothing in this process
 
 
@@ -50,8 +51,10 @@ def register_symbols(symbols: dict[str, int]) -> None:
     """Tells where the engine services of abi.h are in this process; later code is linked to these."""
     llvm = _binding()
     for name, address in symbols.items():
-        llvm.add_symbol(name, address)
-        _not_here.discard(name)
+        if _here.get(name) != address:
+            llvm.add_symbol(name, address)
+            _here[name] = address
+            _not_here.discard(name)
 
 
 def declare_symbols(names: Iterable[str]) -> None:

@@ -342,6 +342,7 @@ class Coordinator:
         if self._journal.paused:
             self._pause(handle)
         self._watchers.watch(handle)
+        self._loops.grows()
 
     def _pause(self, handle: PEHandle) -> None:
         with suppress(PELostError, TimeoutError):  # its watcher reports a loss
@@ -384,7 +385,8 @@ class Coordinator:
         reason, operator = (failure.reason, failure.operator) if failure is not None else ("", None)
         level = logging.INFO if failure is None else logging.ERROR
         try:
-            left = encoded(self._telemetry.results()) if state is State.FINISHED else {}
+            kept = self._journal.outlives and state is State.FINISHED
+            left = encoded(self._telemetry.results()) if kept else {}
             self._journal.ends_job(state.value, reason, left)
         except JobExistsError:  # the elements are another coordinator's now
             return

@@ -18,6 +18,7 @@ from rayelastic.plan.config import ThreadingModel
 from rayelastic.policy.element.cpu_budgets import CpuBudget, within_budget
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.element.observation import Observation, OperatorObservation
+from rayelastic.runtime.loops.periodic_loop import PeriodicLoop
 from rayelastic.runtime.values.adaptation import Adaptation, Journal
 from rayelastic.runtime.watch.event_log import tell
 from rayelastic.runtime.watch.machine_load import CpuUse, MachineLoad
@@ -198,7 +199,7 @@ def _source_wait(
     return min(1.0, max(0.0, min(waits) / seconds))
 
 
-class AdaptationLoop:
+class AdaptationLoop(PeriodicLoop):
     """Adapts one scheduler to its load, once a period, until it is stopped.
 
     Args:
@@ -206,7 +207,6 @@ class AdaptationLoop:
         controller: who decides.
         settings: periods, bounds and names.
         journal: where each pass is kept.
-        load: CPU use of process and host.
         clock: seconds.
         learned: is called after each pass, and keeps what the controller found.
     """
@@ -218,38 +218,26 @@ class AdaptationLoop:
         settings: LoopSettings,
         journal: Journal,
         *,
-        load: MachineLoad | None = None,
         clock: Callable[[], float] = time.monotonic,
         learned: Callable[[], None] | None = None,
     ) -> None:
+        super().__init__(f"adapt-{settings.pe}")
         self._scheduler = scheduler
         self._controller = controller
         self._settings = settings
         self.journal = journal
-        self._load = load or MachineLoad()
         self._clock = clock
         self._learned = learned
-        self._stopped = threading.Event()
         self._outdated = threading.Event()
-        self._paused = threading.Event()
         self._held = threading.Event()
-        self._thread: threading.Thread | None = None
         self._number = 0
         self._wanted: Decision | None = None
         self._late: dict[str, int] = {}  # {operator: periods for which it should have switched}
         self.budget: CpuBudget | None = None  # whoever shares out the host writes here
 
-    def start(self) -> None:
-        """Start its thread."""
-        self._thread = threading.Thread(target=self.run, name=f"adapt-{self._settings.pe}", daemon=True)
-        self._thread.start()
-
     def stop(self) -> None:
         """End it; what is in force stays."""
-        self._stopped.set()
-        # An interrupt may have come before it was started.
-        if self._thread is not None and self._thread.ident is not None:
-            self._thread.join()
+        super().stop()
         self.journal.close()
 
     def hold(self, held: bool) -> None:
@@ -262,15 +250,14 @@ class AdaptationLoop:
 
     def pause(self, paused: bool) -> None:
         """Decide nothing from now on, or decide again, with nothing known of the time between."""
-        if paused:
-            self._paused.set()
-        else:
+        if not paused:
             self._outdated.set()
-            self._paused.clear()
+        super().pause(paused)
 
     def run(self) -> None:
         """Adapt until stopped. A controller that raises ends the adaptation, not the job."""
         started = self._clock()
+        load = MachineLoad()  # here, as it asks the system, and an element that starts needn't wait for that
         before, since = self._scheduler.sample(), started
         period = min(FIRST_PERIOD, self._settings.period)
         while not self._stopped.wait(period):
@@ -279,20 +266,20 @@ class AdaptationLoop:
                 before, since = after, now
                 continue
             try:
-                changed = self.step(before, after, now - since, at=now - started)
+                changed = self.step(before, after, now - since, at=now - started, cpu=load.use())
             except Exception:
                 log.exception("adaptation of %s ends: its controller failed", self._settings.pe)
                 return
             if changed:
                 if self._stopped.wait(period * WARM_UP):
                     return
-                self._load.use()  # a new window
+                load.use()  # a new window
                 after, now = self._scheduler.sample(), self._clock()
             before, since = after, now
             period = min(period * PERIOD_GROWTH, self._settings.period)
 
-    def step(self, before: _native.Sample, after: _native.Sample, seconds: float, *, at: float) -> bool:
-        """Make one pass on two samples.
+    def step(self, before: _native.Sample, after: _native.Sample, seconds: float, *, at: float, cpu: CpuUse) -> bool:
+        """Make one pass on two samples, and on the CPU use between them.
 
         Returns:
             Whether something was changed.
@@ -302,7 +289,7 @@ class AdaptationLoop:
         if fresh:
             self._outdated.clear()
             self._controller.reset()
-        pending, budget, cpu = self._pending(after), self.budget, self._load.use()
+        pending, budget = self._pending(after), self.budget
         if budget is not None and budget.one_process:  # what the process used is that of all of them
             cpu = replace(cpu, own=(cpu_seconds(after) - cpu_seconds(before)) / max(seconds, 1e-9))
         observation = observe(

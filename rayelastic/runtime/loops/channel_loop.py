@@ -7,7 +7,6 @@ with the others as strangers do (S10). Must not know the algorithms of the contr
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +19,7 @@ from rayelastic.policy.element.decision import Controller
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.policy.stage.channel_width import ChannelWidthElasticity
 from rayelastic.policy.stage.peak_rate import PeakRateElasticity
+from rayelastic.runtime.loops.periodic_loop import PeriodicLoop
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.watch.event_log import tell
@@ -92,7 +92,7 @@ def observe_stage(
     )
 
 
-class ChannelLoop:
+class ChannelLoop(PeriodicLoop):
     """Adapts the stages of one scheduler once a period, until it is stopped.
 
     Args:
@@ -114,34 +114,13 @@ class ChannelLoop:
         job: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__(f"channels-{pe}")
         self.stages = tuple(stages)
         self._sample = sample
         self._period = period
         self._pe = pe
         self._job = job
         self._clock = clock
-        self._stopped = threading.Event()
-        self._paused = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        """Start its thread."""
-        self._thread = threading.Thread(target=self.run, name=f"channels-{self._pe}", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End it; what is in force stays."""
-        self._stopped.set()
-        # An interrupt may have come before it was started.
-        if self._thread is not None and self._thread.ident is not None:
-            self._thread.join()
-
-    def pause(self, paused: bool) -> None:
-        """Decide nothing from now on, or decide again."""
-        if paused:
-            self._paused.set()
-        else:
-            self._paused.clear()
 
     def run(self) -> None:
         """Adapt until stopped. A controller that raises ends the adaptation, not the job."""

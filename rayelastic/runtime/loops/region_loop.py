@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
@@ -17,6 +16,7 @@ from rayelastic.errors import RayelasticError
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.policy.regions.actions import AdaptationDecision
 from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.runtime.loops.periodic_loop import PeriodicLoop
 from rayelastic.runtime.loops.region_profile import observe_regions
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation, RegionJournal
 from rayelastic.runtime.watch.event_log import tell
@@ -40,7 +40,7 @@ class Policy(Protocol):
         ...
 
 
-class RegionLoop:
+class RegionLoop(PeriodicLoop):
     """Adapts the plan of one job to its load, once a period, until it is stopped.
 
     Args:
@@ -76,6 +76,7 @@ class RegionLoop:
         clock: Callable[[], float] = time.monotonic,
         age: Callable[[], float] | None = None,
     ) -> None:
+        super().__init__("adapt-regions")
         self._policy = policy
         self._sample = sample
         self._plan = plan
@@ -92,36 +93,6 @@ class RegionLoop:
         self._age = age
         self._number = 0
         self._cost: float | None = None
-        self._stopped = threading.Event()
-        self._paused = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        """Starts its thread."""
-        self._thread = threading.Thread(target=self.run, name="adapt-regions", daemon=True)
-        self._thread.start()
-
-    def pause(self, paused: bool) -> None:
-        """Decides nothing from now on, or decides again."""
-        if paused:
-            self._paused.set()
-        else:
-            self._paused.clear()
-
-    def halt(self) -> None:
-        """Has it end with the pass that it is in; returns at once."""
-        self._stopped.set()
-
-    def stop(self) -> None:
-        """Ends it; what is in force stays. A change that is under way is ended first."""
-        self._stopped.set()
-        # An interrupt may have come before it was started.
-        if (
-            self._thread is not None
-            and self._thread.ident is not None
-            and self._thread is not threading.current_thread()
-        ):
-            self._thread.join()
 
     def run(self) -> None:
         """Adapts until stopped. A policy that raises ends the adaptation, not the job."""

@@ -161,6 +161,11 @@ class ChangeJournal:
         for line in store.lines() if store is not None else ():
             self._take(json.loads(line))
 
+    @property
+    def outlives(self) -> bool:
+        """Whether what is noted is there when this process no longer is."""
+        return self._store is not None
+
     def close(self) -> None:
         """Lets another coordinator have the store."""
         if self._store is not None:

@@ -8,7 +8,6 @@ element of the job are left alone.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import PELostError, StateError
 from rayelastic.plan.config import Elasticity, JobConfig
 from rayelastic.policy.element.cpu_budgets import CpuBudget, CpuBudgets
+from rayelastic.runtime.loops.periodic_loop import PeriodicLoop
 from rayelastic.runtime.values.status import PEStatus, State
 from rayelastic.runtime.watch.event_log import tell
 
@@ -38,7 +38,7 @@ class _Host:
     used: dict[str, float] = field(default_factory=dict)  # CPUs, in the last pass
 
 
-class BudgetLoop:
+class BudgetLoop(PeriodicLoop):
     """Shares out the CPUs of hosts with several elements of a job, once a period, until it is stopped.
 
     Args:
@@ -57,6 +57,7 @@ class BudgetLoop:
         period: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__("share-hosts")
         self._job = job
         self._elements = elements
         self._element = element
@@ -64,32 +65,12 @@ class BudgetLoop:
         self._clock = clock
         self._hosts: dict[str, _Host] = {}
         self._counted: dict[str, tuple[HostUse, float]] = {}  # and when it was told
-        self._stopped = threading.Event()
-        self._paused = threading.Event()
-        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start its thread."""
-        self._thread = threading.Thread(target=self.run, name="share-hosts", daemon=True)
-        self._thread.start()
-
-    def pause(self, paused: bool) -> None:
-        """Change nothing from now on, or go on."""
-        if paused:
-            self._paused.set()
-        else:
-            self._paused.clear()
-
-    def halt(self) -> None:
-        """Have it end with the pass that it is in; returns at once."""
-        self._stopped.set()
-
-    def stop(self) -> None:
-        """End it; what is in force stays."""
-        self._stopped.set()
-        # An interrupt may have come before it was started.
-        if self._thread is not None and self._thread.ident is not None:
-            self._thread.join()
+        """Start its thread, unless there is nothing to share out yet or it has been started; cheap to repeat."""
+        elements = self._elements()
+        if self._thread is None and (len(elements) > 1 or any(one.budget is not None for one in elements.values())):
+            super().start()
 
     def run(self) -> None:
         """Share out until stopped. A policy that raises ends that, not the job."""
